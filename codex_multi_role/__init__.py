@@ -1,0 +1,32 @@
+"""A team of Codex agents on one goal: described in YAML, run as real processes, recorded turn by turn.
+
+The public names load on first use, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from codex_multi_role.app import RunOptions, RunReport, resume, run
+    from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "RoleSpec": "catalog",
+    "RoleSpecCatalog": "catalog",
+    "RunOptions": "app",
+    "RunReport": "app",
+    "resume": "app",
+    "run": "app",
+}
+
+__all__ = ["RoleSpec", "RoleSpecCatalog", "RunOptions", "RunReport", "__version__", "resume", "run"]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 leaves the type to the module asked
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)

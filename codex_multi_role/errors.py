@@ -1,0 +1,130 @@
+"""The whole error tree. One boundary, the command line, turns it into a line, a hint and an exit code.
+
+CodexMultiRoleError                 what happened, where, what to do
+├── UsageError                      exit 2: the caller can mend it: a flag, a path, a run id
+│   ├── DefinitionError             a catalog, role, flow or playbook file; names file and key
+│   ├── RunNotFound                 no such run, or more than one that begins so
+│   └── RunBusy                     the run has a live owner
+├── CodexUnavailable                exit 2: nothing was spent
+│   ├── CodexNotFound               no binary
+│   └── CodexNotLoggedIn            the provider needs a login and there is none
+├── CodexError                      exit 3: a Codex process or its protocol failed
+│   ├── CodexStartFailed            the process ended or refused before its first turn
+│   ├── CodexCrashed                the process is gone
+│   ├── CodexTimeout                a named deadline passed
+│   └── CodexRefused                a JSON-RPC error reply
+├── RoleFailed                      exit 3: a role's turn failed for good
+├── CheckFailed                     exit 3: a check could not be carried out
+└── StorageError                    exit 3: the run folder or the workspace could not be written
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class CodexMultiRoleError(Exception):
+    """Base of every error this package raises on purpose.
+
+    ``str(error)`` says what happened and where; ``hint`` says what to do next, or is empty; ``reason`` is the
+    outcome's name in ``run.json``.
+    """
+
+    exit_code: ClassVar[int] = 3
+    reason = "failed"
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UsageError(CodexMultiRoleError):
+    """Wrong usage or configuration; nothing was started."""
+
+    exit_code = 2
+    reason = "wrong_usage"
+
+
+class DefinitionError(UsageError):
+    """A YAML definition is wrong. The message starts with ``file: key.path:``."""
+
+
+class RunNotFound(UsageError):
+    """No run, or more than one, goes by that name."""
+
+
+class RunBusy(UsageError):
+    """Another live process owns the run."""
+
+
+class CodexUnavailable(CodexMultiRoleError):
+    """Codex cannot be used here; found out before anything was spent."""
+
+    exit_code = 2
+    reason = "codex_unavailable"
+
+
+class CodexNotFound(CodexUnavailable):
+    """There is no Codex binary to run."""
+
+
+class CodexNotLoggedIn(CodexUnavailable):
+    """The model provider needs a login and the Codex home holds none."""
+
+    reason = "not_logged_in"
+
+
+class CodexError(CodexMultiRoleError):
+    """A Codex process or its protocol failed."""
+
+    reason = "codex_failed"
+
+
+class CodexStartFailed(CodexError):
+    """The process ended, or refused its thread, before the first turn."""
+
+
+class CodexCrashed(CodexError):
+    """The process is gone: its pipe closed or its exit was seen."""
+
+
+class CodexTimeout(CodexError):
+    """A named deadline passed without an answer."""
+
+
+class CodexRefused(CodexError):
+    """Codex answered a request with a JSON-RPC error. ``code`` is that error's code."""
+
+    def __init__(self, message: str, code: int, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.code = code
+
+
+class RoleFailed(CodexMultiRoleError):
+    """A role's turn failed for good. ``reason`` is the terminal reason recorded in ``turn.json``."""
+
+    def __init__(self, message: str, reason: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.reason = reason
+
+
+class CheckFailed(CodexMultiRoleError):
+    """A check could not be carried out at all (its verdict is something else: a result)."""
+
+    reason = "check_failed"
+
+
+class StorageError(CodexMultiRoleError):
+    """A file of the run folder or the workspace could not be written."""
+
+    reason = "storage_failed"
+
+
+class RunInterrupted(CodexMultiRoleError):
+    """The run was asked to stop while this work was under way."""
+
+    exit_code = 130
+    reason = "interrupted"
+
+    def __init__(self) -> None:
+        super().__init__("the run was stopped")

@@ -1,0 +1,79 @@
+"""What a run is asked to do, and what it reports back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.errors import UsageError
+
+MOST_REPAIRS = 10
+"""What ``repair_attempts`` may be at most: it bounds the steps an ask can record."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The options of ``run``; paths may be relative to the current folder. Seconds where a time is meant."""
+
+    goal: str
+    cycles: int = 3
+    flow: str = "cycles"
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    workspace: Path = Path()
+    roles: Path | None = None
+    runs_dir: Path = Path("runs")
+    run_id: str | None = None
+    model: str | None = None
+    repair_attempts: int = 2
+    run_tests: bool = True
+    pytest_cmd: str | None = None
+    test_sandbox: bool = True
+    test_seconds: float = 300.0
+    config: tuple[str, ...] = ()
+    codex_bin: Path | None = None
+    playbook: str | None = None
+    database_url: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.goal.strip():
+            raise UsageError("the goal is empty", 'Say what the team is to reach: --goal "…".')
+        if self.cycles < 1:
+            raise UsageError(f"cycles must be at least 1, not {self.cycles}")
+        if not 0 <= self.repair_attempts <= MOST_REPAIRS:
+            raise UsageError(f"repair attempts must be from 0 to {MOST_REPAIRS}, not {self.repair_attempts}")
+
+    def as_record(self) -> dict[str, Any]:
+        """JSON for ``run.json``, with absolute paths, so that any folder can resume the run."""
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> RunOptions:
+        """What `as_record` wrote."""
+        known = {each.name: record[each.name] for each in fields(cls) if each.name in record}
+        for name in ("workspace", "roles", "runs_dir", "codex_bin"):
+            known[name] = Path(known[name]) if known.get(name) else None
+        return cls(**{**known, "config": tuple(known.get("config", ()))})
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Path):
+        return str(value.resolve())
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """How a run ended. ``status``: succeeded, ended, failed or interrupted; ``hint``: what to do next, may be empty."""
+
+    run_id: str
+    folder: Path
+    status: str
+    outcome: str
+    reason: str
+    exit_code: int
+    hint: str
+    totals: Mapping[str, float]
