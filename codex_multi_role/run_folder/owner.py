@@ -1,0 +1,55 @@
+"""One live owner a run: an advisory lock that dies with its process, and says whose it is."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import TextIO
+
+from codex_multi_role.errors import RunBusy
+from codex_multi_role.run_folder.atomic import storage_errors
+
+
+class Owner:
+    """Holds ``owner.json`` locked while this process works on the run.
+
+    The kernel drops the lock when the process ends, however it ends; pid **and** start time inside tell a reader
+    which process it is, since pids are used again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: TextIO | None = None
+
+    def acquire(self) -> None:
+        """Take the lock or raise `RunBusy`, naming the process that has it."""
+        with storage_errors(self.path):
+            file = self.path.open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise RunBusy(
+                f"run {self.path.parent.name} is being worked on by process {self._holder()}",
+                "Wait for it to end, or stop it (Ctrl-C in its terminal), then try again.",
+            ) from error
+        import psutil  # here, not above: only a process that starts a run pays for it
+
+        file.truncate(0)
+        file.write(json.dumps({"pid": os.getpid(), "start_time": psutil.Process().create_time()}) + "\n")
+        file.flush()
+        self._file = file
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._file.truncate(0)
+            self._file.close()
+            self._file = None
+
+    def _holder(self) -> str:
+        try:
+            return str(json.loads(self.path.read_text(encoding="utf-8"))["pid"])
+        except (OSError, ValueError, KeyError):
+            return "that is just starting"

@@ -1,0 +1,92 @@
+"""One turn's folder, ``<role>/turn_<nnn>/``: everything that was said and done in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.run_folder.atomic import write_bytes, write_json, write_text
+from codex_multi_role.run_folder.folder import RunFolder, new_numbered
+
+PREFIX = "turn_"
+
+
+@dataclass(frozen=True)
+class TurnFolder:
+    """Writes the artifacts of one turn; a turn that is begun never shares its folder with another."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, run: RunFolder, role: str) -> TurnFolder:
+        return cls(new_numbered(run.role_folder(role), PREFIX))
+
+    @classmethod
+    def of(cls, run: RunFolder, role: str, number: int) -> TurnFolder:
+        return cls(run.path / role / f"{PREFIX}{number:03d}")
+
+    @property
+    def number(self) -> int:
+        return int(self.path.name.removeprefix(PREFIX))
+
+    def begin(self, prompt: str, details: Mapping[str, Any]) -> None:
+        """Record the prompt and that the turn is running, before anything is sent."""
+        write_text(self.path / "prompt.txt", prompt)
+        self.write_result({"status": "running", "reason": "", **details})
+
+    def write_answer(self, assistant_text: str, delta_text: str, items_text: str) -> None:
+        write_text(self.path / "assistant_text.txt", assistant_text)
+        write_text(self.path / "delta_text.txt", delta_text)
+        write_text(self.path / "items_text.md", items_text)
+
+    def write_handoff(self, handoff: dict[str, Any]) -> dict[str, Any]:
+        """Store the handoff; long prose in ``analysis_md`` moves to ``analysis.md``. Returns what is handed on."""
+        analysis = handoff.get("analysis_md")
+        if isinstance(analysis, str):
+            write_text(self.path / "analysis.md", analysis)
+            relative = self.path.relative_to(self.path.parents[1]) / "analysis.md"
+            handoff = {key: value for key, value in handoff.items() if key != "analysis_md"}
+            handoff["analysis_md_path"] = str(relative)
+        write_json(self.path / "handoff.json", handoff)
+        return handoff
+
+    def write_files(self, applied: list[dict[str, Any]]) -> None:
+        write_json(self.path / "applied_files.json", applied)
+
+    def write_patch(self, patch: bytes) -> None:
+        write_bytes(self.path / "changes.patch", patch)
+
+    def write_result(self, result: Mapping[str, Any]) -> None:
+        write_json(self.path / "turn.json", result)
+
+    def result(self) -> dict[str, Any]:
+        """``turn.json``, or an empty object where a kill came before it was written."""
+        return _read_json(self.path / "turn.json") or {}
+
+    def handoff(self) -> Any:  # noqa: ANN401 - whatever JSON the role left
+        """``handoff.json``, or None where there is none."""
+        return _read_json(self.path / "handoff.json")
+
+
+def _read_json(path: Path) -> Any:  # noqa: ANN401
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def list_turns(run: RunFolder) -> Iterator[tuple[str, TurnFolder]]:
+    """Every ``(role, turn)`` of the run, by role and number."""
+    for path in sorted(run.path.glob(f"*/{PREFIX}*")):
+        yield path.parent.name, TurnFolder(path)
+
+
+def close_unfinished(run: RunFolder) -> int:
+    """Mark turns that a kill left ``running`` as interrupted; returns how many there were."""
+    unfinished = [turn for _, turn in list_turns(run) if turn.result().get("status", "running") == "running"]
+    for turn in unfinished:
+        turn.write_result({**turn.result(), "status": "interrupted", "reason": "the run was killed during this turn"})
+    return len(unfinished)
