@@ -1,0 +1,262 @@
+"""One role's Codex: a process, a thread that is its memory, and the turns on it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codex_multi_role.codex.approvals import ApprovalPolicy, answer
+from codex_multi_role.codex.events import CodexEvent, EventParser, TurnFinished, describe, turn_id_of
+from codex_multi_role.codex.transport import GRACE_SECONDS, AppServerTransport, Cancelled, Message
+from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
+from codex_multi_role.errors import (
+    CodexCrashed,
+    CodexError,
+    CodexNotLoggedIn,
+    CodexRefused,
+    CodexStartFailed,
+    CodexTimeout,
+)
+
+INITIALIZE_SECONDS = 30.0
+REQUEST_SECONDS = 15.0
+THREAD_SECONDS = 30.0
+TURN_START_SECONDS = 30.0
+INTERRUPT_SECONDS = 5.0
+CLIENT_NAME = "codex_multi_role"
+
+FOUR_WAYS_OUT = (
+    "Log in with `codex login`; or store an API key with `codex login --with-api-key`; or name another provider, a "
+    "local one too, with -c model_provider=…; or try it without any model: --playbook roman-numerals."
+)
+
+
+@dataclass(frozen=True)
+class ThreadSettings:
+    """``thread/start``: where the role works, what it may do, and which model answers."""
+
+    folder: str
+    sandbox: str
+    approval_policy: str
+    model: str | None
+
+    def params(self) -> dict[str, Any]:
+        model = {"model": self.model} if self.model else {}
+        return {"cwd": self.folder, "sandbox": self.sandbox, "approvalPolicy": self.approval_policy, **model}
+
+
+@dataclass(frozen=True)
+class TurnDeadlines:
+    """``idle``: the longest silence; ``turn``: the longest turn. Seconds."""
+
+    idle: float
+    turn: float
+
+
+@dataclass(frozen=True)
+class ApprovalAnswered:
+    """A server request and what was answered."""
+
+    method: str
+    decision: str
+    detail: str
+
+
+Observer = Callable[[CodexEvent | ApprovalAnswered], None]
+
+
+class RoleClient:
+    """Starts the role's process and thread, and runs its turns, one at a time.
+
+    ``cancel`` may be called from any thread; everything else belongs to the thread that runs the turns.
+    """
+
+    def __init__(self, transport: AppServerTransport, thread: ThreadSettings, approvals: ApprovalPolicy) -> None:
+        self._transport = transport
+        self._settings = thread
+        self._approvals = approvals
+        self._parser = EventParser()
+        self._cancelled = threading.Event()
+        self._totals: tuple[int, int] | None = None
+        self.broken = ""
+        self.thread_id = ""
+        self.thread_resumed = False
+        self.forgot = False
+        self.model = thread.model or ""
+
+    @property
+    def pid(self) -> int:
+        return self._transport.pid
+
+    def start(self, version: str, resume_thread: str | None) -> None:
+        """Spawn, ``initialize``, check the login, and start or resume the thread.
+
+        A thread that Codex lost is started afresh; ``forgot`` then says so until a turn was completed on it.
+        Raises `CodexStartFailed`, `CodexNotLoggedIn`.
+        """
+        self._transport.start()
+        try:
+            self._initialize(version)
+            self._check_login()
+            self._open_thread(resume_thread)
+        except CodexNotLoggedIn:
+            raise
+        except CodexError as error:
+            raise CodexStartFailed(f"Codex did not start: {error}", error.hint) from error
+
+    def _initialize(self, version: str) -> None:
+        info = {"name": CLIENT_NAME, "title": "codex-multi-role", "version": version}
+        params = {"clientInfo": info, "capabilities": {"experimentalApi": True}}
+        self._transport.request("initialize", params, INITIALIZE_SECONDS)
+        self._transport.notify("initialized")
+
+    def _check_login(self) -> None:
+        account = self._transport.request("account/read", {}, REQUEST_SECONDS)
+        if account.get("requiresOpenaiAuth") and account.get("account") is None:
+            raise CodexNotLoggedIn("the model provider needs a login and Codex has none", FOUR_WAYS_OUT)
+
+    def _open_thread(self, resume_thread: str | None) -> None:
+        params = self._settings.params()
+        result: Message | None = None
+        if resume_thread:
+            with contextlib.suppress(CodexRefused):
+                resume = {**params, "threadId": resume_thread, "excludeTurns": True}
+                result = self._transport.request("thread/resume", resume, THREAD_SECONDS)
+        self.thread_resumed = result is not None
+        self.forgot = bool(resume_thread) and not self.thread_resumed
+        if result is None:
+            result = self._transport.request("thread/start", params, THREAD_SECONDS)
+            self._totals = (0, 0)
+        self.thread_id = str(result["thread"]["id"])
+        self.model = str(result.get("model", self.model))
+
+    def run_turn(self, request: TurnRequest, deadlines: TurnDeadlines, observe: Observer) -> TurnOutcome:
+        """One prompt and all that comes of it. Never raises for a fault of Codex: that is an outcome.
+
+        Afterwards ``broken`` says why the process can take no further turn, or is empty.
+        """
+        recorder = TurnRecorder(self._totals)
+        try:
+            outcome = self._run(request, deadlines, observe, recorder)
+        except CodexCrashed as error:
+            self.broken = str(error)
+            outcome = recorder.outcome("crashed", "crashed", self.broken, retryable=True)
+        except CodexTimeout as error:
+            self.broken = str(error)
+            outcome = recorder.outcome("stalled", "stalled", self.broken, retryable=True)
+        except CodexRefused as error:
+            outcome = recorder.outcome("failed", "refused", str(error))
+        self._totals = recorder.totals
+        self.forgot &= outcome.status != "completed"
+        if not self.broken:
+            self._clean_up(outcome)
+        return outcome
+
+    def _run(
+        self, request: TurnRequest, deadlines: TurnDeadlines, observe: Observer, recorder: TurnRecorder
+    ) -> TurnOutcome:
+        if self._cancelled.is_set():
+            return recorder.outcome("interrupted", "cancelled", "the run was stopped before this turn")
+        if len(request.prompt) > LONGEST_PROMPT:
+            message = f"the prompt has {len(request.prompt)} characters, Codex takes {LONGEST_PROMPT}"
+            return recorder.outcome("failed", "prompt_too_long", message)
+        end = time.monotonic() + deadlines.turn
+        patience = min(TURN_START_SECONDS, deadlines.idle)
+        started = self._transport.request("turn/start", request.params(self.thread_id), patience)
+        turn_id = str(started["turn"]["id"])
+        while not self._cancelled.is_set():
+            received = self._transport.next_message(min(deadlines.idle, end - time.monotonic()))
+            late = time.monotonic() >= end
+            if received is None or late:
+                return self._give_up(turn_id, recorder, observe, deadlines, late)
+            if isinstance(received, Cancelled):
+                break
+            finished = self._take(received, turn_id, recorder, observe)
+            if finished is not None:
+                return recorder.finished(finished)
+        self._interrupt(turn_id, recorder, observe)
+        return recorder.outcome("interrupted", "cancelled", "the run was stopped during this turn")
+
+    def _give_up(
+        self, turn_id: str, recorder: TurnRecorder, observe: Observer, deadlines: TurnDeadlines, late: bool
+    ) -> TurnOutcome:
+        """A deadline passed: end the turn, and say which deadline it was."""
+        finished = self._interrupt(turn_id, recorder, observe)
+        if finished is not None and finished.status == "completed":
+            return recorder.finished(finished)
+        if late:
+            return recorder.outcome("timed_out", "timed_out", f"the turn took longer than {deadlines.turn:g} s")
+        return recorder.outcome("stalled", "stalled", f"Codex was silent for {deadlines.idle:g} s", retryable=True)
+
+    def _take(self, message: Message, turn_id: str, recorder: TurnRecorder, observe: Observer) -> TurnFinished | None:
+        """Handle one message; what another turn says, a late ``turn/completed`` above all, is not ours."""
+        if "id" in message:
+            self._answer(message, recorder, observe)
+            return None
+        if turn_id_of(message) not in (turn_id, None):
+            return None
+        event = self._parser.parse(message)
+        if event is None:
+            return None
+        recorder.add(event)
+        observe(event)
+        return event if isinstance(event, TurnFinished) else None
+
+    def _answer(self, message: Message, recorder: TurnRecorder, observe: Observer) -> None:
+        method, params = str(message["method"]), message.get("params") or {}
+        answered = answer(method, params, self._approvals)
+        self._transport.reply(message["id"], answered.reply)
+        observe(ApprovalAnswered(method, answered.decision, _detail(params, recorder.started_items)))
+
+    def _interrupt(self, turn_id: str, recorder: TurnRecorder, observe: Observer) -> TurnFinished | None:
+        """Ask Codex to end the turn and hear it out; a process that stays deaf is ``broken``, and None comes back.
+
+        Codex refuses an interrupt before ``turn/started`` and never answers one after ``turn/completed``: so it is
+        asked once, in between, and only the turn's end counts as the answer.
+        """
+        asked = False
+        end = time.monotonic() + INTERRUPT_SECONDS
+        while (remaining := end - time.monotonic()) > 0:
+            if recorder.begun and not asked:
+                self._transport.ask("turn/interrupt", {"threadId": self.thread_id, "turnId": turn_id})
+                asked = True
+            message = self._transport.next_message(remaining)
+            if message is None or isinstance(message, Cancelled):
+                continue
+            finished = self._take(message, turn_id, recorder, observe)
+            if finished is not None:
+                return finished
+        self.broken = f"Codex did not end the turn within {INTERRUPT_SECONDS:g} s of being asked to"
+        return None
+
+    def _clean_up(self, outcome: TurnOutcome) -> None:
+        """A command survives its turn until this is asked (measured), and would write on during the next one."""
+        if outcome.status == "completed" and not outcome.ran_commands:
+            return
+        try:
+            self._transport.request("thread/backgroundTerminals/clean", {"threadId": self.thread_id}, REQUEST_SECONDS)
+        except CodexRefused:
+            pass  # nothing was running
+        except CodexError as error:
+            self.broken = str(error)
+
+    def cancel(self) -> None:
+        """Interrupt the turn that runs, and every later one at once."""
+        self._cancelled.set()
+        self._transport.cancel()
+
+    def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
+        """End the process, at once if it is broken. Idempotent."""
+        self._transport.stop(0 if self.broken else grace_seconds)
+
+
+def _detail(params: Mapping[str, Any], started: Mapping[str, Mapping[str, Any]]) -> str:
+    """What an approval is about: the command, or the paths of the file change joined by its item id."""
+    if "command" in params:
+        return str(params["command"])
+    item = started.get(str(params.get("itemId")))
+    return describe(item) if item else str(params.get("reason") or "")

@@ -1,0 +1,59 @@
+"""The settings every Codex process gets, and how they are put on its command line.
+
+Measured on the pinned binary: without them each start looks for updates and plugins on the network, runs the user's
+login shell, and hands every ``*_API_KEY`` of the environment to the commands a model asks for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+LEAN: tuple[str, ...] = (
+    "features.unbounded_connection_retries=false",
+    "features.plugins=false",
+    "features.apps=false",
+    "features.multi_agent=false",
+    "features.goals=false",
+    "features.shell_snapshot=false",
+    "skills.bundled.enabled=false",
+    'web_search="disabled"',
+    "analytics.enabled=false",
+    "check_for_update_on_startup=false",
+    'history.persistence="none"',
+    "allow_login_shell=false",
+    'shell_environment_policy.inherit="core"',
+)
+BUILT_IN_LOCAL_PROVIDERS = frozenset({"ollama", "lmstudio"})
+DEFAULT_PROVIDER = "openai"
+
+
+def app_server_argv(codex: Path, settings: tuple[str, ...]) -> list[str]:
+    """``codex app-server`` with the lean settings first, so that ``settings`` (``key=value``, TOML) win over them."""
+    flags = [part for setting in (*LEAN, *settings) for part in ("-c", setting)]
+    return [str(codex), "app-server", *flags]
+
+
+def as_settings(config: Mapping[str, object]) -> tuple[str, ...]:
+    """A role's ``codex_config`` as ``key=value`` settings."""
+    return tuple(f"{key}={toml_value(value)}" for key, value in config.items())
+
+
+def toml_value(value: object) -> str:
+    """``value`` (what YAML can hold) as a TOML inline value."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{toml_value(str(key))} = {toml_value(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # the one character JSON leaves as it is
+
+
+def needs_user_home(settings: tuple[str, ...]) -> bool:
+    """Whether these settings lean on the user's own Codex home: for its login, or for a provider defined in it."""
+    assigned = dict(setting.split("=", 1) for setting in settings if "=" in setting)
+    provider = assigned.get("model_provider", DEFAULT_PROVIDER).strip().strip("\"'")
+    if provider == DEFAULT_PROVIDER:
+        return True
+    defined = any(key == "model_providers" or key.startswith(f"model_providers.{provider}") for key in assigned)
+    return not (defined or provider in BUILT_IN_LOCAL_PROVIDERS)

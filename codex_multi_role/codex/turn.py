@@ -1,0 +1,152 @@
+"""What goes into a turn and what comes out of it, on the protocol's side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from codex_multi_role.codex.events import (
+    CodexEvent,
+    DiffUpdated,
+    ItemCompleted,
+    ItemStarted,
+    TextDelta,
+    TokensCounted,
+    TurnBegun,
+    TurnFinished,
+    describe,
+)
+
+LONGEST_PROMPT = 1_048_576
+ITEM_TEXT_LIMIT = 20_000
+
+
+@dataclass(frozen=True)
+class TurnRequest:
+    """``turn/start``: the prompt, and what holds for this turn only. ``metadata`` reaches the model provider."""
+
+    prompt: str
+    output_schema: Mapping[str, Any] | None = None
+    effort: str | None = None
+    model: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    def params(self, thread_id: str) -> dict[str, Any]:
+        optional = {
+            "outputSchema": self.output_schema,
+            "effort": self.effort,
+            "model": self.model,
+            "responsesapiClientMetadata": dict(self.metadata) or None,
+        }
+        return {
+            "threadId": thread_id,
+            "input": [{"type": "text", "text": self.prompt}],
+            **{key: value for key, value in optional.items() if value is not None},
+        }
+
+
+@dataclass(frozen=True)
+class TurnOutcome:
+    """How a turn ended. ``status``: completed, failed, timed_out, stalled, crashed or interrupted; ``reason`` why.
+
+    ``text`` is the last completed agent message, ``items_text`` a readable account of every item, tokens are what this
+    turn alone used.
+    """
+
+    status: str
+    reason: str
+    message: str
+    text: str
+    delta_text: str
+    items_text: str
+    diff: str
+    input_tokens: int
+    output_tokens: int
+    retryable: bool = False
+    ran_commands: bool = False
+
+
+class TurnRecorder:
+    """Gathers one turn's events into a `TurnOutcome`."""
+
+    def __init__(self, totals: tuple[int, int] | None) -> None:
+        self._first_totals = totals
+        self.totals = totals
+        self._deltas: list[str] = []
+        self._items: list[str] = []
+        self._text = ""
+        self._diff = ""
+        self.started_items: dict[str, Mapping[str, Any]] = {}
+        self._ran_commands = False
+        self.begun = False
+
+    def add(self, event: CodexEvent) -> None:
+        match event:
+            case TurnBegun():
+                self.begun = True
+            case TextDelta(text):
+                self._deltas.append(text)
+            case ItemStarted(item):
+                self.started_items[str(item.get("id"))] = item
+                self._ran_commands |= item.get("type") == "commandExecution"
+            case ItemCompleted(item):
+                self._complete(item)
+            case TokensCounted():
+                self._count(event)
+            case DiffUpdated(diff):
+                self._diff = diff
+            case _:
+                pass
+
+    def _complete(self, item: Mapping[str, Any]) -> None:
+        kind = item.get("type")
+        self.started_items.pop(str(item.get("id")), None)
+        if kind == "userMessage":
+            return
+        if kind == "agentMessage":
+            self._text = str(item.get("text", ""))
+        self._items.append(item_text(item))
+
+    def _count(self, event: TokensCounted) -> None:
+        # A resumed thread's first totals include turns paid for earlier: they start from before its last request.
+        if self._first_totals is None:
+            self._first_totals = (event.input_total - event.input_last, event.output_total - event.output_last)
+        self.totals = (event.input_total, event.output_total)
+
+    def outcome(self, status: str, reason: str, message: str, retryable: bool = False) -> TurnOutcome:
+        before, after = self._first_totals or (0, 0), self.totals or self._first_totals or (0, 0)
+        return TurnOutcome(
+            status=status,
+            reason=reason,
+            message=message,
+            text=self._text,
+            delta_text="".join(self._deltas),
+            items_text="\n".join(self._items),
+            diff=self._diff,
+            input_tokens=after[0] - before[0],
+            output_tokens=after[1] - before[1],
+            retryable=retryable,
+            ran_commands=self._ran_commands,
+        )
+
+    def finished(self, event: TurnFinished) -> TurnOutcome:
+        """The outcome when Codex itself ended the turn."""
+        from codex_multi_role.codex.failures import classify
+
+        if event.status == "completed":
+            return self.outcome("completed", "", "")
+        if event.status == "interrupted":
+            return self.outcome("interrupted", "interrupted", "the turn was interrupted")
+        failure = classify(event.error)
+        return self.outcome("failed", failure.reason, failure.message, failure.retryable)
+
+
+def item_text(item: Mapping[str, Any]) -> str:
+    """An item as a piece of Markdown: a heading, then what it said or did, bounded."""
+    body = item.get("text") or item.get("aggregatedOutput") or ""
+    if item.get("type") == "fileChange":
+        body = "\n".join(str(change.get("diff", "")) for change in item.get("changes", []))
+    details = [f"{key}: {item[key]}" for key in ("status", "exitCode") if item.get(key) is not None]
+    heading = f"## {describe(item)}" + (f" ({', '.join(details)})" if details else "")
+    return f"{heading}\n\n{str(body)[:ITEM_TEXT_LIMIT]}\n"

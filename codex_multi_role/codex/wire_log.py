@@ -1,0 +1,44 @@
+"""Every JSON-RPC message of a child, both ways, with its time: ``<role>/events.jsonl``."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+
+class WireLog:
+    """Appends one line a message: ``{"at", "direction", "message"}``; a line that is no JSON is kept as ``text``.
+
+    ``redact`` masks secrets in what is about to be stored. A log that cannot be written (a full disk) stops quietly
+    after its first failure, which ``failure`` holds: the turn is worth more than its log.
+    """
+
+    def __init__(self, path: Path, redact: Callable[[str], str]) -> None:
+        self.redact = redact
+        self.failure: OSError | None = None
+        self._lock = threading.Lock()
+        self._file = path.open("a", encoding="utf-8", errors="replace")
+
+    def write(self, direction: Literal["in", "out"], line: bytes) -> None:
+        text = self.redact(line.decode("utf-8", "replace"))
+        kept = f'"message":{text}' if text.startswith("{") and text.endswith("}") else f'"text":{json.dumps(text)}'
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        with self._lock:
+            if self.failure is not None or self._file.closed:
+                return
+            try:
+                self._file.write(f'{{"at":"{at}","direction":"{direction}",{kept}}}\n')
+                self._file.flush()
+            except OSError as error:
+                self.failure = error
+
+    def close(self) -> None:
+        with self._lock:
+            try:
+                self._file.close()
+            except OSError as error:
+                self.failure = error

@@ -1,0 +1,97 @@
+"""The real binary against an embedded playbook: one factory for the tests of this room."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.codex.approvals import ApprovalPolicy
+from codex_multi_role.codex.client import RoleClient, ThreadSettings
+from codex_multi_role.codex.fleet import Fleet, Member
+from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.settings import app_server_argv, as_settings
+from codex_multi_role.codex.transport import Launch
+from codex_multi_role.playbook import Playbook, PlaybookServer
+
+ROLE = "worker"
+StartFleet = Callable[..., Fleet]
+
+
+class Harness:
+    """Starts fleets whose only role, `ROLE`, plays ``entries``; ends them after the test."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder = folder
+        self.workspace = folder / "workspace"
+        self.workspace.mkdir()
+        self.wire_log = folder / "wire.jsonl"
+        self.stderr = folder / "stderr.log"
+        self.restarts: list[str] = []
+        self._stack = stack
+
+    def fleet(
+        self,
+        entries: list[dict[str, Any]],
+        *,
+        sandbox: str = "read-only",
+        approval_policy: str = "untrusted",
+        approvals: ApprovalPolicy | None = None,
+        settings: tuple[str, ...] = (),
+        codex: Path | None = None,
+        resume_thread: str | None = None,
+    ) -> Fleet:
+        home = self.folder / "home"
+        home.mkdir(exist_ok=True)
+        playbook = Playbook.model_validate({"name": "test", "roles": {ROLE: entries}, "repeat_last": True})
+        server = self._stack.enter_context(PlaybookServer(playbook))
+        provider = as_settings(
+            {
+                "model_provider": "playbook",
+                "model": "playbook",
+                "model_providers.playbook": {
+                    "name": "playbook",
+                    "base_url": server.base_url,
+                    "wire_api": "responses",
+                    "request_max_retries": 0,
+                    "stream_max_retries": 0,
+                },
+            }
+        )
+        member = Member(
+            role=ROLE,
+            launch=Launch(
+                app_server_argv(codex or find_codex(None, {}), (*provider, *settings)),
+                {**os.environ, "CODEX_HOME": str(home), "NO_PROXY": "127.0.0.1"},
+                self.workspace,
+                self.stderr,
+            ),
+            thread=ThreadSettings(str(self.workspace), sandbox, approval_policy, "playbook"),
+            approvals=approvals or ApprovalPolicy(),
+            wire_log=self.wire_log,
+            resume_thread=resume_thread,
+        )
+        fleet = Fleet(
+            {ROLE: member},
+            version="0",
+            redact=lambda text: text,
+            on_started=lambda _: None,
+            on_restart=lambda _, reason: self.restarts.append(reason),
+            first_alone=False,
+        )
+        self._stack.callback(fleet.stop)
+        fleet.start()
+        return fleet
+
+    def client(self, entries: list[dict[str, Any]], **options: Any) -> RoleClient:
+        return self.fleet(entries, **options).client(ROLE)
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> Iterator[Harness]:
+    with ExitStack() as stack:
+        yield Harness(tmp_path, stack)

@@ -1,0 +1,288 @@
+"""A role's turns on the real binary: answers, deadlines, approvals, crashes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from codex_multi_role.codex.approvals import ApprovalPolicy
+from codex_multi_role.codex.client import ApprovalAnswered, RoleClient, TurnDeadlines
+from codex_multi_role.codex.events import CodexEvent, ItemStarted
+from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRequest
+from codex_multi_role.errors import CodexNotLoggedIn, CodexStartFailed
+from tests.codex.conftest import ROLE, Harness
+
+PATIENT = TurnDeadlines(idle=30, turn=60)
+ANSWER = {"json": {"summary": "fine"}}
+
+
+def request(visit: int = 1, prompt: str = "go on", **more: Any) -> TurnRequest:
+    metadata = {
+        "multi_role_role": ROLE,
+        "multi_role_visit": str(visit),
+        "multi_role_repair": "0",
+        "multi_role_attempt": "1",
+    }
+    return TurnRequest(prompt, metadata=metadata, **more)
+
+
+def take(client: RoleClient, visit: int = 1, deadlines: TurnDeadlines = PATIENT) -> TurnOutcome:
+    return client.run_turn(request(visit), deadlines, lambda _: None)
+
+
+def wire(harness: Harness, direction: str) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in harness.wire_log.read_text().splitlines()]
+    return [line["message"] for line in lines if line["direction"] == direction]
+
+
+def test_answer_deltas_and_tokens_of_each_turn(harness: Harness) -> None:
+    usage = {"input_tokens": 100, "output_tokens": 7}
+    client = harness.client(
+        [{"json": {"summary": "one"}, "usage": usage}, {"json": {"summary": "two"}, "usage": usage}]
+    )
+    for visit, word in ((1, "one"), (2, "two")):
+        outcome = take(client, visit)
+        assert (outcome.status, json.loads(outcome.text)) == ("completed", {"summary": word})
+        assert outcome.delta_text == outcome.text
+        assert (outcome.input_tokens, outcome.output_tokens) == (100, 7)
+        assert word in outcome.items_text
+
+
+def test_a_resumed_thread_remembers_and_counts_only_its_new_tokens(harness: Harness) -> None:
+    usage = {"input_tokens": 100, "output_tokens": 7}
+    entries = [{"text": "{{ prompt }}", "usage": usage}]
+    first = harness.fleet(entries)
+    thread = first.client(ROLE).thread_id
+    take(first.client(ROLE))
+    first.stop()
+    second = harness.client(entries, resume_thread=thread)
+    assert second.thread_resumed
+    assert second.thread_id == thread
+    assert take(second).input_tokens == 100
+
+
+def test_a_lost_thread_is_started_afresh_and_says_so(harness: Harness) -> None:
+    client = harness.client([ANSWER], resume_thread="01a1fb7f-a246-7ff1-8e7a-a9797084f448")
+    assert client.forgot
+    take(client)
+    assert not client.forgot
+
+
+def test_unanswered_provider_is_a_stall_and_the_thread_takes_the_next_turn(harness: Harness) -> None:
+    client = harness.client([{"fault": {"stall_seconds": 300}}, ANSWER])
+    outcome = take(client, 1, TurnDeadlines(idle=1.5, turn=60))
+    assert (outcome.status, outcome.reason, outcome.retryable) == ("stalled", "stalled", True)
+    assert take(client, 2).status == "completed"
+    assert not client.broken
+
+
+def test_a_turn_longer_than_its_deadline_is_timed_out(harness: Harness) -> None:
+    steps = [{"call": "exec_command", "arguments": {"cmd": "sleep 0.2"}, "delay_seconds": 0.3}] * 20
+    client = harness.client([{"steps": [*steps, ANSWER]}, ANSWER])
+    outcome = take(client, 1, TurnDeadlines(idle=30, turn=2))
+    assert (outcome.status, outcome.retryable) == ("timed_out", False)
+    assert take(client, 2).status == "completed"
+
+
+def test_late_end_of_a_timed_out_turn_is_not_the_next_turns_answer(harness: Harness) -> None:
+    """A fault of the original: the late ``turn/completed`` ended the next turn, with the wrong text."""
+    client = harness.client([{"json": {"summary": "late"}, "delay_seconds": 2.5}, {"json": {"summary": "mine"}}])
+    assert take(client, 1, TurnDeadlines(idle=1.5, turn=60)).status == "stalled"
+    assert json.loads(take(client, 2).text) == {"summary": "mine"}
+
+
+def test_a_killed_child_is_a_crash_and_the_next_client_has_its_thread(harness: Harness) -> None:
+    fleet = harness.fleet([ANSWER])
+    client = fleet.client(ROLE)
+    take(client)
+    os.kill(client.pid, signal.SIGKILL)
+    outcome = take(client, 2)
+    assert (outcome.status, outcome.retryable) == ("crashed", True)
+    again = fleet.client(ROLE)
+    assert again.thread_resumed
+    assert take(again, 2).status == "completed"
+    assert len(harness.restarts) == 1
+
+
+def test_a_frozen_child_stalls_and_is_replaced(harness: Harness) -> None:
+    fleet = harness.fleet([ANSWER])
+    client = fleet.client(ROLE)
+    take(client)
+    os.kill(client.pid, signal.SIGSTOP)
+    assert take(client, 2, TurnDeadlines(idle=1, turn=60)).status == "stalled"
+    assert take(fleet.client(ROLE), 2).status == "completed"
+    assert not psutil.pid_exists(client.pid)
+
+
+def test_a_frozen_child_with_a_full_pipe_does_not_block_the_writer(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("codex_multi_role.codex.transport.WRITE_SECONDS", 1.0)
+    client = harness.client([ANSWER])
+    os.kill(client.pid, signal.SIGSTOP)
+    outcome = client.run_turn(request(prompt="x" * 300_000), PATIENT, lambda _: None)
+    assert outcome.status == "stalled"
+    assert "took no input" in client.broken
+
+
+def test_cancel_interrupts_the_turn_and_every_later_one(harness: Harness) -> None:
+    client = harness.client([{"json": {"summary": "slow"}, "delay_seconds": 60}])
+    threading.Timer(0.5, client.cancel).start()
+    assert (outcome := take(client)).reason == "cancelled", outcome
+    assert take(client, 2).message == "the run was stopped before this turn"
+
+
+def test_an_empty_answer_is_a_completed_turn_without_text(harness: Harness) -> None:
+    outcome = take(harness.client([{"fault": {"empty": True}}]))
+    assert (outcome.status, outcome.text) == ("completed", "")
+
+
+def test_a_prompt_over_the_limit_is_not_sent(harness: Harness) -> None:
+    client = harness.client([ANSWER])
+    outcome = client.run_turn(request(prompt="x" * (LONGEST_PROMPT + 1)), PATIENT, lambda _: None)
+    assert (outcome.status, outcome.reason) == ("failed", "prompt_too_long")
+    assert "turn/start" not in [message.get("method") for message in wire(harness, "out")]
+
+
+def test_lone_surrogates_in_a_prompt_reach_codex_replaced(harness: Harness) -> None:
+    client = harness.client([{"text": "{{ prompt }}"}])
+    outcome = client.run_turn(request(prompt="a\ud800b"), PATIENT, lambda _: None)
+    assert (outcome.status, outcome.text) == ("completed", "a?b")
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason", "retryable"),
+    [
+        ({"status": 429}, "rate_limited", True),
+        ({"status": 500}, "provider_error", True),
+        ({"status": 401}, "unauthorized", False),
+        ({"status": 400}, "bad_request", False),
+        ({"drop": True}, "provider_error", True),
+        ({"garbage": "<html>"}, "provider_error", True),
+        ({"code": "context_length_exceeded"}, "context_full", False),
+        ({"code": "insufficient_quota"}, "quota", False),
+    ],
+)
+def test_provider_faults_have_reasons(harness: Harness, fault: dict[str, Any], reason: str, retryable: bool) -> None:
+    outcome = take(harness.client([{"fault": fault}]))
+    assert (outcome.status, outcome.reason, outcome.retryable) == ("failed", reason, retryable), outcome
+
+
+def approvals_seen(
+    harness: Harness, entries: list[dict[str, Any]], **options: Any
+) -> tuple[TurnOutcome, list[ApprovalAnswered]]:
+    seen: list[ApprovalAnswered] = []
+
+    def observe(event: CodexEvent | ApprovalAnswered) -> None:
+        if isinstance(event, ApprovalAnswered):
+            seen.append(event)
+
+    outcome = harness.client(entries, **options).run_turn(request(), PATIENT, observe)
+    return outcome, seen
+
+
+COMMAND = {"steps": [{"call": "exec_command", "arguments": {"cmd": "echo ran > out.txt"}}, ANSWER]}
+PATCH = {"steps": [{"patch": "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch"}, ANSWER]}
+
+
+def reply_to_approval(harness: Harness) -> dict[str, Any]:
+    asked = next(message for message in wire(harness, "in") if "id" in message and "method" in message)
+    return next(message for message in wire(harness, "out") if message.get("id") == asked["id"] and "result" in message)
+
+
+def test_commands_are_declined_by_default_with_the_right_reply(harness: Harness) -> None:
+    outcome, seen = approvals_seen(harness, [COMMAND], sandbox="workspace-write")
+    assert outcome.status == "completed"
+    assert [each.decision for each in seen] == ["decline"]
+    assert "echo ran" in seen[0].detail
+    assert reply_to_approval(harness)["result"] == {"decision": "decline"}
+    assert not (harness.workspace / "out.txt").exists()
+
+
+def test_auto_approved_commands_run(harness: Harness) -> None:
+    policy = ApprovalPolicy(commands=True)
+    outcome, seen = approvals_seen(harness, [COMMAND], sandbox="workspace-write", approvals=policy)
+    assert outcome.status == "completed"
+    assert [each.decision for each in seen] == ["accept"]
+    assert reply_to_approval(harness)["result"] == {"decision": "accept"}
+    assert (harness.workspace / "out.txt").read_text() == "ran\n"
+
+
+def test_file_changes_are_declined_by_default_and_their_paths_known(harness: Harness) -> None:
+    _, seen = approvals_seen(harness, [PATCH], sandbox="workspace-write")
+    assert [(each.method, each.decision) for each in seen] == [("item/fileChange/requestApproval", "decline")]
+    assert "new.txt" in seen[0].detail
+    assert not (harness.workspace / "new.txt").exists()
+
+
+def test_auto_approved_file_changes_are_made(harness: Harness) -> None:
+    policy = ApprovalPolicy(file_changes=True)
+    _, seen = approvals_seen(harness, [PATCH], sandbox="workspace-write", approvals=policy)
+    assert [each.decision for each in seen] == ["accept"]
+    assert (harness.workspace / "new.txt").read_text() == "hello\n"
+
+
+def test_on_request_runs_in_the_sandbox_without_asking(harness: Harness) -> None:
+    _, seen = approvals_seen(harness, [COMMAND], sandbox="workspace-write", approval_policy="on-request")
+    assert seen == []
+    assert (harness.workspace / "out.txt").exists()
+
+
+def test_tool_commands_see_no_secret_of_our_environment(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_SERVICE_API_KEY", "very-secret-value")
+    command = {"steps": [{"call": "exec_command", "arguments": {"cmd": "env"}}, ANSWER]}
+    outcome, _ = approvals_seen(harness, [command], sandbox="workspace-write", approval_policy="on-request")
+    assert "PATH=" in outcome.items_text
+    assert "very-secret-value" not in outcome.items_text
+
+
+def test_a_command_of_a_finished_turn_does_not_live_on(harness: Harness) -> None:
+    command = {"call": "exec_command", "arguments": {"cmd": "sleep 300", "yield_time_ms": 250}}
+    client = harness.client([{"steps": [command, ANSWER]}], sandbox="workspace-write", approval_policy="on-request")
+    started: list[CodexEvent | ApprovalAnswered] = []
+    client.run_turn(request(), PATIENT, started.append)
+    assert any(isinstance(event, ItemStarted) for event in started)
+    sleepers = [each for each in psutil.Process(client.pid).children(recursive=True) if "300" in each.cmdline()]
+    psutil.wait_procs(sleepers, timeout=5)
+    assert not [each for each in sleepers if each.is_running()]
+
+
+def test_nothing_is_left_after_stop_even_with_a_command_running(harness: Harness) -> None:
+    command = {"call": "exec_command", "arguments": {"cmd": "sleep 301", "yield_time_ms": 60_000}}
+    fleet = harness.fleet([{"steps": [command, ANSWER]}], sandbox="danger-full-access", approval_policy="never")
+    client = fleet.client(ROLE)
+    turn = threading.Thread(target=take, args=(client,))
+    turn.start()
+    below: list[psutil.Process] = []
+    for _ in range(100):
+        below = psutil.Process(client.pid).children(recursive=True)
+        if any("301" in " ".join(each.cmdline()) for each in below):
+            break
+        threading.Event().wait(0.1)
+    assert below
+    fleet.stop()
+    turn.join(20)
+    assert not [each for each in below if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_a_child_that_cannot_start_says_why(harness: Harness) -> None:
+    with pytest.raises(CodexStartFailed, match=r"no_such_provider"):
+        harness.client([ANSWER], settings=('model_provider="no_such_provider"',))
+
+
+def test_a_binary_that_is_no_app_server(harness: Harness) -> None:
+    with pytest.raises(CodexStartFailed, match="ended with exit code"):
+        harness.client([ANSWER], codex=Path("/bin/false"))
+
+
+def test_no_login_is_found_out_before_any_turn(harness: Harness) -> None:
+    with pytest.raises(CodexNotLoggedIn) as caught:
+        harness.client([ANSWER], settings=('model_provider="openai"',))
+    assert all(way in caught.value.hint for way in ("codex login", "API key", "model_provider", "--playbook"))

@@ -1,0 +1,89 @@
+"""What we send is what the installed binary's own schema allows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator
+
+from codex_multi_role.codex.approvals import ApprovalPolicy, answer
+from codex_multi_role.codex.client import TurnDeadlines
+from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.turn import TurnRequest
+from tests.codex.conftest import ROLE, Harness
+from tests.codex.test_client import ANSWER, PATCH, PATIENT, request, take, wire
+
+RESPONSES = {
+    "item/commandExecution/requestApproval": "CommandExecutionRequestApprovalResponse",
+    "item/fileChange/requestApproval": "FileChangeRequestApprovalResponse",
+    "item/permissions/requestApproval": "PermissionsRequestApprovalResponse",
+    "item/tool/requestUserInput": "ToolRequestUserInputResponse",
+    "mcpServer/elicitation/request": "McpServerElicitationRequestResponse",
+}
+
+
+@cache
+def schema_folder(parent: Path) -> Path:
+    folder = parent / "schema"
+    command = [find_codex(None, {}), "app-server", "generate-json-schema", "--experimental", "--out", folder]
+    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def schemas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return schema_folder(tmp_path_factory.mktemp("protocol"))
+
+
+def validator(schemas: Path, name: str) -> Draft7Validator:
+    return Draft7Validator(json.loads((schemas / f"{name}.json").read_text()))
+
+
+def test_every_outgoing_message_fits_the_schema(harness: Harness, schemas: Path) -> None:
+    fleet = harness.fleet([PATCH, {"fault": {"stall_seconds": 60}}, ANSWER], sandbox="workspace-write")
+    schema: dict[str, Any] = {"type": "object", "properties": {"summary": {"type": "string"}}}
+    client = fleet.client(ROLE)
+    full = TurnRequest("go", schema, "low", "playbook", request().metadata)
+    assert client.run_turn(full, PATIENT, lambda _: None).status == "completed"
+    assert take(client, 2, TurnDeadlines(idle=1, turn=30)).status == "stalled"
+    thread = client.thread_id
+    fleet.stop()
+    assert take(harness.client([ANSWER], resume_thread=thread)).status == "completed"
+    sent = wire(harness, "out")
+    assert {message["method"] for message in sent if "method" in message} == {
+        "initialize",
+        "initialized",
+        "account/read",
+        "thread/start",
+        "thread/resume",
+        "turn/start",
+        "turn/interrupt",
+        "thread/backgroundTerminals/clean",
+    }
+    requests, notifications = validator(schemas, "ClientRequest"), validator(schemas, "ClientNotification")
+    for message in sent:
+        if "result" not in message:
+            (requests if "id" in message else notifications).validate(message)
+
+
+@pytest.mark.parametrize("method", RESPONSES)
+@pytest.mark.parametrize("allowed", [False, True])
+def test_every_approval_reply_fits_the_schema(schemas: Path, method: str, allowed: bool) -> None:
+    params = {"permissions": {"network": {"enabled": True}}}
+    given = answer(method, params, ApprovalPolicy(commands=allowed, file_changes=allowed))
+    validator(schemas, RESPONSES[method]).validate(given.reply["result"])
+
+
+def test_the_installed_server_asks_nothing_we_leave_without_an_answer(schemas: Path) -> None:
+    methods = [
+        option["properties"]["method"]["enum"][0]
+        for option in json.loads((schemas / "ServerRequest.json").read_text())["oneOf"]
+    ]
+    assert set(RESPONSES) <= set(methods)
+    for method in methods:
+        assert set(answer(method, {}, ApprovalPolicy()).reply) <= {"result", "error"}

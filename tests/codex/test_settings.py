@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.settings import app_server_argv, as_settings, needs_user_home, toml_value
+
+VALUES = st.recursive(
+    st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(codec="utf-8")),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(codec="ascii")), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_values_of_yaml_survive_as_toml(value: object) -> None:
+    assert tomllib.loads(f"value = {toml_value(value)}")["value"] == value
+
+
+def test_the_users_settings_come_after_ours() -> None:
+    argv = app_server_argv(find_codex(None, {}), ('web_search="live"',))
+    assert argv.index('web_search="disabled"') < argv.index('web_search="live"')
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ((), True),
+        (('model="o3"',), True),
+        (('model_provider="openai"',), True),
+        (('model_provider="mine"',), True),
+        (('model_provider="ollama"',), False),
+        (('model_provider="mine"', 'model_providers.mine.base_url="http://127.0.0.1:1/v1"'), False),
+        (as_settings({"model_provider": "mine", "model_providers.mine": {"name": "x"}}), False),
+    ],
+)
+def test_the_users_home_is_used_where_its_login_or_its_provider_is(settings: tuple[str, ...], expected: bool) -> None:
+    assert needs_user_home(settings) is expected
