@@ -1,0 +1,216 @@
+"""Putting a run's parts together: from options to live processes. Everything that can be wrong is found before."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role import __version__
+from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, load_flow, packaged_roles
+from codex_multi_role.codex.approvals import ApprovalPolicy
+from codex_multi_role.codex.client import ThreadSettings
+from codex_multi_role.codex.fleet import Fleet, Member, Started
+from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.sandbox import sandboxed
+from codex_multi_role.codex.settings import app_server_argv, as_settings, needs_user_home
+from codex_multi_role.codex.transport import Launch
+from codex_multi_role.errors import UsageError
+from codex_multi_role.options import RunOptions
+from codex_multi_role.run_folder import EventLog, Redactor, RunFolder, list_turns
+from codex_multi_role.run_folder.atomic import make_folder, storage_errors
+from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted
+from codex_multi_role.steps import RunResources, TestSettings
+from codex_multi_role.workspace import Snapshots, Workspace
+
+LOOPBACK = "127.0.0.1,localhost"
+PLAYBOOK_MODEL = "playbook"
+SANDBOX_HOME = "tests"
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """What a run is made of, loaded and checked: nothing has been started or written yet."""
+
+    options: RunOptions
+    catalog: RoleSpecCatalog
+    flow: FlowSpec
+    inputs: Mapping[str, Any]
+    playbook: Any
+    codex: Path
+    workspace: Path
+
+    @property
+    def roles(self) -> list[RoleSpec]:
+        """The roles the flow asks, in the catalog's order."""
+        asked = {step.ask for step in self.flow.steps if step.ask}
+        return [role for role in self.catalog.roles if "*" in asked or role.name in asked]
+
+
+def roles_folder(given: Path | None) -> Path:
+    """``--roles``, else ``./roles`` when it holds a catalog, else the packaged one."""
+    if given is not None:
+        return given
+    local = Path("roles")
+    return local if (local / "catalog.yaml").is_file() else packaged_roles()
+
+
+def load_definitions(options: RunOptions) -> Definitions:
+    """Read and check everything ``options`` names. Raises `UsageError` and `CodexNotFound`."""
+    source = roles_folder(options.roles)
+    catalog = RoleSpecCatalog.load(source)
+    folder = catalog.source.parent
+    flow = load_flow(options.flow, folder, catalog)
+    playbook = None
+    if options.playbook is not None:
+        from codex_multi_role.playbook import load_playbook
+
+        playbook = load_playbook(options.playbook, folder)
+    return Definitions(
+        options=options,
+        catalog=catalog,
+        flow=flow,
+        inputs=flow.resolve_inputs(options.inputs),
+        playbook=playbook,
+        codex=find_codex(options.codex_bin, os.environ),
+        workspace=_checked_workspace(options.workspace),
+    )
+
+
+def _checked_workspace(path: Path) -> Path:
+    if not path.exists():
+        raise UsageError(f"the workspace {path} does not exist", f"Create it first: mkdir -p {path}")
+    if not path.is_dir():
+        raise UsageError(f"the workspace {path} is not a folder", "Name a folder with --workspace.")
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise UsageError(f"the workspace {path} cannot be written", "Fix its permissions or name another.")
+    return path.resolve()
+
+
+def keep_definitions(definitions: Definitions, folder: RunFolder) -> str:
+    """Copy the YAML this run starts with to ``catalog/``; returns the catalog file's path below it.
+
+    The files keep their places relative to each other, so that the copy loads like the original.
+    """
+    files = [path.resolve() for path in definitions.catalog.files]
+    base = Path(os.path.commonpath([path.parent for path in files]))
+    for path in files:
+        _copy(path, folder.catalog_path / path.relative_to(base))
+    catalog = folder.catalog_path / definitions.catalog.source.resolve().relative_to(base)
+    _copy(definitions.flow.source, catalog.parent / "flows" / f"{definitions.flow.name}.yaml")
+    if definitions.playbook is not None:
+        _copy(definitions.playbook.source, catalog.parent / "playbooks" / definitions.playbook.source.name)
+    return str(catalog.relative_to(folder.catalog_path))
+
+
+def _copy(source: Path, target: Path) -> None:
+    make_folder(target.parent)
+    with storage_errors(target):
+        shutil.copyfile(source, target)
+
+
+@contextmanager
+def live_parts(definitions: Definitions, folder: RunFolder, events: EventLog) -> Iterator[RunResources]:
+    """Start the playbook and the Codex processes, lend what a run needs, and end them all."""
+    with ExitStack() as stack:
+        provider: tuple[str, ...] = ()
+        if definitions.playbook is not None:
+            from codex_multi_role.playbook import PlaybookServer
+
+            server = stack.enter_context(PlaybookServer(definitions.playbook))
+            provider = _playbook_settings(server.base_url)
+        fleet = _fleet(definitions, folder, events, provider)
+        stack.callback(fleet.stop)
+        fleet.start()
+        yield _resources(definitions, folder, events, fleet)
+
+
+def _playbook_settings(base_url: str) -> tuple[str, ...]:
+    table = {
+        "name": "playbook",
+        "base_url": base_url,
+        "wire_api": "responses",
+        "request_max_retries": 0,
+        "stream_max_retries": 0,
+    }
+    return as_settings({"model_provider": "playbook", "model": PLAYBOOK_MODEL, "model_providers.playbook": table})
+
+
+def _fleet(definitions: Definitions, folder: RunFolder, events: EventLog, provider: tuple[str, ...]) -> Fleet:
+    threads = {role: turn.result().get("thread_id") for role, turn in list_turns(folder)}
+    settings = {
+        role.name: (*provider, *as_settings(role.codex_config), *definitions.options.config)
+        for role in definitions.roles
+    }
+    shared_home = any(needs_user_home(each) for each in settings.values())
+    members = {
+        role.name: _member(definitions, folder, role, settings[role.name], threads.get(role.name))
+        for role in definitions.roles
+    }
+
+    def started(each: Started) -> None:
+        events.publish(RoleStarted(each.role, each.pid, each.thread_id, each.seconds, each.resumed))
+
+    return Fleet(
+        members,
+        version=__version__,
+        redact=Redactor(os.environ),
+        on_started=started,
+        on_restart=lambda role, reason: events.publish(RoleRestarted(role, reason)),
+        first_alone=shared_home,
+    )
+
+
+def _member(
+    definitions: Definitions, folder: RunFolder, role: RoleSpec, settings: tuple[str, ...], thread: str | None
+) -> Member:
+    model = PLAYBOOK_MODEL if definitions.playbook else role.resolved_model(os.environ, definitions.options.model)
+    own_home = {} if needs_user_home(settings) else {"CODEX_HOME": str(folder.codex_home(role.name))}
+    return Member(
+        role=role.name,
+        launch=Launch(
+            argv=app_server_argv(definitions.codex, settings),
+            environment={**os.environ, "NO_PROXY": _no_proxy(), **own_home},
+            folder=definitions.workspace,
+            stderr_path=folder.role_folder(role.name) / "stderr.log",
+        ),
+        thread=ThreadSettings(str(definitions.workspace), role.sandbox, role.approval_policy, model),
+        approvals=ApprovalPolicy(role.auto_approve.commands, role.auto_approve.file_changes),
+        wire_log=folder.role_folder(role.name) / "events.jsonl",
+        resume_thread=thread,
+    )
+
+
+def _no_proxy() -> str:
+    return ",".join(part for part in (os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), LOOPBACK) if part)
+
+
+def _resources(definitions: Definitions, folder: RunFolder, events: EventLog, fleet: Fleet) -> RunResources:
+    options = definitions.options
+    runs_dir = folder.path.parent
+    holds_workspace = definitions.workspace.is_relative_to(runs_dir)
+    workspace = Workspace(definitions.workspace, (folder.path if holds_workspace else runs_dir,))
+
+    def wrap(argv: Sequence[str], writable: Path) -> list[str]:
+        return sandboxed(definitions.codex, argv, writable) if options.test_sandbox else list(argv)
+
+    return RunResources(
+        goal=options.goal,
+        catalog=definitions.catalog,
+        folder=folder,
+        events=events,
+        fleet=fleet,
+        workspace=workspace,
+        snapshots=Snapshots(folder.snapshots_path, workspace),
+        environment={**os.environ, "CODEX_HOME": str(folder.codex_home(SANDBOX_HOME))},
+        tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds),
+        sandbox=wrap,
+        repair_attempts=options.repair_attempts,
+        run_model=options.model,
+        stopping=threading.Event(),
+    )

@@ -1,0 +1,7 @@
+"""What happens next: run state, routing, worst-case bounds. Pure: no I/O, threads or clock."""
+
+from codex_multi_role.flow.bounds import WorstCase, worst_case
+from codex_multi_role.flow.routing import End, GoTo, after
+from codex_multi_role.flow.state import FlowState, HistoryEntry, new_state
+
+__all__ = ["End", "FlowState", "GoTo", "HistoryEntry", "WorstCase", "after", "new_state", "worst_case"]

@@ -1,0 +1,46 @@
+"""Where a run goes after a step: the first ``next`` entry whose ``when`` holds, otherwise the following step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codex_multi_role.catalog import FlowSpec, StepSpec
+from codex_multi_role.catalog.templates import evaluate
+from codex_multi_role.flow.state import FlowState
+
+
+@dataclass(frozen=True)
+class GoTo:
+    step: StepSpec
+
+
+@dataclass(frozen=True)
+class End:
+    """A named end; ``exit_code`` 0 says the goal was reached."""
+
+    outcome: str
+    exit_code: int
+
+
+def after(flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
+    """The move after ``step``. A visit beyond the target's ``max_visits`` ends the run instead, without its goal.
+
+    Raises `DefinitionError` where a condition cannot be evaluated.
+    """
+    for number, route in enumerate(step.next):
+        where = f"{flow.source}: steps.{step.id}.next[{number}].when"
+        if route.when is None or evaluate(route.when, state.context(), where):
+            if route.to is not None:
+                return _enter(flow, route.to, state)
+            return End(route.end or "end", route.exit or 0)
+    position = [each.id for each in flow.steps].index(step.id) + 1
+    if position < len(flow.steps):
+        return _enter(flow, flow.steps[position].id, state)
+    return End("success", 0)
+
+
+def _enter(flow: FlowSpec, step_id: str, state: FlowState) -> GoTo | End:
+    target = next(each for each in flow.steps if each.id == step_id)
+    if target.max_visits is not None and state.steps[step_id].visits >= target.max_visits:
+        return End(f"{step_id}_visits_used_up", 1)
+    return GoTo(target)

@@ -1,0 +1,90 @@
+"""What a run knows so far: visits, the latest handoff of every role, the latest output of every step. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """A turn that left a handoff; the handoff itself lies in the turn's folder."""
+
+    role: str
+    turn: int
+
+
+@dataclass
+class StepState:
+    """``status``: not_started, done or failed. ``output``: the fields of the step's latest result."""
+
+    visits: int = 0
+    status: str = "not_started"
+    error: str = ""
+    output: Json = field(default_factory=dict)
+
+
+@dataclass
+class FlowState:
+    """One run's progress through its flow. ``cycle`` is the number of times its first step was entered."""
+
+    goal: str
+    inputs: Mapping[str, Any]
+    cycles: int
+    first_step: str
+    steps: dict[str, StepState]
+    latest_handoffs: dict[str, Json] = field(default_factory=dict)
+    latest_tests: Json | None = None
+    asks: dict[str, int] = field(default_factory=dict)
+    history: list[HistoryEntry] = field(default_factory=list)
+    finished_by: str = ""
+
+    @property
+    def cycle(self) -> int:
+        return self.steps[self.first_step].visits
+
+    def enter(self, step_id: str) -> int:
+        """Count a visit; returns its number."""
+        step = self.steps[step_id]
+        step.visits += 1
+        step.status, step.error = "running", ""
+        return step.visits
+
+    def next_ask(self, role: str) -> int:
+        """Count one more ask of ``role``; returns its number, the same whenever the run is replayed."""
+        self.asks[role] = self.asks.get(role, 0) + 1
+        return self.asks[role]
+
+    def absorb_handoff(self, role: str, turn: int, handoff: Json) -> None:
+        self.latest_handoffs[role] = handoff
+        self.history.append(HistoryEntry(role, turn))
+
+    def leave(self, step_id: str, output: Json, error: str = "") -> None:
+        """Store what the visit left."""
+        step = self.steps[step_id]
+        step.output, step.error = output, error
+        step.status = "failed" if error else "done"
+
+    def context(self) -> dict[str, Any]:
+        """What templates and conditions see."""
+        return {
+            "goal": self.goal,
+            "inputs": dict(self.inputs),
+            "cycle": self.cycle,
+            "cycles": self.cycles,
+            "roles": self.latest_handoffs,
+            "tests": self.latest_tests or {},
+            "steps": {
+                name: {**step.output, "visits": step.visits, "status": step.status, "error": step.error}
+                for name, step in self.steps.items()
+            },
+        }
+
+
+def new_state(goal: str, inputs: Mapping[str, Any], cycles: int, step_ids: list[str]) -> FlowState:
+    """The state before the first step."""
+    steps = {step_id: StepState() for step_id in step_ids}
+    return FlowState(goal=goal, inputs=inputs, cycles=cycles, first_step=step_ids[0], steps=steps)

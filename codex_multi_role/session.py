@@ -1,0 +1,221 @@
+"""One process's work on a run, from taking ownership to the last state written, however it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from codex_multi_role import __version__
+from codex_multi_role.assembly import Definitions, live_parts
+from codex_multi_role.codex.process_tree import end_processes, processes_below
+from codex_multi_role.ending import Ending, ending_for
+from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.flow import new_state
+from codex_multi_role.options import RunReport
+from codex_multi_role.run_folder import EventLog, Owner, Record, RunFolder, TurnFolder, close_unfinished, list_turns
+from codex_multi_role.run_folder.atomic import write_json, write_text
+from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
+from codex_multi_role.steps import RunResources
+
+STOP_SECONDS = 20.0
+OnEvent = Callable[[Record], None]
+
+
+class Session:
+    """Works on one run in this process. ``earlier`` is the ``run.json`` of the session before, when resuming."""
+
+    def __init__(
+        self,
+        definitions: Definitions,
+        folder: RunFolder,
+        catalog_file: str,
+        on_event: OnEvent | None,
+        earlier: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._definitions = definitions
+        self._folder = folder
+        self._on_event = on_event
+        self._earlier = earlier
+        self._began = time.monotonic()
+        self._record = self._first_record(catalog_file)
+        self._state = new_state(
+            definitions.options.goal,
+            definitions.inputs,
+            definitions.options.cycles,
+            [step.id for step in definitions.flow.steps],
+        )
+
+    def work(self) -> RunReport:
+        """Run or go on, write the state, report. Raises `RunBusy`, `StorageError`."""
+        owner = Owner(self._folder.owner_path)
+        owner.acquire()
+        try:
+            close_unfinished(self._folder)
+            self._folder.write_record(self._record)
+            self._write_state()
+            return self._work()
+        finally:
+            end_processes(processes_below(os.getpid()))
+            owner.release()
+
+    def _work(self) -> RunReport:
+        events = EventLog(self._folder.events_path)
+        if self._on_event is not None:
+            events.subscribe(self._on_event)
+        try:
+            with _stop_signals():
+                ending = self._run(events)
+            report = self._close(ending)
+            events.publish(self._ended(report))
+        finally:
+            events.close()
+        return report
+
+    def _run(self, events: EventLog) -> Ending:
+        """The ending, whatever happens."""
+        events.publish(self._started())
+        try:
+            with live_parts(self._definitions, self._folder, events) as parts:
+                return self._drive(parts)
+        except (Exception, KeyboardInterrupt) as error:
+            if not isinstance(error, CodexMultiRoleError | KeyboardInterrupt):
+                write_text(self._folder.path / "traceback.txt", traceback.format_exc())
+            return ending_for(error)
+
+    def _drive(self, parts: RunResources) -> Ending:
+        from codex_multi_role.engine import DurableRun, begin, journal  # the processes start meanwhile
+
+        with journal(self._definitions.options.database_url or f"sqlite:///{self._folder.journal_path}"):
+            durable = DurableRun(self._definitions.flow, self._state, parts)
+            begin(self._folder.run_id, durable)
+            try:
+                return durable.ending.result()  # every step of the run has its own deadline
+            except KeyboardInterrupt:
+                parts.stopping.set()
+                parts.fleet.cancel()
+                return durable.ending.result(STOP_SECONDS)
+
+    def _close(self, ending: Ending) -> RunReport:
+        """Write the final state, then say how it ended."""
+        totals = self._totals()
+        self._record |= {
+            "status": ending.status,
+            "outcome": ending.outcome,
+            "reason": ending.reason,
+            "exit_code": ending.exit_code,
+            "ended_at": now(),
+            "totals": totals,
+        }
+        self._write_state()
+        self._folder.write_record(self._record)
+        return RunReport(
+            run_id=self._folder.run_id,
+            folder=self._folder.path,
+            status=ending.status,
+            outcome=ending.outcome,
+            reason=ending.reason,
+            exit_code=ending.exit_code,
+            hint=ending.hint,
+            totals=totals,
+        )
+
+    def _first_record(self, catalog_file: str) -> dict[str, Any]:
+        definitions, options = self._definitions, self._definitions.options
+        earlier = self._earlier or {}
+        return {
+            "run_id": self._folder.run_id,
+            "goal": options.goal,
+            "flow": definitions.flow.name,
+            "inputs": dict(definitions.inputs),
+            "status": "running",
+            "outcome": "",
+            "reason": "",
+            "exit_code": None,
+            "started_at": earlier.get("started_at") or now(),
+            "resumed_at": [*earlier.get("resumed_at", []), now()] if earlier else [],
+            "ended_at": None,
+            "versions": {"codex_multi_role": __version__, "python": platform.python_version()},
+            "workspace": str(definitions.workspace),
+            "playbook": definitions.playbook.name if definitions.playbook else None,
+            "playbook_file": definitions.playbook.source.name if definitions.playbook else None,
+            "catalog_file": catalog_file,
+            "options": options.as_record(),
+            "totals": earlier.get("totals", {}),
+        }
+
+    def _totals(self) -> dict[str, float]:
+        turns = [turn.result() for _, turn in list_turns(self._folder)]
+        before = (self._earlier or {}).get("totals", {}).get("seconds", 0.0)
+        return {
+            "turns": len(turns),
+            "repairs": sum(turn.get("repair_of") is not None for turn in turns),
+            "input_tokens": sum(turn.get("tokens", {}).get("input", 0) for turn in turns),
+            "output_tokens": sum(turn.get("tokens", {}).get("output", 0) for turn in turns),
+            "seconds": round(before + time.monotonic() - self._began, 3),
+        }
+
+    def _write_state(self) -> None:
+        """``controller_state.json``; a replay that was cut short knows less than the file, and leaves it alone."""
+        path = self._folder.state_path
+        if path.exists() and len(self._state.history) < len(json.loads(path.read_text(encoding="utf-8"))["history"]):
+            return
+        history = [
+            {
+                "role": entry.role,
+                "turn": entry.turn,
+                "handoff": TurnFolder.of(self._folder, entry.role, entry.turn).handoff(),
+            }
+            for entry in self._state.history
+        ]
+        latest = self._state.latest_handoffs
+        write_json(path, {"goal": self._state.goal, "latest_json_by_role": latest, "history": history})
+
+    def _started(self) -> RunStarted:
+        definitions = self._definitions
+        return RunStarted(
+            run_id=self._folder.run_id,
+            goal=definitions.options.goal,
+            flow=definitions.flow.name,
+            cycles=definitions.options.cycles,
+            roles=[role.name for role in definitions.roles],
+            workspace=str(definitions.workspace),
+            folder=str(self._folder.path),
+            playbook=self._record["playbook"],
+            resumed=self._earlier is not None,
+        )
+
+    def _ended(self, report: RunReport) -> RunEnded:
+        return RunEnded(
+            status=report.status,
+            outcome=report.outcome,
+            reason=report.reason,
+            exit_code=report.exit_code,
+            totals=dict(report.totals),
+            folder=str(report.folder),
+        )
+
+
+@contextmanager
+def _stop_signals() -> Iterator[None]:
+    """Let SIGTERM stop a run as Ctrl-C does; only the main thread may set handlers."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)

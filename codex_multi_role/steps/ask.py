@@ -1,0 +1,139 @@
+"""The step kind ``ask``: one role, one prompt, and all that comes of it.
+
+turn → repair turns → files → tests, each recorded apart, so that a killed run goes on after the last one that was
+finished.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from codex_multi_role.catalog import RoleSpec, build_prompt, build_repair_prompt
+from codex_multi_role.errors import CodexError, RoleFailed
+from codex_multi_role.run_folder import TurnFolder
+from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
+from codex_multi_role.steps.check import run_tests
+from codex_multi_role.steps.resources import Json, Recorder, RunResources
+from codex_multi_role.steps.turns import Prompted, TurnResult, repair_of, says_done, store_patch, take_turn
+from codex_multi_role.workspace import apply_files
+
+SHOWN_PATHS = 20
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a role is asked: the handoff it starts from and the latest test result, either may be missing.
+
+    ``earlier``: the role's own last handoff, for a thread that was lost. ``visit`` counts the asks of this role.
+    """
+
+    role: RoleSpec
+    payload: Json | None
+    tests: Json | None
+    earlier: Json | None
+    visit: int
+    cycle: int
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What came of an ask. ``handoff`` is None when an optional role failed: then ``error`` says why."""
+
+    role: str
+    turn: int
+    handoff: Json | None
+    error: str
+    tests: Json | None
+    done: bool
+
+    def as_json(self) -> Json:
+        return asdict(self)
+
+
+def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
+    """Carry out the ask. Raises `RoleFailed` or `CodexError` for a role that is not optional."""
+    turn = _turn_with_repairs(run, question, record)
+    if turn.handoff is None:
+        return Answered(question.role.name, turn.turn, None, turn.problem, None, False)
+    changed = turn.changed_paths
+    if question.role.behaviors.apply_files and "files" in turn.handoff:
+        changed = record("apply files", lambda: _apply(run, turn))["changed_paths"]
+    tests = None
+    if changed and run.tests.enabled:
+        tests = record("run tests", lambda: run_tests(run, question.role.name, turn.turn))
+    done = question.role.behaviors.can_finish and says_done(turn.handoff)
+    return Answered(question.role.name, turn.turn, turn.handoff, "", tests, done)
+
+
+def _turn_with_repairs(run: RunResources, question: Ask, record: Recorder) -> TurnResult:
+    asked = _first_prompt(run, question)
+    turn = _recorded_turn(run, asked, record)
+    while turn.problem and asked.repair < run.repair_attempts and turn.turn:
+        prompt = build_repair_prompt(run.catalog, question.role, turn.problem)
+        asked = repair_of(asked, prompt, turn)
+        turn = _recorded_turn(run, asked, record)
+    return turn
+
+
+def _first_prompt(run: RunResources, question: Ask) -> Prompted:
+    def prompt(earlier: list[Json]) -> str:
+        return build_prompt(run.catalog, question.role, run.goal, question.payload, question.tests, earlier=earlier)
+
+    forgotten = prompt([question.earlier]) if question.earlier else prompt([])
+    return Prompted(question.role, prompt([]), forgotten, question.visit, question.cycle)
+
+
+def _recorded_turn(run: RunResources, asked: Prompted, record: Recorder) -> TurnResult:
+    name = f"{asked.role.name} turn" if asked.repair == 0 else f"{asked.role.name} repair turn {asked.repair}"
+    return TurnResult(**record(name, lambda: _turn_or_failure(run, asked).as_json()))
+
+
+def _turn_or_failure(run: RunResources, asked: Prompted) -> TurnResult:
+    """The turn; a failure that ends an optional role becomes a result, any other is raised."""
+    role = asked.role
+    try:
+        turn = take_turn(run, asked)
+        if turn.problem and asked.repair >= run.repair_attempts:
+            raise RoleFailed(
+                f"role {role.name}: no valid reply after {asked.repair} repair turns: {turn.problem}",
+                "invalid_reply",
+                f"See {run.folder.path / role.name}; raise --repair-attempts or mend the role's prompt, then "
+                f"`codex-multi-role resume {run.folder.run_id}`.",
+            )
+    except (RoleFailed, CodexError) as error:
+        if not role.optional:
+            raise
+        run.events.publish(RoleSkipped(role.name, str(error)))
+        return TurnResult(role.name, 0, None, str(error), "", [])
+    return turn
+
+
+def _apply(run: RunResources, turn: TurnResult) -> Json:
+    """Write ``files[]`` into the workspace; the turn's patch then covers all it changed."""
+    folder = TurnFolder.of(run.folder, turn.role, turn.turn)
+    with run.workspace_lock:
+        entries = (turn.handoff or {}).get("files")
+        before = run.snapshots.with_ignored(turn.snapshot, named_paths(entries))
+        applied = [entry.as_json() for entry in apply_files(run.workspace, entries)]
+        folder.write_files(applied)
+        written = [str(entry["path"]) for entry in applied if entry["status"] == "WROTE"]
+        after = run.snapshots.take(force=written)
+        changed = sorted({*turn.changed_paths, *store_patch(run, folder, before, after)})
+    event = FilesApplied(turn.role, turn.turn, len(written), len(applied) - len(written), written[:SHOWN_PATHS])
+    run.events.publish(event)
+    return {"changed_paths": changed}
+
+
+def named_paths(entries: object) -> list[str]:
+    """The paths a role's ``files[]`` names, whatever shape it has."""
+    listed = entries if isinstance(entries, list) else []
+    return [entry["path"] for entry in listed if isinstance(entry, dict) and isinstance(entry.get("path"), str)]
+
+
+def payload_from(handoffs: dict[str, Any]) -> Json | None:
+    """One handoff goes as it is; several go under the names of their roles."""
+    if len(handoffs) == 1:
+        only: Json = next(iter(handoffs.values()))
+        return only
+    return handoffs or None

@@ -1,0 +1,52 @@
+"""What a live run lends its steps."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.catalog import RoleSpecCatalog
+from codex_multi_role.codex.fleet import Fleet
+from codex_multi_role.run_folder import EventLog, RunFolder
+from codex_multi_role.workspace import Snapshots, Workspace
+
+Json = dict[str, Any]
+Recorder = Callable[[str, Callable[[], Json]], Json]
+"""Runs work once and for all: ``record(name, work)`` returns what ``work`` returned, now or in an earlier process.
+
+What ``work`` raises is not recorded: it ends the run, and a resumed run does the work again.
+"""
+
+
+@dataclass(frozen=True)
+class TestSettings:
+    """``--run-tests``, ``--pytest-cmd``, ``--test-sandbox``, ``--test-seconds``."""
+
+    __test__ = False
+
+    enabled: bool
+    pytest_cmd: str | None
+    deadline_seconds: float
+
+
+@dataclass(frozen=True)
+class RunResources:
+    """One run's live parts. ``sandbox`` wraps a command; ``stopping`` is set once, when the run is asked to stop."""
+
+    goal: str
+    catalog: RoleSpecCatalog
+    folder: RunFolder
+    events: EventLog
+    fleet: Fleet
+    workspace: Workspace
+    snapshots: Snapshots
+    environment: Mapping[str, str]
+    tests: TestSettings
+    sandbox: Callable[[Sequence[str], Path], list[str]]
+    repair_attempts: int
+    run_model: str | None
+    stopping: threading.Event = field(default_factory=threading.Event)
+    workspace_lock: threading.Lock = field(default_factory=threading.Lock)

@@ -1,0 +1,223 @@
+"""Taking a turn: send a prompt, hear it out, read the reply, and leave everything in the turn's folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.codex.client import ApprovalAnswered, RoleClient, TurnDeadlines
+from codex_multi_role.codex.events import CodexEvent, ItemStarted, WarningIssued, describe
+from codex_multi_role.codex.turn import TurnOutcome, TurnRequest
+from codex_multi_role.errors import RoleFailed, RunInterrupted
+from codex_multi_role.replies import Reply, read_reply
+from codex_multi_role.run_folder import TurnFolder
+from codex_multi_role.run_folder.events import (
+    Approval,
+    DoneIgnored,
+    ReplyRepaired,
+    RoleActivity,
+    TurnEnded,
+    TurnStarted,
+    Warning,
+)
+from codex_multi_role.steps.resources import Json, RunResources
+
+PROVIDER_ATTEMPTS = 3
+FIRST_BACKOFF_SECONDS = 1.0
+SUMMARY_LENGTH = 200
+
+
+@dataclass(frozen=True)
+class Prompted:
+    """A prompt about to be sent. ``visit``: which ask of this role it is; ``repair``: 0, or the repair turn's number.
+
+    ``when_forgotten`` is sent instead where the role's thread holds nothing of its earlier turns.
+    """
+
+    role: RoleSpec
+    prompt: str
+    when_forgotten: str
+    visit: int
+    cycle: int
+    repair: int = 0
+    repair_of: int | None = None
+
+
+@dataclass(frozen=True)
+class TurnResult:
+    """What a finished turn left: its number, its handoff, or the ``problem`` with its reply.
+
+    ``snapshot`` is the workspace's state before the turn's changes, empty where it could change nothing.
+    """
+
+    role: str
+    turn: int
+    handoff: Json | None
+    problem: str
+    snapshot: str
+    changed_paths: list[str]
+
+    def as_json(self) -> Json:
+        return asdict(self)
+
+
+def take_turn(run: RunResources, asked: Prompted) -> TurnResult:
+    """Send the prompt until Codex answers it, `PROVIDER_ATTEMPTS` times at most, with growing pauses.
+
+    Raises `RoleFailed` when no attempt was answered, `RunInterrupted` when the run is stopping.
+    """
+    for attempt in range(1, PROVIDER_ATTEMPTS + 1):
+        turn, outcome = _Attempt(run, asked, attempt).take()
+        if turn is not None:
+            return turn
+        if outcome.reason == "cancelled":
+            raise RunInterrupted
+        if not outcome.retryable or attempt == PROVIDER_ATTEMPTS:
+            break
+        if run.stopping.wait(FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1)):
+            raise RunInterrupted
+    raise RoleFailed(
+        f"role {asked.role.name}: {outcome.message} ({outcome.reason})",
+        outcome.reason,
+        f"See {run.folder.path / asked.role.name}; `codex-multi-role resume {run.folder.run_id}` tries again.",
+    )
+
+
+class _Attempt:
+    """One prompt sent once."""
+
+    def __init__(self, run: RunResources, asked: Prompted, attempt: int) -> None:
+        self.run, self.asked, self.attempt = run, asked, attempt
+        self.role = asked.role
+        self.client: RoleClient = run.fleet.client(asked.role.name)
+        self.folder = TurnFolder.create(run.folder, asked.role.name)
+        self.began = time.monotonic()
+        self.activity = ""
+
+    def take(self) -> tuple[TurnResult | None, TurnOutcome]:
+        writes_itself = self.role.sandbox != "read-only" or self.role.auto_approve.file_changes
+        before = self.run.snapshots.take() if writes_itself else ""
+        prompt = self.asked.when_forgotten if self.client.forgot else self.asked.prompt
+        self.folder.begin(prompt, self._details())
+        self.run.events.publish(
+            TurnStarted(self.role.name, self.folder.number, self.asked.cycle, self.attempt, self.asked.repair_of)
+        )
+        outcome = self.client.run_turn(self._request(prompt), self._deadlines(), self._observe)
+        reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == "completed" else None
+        turn = self._store(outcome, reply, before)
+        self._tell_end(outcome, reply)
+        return turn, outcome
+
+    def _request(self, prompt: str) -> TurnRequest:
+        metadata = {
+            "multi_role_role": self.role.name,
+            "multi_role_visit": str(self.asked.visit),
+            "multi_role_repair": str(self.asked.repair),
+            "multi_role_attempt": str(self.attempt),
+        }
+        return TurnRequest(prompt, self.role.output_schema, self.role.reasoning_effort, None, metadata)
+
+    def _deadlines(self) -> TurnDeadlines:
+        return TurnDeadlines(self.role.limits.idle_seconds, self.role.limits.turn_seconds)
+
+    def _details(self) -> Mapping[str, Any]:
+        return {
+            "thread_id": self.client.thread_id,
+            "model": self.client.model,
+            "attempt": self.attempt,
+            "repair_of": self.asked.repair_of,
+            "cycle": self.asked.cycle,
+            "tokens": {"input": 0, "output": 0},
+            "seconds": 0.0,
+        }
+
+    def _store(self, outcome: TurnOutcome, reply: Reply | None, before: str) -> TurnResult | None:
+        self.folder.write_answer(outcome.text, outcome.delta_text, outcome.items_text)
+        handoff = self.folder.write_handoff(reply.handoff) if reply and reply.handoff else None
+        changed = self._store_changes(before) if before else []
+        if not before and self.role.behaviors.apply_files:
+            before = self.run.snapshots.take()
+        self.folder.write_result(
+            {
+                "status": self._status(outcome, reply),
+                "reason": self._reason(outcome, reply),
+                **self._details(),
+                "tokens": {"input": outcome.input_tokens, "output": outcome.output_tokens},
+                "seconds": self._seconds(),
+                "repaired_locally": bool(reply and reply.repaired_locally),
+            }
+        )
+        if reply is None:
+            return None
+        return TurnResult(self.role.name, self.folder.number, handoff, reply.problem, before, changed)
+
+    def _store_changes(self, before: str) -> list[str]:
+        after = self.run.snapshots.take()
+        return store_patch(self.run, self.folder, before, after)
+
+    def _tell_end(self, outcome: TurnOutcome, reply: Reply | None) -> None:
+        if reply is not None and reply.repaired_locally:
+            self.run.events.publish(ReplyRepaired(self.role.name, self.folder.number))
+        handoff = (reply and reply.handoff) or {}
+        self.run.events.publish(
+            TurnEnded(
+                role=self.role.name,
+                turn=self.folder.number,
+                status=self._status(outcome, reply),
+                reason=self._reason(outcome, reply),
+                input_tokens=outcome.input_tokens,
+                output_tokens=outcome.output_tokens,
+                seconds=self._seconds(),
+                summary=str(handoff.get("summary", ""))[:SUMMARY_LENGTH],
+            )
+        )
+        if says_done(handoff) and not self.role.behaviors.can_finish:
+            self.run.events.publish(DoneIgnored(self.role.name, self.folder.number))
+
+    def _status(self, outcome: TurnOutcome, reply: Reply | None) -> str:
+        return "invalid_reply" if reply is not None and reply.problem else outcome.status
+
+    def _reason(self, outcome: TurnOutcome, reply: Reply | None) -> str:
+        if reply is not None and reply.problem:
+            return reply.problem
+        return f"{outcome.reason}: {outcome.message}" if outcome.reason else ""
+
+    def _seconds(self) -> float:
+        return round(time.monotonic() - self.began, 3)
+
+    def _observe(self, event: CodexEvent | ApprovalAnswered) -> None:
+        match event:
+            case ApprovalAnswered(method, decision, detail):
+                self.run.events.publish(Approval(self.role.name, self.folder.number, method, decision, detail))
+            case ItemStarted(item) if item.get("type") != "userMessage":
+                self._tell_activity(describe(item))
+            case WarningIssued(message) if "transcript" in message:
+                self.run.events.publish(Warning(f"{self.role.name}: {message}"))
+            case _:
+                pass
+
+    def _tell_activity(self, activity: str) -> None:
+        if activity != self.activity:
+            self.activity = activity
+            self.run.events.publish(RoleActivity(self.role.name, self.folder.number, activity))
+
+
+def store_patch(run: RunResources, folder: TurnFolder, before: str, after: str) -> list[str]:
+    """Write ``changes.patch`` from one state of the workspace to the other; returns the paths that differ."""
+    if after == before:
+        return []
+    folder.write_patch(run.snapshots.patch(before, after))
+    return list(run.snapshots.changed_paths(before, after))
+
+
+def says_done(handoff: Mapping[str, Any]) -> bool:
+    """Whether the handoff's ``status`` is DONE, in any case of letters."""
+    return str(handoff.get("status", "")).strip().upper() == "DONE"
+
+
+def repair_of(asked: Prompted, prompt: str, turn: TurnResult) -> Prompted:
+    """The prompt that asks once more for what ``turn`` should have answered, on the same thread."""
+    return replace(asked, prompt=prompt, repair=asked.repair + 1, repair_of=turn.turn)
