@@ -1,0 +1,67 @@
+"""What the YAML says: roles, flows and prompts as frozen models, every mistake with its file and key path."""
+
+from __future__ import annotations
+
+from codex_multi_role.catalog.catalog import RoleSpecCatalog
+from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.flows import (
+    EVERY_ROLE,
+    STEP_KINDS,
+    FlowEntry,
+    FlowSpec,
+    InputSpec,
+    Route,
+    StepSpec,
+    list_flows,
+    load_flow,
+)
+from codex_multi_role.catalog.general_prompts import CapabilityRules, GeneralPrompts
+from codex_multi_role.catalog.nearest import did_you_mean, no_such
+from codex_multi_role.catalog.packaged import packaged_roles
+from codex_multi_role.catalog.prompts import build_prompt, build_repair_prompt
+from codex_multi_role.catalog.roles import (
+    ApprovalPolicy,
+    AutoApprove,
+    PromptFlags,
+    RoleBehaviors,
+    RoleLimits,
+    RoleSpec,
+    Sandbox,
+)
+from codex_multi_role.catalog.templates import check_expression, check_template, evaluate, render
+from codex_multi_role.catalog.yaml_source import load_yaml, read_text, validate
+
+__all__ = [
+    "EVERY_ROLE",
+    "STEP_KINDS",
+    "ApprovalPolicy",
+    "AutoApprove",
+    "CapabilityRules",
+    "Definition",
+    "FlowEntry",
+    "FlowSpec",
+    "GeneralPrompts",
+    "InputSpec",
+    "PromptFlags",
+    "RoleBehaviors",
+    "RoleLimits",
+    "RoleSpec",
+    "RoleSpecCatalog",
+    "Route",
+    "Sandbox",
+    "StepSpec",
+    "build_prompt",
+    "build_repair_prompt",
+    "check_expression",
+    "check_template",
+    "did_you_mean",
+    "evaluate",
+    "list_flows",
+    "load_flow",
+    "load_yaml",
+    "no_such",
+    "packaged_roles",
+    "read_text",
+    "render",
+    "validate",
+]

@@ -1,0 +1,127 @@
+"""A team of roles: the catalog file, the files it refers to, and who waits for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.general_prompts import GeneralPrompts, completed
+from codex_multi_role.catalog.nearest import no_such
+from codex_multi_role.catalog.role_entries import RoleEntry, RoleSettings, RoleSource
+from codex_multi_role.catalog.roles import RoleSpec
+from codex_multi_role.catalog.source_files import SourceFiles
+from codex_multi_role.catalog.yaml_source import load_yaml, validate
+from codex_multi_role.errors import DefinitionError, UsageError
+
+
+class CatalogFile(Definition):
+    """``catalog.yaml`` as written."""
+
+    version: Literal[1]
+    defaults: RoleSettings = RoleSettings()
+    general_prompts: GeneralPrompts = GeneralPrompts()
+    schema_hints: dict[str, str | None] = Field(default_factory=dict)
+    roles: Annotated[tuple[RoleEntry, ...], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class RoleSpecCatalog:
+    """The roles in the catalog's order. ``source`` is the catalog file, ``files`` are all that it was read from."""
+
+    source: Path
+    roles: tuple[RoleSpec, ...]
+    general_prompts: GeneralPrompts
+    files: tuple[Path, ...]
+
+    @classmethod
+    def load(cls, path: Path) -> RoleSpecCatalog:
+        """Read a catalog file, or the ``catalog.yaml`` (or ``.yml``) of a folder.
+
+        Raises ``DefinitionError`` with file and key path for whatever is wrong with it or the files it refers to.
+        """
+        source = _catalog_file(path)
+        written = validate(CatalogFile, load_yaml(source), source)
+        files = SourceFiles(source)
+        roles = build_role_specs(written, files)
+        return cls(source, roles, completed(written.general_prompts), tuple(files.paths))
+
+    def role(self, name: str) -> RoleSpec:
+        """The role called ``name``. Raises ``UsageError`` with the nearest name."""
+        for role in self.roles:
+            if role.name == name:
+                return role
+        message, hint = no_such("role", name, (role.name for role in self.roles))
+        raise UsageError(f"{self.source}: {message}", hint)
+
+    def dependencies(self) -> dict[str, tuple[str, ...]]:
+        """Whom each role waits for, in the catalog's order.
+
+        When no role declares a ``depends_on``, the catalog's order is the chain: each role waits for the one before
+        it. As soon as one declares it, the declarations are the whole graph, and roles without are its roots.
+        """
+        if any(role.depends_on for role in self.roles):
+            return {role.name: role.depends_on for role in self.roles}
+        names = [role.name for role in self.roles]
+        return {name: tuple(names[index - 1 : index]) if index else () for index, name in enumerate(names)}
+
+
+def build_role_specs(written: CatalogFile, files: SourceFiles) -> tuple[RoleSpec, ...]:
+    """The finished roles of a catalog file. Raises ``DefinitionError`` with file and key path."""
+    hints = {name: text for name, text in written.schema_hints.items() if text is not None}
+    sources = [RoleSource.read(index, entry, files) for index, entry in enumerate(written.roles)]
+    roles = tuple(source.spec(written.defaults, hints, files) for source in sources)
+    _check_names(sources, roles)
+    _check_dependencies(sources, roles)
+    return roles
+
+
+def _catalog_file(path: Path) -> Path:
+    try:
+        if not path.is_dir():
+            return path
+        for candidate in (path / "catalog.yaml", path / "catalog.yml"):
+            if candidate.exists():
+                return candidate
+    except OSError as error:
+        raise DefinitionError(f"{path}: cannot be read: {error.strerror}") from error
+    raise DefinitionError(f"{path}: holds no catalog.yaml", "`codex-multi-role init` writes one to begin with.")
+
+
+def _check_names(sources: Iterable[RoleSource], roles: Iterable[RoleSpec]) -> None:
+    """Two roles must not share a folder of the run folder, not even on a disk that ignores case.
+
+    ``planner.2`` is the folder of the second process of ``planner``.
+    """
+    taken: dict[str, str] = {}
+    for source, role in zip(sources, roles, strict=True):
+        folded = role.name.casefold()
+        if folded in taken:
+            raise DefinitionError(f'{source.place("name")}: "{role.name}" is taken by the role "{taken[folded]}"')
+        taken[folded] = role.name
+    for source, role in zip(sources, roles, strict=True):
+        stem, _, number = role.name.casefold().rpartition(".")
+        if number.isdigit() and stem in taken:
+            raise DefinitionError(
+                f'{source.place("name")}: "{role.name}" is what a second process of "{taken[stem]}" is called'
+            )
+
+
+def _check_dependencies(sources: list[RoleSource], roles: tuple[RoleSpec, ...]) -> None:
+    names = [role.name for role in roles]
+    for source, role in zip(sources, roles, strict=True):
+        for index, needed in enumerate(role.depends_on):
+            if needed not in names:
+                message, hint = no_such("role", needed, names)
+                raise DefinitionError(f"{source.place('depends_on')}[{index}]: {message}", hint)
+    try:
+        TopologicalSorter({role.name: role.depends_on for role in roles}).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        place = sources[names.index(circle[0])].place("depends_on")
+        raise DefinitionError(f"{place}: the roles wait for each other: {' -> '.join(reversed(circle))}") from error

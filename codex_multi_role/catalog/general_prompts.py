@@ -1,0 +1,96 @@
+"""The parts that every prompt of a catalog shares. All their text is YAML, so that a catalog speaks one language."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, ConfigDict
+
+from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.packaged import packaged_roles
+from codex_multi_role.catalog.roles import RoleSpec
+from codex_multi_role.catalog.yaml_source import load_yaml, validate
+
+
+class _Holding:
+    """A section's text without its placeholder would lose what it is there to show; a blank one leaves it out."""
+
+    def __init__(self, placeholder: str) -> None:
+        self._placeholder = placeholder
+
+    def __call__(self, text: str) -> str:
+        if text.strip() and self._placeholder not in text:
+            raise ValueError(f"must hold {self._placeholder}")
+        return text
+
+
+class CapabilityRules(Definition):
+    """What a role reads about its ``prompt_flags`` and skills, a line each. ``skills`` holds ``{skills}``."""
+
+    tools_allowed: str = ""
+    tools_forbidden: str = ""
+    files_read_and_write: str = ""
+    files_read_only: str = ""
+    files_write_only: str = ""
+    files_forbidden: str = ""
+    file_suggestions: str = ""
+    skills: Annotated[str, AfterValidator(_Holding("{skills}"))] = ""
+
+    def lines(self, role: RoleSpec) -> list[str]:
+        """The rules that hold for ``role``. Codex loads a skill when its name stands in the prompt as ``$name``."""
+        flags = role.prompt_flags
+        access = {
+            (True, True): self.files_read_and_write,
+            (True, False): self.files_read_only,
+            (False, True): self.files_write_only,
+            (False, False): self.files_forbidden,
+        }
+        names = ", ".join(f"${skill.removeprefix('$')}" for skill in role.skills)
+        return [
+            self.tools_allowed if flags.allow_tools else self.tools_forbidden,
+            access[flags.allow_read, flags.allow_write],
+            self.file_suggestions if flags.allow_file_suggestions else "",
+            self.skills.replace("{skills}", names) if names else "",
+        ]
+
+
+class GeneralPrompts(Definition):
+    """``general_prompts``: the original's six keys, and the parts this project added. Blank parts are left out.
+
+    ``{role_name}`` is known in all of them; a section also knows the placeholder it is named for.
+    """
+
+    role_header: str = ""
+    goal_section: Annotated[str, AfterValidator(_Holding("{goal}"))] = ""
+    earlier_section: Annotated[str, AfterValidator(_Holding("{earlier}"))] = ""
+    input_section: Annotated[str, AfterValidator(_Holding("{input}"))] = ""
+    tests_section: Annotated[str, AfterValidator(_Holding("{tests}"))] = ""
+    json_contract: str = ""
+    rules_header: str = ""
+    capability_rules: CapabilityRules = CapabilityRules()
+    analysis_rules: str = ""
+    repair_section: Annotated[str, AfterValidator(_Holding("{problem}"))] = ""
+
+
+class _ShippedCatalog(Definition):
+    model_config = ConfigDict(extra="ignore")
+
+    general_prompts: GeneralPrompts
+
+
+def completed(given: GeneralPrompts) -> GeneralPrompts:
+    """``given`` with the shipped catalog's text for every part that it does not mention."""
+    if _is_complete(given):
+        return given
+    path = packaged_roles() / "catalog.yaml"
+    shipped = validate(_ShippedCatalog, load_yaml(path), path).general_prompts.model_dump(exclude_unset=True)
+    written = given.model_dump(exclude_unset=True)
+    rules = shipped["capability_rules"] | written.get("capability_rules", {})
+    return GeneralPrompts.model_validate(shipped | written | {"capability_rules": rules})
+
+
+def _is_complete(given: GeneralPrompts) -> bool:
+    rules = given.capability_rules
+    return given.model_fields_set == set(GeneralPrompts.model_fields) and rules.model_fields_set == set(
+        CapabilityRules.model_fields
+    )

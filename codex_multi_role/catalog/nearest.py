@@ -1,0 +1,21 @@
+"""What to say when a name is not known: the nearest right one, and all there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``; did you mean "planner"?`` for the nearest of ``known``, an empty string when none is near."""
+    from difflib import get_close_matches  # only a mistake pays for this import
+
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    close = get_close_matches(name.casefold(), by_folded, n=1)
+    return f'; did you mean "{by_folded[close[0]]}"?' if close else ""
+
+
+def no_such(kind: str, name: str, known: Iterable[str]) -> tuple[str, str]:
+    """Message and hint for an unknown ``name`` of a ``kind`` such as "role"; fits the errors' arguments."""
+    names = list(known)
+    message = f'there is no {kind} "{name}"{did_you_mean(name, names)}'
+    return message, f"Known: {', '.join(names)}." if names else f"There is no {kind} at all."

@@ -1,0 +1,165 @@
+"""Roles as a catalog writes them: inline, in a file of their own, or both; merged into ``RoleSpec``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
+
+from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.nearest import no_such
+from codex_multi_role.catalog.output_schema import check_schema, schema_or_path
+from codex_multi_role.catalog.placeholders import fill
+from codex_multi_role.catalog.roles import (
+    ApprovalPolicy,
+    AutoApprove,
+    PromptFlags,
+    RoleBehaviors,
+    RoleName,
+    RoleSpec,
+    Sandbox,
+    Seconds,
+)
+from codex_multi_role.catalog.source_files import SourceFiles
+from codex_multi_role.catalog.yaml_source import validate
+from codex_multi_role.errors import DefinitionError
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+_MERGED_KEY_BY_KEY = {"prompt_flags", "behaviors", "auto_approve", "limits", "codex_config"}
+# What only the catalog understands; everything else goes into the RoleSpec as it is.
+_RESOLVED = {"role_file", "prompt_file", "schema_hint_template", "schema_hint_params", "output_schema"}
+
+
+class LimitsEntry(Definition):
+    """``limits`` as written: any of the keys."""
+
+    idle_seconds: Seconds | None = None
+    turn_seconds: Seconds | None = None
+
+
+class RoleSettings(Definition):
+    """What ``defaults`` may hold, and every role may override. Blank text counts as not given."""
+
+    reasoning_effort: str | None = None
+    prompt_flags: PromptFlags = PromptFlags()
+    behaviors: RoleBehaviors = RoleBehaviors()
+    sandbox: Sandbox | None = None
+    approval_policy: ApprovalPolicy | None = None
+    auto_approve: AutoApprove = AutoApprove()
+    limits: LimitsEntry = LimitsEntry()
+    codex_config: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _blank_is_not_given(cls, data: object) -> object:
+        if isinstance(data, dict):
+            return {key: value for key, value in data.items() if not (isinstance(value, str) and not value.strip())}
+        return data
+
+
+class RoleFile(RoleSettings):
+    """A role in a file of its own."""
+
+    name: RoleName | None = None
+    model: str | None = None
+    model_env: str | None = None
+    prompt_text: str | None = None
+    prompt_file: str | None = None
+    skills: tuple[Text, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    schema_hint_template: str | None = None
+    schema_hint_params: dict[Text, JsonValue] = Field(default_factory=dict)
+    output_schema: Annotated[Any, AfterValidator(schema_or_path)] = None
+    optional: bool = False
+
+
+class RoleEntry(RoleFile):
+    """An entry of the catalog's ``roles``; its keys win over those of its ``role_file``."""
+
+    role_file: str | None = None
+
+
+@dataclass(frozen=True)
+class RoleSource:
+    """One role's entry and file, and where each key was written."""
+
+    catalog: Path
+    index: int
+    entry: RoleEntry
+    path: Path
+    file: RoleFile
+
+    @classmethod
+    def read(cls, index: int, entry: RoleEntry, files: SourceFiles) -> RoleSource:
+        """Raises ``DefinitionError`` for a bad ``role_file``, or one that names another role."""
+        if entry.role_file is None:
+            return cls(files.catalog, index, entry, files.catalog, RoleFile())
+        path = files.path(entry.role_file)
+        file = validate(RoleFile, files.data(entry.role_file, f"{files.catalog}: roles[{index}].role_file"), path)
+        source = cls(files.catalog, index, entry, path, file)
+        if entry.name and file.name and entry.name != file.name:
+            raise DefinitionError(f'{source.place("name")}: "{entry.name}", but {path} says "{file.name}"')
+        return source
+
+    def where(self, key: str) -> tuple[Path, str]:
+        """The file and key path of ``key``; the catalog's entry for a key that is nowhere."""
+        if key in self.file.model_fields_set and key not in self.entry.model_fields_set:
+            return self.path, key
+        return self.catalog, f"roles[{self.index}].{key}"
+
+    def place(self, key: str) -> str:
+        """``where`` in the form every error begins with, ``file: key.path``."""
+        return ": ".join(map(str, self.where(key)))
+
+    def merged(self, defaults: RoleSettings) -> dict[str, Any]:
+        """The given keys only: defaults, then the file's, then the entry's."""
+        merged: dict[str, Any] = {}
+        for layer in (defaults, self.file, self.entry):
+            for key, value in layer.model_dump(exclude_unset=True).items():
+                merged[key] = merged.get(key, {}) | value if key in _MERGED_KEY_BY_KEY else value
+        return merged
+
+    def spec(self, defaults: RoleSettings, schema_hints: Mapping[str, str], files: SourceFiles) -> RoleSpec:
+        """The finished role. Raises ``DefinitionError`` with file and key path."""
+        given = self.merged(defaults)
+        if "name" not in given:
+            raise DefinitionError(f"{self.place('name')}: is missing")
+        resolved = {
+            "prompt_text": self._prompt_text(given, files),
+            "schema_hint": self._schema_hint(given, schema_hints),
+            "output_schema": self._output_schema(given, files),
+            "source": self.path,
+        }
+        return RoleSpec.model_validate({key: value for key, value in given.items() if key not in _RESOLVED} | resolved)
+
+    def _prompt_text(self, given: dict[str, Any], files: SourceFiles) -> str:
+        if "prompt_text" in given:
+            return str(given["prompt_text"])
+        if "prompt_file" in given:
+            return files.text(given["prompt_file"], self.place("prompt_file"))
+        raise DefinitionError(f"{self.place('prompt_text')}: is missing", "Give prompt_text or prompt_file.")
+
+    def _schema_hint(self, given: dict[str, Any], schema_hints: Mapping[str, str]) -> str:
+        template = given.get("schema_hint_template", given["name"])
+        if "schema_hint_template" in given and template not in schema_hints:
+            message, hint = no_such("schema hint", template, schema_hints)
+            raise DefinitionError(f"{self.place('schema_hint_template')}: {message}", hint)
+        parameters = {key: _as_text(value) for key, value in given.get("schema_hint_params", {}).items()}
+        text = schema_hints.get(template, schema_hints.get("default", ""))
+        return fill(text, {"role_name": given["name"]} | parameters)
+
+    def _output_schema(self, given: dict[str, Any], files: SourceFiles) -> dict[str, JsonValue] | None:
+        schema = given.get("output_schema")
+        if schema is None:
+            return None
+        if isinstance(schema, str):
+            return check_schema(files.data(schema, self.place("output_schema")), files.path(schema))
+        return check_schema(schema, *self.where("output_schema"))
+
+
+def _as_text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

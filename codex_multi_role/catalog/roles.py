@@ -1,0 +1,124 @@
+"""What a role is: who it is told to be, what it may do, and how its Codex process is set up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, JsonValue, ValidationInfo, field_validator
+
+from codex_multi_role.catalog.definition import Definition
+
+Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
+ApprovalPolicy = Literal["untrusted", "on-request", "never"]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+# A role has a folder of its name in the run folder, beside these.
+_RUN_FOLDER_NAMES = {"catalog", "tests", "run.json", "controller_state.json", "events.jsonl", "report.html"}
+_DEFAULT_LIMITS = {"default": {"idle_seconds": 120.0, "turn_seconds": 900.0}}
+_DEFAULT_LIMITS["planner"] = {"idle_seconds": 300.0, "turn_seconds": 1800.0}
+
+
+def check_name(name: str) -> str:
+    """Names of roles and steps: they become folders, template names and command line arguments."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(f'"{name}" cannot be a name: use up to 64 of A-Z a-z 0-9 _ . - with a letter or digit first')
+    return name
+
+
+def check_role_name(name: str) -> str:
+    """A name that does not clash with what the run folder holds besides the roles' folders."""
+    folded = check_name(name).casefold()
+    if folded in _RUN_FOLDER_NAMES or folded.startswith("journal.sqlite"):
+        raise ValueError(f'"{name}" cannot be a role\'s name: the run folder has a "{folded}" of its own')
+    return name
+
+
+RoleName = Annotated[str, AfterValidator(check_role_name)]
+
+
+class PromptFlags(Definition):
+    """What the role is told it may do; also the source of its sandbox and approval policy."""
+
+    allow_tools: bool = True
+    allow_read: bool = True
+    allow_write: bool = False
+    allow_file_suggestions: bool = False
+
+
+class RoleBehaviors(Definition):
+    """What the controller does with the role's answer, and how patient it is."""
+
+    timeout_policy: Literal["default", "planner"] = "default"
+    apply_files: bool = False
+    can_finish: bool = False
+
+
+class AutoApprove(Definition):
+    """Which of Codex's approval requests are granted without asking; the others are declined."""
+
+    commands: bool = False
+    file_changes: bool = False
+
+
+class RoleLimits(Definition):
+    """Deadlines of a turn, in seconds: ``idle_seconds`` without any event, ``turn_seconds`` in all."""
+
+    idle_seconds: Seconds
+    turn_seconds: Seconds
+
+
+def _sandbox_for(data: dict[str, Any]) -> Sandbox:
+    return "workspace-write" if data["prompt_flags"].allow_write else "read-only"
+
+
+def _approval_policy_for(data: dict[str, Any]) -> ApprovalPolicy:
+    # Codex cannot forbid commands or reading as such. Under "untrusted" every command asks, and is declined unless
+    # auto_approve.commands.
+    flags = data["prompt_flags"]
+    return "on-request" if flags.allow_tools and flags.allow_read else "untrusted"
+
+
+class RoleSpec(Definition):
+    """One role, all texts resolved. What is not given follows from ``prompt_flags`` and ``behaviors``.
+
+    ``sandbox``: read-only, or workspace-write with ``allow_write``. ``approval_policy``: on-request, or untrusted
+    without ``allow_tools`` or ``allow_read``. ``limits``: 120 s idle and 900 s a turn, or 300 s and 1800 s with
+    ``timeout_policy: planner``; key by key. ``optional``: the run goes on when the role fails. ``source``: the file
+    that defines the role.
+    """
+
+    name: RoleName
+    prompt_text: str
+    model: str | None = None
+    model_env: str | None = None
+    skills: tuple[str, ...] = ()
+    reasoning_effort: str | None = None
+    depends_on: tuple[str, ...] = ()
+    schema_hint: str = ""
+    prompt_flags: PromptFlags = PromptFlags()
+    behaviors: RoleBehaviors = RoleBehaviors()
+    output_schema: dict[str, JsonValue] | None = None
+    sandbox: Sandbox = Field(default_factory=_sandbox_for)
+    approval_policy: ApprovalPolicy = Field(default_factory=_approval_policy_for)
+    auto_approve: AutoApprove = AutoApprove()
+    limits: RoleLimits = Field(default_factory=dict, validate_default=True)
+    codex_config: dict[str, JsonValue] = Field(default_factory=dict)
+    optional: bool = False
+    source: Path = Path()
+
+    @field_validator("limits", mode="before")
+    @classmethod
+    def _fill_limits(cls, given: object, info: ValidationInfo) -> object:
+        behaviors = info.data.get("behaviors")
+        if isinstance(given, Mapping) and isinstance(behaviors, RoleBehaviors):
+            return _DEFAULT_LIMITS[behaviors.timeout_policy] | dict(given)
+        return given
+
+    def resolved_model(self, environment: Mapping[str, str], run_model: str | None) -> str | None:
+        """The model to ask for: ``model``, else the variable ``model_env`` names, else the run's; None: Codex's own."""
+        from_environment = environment.get(self.model_env, "").strip() if self.model_env else ""
+        return self.model or from_environment or run_model or None

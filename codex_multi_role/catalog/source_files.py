@@ -1,0 +1,34 @@
+"""The files a catalog is made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codex_multi_role.catalog.yaml_source import parse_text, read_text
+from codex_multi_role.errors import DefinitionError
+
+
+class SourceFiles:
+    """Reads what a catalog refers to, relative to the catalog's folder, and remembers it in ``paths``."""
+
+    def __init__(self, catalog: Path) -> None:
+        self.catalog = catalog
+        self.paths: list[Path] = [catalog]
+
+    def path(self, reference: str) -> Path:
+        return self.catalog.parent / reference
+
+    def text(self, reference: str, place: str) -> str:
+        """The text of a file named at ``place`` (``file: key.path``). Raises ``DefinitionError`` that names both."""
+        path = self.path(reference)
+        try:
+            text = read_text(path)
+        except DefinitionError as error:
+            raise DefinitionError(f"{place}: {error}", error.hint) from error
+        if path not in self.paths:
+            self.paths.append(path)
+        return text
+
+    def data(self, reference: str, place: str) -> object:
+        """What a JSON (by its ending) or YAML file says; otherwise like ``text``."""
+        return parse_text(self.text(reference, place), self.path(reference))

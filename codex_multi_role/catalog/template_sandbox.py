@@ -1,0 +1,84 @@
+"""The Jinja2 environment of prompts, values and conditions. Importing this imports Jinja2: see `templates`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from jinja2 import StrictUndefined, Undefined, nodes
+from jinja2.exceptions import SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+MAX_CHARACTERS = 1024 * 1024  # Codex takes no longer prompt
+MAX_VALUES = 200_000
+_MAX_BITS = 4096
+
+
+class TemplateSandbox(ImmutableSandboxedEnvironment):
+    """Strict, unescaped and repeatable: a condition asked again on resume gives the same answer."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def __init__(self) -> None:
+        super().__init__(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
+        del self.filters["random"]
+        del self.globals["lipsum"]
+
+    def getattr(self, obj: Any, attribute: str) -> Any:  # noqa: ANN401 - as Jinja2 declares it
+        """A mapping's key comes before its methods: ``steps.plan.items`` is what the step said."""
+        if isinstance(obj, Mapping) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401
+        """Refuse ``"x" * 10**9`` and ``9 ** 99999`` before they take the memory."""
+        if operator == "*" and _repeats_too_often(left, right):
+            raise SecurityError(f"the result of * would be larger than {MAX_CHARACTERS}")
+        if operator == "**" and isinstance(left, int) and left.bit_length() * abs(right) > _MAX_BITS:
+            raise SecurityError("the result of ** would be too large")
+        return super().call_binop(context, operator, left, right)
+
+    def whole_expression(self, template: str) -> str | None:
+        """``a.b`` for a template that is nothing but ``{{ a.b }}``, None for any other."""
+        tokens = [(kind, text) for _, kind, text in self.lex(template.strip())]
+        kinds = [kind for kind, _ in tokens]
+        if kinds[:1] == ["variable_begin"] and kinds[-1] == "variable_end" and kinds.count("variable_end") == 1:
+            return "".join(text for _, text in tokens[1:-1])
+        return None
+
+
+def attributes_in(syntax: nodes.Template) -> Iterator[tuple[str, str]]:
+    """Every ``name.attribute`` and ``name["attribute"]``."""
+    for taken in syntax.find_all(nodes.Getattr):
+        if isinstance(taken.node, nodes.Name):
+            yield taken.node.name, taken.attr
+    for looked_up in syntax.find_all(nodes.Getitem):
+        key = looked_up.arg
+        if isinstance(looked_up.node, nodes.Name) and isinstance(key, nodes.Const) and isinstance(key.value, str):
+            yield looked_up.node.name, key.value
+
+
+def plain(value: object, budget: Iterator[int] | None = None) -> Any:  # noqa: ANN401 - whatever the author computed
+    """``value`` as JSON-shaped data, so that it can be recorded. Raises on undefined and on other objects.
+
+    ``budget`` yields once for every value that may still come.
+    """
+    budget = iter(range(MAX_VALUES)) if budget is None else budget
+    if next(budget, None) is None:
+        raise ValueError(f"gives more than {MAX_VALUES} values")
+    if isinstance(value, Undefined):
+        str(value)  # a StrictUndefined explains itself by raising
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return str(value)  # the filter "escape" gives a str of its own kind
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, budget) for key, item in value.items()}
+    if isinstance(value, Iterable):
+        return [plain(item, budget) for item in value]
+    raise TypeError(f"gives a {type(value).__name__}, not a value that YAML can hold")
+
+
+def _repeats_too_often(left: object, right: object) -> bool:
+    sized, times = (left, right) if isinstance(right, int) else (right, left)
+    return isinstance(sized, str | list | tuple) and isinstance(times, int) and len(sized) * times > MAX_CHARACTERS

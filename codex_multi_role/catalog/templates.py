@@ -1,0 +1,133 @@
+"""Templates and conditions in flows: sandboxed Jinja2 with strict undefined, the way Ansible reads its YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from codex_multi_role.catalog.nearest import no_such
+from codex_multi_role.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from jinja2.environment import TemplateExpression
+
+    from codex_multi_role.catalog.template_sandbox import TemplateSandbox
+
+# A template's top-level names, each with the attributes it has, or None when any may be there.
+Names = Mapping[str, Collection[str] | None]
+
+
+def render(template: object, context: Mapping[str, object], where: str) -> Any:  # noqa: ANN401 - the author's choice
+    """``template`` with its expressions filled in; lists and mappings are rendered inside, other values stay.
+
+    A text that is one whole ``{{ … }}`` keeps the expression's type. The result is JSON-shaped. Raises
+    ``DefinitionError`` that begins with ``where`` for anything that goes wrong, an unknown name first of all.
+    """
+    if isinstance(template, str):
+        with _problems_at(where):
+            return _render_text(template, context)
+    if isinstance(template, Mapping):
+        return {key: render(value, context, f"{where}.{key}") for key, value in template.items()}
+    if isinstance(template, list | tuple):
+        return [render(value, context, f"{where}[{index}]") for index, value in enumerate(template)]
+    return template
+
+
+def evaluate(expression: str, context: Mapping[str, object], where: str) -> bool:
+    """Whether a ``when`` holds. Raises ``DefinitionError`` that begins with ``where``."""
+    from codex_multi_role.catalog.template_sandbox import plain
+
+    with _problems_at(where):
+        return bool(plain(_expression(expression)(context)))
+
+
+def check_template(text: object, where: str, names: Names | None = None) -> None:
+    """Raise ``DefinitionError`` for a syntax error and, given the ``names`` there are, for an unknown one.
+
+    Lists and mappings are checked inside.
+    """
+    if isinstance(text, str):
+        with _problems_at(where):
+            _sandbox().from_string(text)
+            _check_names(text, where, names)
+    elif isinstance(text, Mapping):
+        for key, value in text.items():
+            check_template(value, f"{where}.{key}", names)
+    elif isinstance(text, list | tuple):
+        for index, value in enumerate(text):
+            check_template(value, f"{where}[{index}]", names)
+
+
+def check_expression(expression: str, where: str, names: Names | None = None) -> None:
+    """Like ``check_template``, for a ``when``: an expression without the braces."""
+    if expression.strip().startswith("{{"):
+        raise DefinitionError(f"{where}: a condition stands without {{{{ }}}}", "Write the bare expression.")
+    with _problems_at(where):
+        _expression(expression)
+        _check_names(f"{{{{ {expression} }}}}", where, names)
+
+
+def _render_text(text: str, context: Mapping[str, object]) -> object:
+    from codex_multi_role.catalog.template_sandbox import MAX_CHARACTERS, plain
+
+    whole = _sandbox().whole_expression(text)
+    if whole is not None:
+        return plain(_expression(whole)(context))
+    parts: list[str] = []
+    length = 0
+    for part in _template(text).generate(context):
+        parts.append(part)
+        length += len(part)
+        if length > MAX_CHARACTERS:
+            raise ValueError(f"gives more than {MAX_CHARACTERS} characters")
+    return "".join(parts)
+
+
+def _check_names(text: str, where: str, names: Names | None) -> None:
+    from jinja2 import meta
+
+    from codex_multi_role.catalog.template_sandbox import attributes_in
+
+    if names is None:
+        return
+    syntax = _sandbox().parse(text)
+    undeclared = meta.find_undeclared_variables(syntax) - _sandbox().globals.keys()
+    for name in sorted(undeclared - names.keys()):
+        message, hint = no_such("template name", name, names)
+        raise DefinitionError(f"{where}: {message}", hint)
+    for name, attribute in attributes_in(syntax):
+        known = names.get(name) if name in undeclared else None
+        if known is not None and attribute not in known:
+            message, hint = no_such(name.removesuffix("s"), attribute, known)
+            raise DefinitionError(f"{where}: {message}", hint)
+
+
+@contextmanager
+def _problems_at(where: str) -> Iterator[None]:
+    """A template calls what it likes, so any exception may come out of it; all of them are the template's fault."""
+    try:
+        yield
+    except DefinitionError:
+        raise
+    except Exception as error:
+        raise DefinitionError(f"{where}: {error}") from error
+
+
+@lru_cache(maxsize=1)
+def _sandbox() -> TemplateSandbox:
+    from codex_multi_role.catalog.template_sandbox import TemplateSandbox
+
+    return TemplateSandbox()
+
+
+@lru_cache(maxsize=256)
+def _expression(source: str) -> TemplateExpression:
+    return _sandbox().compile_expression(source, undefined_to_none=False)
+
+
+@lru_cache(maxsize=256)
+def _template(source: str) -> Template:
+    return _sandbox().from_string(source)

@@ -1,0 +1,108 @@
+"""Files that people write: read with bounds, checked against a model, every mistake with its file and its place."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from codex_multi_role.catalog.yaml_loader import parse_yaml
+from codex_multi_role.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+MAX_BYTES = 1024 * 1024
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def read_text(path: Path) -> str:
+    """The UTF-8 text of a regular file of at most ``MAX_BYTES``. Raises ``DefinitionError``."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise DefinitionError(f"{path}: cannot be read: not a regular file")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL character
+        raise DefinitionError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if len(data) > MAX_BYTES:
+        raise DefinitionError(f"{path}: cannot be read: larger than {MAX_BYTES} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DefinitionError(f"{path}: line {line}: not UTF-8 text", "Save the file as UTF-8.") from error
+
+
+def load_yaml(path: Path) -> object:
+    """What the YAML file says, as JSON-shaped data (dates stay text). Never empty: that is an error too.
+
+    Raises ``DefinitionError`` that begins ``file: line N:``, or ``file:`` when the file as a whole cannot be read.
+    """
+    return _parse_yaml_text(read_text(path), path)
+
+
+def parse_text(text: str, path: Path) -> object:
+    """What ``text``, read from the JSON (by its ending) or YAML file ``path``, says; errors as ``load_yaml``."""
+    return _parse_json_text(text, path) if path.suffix.lower() == ".json" else _parse_yaml_text(text, path)
+
+
+def _parse_yaml_text(text: str, path: Path) -> object:
+    try:
+        data = parse_yaml(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise DefinitionError(f"{path}: line {mark.line + 1 if mark else 1}: {error.problem}") from error
+    except yaml.YAMLError as error:  # a character that YAML forbids; libyaml does not tell its line
+        raise DefinitionError(f"{path}: line 1: {' '.join(str(error).split())}") from error
+    if data is None:
+        raise DefinitionError(f"{path}: line 1: the file is empty")
+    return data
+
+
+def _parse_json_text(text: str, path: Path) -> object:
+    try:
+        data: object = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DefinitionError(f"{path}: line {error.lineno}: {error.msg}") from error
+    except (RecursionError, ValueError) as error:  # ValueError: a number of thousands of digits
+        raise DefinitionError(f"{path}: line 1: {error}") from error
+    return data
+
+
+def validate(model: type[ModelT], data: object, path: Path) -> ModelT:
+    """``data`` of the file ``path`` as a ``model``.
+
+    Raises one ``DefinitionError`` that begins ``file: key.path:``. Unknown keys come first, since a key that seems to
+    be missing is often a misspelt one; further mistakes are counted.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise _definition_error(model, _telling_first(error), path) from error
+
+
+def key_path(location: tuple[int | str, ...]) -> str:
+    """``("roles", 1, "prompt_flags")`` as ``roles[1].prompt_flags``."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if part != "[key]")
+    return text.removeprefix(".")
+
+
+def _telling_first(error: ValidationError) -> list[ErrorDetails]:
+    """Pydantic calls a list too short when all of its items are bad; then only the items matter."""
+    found = error.errors(include_url=False)
+    parents = {detail["loc"][:depth] for detail in found for depth in range(len(detail["loc"]))}
+    telling = [detail for detail in found if detail["type"] != "too_short" or detail["loc"] not in parents]
+    return sorted(telling, key=lambda detail: detail["type"] != "extra_forbidden")
+
+
+def _definition_error(model: type[BaseModel], found: list[ErrorDetails], path: Path) -> DefinitionError:
+    from codex_multi_role.catalog.validation_words import problem_and_hint  # only a mistake pays for this import
+
+    problem, hint = problem_and_hint(model, found[0])
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return DefinitionError(f"{path}: {key_path(found[0]['loc']) or 'line 1'}: {problem}{more}", hint)

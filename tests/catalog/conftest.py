@@ -1,0 +1,47 @@
+"""Small catalogs written to real folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.catalog import RoleSpecCatalog
+from codex_multi_role.errors import DefinitionError
+
+Write = Callable[..., Path]
+TWO_ROLES = """\
+version: 1
+roles:
+  - {name: planner, prompt_text: Plan.}
+  - {name: developer, prompt_text: Develop.}
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """``write("text", "name")`` puts the text (or bytes) into a file of the test's folder and returns its path."""
+
+    def written(content: str | bytes, name: str = "catalog.yaml") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return written
+
+
+@pytest.fixture
+def two_roles(write: Write) -> RoleSpecCatalog:
+    """A catalog of planner and developer, without any texts of its own."""
+    return RoleSpecCatalog.load(write(TWO_ROLES))
+
+
+def problem_of(call: Callable[[], object]) -> str:
+    """The message of the ``DefinitionError`` that ``call`` raises, or an empty string."""
+    try:
+        call()
+    except DefinitionError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.catalog import RoleSpecCatalog
+from codex_multi_role.errors import DefinitionError, UsageError
+from tests.catalog.conftest import TWO_ROLES, Write
+
+
+def _roles(*entries: str, head: str = "version: 1") -> str:
+    return f"{head}\nroles:\n" + "".join(f"  - {{{entry}}}\n" for entry in entries)
+
+
+_A, _B = "name: a, prompt_text: A", "name: b, prompt_text: B"
+
+
+def test_a_folder_is_its_catalog_file(tmp_path: Path, write: Write) -> None:
+    path = write(TWO_ROLES, "catalog.yml")
+    assert RoleSpecCatalog.load(tmp_path).source == path
+    path = write(TWO_ROLES, "catalog.yaml")
+    assert RoleSpecCatalog.load(tmp_path).source == path
+
+
+def test_a_folder_without_catalog_and_a_missing_one(tmp_path: Path) -> None:
+    with pytest.raises(DefinitionError, match=r"holds no catalog\.yaml") as caught:
+        RoleSpecCatalog.load(tmp_path)
+    assert "init" in caught.value.hint
+    with pytest.raises(DefinitionError, match="No such file"):
+        RoleSpecCatalog.load(tmp_path / "nowhere")
+    with pytest.raises(DefinitionError, match="File name too long"):
+        RoleSpecCatalog.load(tmp_path / ("x" * 300))
+
+
+def test_an_unknown_role_names_the_nearest(two_roles: RoleSpecCatalog) -> None:
+    with pytest.raises(UsageError, match='there is no role "Planer"; did you mean "planner"\\?') as caught:
+        two_roles.role("Planer")
+    assert caught.value.hint == "Known: planner, developer."
+
+
+def test_without_any_depends_on_the_order_is_the_chain(two_roles: RoleSpecCatalog) -> None:
+    assert two_roles.dependencies() == {"planner": (), "developer": ("planner",)}
+
+
+def test_one_depends_on_makes_the_declarations_the_graph(write: Write) -> None:
+    catalog = RoleSpecCatalog.load(write(_roles(_A, _B, "name: c, prompt_text: C, depends_on: [a]")))
+    assert catalog.dependencies() == {"a": (), "b": (), "c": ("a",)}
+
+
+def test_the_new_keys_of_a_role(write: Write) -> None:
+    write('{"type": "object", "required": ["summary"]}', "schemas/reply.json")
+    write("name: a\nprompt_text: A\nlimits: {idle_seconds: 5}\ncodex_config: {x: 1, y: [2]}\n", "a.yaml")
+    path = write(
+        "version: 1\ndefaults: {limits: {turn_seconds: 50}, auto_approve: {commands: true}}\nroles:\n"
+        "  - role_file: a.yaml\n    output_schema: schemas/reply.json\n    codex_config: {y: 3}\n"
+        "    auto_approve: {file_changes: true}\n    optional: true\n    sandbox: danger-full-access\n"
+        "    approval_policy: never\n"
+        "  - {name: b, prompt_text: B, output_schema: {type: object}, behaviors: {timeout_policy: planner}}\n"
+    )
+    first, second = RoleSpecCatalog.load(path).roles
+    assert first.output_schema == {"type": "object", "required": ["summary"]}
+    assert first.codex_config == {"x": 1, "y": 3}
+    assert first.limits.model_dump() == {"idle_seconds": 5, "turn_seconds": 50}
+    assert first.auto_approve.model_dump() == {"commands": True, "file_changes": True}
+    assert (first.optional, first.sandbox, first.approval_policy) == (True, "danger-full-access", "never")
+    assert second.output_schema == {"type": "object"}
+    assert second.limits.model_dump() == {"idle_seconds": 300, "turn_seconds": 50}
+    assert [file.name for file in RoleSpecCatalog.load(path).files] == ["catalog.yaml", "a.yaml", "reply.json"]
+
+
+def test_a_file_that_two_roles_share_is_listed_once(write: Write) -> None:
+    prompt = write("Ü", "p.txt")
+    catalog = RoleSpecCatalog.load(write(_roles("name: a, prompt_file: p.txt", f"name: b, prompt_file: {prompt}")))
+    assert [role.prompt_text for role in catalog.roles] == ["Ü", "Ü"]
+    assert catalog.files == (catalog.source, prompt)
+
+
+def test_hint_parameters_may_be_any_value(write: Write) -> None:
+    path = write(
+        "version: 1\nschema_hints: {t: '{role_name} {n} {flag} {list} {other}', default: }\nroles:\n"
+        "  - {name: a, prompt_text: A, schema_hint_template: t, schema_hint_params: {n: 1, flag: true, list: [ü]}}\n"
+        "  - {name: b, prompt_text: B}\n"
+    )
+    first, second = RoleSpecCatalog.load(path).roles
+    assert first.schema_hint == 'a 1 true ["ü"] {other}'
+    assert second.schema_hint == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("roles: []", "version: is missing (and 1 more)"),
+        (_roles(_A, head="version: 2"), "version: must be 1, not 2"),
+        (_roles(_A, head="version: 1\nrolse: 3"), 'rolse: unknown key; did you mean "roles"?'),
+        ("version: 1\nroles: []", "roles: must have at least 1"),
+        (
+            _roles(_A, "name: b, prompt_text: B, prompt_flags: {allow_wirte: true}"),
+            'roles[1].prompt_flags.allow_wirte: unknown key; did you mean "allow_write"?',
+        ),
+        (
+            _roles(_A, head="version: 1\ndefaults: {behaviors: {can_finnish: true}}"),
+            'defaults.behaviors.can_finnish: unknown key; did you mean "can_finish"?',
+        ),
+        (
+            _roles(_A, head="version: 1\ngeneral_prompts: {role_heder: x}"),
+            'general_prompts.role_heder: unknown key; did you mean "role_header"?',
+        ),
+        (
+            _roles(_A, head="version: 1\ngeneral_prompts: {goal_section: Goal}"),
+            "general_prompts.goal_section: must hold {goal}",
+        ),
+        (_roles("prompt_text: A"), "roles[0].name: is missing"),
+        (_roles("name: a"), "roles[0].prompt_text: is missing"),
+        (_roles("name: a, prompt_text: ' '"), "roles[0].prompt_text: is missing"),
+        (_roles("name: ../a, prompt_text: A"), 'roles[0].name: "../a" cannot be a name'),
+        (_roles("name: Tests, prompt_text: A"), "roles[0].name: \"Tests\" cannot be a role's name: the run folder has"),
+        (_roles(_A, "name: A, prompt_text: B"), 'roles[1].name: "A" is taken by the role "a"'),
+        (
+            _roles("name: a.2, prompt_text: A", _A),
+            'roles[0].name: "a.2" is what a second process of "a" is called',
+        ),
+        (_roles("name: a, prompt_file: p.txt"), "roles[0].prompt_file: {folder}/p.txt: cannot be read: No such file"),
+        (_roles("role_file: r.yaml"), "roles[0].role_file: {folder}/r.yaml: cannot be read: No such file"),
+        (_roles(_A, "name: b, prompt_text: B, depends_on: [aa]"), 'roles[1].depends_on[0]: there is no role "aa"; did'),
+        (
+            _roles("name: a, prompt_text: A, depends_on: [a]"),
+            "roles[0].depends_on: the roles wait for each other: a -> a",
+        ),
+        (
+            _roles(f"{_A}, schema_hint_template: palnner", head="version: 1\nschema_hints: {planner: x}"),
+            'roles[0].schema_hint_template: there is no schema hint "palnner"; did you mean "planner"?',
+        ),
+        (_roles("name: a, prompt_text: A, limits: {idle_seconds: 0}"), "roles[0].limits.idle_seconds: must be greater"),
+        (_roles(f"{_A}, sandbox: none"), "roles[0].sandbox: must be 'read-only', 'workspace-write' or"),
+        (_roles("name: a, prompt_text: A, skills: ['']"), "roles[0].skills[0]: must have at least 1"),
+        (_roles("name: a, prompt_text: A, output_schema: [1]"), "roles[0].output_schema: must be a JSON Schema, or"),
+        (
+            _roles("name: a, prompt_text: A, output_schema: {properties: {x: {type: strin}}}"),
+            "roles[0].output_schema.properties.x.type: not a JSON Schema: 'strin' is not valid",
+        ),
+        (_roles(f"{_A}, output_schema: s.json"), "roles[0].output_schema: {folder}/s.json: cannot be"),
+    ],
+)  # fmt: skip
+def test_every_mistake_names_file_and_key(tmp_path: Path, write: Write, text: str, message: str) -> None:
+    path = write(text)
+    with pytest.raises(DefinitionError) as caught:
+        RoleSpecCatalog.load(path)
+    assert str(caught.value).startswith(f"{path}: {message.replace('{folder}', str(tmp_path))}")
+
+
+@pytest.mark.parametrize(
+    ("role", "message"),
+    [
+        ("prompt_text: A\nnaem: a", 'naem: unknown key; did you mean "name"?'),
+        ("prompt_text: A\nrole_file: x.yaml", "role_file: unknown key"),
+        (
+            "prompt_text: A\nbehaviors: {timeout_policy: long}",
+            "behaviors.timeout_policy: must be 'default' or 'planner'",
+        ),
+        ("prompt_file: p.txt", "prompt_file: {folder}/p.txt: cannot be read"),
+        ("prompt_text: A\ndepends_on: [c]", 'depends_on[0]: there is no role "c"'),
+        ("prompt_text: A\ndepends_on: [b]", "depends_on: the roles wait for each other: a -> b -> a"),
+        ("prompt_text: A\nschema_hint_template: t", 'schema_hint_template: there is no schema hint "t"'),
+        ("prompt_text: A\noutput_schema: {type: 1}", "output_schema.type: not a JSON Schema"),
+        ("prompt_text: A\nname: c", 'name: "a", but'),
+        ("- a", "line 1: must be a mapping"),
+        ("a: 1\na: 2", 'line 2: duplicate key "a"'),
+    ],
+)
+def test_mistakes_in_a_role_file_name_that_file(tmp_path: Path, write: Write, role: str, message: str) -> None:
+    file = write(role, "roles/a.yaml")
+    path = write(_roles("name: a, role_file: roles/a.yaml", "name: b, prompt_text: B, depends_on: [a]"))
+    with pytest.raises(DefinitionError) as caught:
+        RoleSpecCatalog.load(path)
+    place = f"{path}: roles[0].name" if message.startswith('name: "a"') else str(file)
+    expected = message.replace("{folder}", str(tmp_path)).removeprefix("name: " if place.startswith(str(path)) else "")
+    assert str(caught.value).startswith(f"{place}: {expected}")
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        ('{"type": 1}', "s.json", "type: not a JSON Schema"),
+        ("type: 1", "s.yaml", "type: not a JSON Schema"),
+        ("[1]", "s.json", "line 1: must be a mapping, not a list"),
+        ('{"type": "object"', "s.json", "line 1: "),
+    ],
+)
+def test_mistakes_in_a_schema_file_name_that_file(write: Write, content: str, name: str, message: str) -> None:
+    schema = write(content, name)
+    path = write(_roles(f"name: a, prompt_text: A, output_schema: {name}"))
+    with pytest.raises(DefinitionError) as caught:
+        RoleSpecCatalog.load(path)
+    assert str(caught.value).startswith(f"{schema}: {message}")

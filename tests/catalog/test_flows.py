@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, list_flows, load_flow, packaged_roles
+from codex_multi_role.errors import DefinitionError, UsageError
+from tests.catalog.conftest import Write
+
+_TESTGEN = """\
+description: Tests for a file.
+inputs:
+  {target: {type: path}, max_iterations: 5, ratio: 0.5, strict: false, label: {default: x}, note: {required: false}}
+steps:
+  - ask: planner
+  - id: develop
+    ask: developer
+  - id: execute
+    check: coverage
+    max_visits: 9
+    with: {target: "{{ inputs.target }}", options: ["{{ goal }}", 3]}
+    next:
+      - {when: "steps.execute.visits >= inputs.max_iterations", end: timeout, exit: 1}
+      - {when: "steps.execute.crashed or roles.planner.stop", to: develop}
+      - {end: success}
+"""
+
+
+def test_the_shipped_flow_runs_any_catalog(two_roles: RoleSpecCatalog) -> None:
+    flow = load_flow("cycles", None, two_roles)
+    assert flow.name == "cycles"
+    assert flow.source == packaged_roles() / "flows" / "cycles.yaml"
+    step = flow.step("team")
+    assert (step.kind, step.ask) == ("ask", "*")
+    assert [route.model_dump(exclude_none=True) for route in step.next] == [
+        {"when": "cycle < cycles", "to": "team"},
+        {"end": "cycles_used_up", "exit": 1},
+    ]
+
+
+def test_a_flow_of_the_roles_folder(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+    source = write(_TESTGEN, "flows/testgen.yaml")
+    flow = load_flow("testgen", tmp_path, two_roles)
+    assert (flow.name, flow.source) == ("testgen", source)
+    assert [(step.id, step.kind) for step in flow.steps] == [
+        ("planner", "ask"),
+        ("develop", "ask"),
+        ("execute", "check"),
+    ]
+    assert flow.step("execute").with_ == {"target": "{{ inputs.target }}", "options": ["{{ goal }}", 3]}
+    assert flow.step("execute").max_visits == 9
+
+
+def test_flows_of_the_roles_folder_hide_packaged_ones(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+    own = write("description: Own.\nsteps: [{ask: planner}]", "flows/cycles.yaml")
+    other = write("steps: [{ask: nobody_here}]", "flows/other.yml")
+    broken = write("steps: 3", "flows/broken.yaml")
+    assert load_flow("cycles", tmp_path, two_roles).source == own
+    listed = {entry.name: entry for entry in list_flows(tmp_path)}
+    assert (listed["cycles"].source, listed["cycles"].description) == (own, "Own.")
+    assert (listed["other"].source, listed["other"].problem) == (other, "")
+    assert listed["broken"].problem == f"{broken}: steps: must be a list, not 3"
+    assert "cycles" in [entry.name for entry in list_flows(None)]
+
+
+@pytest.mark.parametrize("name", ["cylces", "cycles.yaml", "../flows/cycles", ""])
+def test_an_unknown_flow_names_the_nearest(two_roles: RoleSpecCatalog, name: str) -> None:
+    with pytest.raises(UsageError, match=f'there is no flow "{name}"') as caught:
+        load_flow(name, None, two_roles)
+    assert "cycles" in caught.value.hint
+    assert ('did you mean "cycles"?' in str(caught.value)) == name.startswith("cy")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name: x\nsteps: [{ask: planner}]", 'name: "x", but a flow has its file\'s name, "f"'),
+        ("stpes: []", 'stpes: unknown key; did you mean "steps"? (and 1 more)'),
+        ("steps: []", "steps: must have at least 1"),
+        ("steps: [{aks: planner}]", 'steps[0].aks: unknown key; did you mean "ask"? (and 1 more)'),
+        ("steps: [{ask: planer}]", 'steps[0].ask: there is no role "planer"; did you mean "planner"?'),
+        ("steps: [{id: a}]", "steps[0]: give exactly one of ask, check"),
+        ("steps: [{ask: planner, check: x}]", "steps[0]: give exactly one of ask, check"),
+        ("steps: [{ask: '*'}]", 'steps[0]: a step that asks "*" needs an id'),
+        ("steps: [{ask: planner, id: 'a b'}]", 'steps[0].id: "a b" cannot be a name'),
+        ("steps: [{ask: planner, with: {a: 1}}]", "steps[0]: with belongs to check"),
+        ("steps: [{ask: planner, max_visits: 0}]", "steps[0].max_visits: must be greater than or equal to 1"),
+        ("steps: [{ask: planner}, {ask: planner}]", 'steps[1].id: "planner" is the id of an earlier step'),
+        (
+            "steps: [{ask: planner, next: [{to: planer}]}]",
+            'steps[0].next[0].to: there is no step "planer"; did you mean "planner"?',
+        ),
+        ("steps: [{ask: planner, next: [{to: planner, end: x}]}]", "steps[0].next[0]: give either to or end"),
+        ("steps: [{ask: planner, next: [{when: 'true'}]}]", "steps[0].next[0]: give either to or end"),
+        ("steps: [{ask: planner, next: [{to: planner, exit: 0}]}]", "steps[0].next[0]: exit belongs to end"),
+        ("steps: [{ask: planner, next: [{end: x, exit: 2}]}]", "steps[0].next[0].exit: must be 0 or 1, not 2"),
+        ("steps: [{ask: planner, next: [{end: x, wen: y}]}]", 'steps[0].next[0].wen: unknown key; did you mean'),
+        (
+            "steps: [{ask: planner, next: [{end: x}, {to: planner}]}]",
+            "steps[0].next[0].when: is missing; without it the entries after this one are never reached",
+        ),
+        ("steps: [{ask: planner, next: [{when: '1 <', end: x}]}]", "steps[0].next[0].when: unexpected 'end of"),
+        (
+            "steps: [{ask: planner, next: [{when: 'steps.planer.done', end: x}]}]",
+            'steps[0].next[0].when: there is no step "planer"; did you mean "planner"?',
+        ),
+        (
+            "steps: [{ask: planner, next: [{when: 'cylce < 3', end: x}]}]",
+            'steps[0].next[0].when: there is no template name "cylce"; did you mean "cycle"?',
+        ),
+        (
+            "inputs: {limit: 1}\nsteps: [{check: c, with: {a: [{b: '{{ inputs.limt }}'}]}}]",
+            'steps[0].with.a[0].b: there is no input "limt"; did you mean "limit"?',
+        ),
+        ("steps: [{check: c, with: {a: '{{ roles.planer }}'}}]", 'steps[0].with.a: there is no role "planer"'),
+        ("steps: [{check: c, with: {a: '{{ x'}}]", "steps[0].with.a: unexpected end of template"),
+        ("inputs: {a-b: 1}\nsteps: [{ask: planner}]", "inputs.a-b: must match pattern"),
+        ("inputs: {a: {type: int}}\nsteps: [{ask: planner}]", "inputs.a.type: must be 'string', 'integer',"),
+        ("inputs: {a: {tpye: path}}\nsteps: [{ask: planner}]", 'inputs.a.tpye: unknown key; did you mean "type"?'),
+        ("inputs: {a: {type: integer, default: x}}\nsteps: [{ask: planner}]", "inputs.a: the default 'x' is not"),
+        ("inputs: {a: {required: true, default: x}}\nsteps: [{ask: planner}]", "inputs.a: a required input has no use"),
+        ("inputs: {a: [1]}\nsteps: [{ask: planner}]", "inputs.a: must be a mapping, not [1]"),
+        ("inputs: {a: &x {default: *x}}\nsteps: [{ask: planner}]", "line 1: *x contains itself"),
+    ],
+)  # fmt: skip
+def test_every_mistake_names_file_and_key(
+    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, text: str, message: str
+) -> None:
+    path = write(text, "flows/f.yaml")
+    with pytest.raises(DefinitionError) as caught:
+        load_flow("f", tmp_path, two_roles)
+    assert str(caught.value).startswith(f"{path}: {message}")
+
+
+@pytest.fixture
+def flow(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> FlowSpec:
+    write(_TESTGEN, "flows/testgen.yaml")
+    return load_flow("testgen", tmp_path, two_roles)
+
+
+def test_inputs_have_their_types(flow: FlowSpec) -> None:
+    defaults = {"max_iterations": 5, "ratio": 0.5, "strict": False, "label": "x", "note": None}
+    assert flow.resolve_inputs({"target": "src"}) == {"target": "src"} | defaults
+    given = {"target": "s", "max_iterations": "7", "ratio": "2", "strict": "yes", "label": "5", "note": ""}
+    converted = flow.resolve_inputs(given)
+    assert converted == {"target": "s", "max_iterations": 7, "ratio": 2.0, "strict": True, "label": "5", "note": ""}
+    assert flow.resolve_inputs({"target": "s", "max_iterations": 8})["max_iterations"] == 8
+
+
+@pytest.mark.parametrize(
+    ("given", "message", "hint"),
+    [
+        ({}, 'flow testgen: the input "target" is missing', "Give --input target=<path>."),
+        ({"traget": "x"}, 'flow testgen: there is no input "traget"; did you mean "target"?', "Known: target, max_"),
+        ({"target": "x", "max_iterations": "many"}, "is not of type integer: 'many'", ""),
+        ({"target": "x", "ratio": "nan"}, "is not of type number: 'nan'", ""),
+        ({"target": "x", "strict": "perhaps"}, "is not of type boolean: 'perhaps'", ""),
+        ({"target": 3}, "is not of type path: 3", ""),
+    ],
+)
+def test_wrong_inputs(flow: FlowSpec, given: dict[str, Any], message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        flow.resolve_inputs(given)
+    assert message in str(caught.value)
+    assert caught.value.hint.startswith(hint)
+
+
+def test_an_input_without_a_value_is_a_required_text(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+    write("inputs: {question: }\nsteps: [{ask: planner}]", "flows/f.yaml")
+    with pytest.raises(UsageError, match="is missing"):
+        load_flow("f", tmp_path, two_roles).resolve_inputs({})

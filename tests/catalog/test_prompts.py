@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog, build_prompt, build_repair_prompt, packaged_roles
+from tests.catalog.conftest import Write
+
+
+@pytest.fixture(scope="module")
+def shipped() -> RoleSpecCatalog:
+    return RoleSpecCatalog.load(packaged_roles())
+
+
+def test_the_order_of_a_prompt(shipped: RoleSpecCatalog) -> None:
+    role = shipped.role("implementer")
+    prompt = build_prompt(shipped, role, "GOAL TEXT", {"key": "INCOME"}, {"key": "TESTED"}, earlier=[{"key": "PAST"}])
+    parts = [
+        "Role: implementer\n",
+        "You write the code and its tests.",
+        "GOAL TEXT",
+        "PAST",
+        "INCOME",
+        "TESTED",
+        "FORMAT CONTRACT",
+        "SHAPE OF YOUR ANSWER",
+        "RULES:",
+        "- You may use tools",
+        "- You may read files.",
+        "- Propose every file change",
+        "- Keep every field",
+    ]
+    assert prompt.startswith(parts[0])
+    assert sorted(parts, key=prompt.index) == parts
+
+
+def test_parts_without_content_are_left_out(shipped: RoleSpecCatalog) -> None:
+    prompt = build_prompt(shipped, shipped.role("planner"), "the goal")
+    assert "INCOMING" not in prompt
+    assert "TEST RESULT" not in prompt
+    assert "EARLIER" not in prompt
+    assert "\n\n\n" not in prompt
+
+
+def test_a_blank_part_of_a_catalog_is_left_out_and_a_missing_one_is_the_shipped_one(write: Write) -> None:
+    catalog = RoleSpecCatalog.load(
+        write(
+            "version: 1\ngeneral_prompts: {analysis_rules: '', json_contract: }\nroles: [{name: a, prompt_text: A}]\n"
+        )
+    )
+    prompt = build_prompt(catalog, catalog.role("a"), "g")
+    assert prompt.startswith("Role: a\n\nA\n\nGOAL OF THE WHOLE TEAM:\ng\n\nFORMAT CONTRACT")
+    assert prompt.endswith("must not write, move or delete any.\n")
+
+
+def test_a_catalog_can_translate_every_part(write: Write) -> None:
+    texts = {
+        key: f"<{key} {{role_name}}>" for key in ("role_header", "json_contract", "rules_header", "analysis_rules")
+    }
+    sections = {
+        "goal_section": "goal",
+        "earlier_section": "earlier",
+        "input_section": "input",
+        "tests_section": "tests",
+    }
+    texts |= {key: f"<{key} {{{placeholder}}}>" for key, placeholder in sections.items()}
+    rules = ("tools_allowed", "tools_forbidden", "files_read_and_write", "files_read_only", "files_write_only")
+    capability = {key: f"<{key}>" for key in (*rules, "files_forbidden", "file_suggestions")}
+    general = texts | {"repair_section": "<{problem}>", "capability_rules": capability | {"skills": "<{skills}>"}}
+    roles = [{"name": "a", "prompt_text": "<text>", "skills": ["s"]}]
+    catalog = RoleSpecCatalog.load(write(json.dumps({"version": 1, "general_prompts": general, "roles": roles})))
+    prompt = build_prompt(catalog, catalog.role("a"), "g", {"p": 1}, {"t": 1}, earlier=[{"e": 1}])
+    untranslated = [line for line in prompt.splitlines() if line and line[0] not in '<{[}] "']
+    assert not untranslated
+    assert prompt.startswith("<role_header a>\n\n<text>\n\n<goal_section g>\n\n<earlier_section [")
+    assert prompt.endswith("<rules_header a>\n<tools_allowed>\n<files_read_only>\n<$s>\n<analysis_rules a>\n")
+    assert build_repair_prompt(catalog, catalog.role("a"), "p") == "<role_header a>\n\n<p>\n\n<json_contract a>\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "rules"),
+    [
+        ({}, "You may use tools|You may read files. You must not write"),
+        ({"allow_tools": False}, "You must not use tools|You may read files. You must not write"),
+        ({"allow_write": True}, "You may use tools|You may read and write files"),
+        ({"allow_read": False}, "You may use tools|You must neither read nor write"),
+        ({"allow_read": False, "allow_write": True}, "You may use tools|You may write files"),
+        ({"allow_file_suggestions": True}, "You may use tools|You may read files.|Propose every file change"),
+    ],
+)
+def test_capability_rules_follow_the_flags(shipped: RoleSpecCatalog, flags: dict[str, bool], rules: str) -> None:
+    role = RoleSpec.model_validate({"name": "a", "prompt_text": "A", "prompt_flags": flags})
+    lines = build_prompt(shipped, role, "g").partition("RULES:\n")[2].splitlines()
+    for line, rule in zip(lines, [*rules.split("|"), "Keep every field"], strict=False):
+        assert line.startswith(f"- {rule}")
+
+
+def test_payloads_are_pretty_json_in_their_own_script(shipped: RoleSpecCatalog) -> None:
+    payload = {"größe": ["ß", {"{goal}": "{role_name}"}]}
+    prompt = build_prompt(shipped, shipped.role("planner"), "{input}", payload)
+    assert json.dumps(payload, ensure_ascii=False, indent=2) in prompt
+    assert "\n{input}\n" in prompt
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(goal=st.text(), key=st.text(), problem=st.text())
+def test_any_text_gives_a_prompt_that_can_be_sent(shipped: RoleSpecCatalog, goal: str, key: str, problem: str) -> None:
+    role = shipped.role("planner")
+    for prompt in (
+        build_prompt(shipped, role, goal, {key: goal}, {"t": problem}, earlier=[{key: problem}]),
+        build_repair_prompt(shipped, role, problem),
+    ):
+        assert prompt.encode().decode() == prompt
+        assert prompt.startswith("Role: planner\n")
+
+
+def test_lone_surrogates_become_replacement_characters_and_pairs_join(shipped: RoleSpecCatalog) -> None:
+    prompt = build_prompt(shipped, shipped.role("planner"), "a\ud800b \ud83d\ude00 c\udfff")
+    assert "\na\ufffdb \U0001f600 c\ufffd\n" in prompt

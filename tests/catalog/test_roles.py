@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from codex_multi_role.catalog.roles import RoleLimits, RoleSpec, check_role_name
+
+
+def _role(**given: Any) -> RoleSpec:
+    return RoleSpec.model_validate({"name": "planner", "prompt_text": "Plan."} | given)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sandbox", "approval_policy"),
+    [
+        ({}, "read-only", "on-request"),
+        ({"allow_write": True}, "workspace-write", "on-request"),
+        ({"allow_tools": False}, "read-only", "untrusted"),
+        ({"allow_read": False}, "read-only", "untrusted"),
+        ({"allow_tools": False, "allow_write": True}, "workspace-write", "untrusted"),
+        ({"allow_file_suggestions": True}, "read-only", "on-request"),
+    ],
+)
+def test_flags_become_sandbox_and_approval_policy(flags: dict[str, bool], sandbox: str, approval_policy: str) -> None:
+    role = _role(prompt_flags=flags)
+    assert (role.sandbox, role.approval_policy) == (sandbox, approval_policy)
+
+
+def test_explicit_sandbox_and_approval_policy_win() -> None:
+    role = _role(prompt_flags={"allow_tools": False}, sandbox="danger-full-access", approval_policy="never")
+    assert (role.sandbox, role.approval_policy) == ("danger-full-access", "never")
+
+
+@pytest.mark.parametrize(
+    ("policy", "limits", "idle_seconds", "turn_seconds"),
+    [
+        ("default", {}, 120, 900),
+        ("planner", {}, 300, 1800),
+        ("planner", {"idle_seconds": 7}, 7, 1800),
+        ("default", {"turn_seconds": 7.5}, 120, 7.5),
+    ],
+)
+def test_limits_follow_the_policy_key_by_key(
+    policy: str, limits: dict[str, float], idle_seconds: float, turn_seconds: float
+) -> None:
+    role = _role(behaviors={"timeout_policy": policy}, limits=limits)
+    assert (role.limits.idle_seconds, role.limits.turn_seconds) == (idle_seconds, turn_seconds)
+
+
+def test_finished_limits_stay() -> None:
+    limits = RoleLimits(idle_seconds=1, turn_seconds=2)
+    assert RoleSpec(name="planner", prompt_text="Plan.", limits=limits).limits == limits
+
+
+@pytest.mark.parametrize(
+    ("model", "model_env", "environment", "run_model", "expected"),
+    [
+        ("own", "M", {"M": "env"}, "run", "own"),
+        (None, "M", {"M": "env"}, "run", "env"),
+        (None, "M", {"M": " "}, "run", "run"),
+        (None, "M", {}, "run", "run"),
+        (None, None, {"M": "env"}, "run", "run"),
+        (None, "M", {}, None, None),
+        (None, None, {}, "", None),
+    ],
+)
+def test_which_model_counts(
+    model: str | None, model_env: str | None, environment: dict[str, str], run_model: str | None, expected: str | None
+) -> None:
+    assert _role(model=model, model_env=model_env).resolved_model(environment, run_model) == expected
+
+
+@pytest.mark.parametrize("name", ["planner", "A", "0", "test_developer", "a.b-c_D", "tester", "x" * 64])
+def test_names_that_can_be_folders(name: str) -> None:
+    assert check_role_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "-a", "_a", "a/b", "a b", "prüfer", "a\n", "*", "x" * 65])
+def test_names_that_cannot_be_folders(name: str) -> None:
+    with pytest.raises(ValueError, match="cannot be a name"):
+        check_role_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["tests", "Tests", "catalog", "CATALOG", "run.json", "events.jsonl", "journal.sqlite-wal", "report.html"]
+)
+def test_names_the_run_folder_has_itself(name: str) -> None:
+    with pytest.raises(ValueError, match="the run folder has"):
+        check_role_name(name)
+
+
+def test_a_role_is_frozen() -> None:
+    role = _role()
+    with pytest.raises(ValidationError, match="frozen"):
+        role.name = "other"  # type: ignore[misc]  # what must not work

@@ -1,0 +1,48 @@
+"""The catalog and flows that come with the package."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from codex_multi_role.catalog import RoleSpecCatalog, list_flows, load_flow, packaged_roles
+from codex_multi_role.catalog.general_prompts import CapabilityRules, GeneralPrompts
+
+
+@pytest.fixture(scope="module")
+def shipped() -> RoleSpecCatalog:
+    return RoleSpecCatalog.load(packaged_roles())
+
+
+def test_it_has_the_team_of_the_flow_cycles(shipped: RoleSpecCatalog) -> None:
+    assert [role.name for role in shipped.roles] == ["planner", "architect", "implementer", "integrator"]
+    assert [role.name for role in shipped.roles if role.behaviors.can_finish] == ["integrator"]
+    assert [role.name for role in shipped.roles if role.behaviors.apply_files] == ["implementer"]
+    assert [role.name for role in shipped.roles if role.behaviors.timeout_policy == "planner"] == ["planner"]
+    assert {role.sandbox for role in shipped.roles} == {"read-only"}
+    assert shipped.dependencies()["integrator"] == ("implementer",)
+
+
+def test_it_gives_every_general_part_since_other_catalogs_fall_back_on_it(shipped: RoleSpecCatalog) -> None:
+    prompts = shipped.general_prompts
+    assert all(getattr(prompts, key) for key in GeneralPrompts.model_fields)
+    assert all(getattr(prompts.capability_rules, key) for key in CapabilityRules.model_fields)
+    assert prompts.role_header == "Role: {role_name}"
+
+
+def test_all_its_flows_load(shipped: RoleSpecCatalog) -> None:
+    for entry in list_flows(None):
+        assert entry.problem == ""
+        assert entry.description
+    assert load_flow("cycles", None, shipped).steps
+
+
+def test_loading_it_imports_neither_jinja2_nor_jsonschema() -> None:
+    code = (
+        "import sys; from codex_multi_role.catalog import RoleSpecCatalog, packaged_roles;"
+        "RoleSpecCatalog.load(packaged_roles()); print([m for m in ('jinja2', 'jsonschema') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout == "[]\n"

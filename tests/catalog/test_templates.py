@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+from functools import partial
+from types import MappingProxyType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_multi_role.catalog.templates import check_expression, check_template, evaluate, render
+from codex_multi_role.errors import DefinitionError
+from tests.catalog.conftest import problem_of
+
+_CONTEXT = {
+    "goal": "fly",
+    "inputs": {"target": "src", "limit": 5},
+    "steps": {"plan": {"items": [1, 2], "keys": "k", "visits": 2}},
+    "text": "a\nb\n",
+    "no": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [
+        ("{{ inputs.limit }}", 5),
+        ("{{inputs.limit}}", 5),
+        ("  {{ inputs.limit + 1 }}\n", 6),
+        ("{{ steps.plan['items'] }}", [1, 2]),
+        ("{{ inputs }}", {"target": "src", "limit": 5}),
+        ("{{ goal == 'fly' }}", True),
+        ("{{ no }}", None),
+        ("{{ '}}' }}", "}}"),
+        ("{{ steps.plan['items'] | map('string') }}", ["1", "2"]),
+        ("{{ goal | escape }}", "fly"),
+        ("{{ inputs.limit }}.", "5."),
+        ("{{ goal }} {{ goal }}", "fly fly"),
+        ("{{ inputs.limit }}{# why #}", "5"),
+        ("<b>{{ goal }}</b> & { x }", "<b>fly</b> & { x }"),
+        ("{{ text }}", "a\nb\n"),
+        ("plain\n", "plain\n"),
+        ("", ""),
+        (7, 7),
+        (None, None),
+        ({"a": ["{{ inputs.limit }}", {"b": "x{{ goal }}"}]}, {"a": [5, {"b": "xfly"}]}),
+    ],
+)
+def test_a_whole_expression_keeps_its_type(template: object, value: object) -> None:
+    rendered = render(template, _CONTEXT, "here")
+    assert rendered == value
+    assert type(rendered) is type(value)
+
+
+def test_a_mappings_keys_come_before_its_methods() -> None:
+    context = {"steps": MappingProxyType({"items": {"values": [3]}})}
+    assert render("{{ steps.items.values }}", context, "here") == [3]
+    assert evaluate("steps.items.values | length == 1", context, "here")
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("{{ missing }}", "'missing' is undefined"),
+        ("{{ inputs.limti }}", "has no attribute 'limti'"),
+        ("x {{ inputs.limti }}", "has no attribute 'limti'"),
+        ("{{ [missing] }}", "'missing' is undefined"),
+        ("{{ inputs.limit / 0 }}", "division by zero"),
+        ("{{ goal.__class__.__mro__ }}", "unsafe"),
+        ("{{ ''.__class__ }}", "unsafe"),
+        ("x{{ steps.plan['items'].append(1) }}", "unsafe"),
+        ("{{ inputs.update }}", "unsafe"),
+        ("{{ inputs.keys }}", "not a value that YAML can hold"),
+        ("{{ range(1000000) }}", "too big"),
+        ("{{ [range(99999)] * 999 }}", "gives more than"),
+        ("{{ 'x' * 100000000 }}", "would be larger than"),
+        ("{{ 100000000 * [1] }}", "would be larger than"),
+        ("{{ 9 ** 99999 }}", "would be too large"),
+        ("{% for i in range(99999) %}{{ 'x' * 99 }}{% endfor %}", "gives more than"),
+        ("{{ goal", "unexpected end of template"),
+        ("{{ 'x' | random }}", "No filter named 'random'"),
+        ("{% include 'x' %}", "no loader"),
+    ],
+)
+def test_a_template_that_fails_says_where(template: str, problem: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        render(template, _CONTEXT, "flow.yaml: steps[0].with.x")
+    assert str(caught.value).startswith("flow.yaml: steps[0].with.x: ")
+    assert problem in str(caught.value)
+
+
+def test_the_place_leads_into_lists_and_mappings() -> None:
+    with pytest.raises(DefinitionError, match=r"^f: with\.a\[1\]\.b: 'x' is undefined$"):
+        render({"a": [1, {"b": "{{ x }}"}]}, {}, "f: with")
+    with pytest.raises(DefinitionError, match=r"^f: with\.a\[1\]\.b: "):
+        check_template({"a": [1, {"b": "{{ x"}]}, "f: with")
+
+
+@pytest.mark.parametrize(
+    ("expression", "holds"),
+    [
+        ("steps.plan.visits >= 2", True),
+        ("steps.plan.visits > inputs.limit or goal != 'fly'", False),
+        ("'items' in steps.plan", True),
+        ("steps.plan.nothing is defined", False),
+        ("steps.plan.nothing | default(0) == 0", True),
+        ("no", False),
+        ("[]", False),
+        ("1", True),
+        ("{'a': {'b': 1}}", True),
+    ],
+)
+def test_conditions(expression: str, holds: bool) -> None:
+    check_expression(expression, "here")
+    assert evaluate(expression, _CONTEXT, "here") is holds
+
+
+@pytest.mark.parametrize(
+    "expression", ["missing", "steps.plan.visit", "no < 1", "1 <", "goal() ", "steps.plan.visits ==="]
+)
+def test_a_condition_that_fails_says_where(expression: str) -> None:
+    with pytest.raises(DefinitionError, match=r"^here: "):
+        evaluate(expression, _CONTEXT, "here")
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("stpes.plan.visits", 'here: there is no template name "stpes"; did you mean "steps"?'),
+        ("steps.plna.visits", 'here: there is no step "plna"; did you mean "plan"?'),
+        ("steps['plna'].visits", 'here: there is no step "plna"; did you mean "plan"?'),
+        ("inputs.limits > 1", 'here: there is no input "limits"; did you mean "limit"?'),
+        ("goal == 'x' }} {{ y", "here: chunk after expression"),
+        ("{{ goal }}", "here: a condition stands without {{ }}"),
+        ("1 +", "here: unexpected 'end of template'"),
+        ("", "here: unexpected 'end of template'"),
+    ],
+)
+def test_stale_names_are_found_before_a_run(expression: str, message: str) -> None:
+    names = {"goal": None, "inputs": {"limit"}, "steps": {"plan"}}
+    with pytest.raises(DefinitionError) as caught:
+        check_expression(expression, "here", names)
+    assert str(caught.value) == message
+
+
+def test_names_that_exist_or_are_made_in_the_template_pass() -> None:
+    names = {"goal": None, "steps": {"plan"}}
+    check_template("{% for step in range(3) %}{{ step.x }}{{ goal.x }}{{ steps.plan.y }}{% endfor %}", "here", names)
+    check_expression("goal in range(3)", "here", names)
+
+
+@given(st.text())
+def test_any_text_is_a_template_or_a_definition_error(text: str) -> None:
+    for check in (check_template, check_expression):
+        problem = problem_of(partial(check, text, "here", {}))
+        assert not problem or problem.startswith("here: ")
+
+
+@given(st.text(st.characters(exclude_characters="{}#%", exclude_categories=["Cs"])))
+def test_text_without_expressions_stays_as_it_is(text: str) -> None:
+    if "\r" not in text:  # Jinja2 writes every line break as \n
+        assert render(text, {}, "here") == text

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+import os
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field
+
+from codex_multi_role.catalog.yaml_source import MAX_BYTES, load_yaml, parse_text, read_text, validate
+from codex_multi_role.errors import DefinitionError
+from tests.catalog.conftest import Write, problem_of
+
+_HERE = Path("a.yaml")
+_JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8", exclude_categories=["Cc"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abcxyz", max_size=3), inner, max_size=4),
+    max_leaves=20,
+)  # fmt: skip
+
+
+def test_a_file_becomes_json_shaped_data_and_dates_stay_text(write: Write) -> None:
+    path = write("\ufeffa: [1, 2.5, yes, null, ü]\nb: {c: 2024-01-31, d: 2024-01-31 10:00:00}\n")
+    assert load_yaml(path) == {
+        "a": [1, 2.5, True, None, "ü"],
+        "b": {"c": "2024-01-31", "d": "2024-01-31 10:00:00"},
+    }
+
+
+def test_anchors_and_merge_keys_work(write: Write) -> None:
+    assert load_yaml(write("base: &b {x: 1, y: 2}\nother: {<<: *b, y: 3}\nagain: {inner: {<<: *b, x: 0}}\n")) == {
+        "base": {"x": 1, "y": 2},
+        "other": {"x": 1, "y": 3},
+        "again": {"inner": {"x": 0, "y": 2}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "problem"),
+    [
+        ("a: 1\nb: 2\na: 3\n", 3, 'duplicate key "a"'),
+        ('roles:\n  - name: x\n    "name": y\n', 3, 'duplicate key "name"'),
+        ("a: [1\nb: 2\n", 2, "did not find expected"),
+        ("a: 1\n\tb: 2\n", 2, "found a tab character"),
+        ("", 1, "the file is empty"),
+        ("# only a comment\n", 1, "the file is empty"),
+        ("a: 1\n---\nb: 2\n", 2, "but found another document"),
+        (b"a: 1\nb: \xff\n", 2, "not UTF-8"),
+        ("a: \x01", 1, "control characters are not allowed"),
+        ("a: !!python/object:os.system {}\n", 1, "could not determine a constructor"),
+        ("a: !!set {x}\n", 1, "could not determine a constructor"),
+        ("a: 1\nb: !!int x\n", 2, "not of type int"),
+        ("a: !!bool x\n", 1, "not of type bool"),
+        ('a: !!float ""\n', 1, "not of type float"),
+        ("a: .nan\n", 1, "a number that JSON and TOML cannot hold"),
+        ("a: .inf\n", 1, "a number that JSON and TOML cannot hold"),
+        (f"a: {2**63}\n", 1, "a number that JSON and TOML cannot hold"),
+        (f"a: {'9' * 5000}\n", 1, "a number that JSON and TOML cannot hold"),
+        (f"a: {'1:' * 400_000}1\n", 1, "a number that JSON and TOML cannot hold"),
+        ('a: "\\ud800"\n', 1, "invalid Unicode character escape"),
+        ("a: *nowhere\n", 1, "undefined alias"),
+        ("a: &a\n  b: [*a]\n", 2, "*a contains itself"),
+        ("? [x, y]\n: 1\n", 1, "found unhashable key"),
+        ("- " * 100 + "a", 1, "nested more than 64 levels deep"),
+    ],
+)
+def test_every_mistake_names_file_and_line(write: Write, content: str | bytes, line: int, problem: str) -> None:
+    path = write(content)
+    with pytest.raises(DefinitionError) as caught:
+        load_yaml(path)
+    assert str(caught.value).startswith(f"{path}: line {line}: ")
+    assert problem in str(caught.value)
+
+
+def _laughs(levels: int) -> str:
+    lines = ["l0: &l0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]"]
+    lines += [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, levels)]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        _laughs(10),
+        "a: &a " + "x" * 100_000 + "\nb: [" + "*a, " * 100 + "]",
+        "m0: &m0 {x: " + "y" * 10_000 + "}\n" + "".join(f"m{n}: [" + "*m0, " * 100 + "]\n" for n in range(1, 9)),
+    ],
+    ids=["billion laughs", "one long scalar", "many aliases of one mapping"],
+)
+def test_aliases_that_explode_are_refused(bomb: str) -> None:
+    with pytest.raises(DefinitionError, match=r"a\.yaml: line \d+: its aliases \(\*\) make the file too large"):
+        parse_text(bomb, _HERE)
+
+
+def test_a_long_chain_of_aliases_counts_as_deep() -> None:
+    chain = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 100))
+    with pytest.raises(DefinitionError, match="line 64: nested more than 64 levels deep"):
+        parse_text(chain, _HERE)
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? ", "[{", "&a [", "[[], "])
+def test_a_million_openings_are_an_error_and_not_a_crash(opening: str) -> None:
+    """libyaml's own composer dies of these with a segmentation fault."""
+    with pytest.raises(DefinitionError, match=r"^a\.yaml: line 1: "):
+        parse_text(opening * (MAX_BYTES // len(opening)), _HERE)
+
+
+def test_what_cannot_be_read_says_why(tmp_path: Path, write: Write) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    large = write(b"a" * (MAX_BYTES + 1), "large.yaml")
+    expected = {
+        tmp_path / "missing.yaml": "No such file or directory",
+        tmp_path: "not a regular file",
+        tmp_path / "fifo": "not a regular file",
+        Path("/dev/zero"): "not a regular file",
+        tmp_path / ("x" * 300): "File name too long",
+        tmp_path / "a\0b": "embedded null byte",
+        large: f"larger than {MAX_BYTES} bytes",
+    }
+    for path, reason in expected.items():
+        with pytest.raises(DefinitionError) as caught:
+            read_text(path)
+        assert str(caught.value) == f"{path}: cannot be read: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [('{"a": 1,\n "b" 2}', "line 2: "), ("[" * 100_000, "line 1: "), ("1" * 5000, "line 1: "), ("", "line 1: ")],
+)
+def test_json_mistakes_name_the_line(text: str, problem: str) -> None:
+    with pytest.raises(DefinitionError, match=rf"^a\.json: {problem}"):
+        parse_text(text, Path("a.json"))
+
+
+@given(_JSON_VALUES.filter(lambda value: value is not None))
+def test_json_text_reads_the_same_as_yaml(value: object) -> None:
+    text = json.dumps(value, ensure_ascii=False)
+    assert parse_text(text, Path("a.json")) == value
+
+
+@given(st.text(st.characters(codec="utf-8")) | st.text(" \n-:[]{}&*!|>'\"?#,%@ab1<~"))
+def test_any_text_is_data_or_a_definition_error(text: str) -> None:
+    problem = problem_of(partial(parse_text, text, _HERE))
+    assert not problem or problem.startswith("a.yaml: line ")
+
+
+class _Flags(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    allow_write: bool = False
+    allow_read: bool = True
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    prompt_flags: _Flags = _Flags()
+    with_: dict[str, _Flags] = Field(default_factory=dict, alias="with")
+
+
+class _Team(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    roles: tuple[_Entry, ...] = Field(default=(), min_length=1)
+
+
+@pytest.mark.parametrize(
+    ("data", "message", "hint"),
+    [
+        (
+            {"roles": [{"name": "a"}, {"name": "b", "prompt_flags": {"allow_wirte": True}}]},
+            'a.yaml: roles[1].prompt_flags.allow_wirte: unknown key; did you mean "allow_write"?',
+            "Known keys: allow_write, allow_read.",
+        ),
+        ({"roles": [{"nmae": "a"}]}, 'a.yaml: roles[0].nmae: unknown key; did you mean "name"? (and 1 more)', "Known"),
+        ({"roles": [{"name": "a", "wiht": {}}]}, 'a.yaml: roles[0].wiht: unknown key; did you mean "with"?', "Known"),
+        (
+            {"roles": [{"name": "a", "with": {"name": {"allowread": 1}}}]},
+            'a.yaml: roles[0].with.name.allowread: unknown key; did you mean "allow_read"?',
+            "Known keys: allow_write, allow_read.",
+        ),
+        ({"roles": [{"name": "a", "zzz": 1}]}, "a.yaml: roles[0].zzz: unknown key", "Known keys: name, prompt_flags"),
+        ({"roles": [{}]}, "a.yaml: roles[0].name: is missing", ""),
+        ({"roles": [{"name": 5}]}, "a.yaml: roles[0].name: must be text, not 5", ""),
+        ({"roles": []}, "a.yaml: roles: must have at least 1", ""),
+        ({"roles": "abc"}, "a.yaml: roles: must be a list, not 'abc'", ""),
+        ({"roles": [{"name": "a", "prompt_flags": 3}]}, "a.yaml: roles[0].prompt_flags: must be a mapping, not 3", ""),
+        (
+            {"roles": [{"name": "a", "prompt_flags": {"allow_read": "perhaps"}}]},
+            "a.yaml: roles[0].prompt_flags.allow_read: must be true or false, not 'perhaps'",
+            "",
+        ),
+        (["x" * 100], f"a.yaml: line 1: must be a mapping, not ['{'x' * 58}…", ""),
+    ],
+)
+def test_validation_names_the_key_path_and_the_nearest_key(data: object, message: str, hint: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        validate(_Team, data, _HERE)
+    assert str(caught.value) == message
+    assert caught.value.hint.startswith(hint)
+    assert bool(caught.value.hint) == bool(hint)
