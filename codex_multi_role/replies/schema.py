@@ -1,0 +1,50 @@
+"""JSON Schema validation with problems that a model, and a person, can act on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from codex_multi_role.errors import UsageError
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
+MAX_PROBLEMS = 5
+_MAX_MESSAGE_CHARACTERS = 240
+_HINT = "mend the role's output_schema or the step's reply schema"
+
+
+def schema_problems(value: object, schema: Mapping[str, object]) -> list[str]:
+    """Validate ``value`` against a JSON Schema (draft 2020-12) and name at most five problems, each with its path.
+
+    Raises UsageError if the schema itself is not one.
+    """
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    try:
+        Draft202012Validator.check_schema(schema)
+        # An empty registry, because the default one fetches a remote $ref from the network.
+        validator = Draft202012Validator(schema, registry=Registry())
+        errors = list(islice(validator.iter_errors(value), MAX_PROBLEMS))
+    except SchemaError as error:
+        raise UsageError(f"the reply schema is not valid at {error.json_path}: {error.message}", _HINT) from error
+    except (Unresolvable, re.error, RecursionError) as error:
+        raise UsageError(f"the reply schema cannot be used: {error}", _HINT) from error
+    return [_describe(error) for error in errors]
+
+
+def _describe(error: ValidationError) -> str:
+    from jsonschema.exceptions import best_match
+
+    deepest = best_match([error]) or error
+    message = deepest.message
+    if len(message) > _MAX_MESSAGE_CHARACTERS:
+        half = _MAX_MESSAGE_CHARACTERS // 2
+        message = f"{message[:half]} … {message[-half:]}"
+    return f"{deepest.json_path}: {message}"
