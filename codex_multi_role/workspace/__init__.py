@@ -1,0 +1,8 @@
+"""The folder the roles work on: safe file application, patches, bounded commands."""
+
+from codex_multi_role.workspace.commands import CommandResult, run_command
+from codex_multi_role.workspace.files import AppliedFile, apply_files
+from codex_multi_role.workspace.paths import PathRefused, Workspace
+from codex_multi_role.workspace.snapshots import Snapshots
+
+__all__ = ["AppliedFile", "CommandResult", "PathRefused", "Snapshots", "Workspace", "apply_files", "run_command"]

@@ -1,0 +1,137 @@
+"""Run one command to its end: bounded in time, in output, and in what it leaves running."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.workspace.processes import Family
+
+OUTPUT_LIMIT_BYTES = 2 * 1024 * 1024
+_POLL_SECONDS = 0.1
+_DRAIN_SECONDS = 1.0
+_CHUNK_BYTES = 65_536
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """How a command ended.
+
+    ``returncode`` is None when it was ended by the deadline, negative when a signal ended it. ``output`` is standard
+    output and error in one, its middle left out when ``truncated``. ``seconds`` is its whole duration.
+    """
+
+    returncode: int | None
+    output: str
+    timed_out: bool
+    seconds: float
+    truncated: bool
+
+
+def run_command(
+    argv: Sequence[str],
+    cwd: Path,
+    environment: Mapping[str, str],
+    timeout_seconds: float,
+    output_limit_bytes: int = OUTPUT_LIMIT_BYTES,
+) -> CommandResult:
+    """Run ``argv`` in ``cwd`` with exactly ``environment``, without input, and end everything it started.
+
+    At the deadline the command and all its descendants get SIGTERM, then SIGKILL; what a command that ended by itself
+    left behind is ended too. Raises UsageError if it cannot be started.
+    """
+    started = time.monotonic()
+    family = Family()
+    output = _Output(output_limit_bytes)
+    process = _started(argv, cwd, family.marked(environment))
+    family.leader = process.pid
+    stream = cast("IO[bytes]", process.stdout)
+    try:
+        _collect(process, stream.fileno(), output, started + timeout_seconds)
+        timed_out = _still_runs(process, started + timeout_seconds)
+    finally:
+        family.end()
+        _still_runs(process, time.monotonic() + _DRAIN_SECONDS)
+        stream.close()
+    return CommandResult(
+        returncode=None if timed_out else process.returncode,
+        output=output.text(),
+        timed_out=timed_out,
+        seconds=round(time.monotonic() - started, 3),
+        truncated=output.omitted > 0,
+    )
+
+
+def _started(argv: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            argv,
+            bufsize=0,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=cwd,
+            env=environment,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"cannot run {argv[0]}: {reason}", "is it installed, and on PATH?") from error
+
+
+def _collect(process: subprocess.Popen[bytes], pipe: int, output: _Output, deadline: float) -> None:
+    """Read until the pipe closes or the deadline passes.
+
+    A process that inherited the pipe can hold it open after the command has ended; it is waited for only briefly.
+    """
+    os.set_blocking(pipe, False)
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while (now := time.monotonic()) < deadline:
+            ready = selector.select(min(_POLL_SECONDS, deadline - now))
+            if ready and not output.read(pipe):
+                return
+            if process.poll() is not None:
+                if not ready:
+                    return
+                deadline = min(deadline, time.monotonic() + _DRAIN_SECONDS)
+
+
+def _still_runs(process: subprocess.Popen[bytes], deadline: float) -> bool:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(max(0.0, deadline - time.monotonic()))
+    return process.returncode is None
+
+
+class _Output:
+    """The first and the last half of ``limit`` bytes; what lies between is counted, not kept."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = limit // 2
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.omitted = 0
+
+    def read(self, descriptor: int) -> bool:
+        """Take what is there to read; False at the end of the stream."""
+        chunk = os.read(descriptor, _CHUNK_BYTES)
+        room = self._half - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        surplus = len(self._tail) - self._half
+        if surplus > 0:
+            del self._tail[:surplus]
+            self.omitted += surplus
+        return bool(chunk)
+
+    def text(self) -> str:
+        gap = f"\n… {self.omitted} bytes left out …\n".encode() if self.omitted else b""
+        return (bytes(self._head) + gap + bytes(self._tail)).decode("utf-8", "replace")

@@ -1,0 +1,121 @@
+"""Write the files that a handoff carries, atomically and inside the workspace only; record each, written or not."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Literal
+
+from codex_multi_role.workspace.paths import PathRefused, Workspace
+
+MAX_FILES = 1_000
+MAX_FILE_BYTES = 5 * 1024 * 1024
+_MAX_RECORDED_PATH = 1_000
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_one_writer = Lock()
+
+
+@dataclass(frozen=True)
+class AppliedFile:
+    """What became of one entry of ``files[]``: written, with its size and digest, or skipped, with the reason."""
+
+    status: Literal["WROTE", "SKIPPED"]
+    path: str | None = None
+    bytes: int | None = None
+    sha256: str | None = None
+    reason: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """An entry of ``applied_files.json``: ``{path, status, bytes, sha256}`` or ``{path?, status, reason}``."""
+        named = {"path": self.path, "status": self.status, "bytes": self.bytes}
+        everything = {**named, "sha256": self.sha256, "reason": self.reason}
+        return {name: value for name, value in everything.items() if value is not None}
+
+
+def apply_files(workspace: Workspace, files: object) -> list[AppliedFile]:
+    """Write ``files``, a handoff's ``[{path, content}]``, into the workspace; one record for each, in order.
+
+    Never raises for what a model wrote or a disk refused: that is a record with its reason. A path named twice is
+    written twice, the last content stays.
+    """
+    if not isinstance(files, list):
+        return [_skipped("files is not a list")]
+    return [_apply(workspace, entry, number) for number, entry in enumerate(files)]
+
+
+def _apply(workspace: Workspace, entry: object, number: int) -> AppliedFile:
+    if not isinstance(entry, dict):
+        return _skipped("invalid entry")
+    path, content = entry.get("path"), entry.get("content")
+    if not isinstance(path, str):
+        return _skipped("invalid path")
+    if not isinstance(content, str):
+        return _skipped("invalid content", path)
+    data = content.encode("utf-8", "replace")
+    if number >= MAX_FILES or len(data) > MAX_FILE_BYTES:
+        return _skipped("too large", path)
+    try:
+        with _one_writer:
+            write_inside(workspace, path, data)
+    except PathRefused as refused:
+        return _skipped(refused.reason, path)
+    except OSError as error:
+        return _skipped(f"write failed: {error.strerror or error}", path)
+    return AppliedFile("WROTE", path, len(data), hashlib.sha256(data).hexdigest())
+
+
+def _skipped(reason: str, path: str | None = None) -> AppliedFile:
+    return AppliedFile("SKIPPED", path and path[:_MAX_RECORDED_PATH], reason=reason)
+
+
+def write_inside(workspace: Workspace, relative: str, data: bytes) -> None:
+    """Replace the file ``relative`` by ``data`` in one step, keeping its permissions; parents are made.
+
+    The resolved path is walked folder by folder without following symlinks, so that one put there in between cannot
+    lead outside. Raises PathRefused, OSError.
+    """
+    parts = workspace.resolve_inside(relative).relative_to(workspace.root).parts
+    with _open_folder(workspace.root, parts[:-1]) as folder:
+        # The name follows from the target, so a run killed here leaves nothing that its resume does not replace.
+        temporary = f".codex-multi-role-{hashlib.sha256(parts[-1].encode()).hexdigest()[:16]}.tmp"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+        try:
+            _write_new(folder, temporary, parts[-1], data)
+            os.replace(temporary, parts[-1], src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+
+
+def _write_new(folder: int, temporary: str, target: str, data: bytes) -> None:
+    descriptor = os.open(temporary, _NEW_FILE, 0o666, dir_fd=folder)
+    with os.fdopen(descriptor, "wb") as file:
+        with contextlib.suppress(FileNotFoundError):
+            status = os.stat(target, dir_fd=folder, follow_symlinks=False)
+            os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & 0o777)
+        file.write(data)
+
+
+@contextlib.contextmanager
+def _open_folder(root: Path, parts: Sequence[str]) -> Iterator[int]:
+    """A descriptor of the folder ``parts`` below ``root``, made where missing, no symlink followed."""
+    folder = os.open(root, _FOLDER)
+    try:
+        for part in parts:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, dir_fd=folder)
+            below = os.open(part, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        yield folder
+    finally:
+        os.close(folder)

@@ -1,0 +1,78 @@
+"""Git without anybody's settings: no user or system configuration, hooks, prompts or inherited variables."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codex_multi_role.errors import StorageError, UsageError
+
+GIT_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Git:
+    """Runs git on the repository ``git_dir`` whose work tree is ``work_tree``. Every call ends within GIT_SECONDS."""
+
+    git_dir: Path
+    work_tree: Path
+    environment: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "environment", _environment(self.git_dir, self.work_tree))
+
+    def run(
+        self, *arguments: str, stdin: bytes = b"", allowed: Sequence[int] = (0,), index: Path | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run ``git <arguments>``, on the index file ``index`` if given.
+
+        Raises UsageError where there is no git, StorageError when git does not end with one of the ``allowed`` codes.
+        """
+        environment = {**self.environment, "GIT_INDEX_FILE": str(index)} if index else self.environment
+        try:
+            done = subprocess.run(
+                ["git", *arguments],
+                input=stdin,
+                capture_output=True,
+                check=False,
+                cwd=self.work_tree,
+                env=environment,
+                timeout=GIT_SECONDS,
+                start_new_session=True,
+            )
+        except subprocess.TimeoutExpired as error:
+            hint = "keep large data out of the workspace, or name it in .gitignore"
+            raise StorageError(f"git {arguments[0]} took longer than {GIT_SECONDS:.0f} s", hint) from error
+        except OSError as error:
+            if self.work_tree.is_dir():
+                raise UsageError(f"git cannot be run: {error.strerror}", "install git and put it on PATH") from error
+            raise StorageError(f"the workspace {self.work_tree} is gone") from error
+        if done.returncode not in allowed:
+            raise StorageError(
+                f"git {arguments[0]} failed: {last_words(done.stderr)}", "is the disk full or read-only?"
+            )
+        return done
+
+
+def last_words(stderr: bytes) -> str:
+    """The line of git's complaint that says most: the first fatal one, else the last."""
+    lines = stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+    return next((line for line in lines if line.startswith("fatal:")), lines[-1])
+
+
+def _environment(git_dir: Path, work_tree: Path) -> dict[str, str]:
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "LC_ALL": "C",
+        "HOME": str(git_dir),
+        "XDG_CONFIG_HOME": str(git_dir),
+        "GIT_DIR": str(git_dir),
+        "GIT_WORK_TREE": str(work_tree),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+    }

@@ -1,0 +1,105 @@
+"""Where a model's path leads: inside the workspace, or refused.
+
+A path is judged twice: as text (what no relative path may say) and on disk, with every symlink followed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from codex_multi_role.errors import UsageError
+
+MAX_PATH_BYTES = 4096
+MAX_NAME_BYTES = 255
+_UNSAFE_TEXT = re.compile(r"[/~]|[A-Za-z]:|.*\\", re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+Refusal = Literal["unsafe path", "invalid path"]
+
+
+class PathRefused(Exception):
+    """A model's path was not taken. ``reason`` is the one recorded in ``applied_files.json``."""
+
+    def __init__(self, reason: Refusal) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The folder ``root`` that the roles work on, without the ``forbidden`` folders (the run folders).
+
+    Both are kept as real paths. Raises UsageError if ``root`` is not a folder.
+    """
+
+    root: Path
+    forbidden: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.root.is_dir():
+            what = "is not a folder" if self.root.exists() else "does not exist"
+            raise UsageError(f"the workspace {self.root} {what}", "name a folder with --workspace")
+        object.__setattr__(self, "root", self.root.resolve())
+        object.__setattr__(self, "forbidden", tuple(folder.resolve() for folder in self.forbidden))
+
+    def resolve_inside(self, relative: str) -> Path:
+        """The real path of a file that a model named relative to the workspace; it need not exist.
+
+        Raises PathRefused: ``unsafe path`` leads, or tries to lead, where nothing may be written; ``invalid path`` is
+        no file's name or names something that is not a file.
+        """
+        _refuse_text(relative)
+        path = Path(os.path.realpath(self.root / relative))
+        if not path.is_relative_to(self.root) or any(map(_is_git_folder, path.relative_to(self.root).parts)):
+            raise PathRefused("unsafe path")
+        if self._is_forbidden(path) or path.is_symlink():
+            raise PathRefused("unsafe path")
+        if path.exists() and not path.is_file():
+            raise PathRefused("invalid path")
+        return path
+
+    def _is_forbidden(self, path: Path) -> bool:
+        """By name and by identity: a file system may know one folder by several spellings."""
+        lineage = [path, *path.parents]
+        if any(folder in lineage for folder in self.forbidden):
+            return True
+        identities = {_identity(folder) for folder in self.forbidden} - {None}
+        return any(_identity(parent) in identities for parent in lineage)
+
+
+def _refuse_text(relative: str) -> None:
+    parts = relative.split("/")
+    if not relative or _CONTROL.search(relative) or relative.endswith("/"):
+        raise PathRefused("invalid path")
+    if _UNSAFE_TEXT.match(relative) or ".." in parts or any(map(_is_git_folder, parts)):
+        raise PathRefused("unsafe path")
+    try:
+        sizes = [len(part.encode()) for part in parts]
+    except UnicodeEncodeError:
+        raise PathRefused("invalid path") from None
+    if max(sizes) > MAX_NAME_BYTES or sum(sizes) + len(sizes) > MAX_PATH_BYTES:
+        raise PathRefused("invalid path")
+
+
+def _is_git_folder(name: str) -> bool:
+    """Whether some file system takes ``name`` for ``.git``: in any case, with invisible characters, as a short name.
+
+    Source: git's own ``verify_path`` (is_hfs_dotgit, is_ntfs_dotgit).
+    """
+    visible = "".join(character for character in name if unicodedata.category(character) != "Cf")
+    plain = unicodedata.normalize("NFKC", visible).casefold().split(":")[0].rstrip(" .")
+    return plain in {".git", "git~1"}
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None

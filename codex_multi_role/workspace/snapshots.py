@@ -1,0 +1,158 @@
+"""What a turn changed: trees of the workspace in a private git repository, and the patch between two of them.
+
+The user's own repository is never touched: the private one has its own index, and its attributes switch off every
+conversion, so that a snapshot holds the bytes on disk. Repositories nested in the workspace are left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from pathlib import Path
+from threading import Lock
+
+from codex_multi_role.errors import StorageError
+from codex_multi_role.workspace.git import Git, last_words
+from codex_multi_role.workspace.paths import PathRefused, Workspace
+
+# `!diff` leaves it to git to find out what is binary.
+_ATTRIBUTES = "* -text -eol -ident -filter !working-tree-encoding !diff !merge\n"
+_CONFIGURATION = """\
+[core]
+\tautocrlf = false
+\tattributesFile = /dev/null
+\texcludesFile = /dev/null
+\thooksPath = /dev/null
+\tfsmonitor = false
+[advice]
+\taddEmbeddedRepo = false
+[gc]
+\tauto = 0
+"""
+_CACHES = ("__pycache__/", "*.py[co]", ".venv/", "node_modules/", ".tox/", ".nox/", ".*_cache/", ".hypothesis/")
+
+
+class Snapshots:
+    """Snapshots of ``workspace`` kept in the repository ``git_dir``, which is made on first use.
+
+    A snapshot is a git tree id. What ``.gitignore`` names, caches and the forbidden folders are left out. Safe to
+    share between threads. Every method raises UsageError where there is no git, StorageError when it fails.
+    """
+
+    def __init__(self, git_dir: Path, workspace: Workspace) -> None:
+        self._git = Git(git_dir.absolute(), workspace.root)
+        self._workspace = workspace
+        self._lock = Lock()
+        self._ready = False
+
+    def take(self, force: Iterable[str] = ()) -> str:
+        """Snapshot the workspace as it is now; return the tree id.
+
+        ``force`` names files, relative to the workspace, that are taken even when ignored, now and from then on.
+        """
+        with self._lock:
+            self._prepare()
+            added = self._git.run("add", "--all", "--ignore-errors", allowed=(0, 1))
+            if b"insert into database" in added.stderr:
+                raise StorageError(f"the workspace cannot be recorded: {last_words(added.stderr)}", "is the disk full?")
+            if paths := self._trackable(force):
+                self._git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=paths)
+            return self._write_tree()
+
+    def with_ignored(self, tree: str, paths: Iterable[str]) -> str:
+        """``tree`` with the present content of those ``paths`` that it lacks only because they are ignored.
+
+        To be called just before a turn's files are written: without it, the patch of an ignored file that was there
+        already would create it, and taking the patch back would delete it.
+        """
+        with self._lock:
+            self._prepare()
+            existing = self._trackable(path for path in paths if (self._workspace.root / path).is_file())
+            if not existing:
+                return tree
+            ignored = self._git.run("check-ignore", "-z", "--stdin", stdin=existing, allowed=(0, 1)).stdout
+            if not ignored:
+                return tree
+            index = self._git.git_dir / "index.before"
+            self._git.run("read-tree", tree, index=index)
+            self._git.run("update-index", "--add", "-z", "--stdin", stdin=ignored, index=index)
+            return self._write_tree(index)
+
+    def patch(self, before: str, after: str) -> bytes:
+        """The changes between two snapshots as a unified diff, binary files included.
+
+        ``git apply -R`` in the workspace takes it back. Where the workspace lies inside a git repository the names are
+        relative to that repository's top, because that is how git reads them there. A repository that converts files
+        (line ends against its own rule, filters such as LFS) converts them then too; byte for byte it is always
+        ``git --git-dir=<git_dir> --work-tree=. apply -R``, in a workspace that is a repository's top or in none.
+        """
+        top = _path_below_repository(self._workspace.root)
+        prefixes = (f"--src-prefix=a/{top}", f"--dst-prefix=b/{top}")
+        return self._difference(before, after, "--patch", "--binary", "--full-index", "--no-color", *prefixes)
+
+    def changed_paths(self, before: str, after: str) -> list[str]:
+        """The files that differ between two snapshots, relative to the workspace, sorted."""
+        names = self._difference(before, after, "--name-only", "-z").decode(errors="replace")
+        return names.split("\0")[:-1]
+
+    def _difference(self, before: str, after: str, *options: str) -> bytes:
+        fixed = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+        # A .gitignore can bring a forbidden folder back in, so it is left out here once more.
+        without = (f":(exclude,literal){folder}" for folder in self._forbidden())
+        return self._git.run("diff-tree", "-r", *fixed, *options, before, after, "--", ".", *without).stdout
+
+    def _write_tree(self, index: Path | None = None) -> str:
+        return self._git.run("write-tree", index=index).stdout.decode().strip()
+
+    def _trackable(self, paths: Iterable[str]) -> bytes:
+        """``paths`` the way git reads them, without those that git could not take."""
+        found = set()
+        for path in paths:
+            with contextlib.suppress(PathRefused):
+                real = self._workspace.resolve_inside(path).relative_to(self._workspace.root)
+                if not any((self._workspace.root / parent / ".git").exists() for parent in list(real.parents)[:-1]):
+                    found.add(real.as_posix())
+        return b"".join(path.encode() + b"\0" for path in sorted(found))
+
+    def _forbidden(self) -> list[str]:
+        root = self._workspace.root
+        return [
+            folder.relative_to(root).as_posix()
+            for folder in self._workspace.forbidden
+            if folder.is_relative_to(root) and folder != root
+        ]
+
+    def _prepare(self) -> None:
+        """Make the repository, or take it over from a run that was killed in the middle of a call."""
+        if self._ready:
+            return
+        git_dir = self._git.git_dir
+        try:
+            git_dir.mkdir(parents=True, exist_ok=True)
+            for lock in git_dir.glob("*.lock"):
+                lock.unlink()
+            self._git.run("init", "--quiet", "--template=")
+            (git_dir / "info").mkdir(exist_ok=True)
+            (git_dir / "info" / "attributes").write_text(_ATTRIBUTES)
+            excluded = [*_CACHES, *(f"/{_escaped(folder)}/" for folder in self._forbidden())]
+            (git_dir / "info" / "exclude").write_text("\n".join(excluded) + "\n")
+            configuration = git_dir / "config"
+            if _CONFIGURATION not in configuration.read_text():
+                configuration.write_text(configuration.read_text() + _CONFIGURATION)
+        except OSError as error:
+            raise StorageError(f"{git_dir} cannot be written: {error.strerror}") from error
+        self._ready = True
+
+
+def _escaped(folder: str) -> str:
+    """``folder`` as a pattern of an exclude file."""
+    return "".join(f"\\{character}" if character in "\\*?[ #!" else character for character in folder)
+
+
+def _path_below_repository(root: Path) -> str:
+    """The path from the top of the git repository around ``root`` to it, ``sub/folder/``, or ``""``."""
+    for parent in (root, *root.parents):
+        if (parent / ".git").is_file() or (parent / ".git" / "HEAD").exists():
+            below = root.relative_to(parent).as_posix()
+            return "" if below == "." else f"{below}/"
+    return ""

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.workspace import CommandResult, run_command
+
+
+def _run(command: str, folder: Path, seconds: float = 20.0, **options: int) -> CommandResult:
+    return run_command(["sh", "-c", command], folder, {"PATH": os.environ["PATH"], "OWN": "yes"}, seconds, **options)
+
+
+def _lives(pid_file: Path) -> bool:
+    try:
+        return psutil.Process(int(pid_file.read_text())).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_output_and_exit_code(tmp_path: Path) -> None:
+    result = _run("echo out; echo err >&2; pwd; exit 3", tmp_path)
+    assert result.output == f"out\nerr\n{tmp_path}\n"
+    assert (result.returncode, result.timed_out, result.truncated) == (3, False, False)
+
+
+def test_a_signal_is_a_negative_exit_code(tmp_path: Path) -> None:
+    assert _run("kill -9 $$", tmp_path).returncode == -9
+
+
+def test_only_the_given_environment_and_no_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARENT", "secret")
+    assert _run('echo "$OWN $PARENT"; cat', tmp_path).output == "yes \n"
+
+
+def test_output_that_is_no_text(tmp_path: Path) -> None:
+    assert _run(r"printf 'a\377b'", tmp_path).output == "a\ufffdb"
+
+
+def test_a_flood_is_cut_in_the_middle(tmp_path: Path) -> None:
+    code = "import sys; sys.stdout.write('first' + 'x' * 100_000_000 + 'last')"
+    before = psutil.Process().memory_info().rss
+    result = run_command([sys.executable, "-c", code], tmp_path, dict(os.environ), 60, output_limit_bytes=1_000)
+    assert result.truncated
+    assert result.output.startswith("first")
+    assert result.output.endswith("last")
+    assert "99999009 bytes left out" in result.output
+    assert len(result.output) < 1_100
+    assert psutil.Process().memory_info().rss - before < 50_000_000
+
+
+def test_the_deadline_ends_the_command(tmp_path: Path) -> None:
+    result = _run("echo begun; sleep 600", tmp_path, 0.3)
+    assert (result.returncode, result.timed_out, result.output) == (None, True, "begun\n")
+
+
+def test_a_command_that_closed_its_output_still_ends_at_the_deadline(tmp_path: Path) -> None:
+    assert _run("exec >&- 2>&-; sleep 600", tmp_path, 0.3).timed_out
+
+
+@pytest.mark.parametrize("how", ["", "setsid", "nohup"])
+def test_descendants_end_at_the_deadline(tmp_path: Path, how: str) -> None:
+    assert _run(f"{how} sh -c 'echo $$ > pid; sleep 600' & sleep 600", tmp_path, 0.5).timed_out
+    assert not _lives(tmp_path / "pid")
+
+
+def test_who_ignores_the_request_to_end_is_killed(tmp_path: Path) -> None:
+    assert _run("trap '' TERM; echo $$ > pid; sleep 600; sleep 600", tmp_path, 0.3).timed_out
+    assert not _lives(tmp_path / "pid")
+
+
+def test_an_orphan_in_its_own_session_is_found(tmp_path: Path) -> None:
+    result = _run(
+        "(setsid sh -c 'echo $$ > pid; sleep 600' >/dev/null 2>&1 &); while ! [ -s pid ]; do :; done", tmp_path
+    )
+    assert result.returncode == 0
+    assert not _lives(tmp_path / "pid")
+
+
+def test_who_holds_the_pipe_cannot_hold_us(tmp_path: Path) -> None:
+    result = _run("sh -c 'echo $$ > pid; sleep 600' & while ! [ -s pid ]; do :; done; echo done; exit 4", tmp_path, 60)
+    assert (result.returncode, result.timed_out, result.output) == (4, False, "done\n")
+    assert not _lives(tmp_path / "pid")
+
+
+def test_who_floods_the_pipe_cannot_hold_us(tmp_path: Path) -> None:
+    assert _run("yes & exit 4", tmp_path, 60).returncode == 4
+
+
+def test_an_interrupt_leaves_nothing_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> bool:
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            pass
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("codex_multi_role.workspace.commands._collect", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _run("echo $$ > pid; sleep 600", tmp_path)
+    assert not _lives(tmp_path / "pid")
+
+
+@pytest.mark.parametrize("program", ["no-such-program", "/etc/hostname", "nul\x00byte"])
+def test_a_program_that_cannot_be_started(tmp_path: Path, program: str) -> None:
+    with pytest.raises(UsageError, match="cannot run"):
+        run_command([program], tmp_path, {"PATH": os.environ["PATH"]}, 5)

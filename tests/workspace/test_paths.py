@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.workspace import PathRefused, Workspace
+
+PARTS = st.sampled_from(
+    ["..", ".", "", "~", ".git", "a", "b c", "link", "runs", "C:", "\\", "\x00", "é", "x" * 256, "/"]
+)
+
+
+def _reason(workspace: Workspace, path: str) -> str:
+    with pytest.raises(PathRefused) as caught:
+        workspace.resolve_inside(path)
+    return caught.value.reason
+
+
+@pytest.mark.parametrize(
+    "path", ["a.py", "src/deep/er/a.py", "./a.py", "a//b.py", "with space.txt", "é/ü.py", "-rf", "a~"]
+)
+def test_a_relative_path_leads_inside(workspace: Workspace, path: str) -> None:
+    assert workspace.resolve_inside(path) == workspace.root / path
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "//server/share",
+        "..",
+        "../a",
+        "a/../../b",
+        "a/..",
+        "~/a",
+        "~root/a",
+        "C:/a",
+        "c:a",
+        "a\\b",
+        "..\\a",
+    ],
+)
+def test_a_path_that_tries_to_lead_outside(workspace: Workspace, path: str) -> None:
+    assert _reason(workspace, path) == "unsafe path"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            ".git/config",
+            "a/.git/hooks/x",
+            ".GIT/config",
+            ".git",
+            ".git /x",
+            ".git./x",
+            ".Git.. /x",
+            "git~1/x",
+            "GIT~1/x",
+        ),
+        *(".g\u200cit/x", ".git\u200d/x", ".git::$INDEX_ALLOCATION/x", "\uff0egit/x"),
+    ],
+)
+def test_git_folders_are_off_limits_by_every_spelling(workspace: Workspace, path: str) -> None:
+    assert _reason(workspace, path) == "unsafe path"
+
+
+@pytest.mark.parametrize("path", [".gitignore", ".github/workflows/ci.yml", "git/a", "a.git", ".gitattributes"])
+def test_what_only_looks_like_a_git_folder_is_fine(workspace: Workspace, path: str) -> None:
+    assert workspace.resolve_inside(path) == workspace.root / path
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "a/", ".", "./", "a\x00b", "a\nb", "\x1b[0m", "a\x85", "x" * 256, "é" * 128, "a/" * 2100 + "b", "\ud800"],
+)
+def test_what_is_no_file_name(workspace: Workspace, path: str) -> None:
+    assert _reason(workspace, path) == "invalid path"
+
+
+def test_only_a_plain_file_can_be_replaced(workspace: Workspace) -> None:
+    (workspace.root / "folder").mkdir()
+    os.mkfifo(workspace.root / "pipe")
+    assert _reason(workspace, "folder") == "invalid path"
+    assert _reason(workspace, "pipe") == "invalid path"
+
+
+@pytest.mark.parametrize("target", ["../outside", "../outside/precious.txt", "../outside/missing", "/", "loop"])
+def test_symlinks_that_lead_outside_or_nowhere(workspace: Workspace, target: str) -> None:
+    """The original checked the text of a path only."""
+    (workspace.root / "loop").symlink_to(target)
+    assert _reason(workspace, "loop") == "unsafe path"
+
+
+def test_a_symlink_in_a_parent_that_leads_outside(workspace: Workspace) -> None:
+    (workspace.root / "a").mkdir()
+    (workspace.root / "a" / "link").symlink_to("../../outside")
+    assert _reason(workspace, "a/link/new.txt") == "unsafe path"
+    assert _reason(workspace, "a/link/new/folder/x.txt") == "unsafe path"
+
+
+def test_a_symlink_that_stays_inside_is_followed(workspace: Workspace) -> None:
+    (workspace.root / "src").mkdir()
+    (workspace.root / "link").symlink_to("src")
+    assert workspace.resolve_inside("link/a.py") == workspace.root / "src" / "a.py"
+
+
+def test_symlinks_do_not_open_what_is_off_limits(workspace: Workspace) -> None:
+    (workspace.root / ".git").mkdir()
+    (workspace.root / "one").symlink_to(".git")
+    (workspace.root / "two").symlink_to("runs/r1")
+    assert _reason(workspace, "one/config") == "unsafe path"
+    assert _reason(workspace, "two/run.json") == "unsafe path"
+
+
+def test_the_run_folders_are_off_limits(workspace: Workspace) -> None:
+    for path in ("runs", "runs/x", "runs/r1/run.json", "./runs//r1/x"):
+        assert _reason(workspace, path) == "unsafe path"
+    assert workspace.resolve_inside("runs2/x")
+
+
+def test_a_forbidden_folder_that_does_not_exist_yet(tmp_path: Path) -> None:
+    assert _reason(Workspace(tmp_path, (tmp_path / "runs",)), "runs/x") == "unsafe path"
+
+
+def test_a_forbidden_folder_is_known_by_identity_too(tmp_path: Path) -> None:
+    """As on a file system that knows one folder by several spellings; here a second root reached by a symlink."""
+    (tmp_path / "real" / "runs").mkdir(parents=True)
+    (tmp_path / "alias").symlink_to("real")
+    assert _reason(Workspace(tmp_path / "alias", (tmp_path / "real" / "runs",)), "runs/x") == "unsafe path"
+
+
+def test_a_workspace_must_be_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="is not a folder"):
+        Workspace(tmp_path / "file")
+    with pytest.raises(UsageError, match="does not exist"):
+        Workspace(tmp_path / "missing")
+
+
+@pytest.fixture(scope="module")
+def trapped(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    base = tmp_path_factory.mktemp("trapped")
+    (base / "work" / "runs").mkdir(parents=True)
+    (base / "work" / "link").symlink_to("..")
+    return Workspace(base / "work", (base / "work" / "runs",))
+
+
+@settings(deadline=None)
+@given(st.lists(PARTS, max_size=5).map("/".join) | st.text(max_size=30))
+@example("link/work/runs/x")
+@example("link/work/link/outside")
+def test_no_path_ever_leads_outside(trapped: Workspace, path: str) -> None:
+    try:
+        resolved = trapped.resolve_inside(path)
+    except PathRefused:
+        return
+    assert resolved.is_relative_to(trapped.root)
+    assert resolved != trapped.root
+    assert not resolved.is_relative_to(trapped.root / "runs")
+    assert ".git" not in resolved.parts
+    assert Path(os.path.realpath(resolved)) == resolved

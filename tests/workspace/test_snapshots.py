@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.workspace import Snapshots, Workspace, apply_files
+
+Contents = dict[str, bytes]
+
+
+def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
+    """Git as the user has it, apart from the settings of whoever runs these tests."""
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    identity = ("-c", "user.name=n", "-c", "user.email=e@x", "-c", "init.defaultBranch=main")
+    command = ["git", *identity, *arguments]
+    return subprocess.run(
+        command, cwd=folder, input=stdin, env=environment, check=True, capture_output=True, timeout=60
+    ).stdout
+
+
+def _contents(root: Path) -> Contents:
+    paths = [path for path in root.rglob("*") if path.is_file() and not {".git", "runs"} & set(path.parts)]
+    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+
+
+def _snapshots(root: Path) -> Snapshots:
+    workspace = Workspace(root, (root / "runs",))
+    return Snapshots(workspace.root / "runs" / "r1" / "snapshots.git", workspace)
+
+
+def _change(root: Path) -> None:
+    (root / "text.txt").write_bytes(b"one\nchanged\nthree\nno end")
+    (root / "crlf.txt").write_bytes(b"a\r\nB\r\nmixed\n")
+    (root / "binary.dat").write_bytes(bytes(reversed(range(256))) * 3)
+    (root / 'new é "name".txt').write_text("new\n")
+    (root / "gone.txt").unlink()
+    (root / "deep" / "er").mkdir(parents=True)
+    (root / "deep" / "er" / "x.py").write_text("x = 1\n")
+    (root / "script.sh").chmod(0o755)
+
+
+def _fill(root: Path) -> None:
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "text.txt").write_bytes(b"one\ntwo\nthree\n")
+    (root / "crlf.txt").write_bytes(b"a\r\nb\r\n")
+    (root / "binary.dat").write_bytes(bytes(range(256)) * 3)
+    (root / "gone.txt").write_text("going\n")
+    (root / "script.sh").write_text("#!/bin/sh\n")
+    (root / "script.sh").chmod(0o644)
+
+
+def _alone(root: Path) -> None:
+    _fill(root)
+
+
+def _whole_repository(root: Path) -> None:
+    _fill(root)
+    _git(root, "init", "-q")
+    _git(root, "add", ".")
+    _git(root, "commit", "-qm", "first")
+
+
+def _part_of_a_repository(root: Path) -> None:
+    _fill(root)
+    (root.parent / "text.txt").write_text("one\ntwo\nthree\n")
+    _git(root.parent, "init", "-q")
+    _git(root.parent, "add", "work")
+    _git(root.parent, "commit", "-qm", "first")
+
+
+def _with_line_end_attributes(root: Path) -> None:
+    _fill(root)
+    (root / ".gitattributes").write_text("crlf.txt text eol=crlf\n*.dat binary\n*.py diff=python\ntext.txt -diff\n")
+    _git(root, "init", "-q")
+
+
+def _with_filters(root: Path) -> None:
+    _whole_repository(root)
+    (root / ".gitattributes").write_text("*.txt filter=shift ident eol=crlf\n*.dat working-tree-encoding=UTF-16\n")
+    _git(root, "config", "filter.shift.clean", "tr a-z n-za-m")
+    _git(root, "config", "filter.shift.smudge", "tr a-z n-za-m")
+
+
+@pytest.mark.parametrize("arrange", [_alone, _whole_repository, _part_of_a_repository, _with_line_end_attributes])
+def test_git_apply_reverse_takes_a_patch_back(tmp_path: Path, arrange: Callable[[Path], None]) -> None:
+    root = tmp_path / "top" / "work"
+    arrange(root)
+    snapshots, contents = _snapshots(root), _contents(root)
+    before = snapshots.take()
+    _change(root)
+    patch = snapshots.patch(before, snapshots.take())
+    _git(root, "apply", "-R", stdin=patch)
+    assert _contents(root) == contents
+    assert (root / "script.sh").stat().st_mode & 0o111 == 0
+    assert (root.parent / "text.txt").exists() == (arrange is _part_of_a_repository)
+
+
+def test_the_private_repository_takes_a_patch_back_where_filters_convert(tmp_path: Path) -> None:
+    _with_filters(tmp_path)
+    snapshots, contents = _snapshots(tmp_path), _contents(tmp_path)
+    before = snapshots.take()
+    _change(tmp_path)
+    patch = snapshots.patch(before, snapshots.take())
+    _git(tmp_path, "--git-dir=runs/r1/snapshots.git", "--work-tree=.", "apply", "-R", stdin=patch)
+    assert _contents(tmp_path) == contents
+
+
+def test_the_users_repository_is_not_touched(tmp_path: Path) -> None:
+    _whole_repository(tmp_path)
+    before = {path: path.read_bytes() for path in (tmp_path / ".git").rglob("*") if path.is_file()}
+    _snapshots(tmp_path).take(force=["text.txt"])
+    assert {path: path.read_bytes() for path in (tmp_path / ".git").rglob("*") if path.is_file()} == before
+
+
+def test_a_patch_can_be_read_by_people(tmp_path: Path) -> None:
+    _with_line_end_attributes(tmp_path)
+    snapshots = _snapshots(tmp_path)
+    before = snapshots.take()
+    _change(tmp_path)
+    patch = snapshots.patch(before, snapshots.take())
+    assert b"--- a/text.txt\n+++ b/text.txt\n@@ -1,3 +1,4 @@\n one\n-two\n+changed\n three\n" in patch
+    assert b"GIT binary patch" in patch
+
+
+def test_changed_paths(tmp_path: Path) -> None:
+    _fill(tmp_path)
+    snapshots = _snapshots(tmp_path)
+    before = snapshots.take()
+    assert snapshots.changed_paths(before, snapshots.take()) == []
+    _change(tmp_path)
+    changed = snapshots.changed_paths(before, snapshots.take())
+    assert set(changed) == {
+        "binary.dat",
+        "crlf.txt",
+        "deep/er/x.py",
+        "gone.txt",
+        'new é "name".txt',
+        "script.sh",
+        "text.txt",
+    }
+
+
+def test_what_is_ignored_or_off_limits_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("secret.txt\n!runs/\n!runs/**\n")
+    snapshots = _snapshots(tmp_path)
+    before = snapshots.take()
+    for path in (
+        "secret.txt",
+        "runs/r1/run.json",
+        "__pycache__/x.pyc",
+        ".venv/lib/x.py",
+        ".pytest_cache/x",
+        "kept.txt",
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("x")
+    after = snapshots.take()
+    assert snapshots.changed_paths(before, after) == ["kept.txt"]
+    assert b"run.json" not in snapshots.patch(before, after)
+
+
+def test_forced_paths_are_taken_and_stay_taken(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("build/\n")
+    snapshots = _snapshots(tmp_path)
+    before = snapshots.take()
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "out.txt").write_text("made\n")
+    (tmp_path / "build" / "other.txt").write_text("not asked for\n")
+    made = snapshots.take(force=["build/out.txt", "build/missing.txt", "../x", "runs/r1/x"])
+    assert snapshots.changed_paths(before, made) == ["build/out.txt"]
+    (tmp_path / "build" / "out.txt").unlink()
+    assert snapshots.take() == before
+
+
+def test_an_ignored_file_that_was_there_comes_back(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("*.local\n")
+    (tmp_path / "settings.local").write_text("mine\n")
+    (tmp_path / "role.txt").write_text("made in the turn, before its files\n")
+    snapshots = _snapshots(tmp_path)
+    (tmp_path / "role.txt").unlink()
+    before = snapshots.take()
+    (tmp_path / "role.txt").write_text("made in the turn, before its files\n")
+    paths = ["settings.local", "role.txt", "new.txt"]
+    before = snapshots.with_ignored(before, paths)
+    apply_files(Workspace(tmp_path), [{"path": path, "content": "theirs\n"} for path in paths])
+    patch = snapshots.patch(before, snapshots.take(force=paths))
+    _git(tmp_path, "apply", "-R", stdin=patch)
+    assert _contents(tmp_path) == {".gitignore": b"*.local\n", "settings.local": b"mine\n"}
+
+
+def test_with_ignored_changes_nothing_where_nothing_is_ignored(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    snapshots = _snapshots(tmp_path)
+    before = snapshots.take()
+    assert snapshots.with_ignored(before, ["a.txt", "missing.txt"]) == before
+    assert snapshots.with_ignored(before, []) == before
+
+
+def test_nested_repositories_are_left_out(tmp_path: Path) -> None:
+    for name in ("fresh", "used"):
+        (tmp_path / name).mkdir()
+        _git(tmp_path / name, "init", "-q")
+        (tmp_path / name / "a.txt").write_text("a")
+    _git(tmp_path / "used", "add", ".")
+    _git(tmp_path / "used", "commit", "-qm", "first")
+    snapshots = _snapshots(tmp_path)
+    before = snapshots.take()
+    (tmp_path / "own.txt").write_text("x")
+    (tmp_path / "used" / "a.txt").write_text("b")
+    _git(tmp_path / "used", "commit", "-qam", "second")
+    after = snapshots.take(force=["used/a.txt", "fresh/a.txt", "own.txt"])
+    assert snapshots.changed_paths(before, after) == ["own.txt"]
+
+
+def test_symlinks_and_odd_files_do_no_harm(tmp_path: Path) -> None:
+    snapshots = _snapshots(tmp_path)
+    before = snapshots.take()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder" / "a").write_text("a")
+    after = snapshots.take(force=["link/a"])
+    assert snapshots.changed_paths(before, after) == ["folder/a", "link"]
+
+
+def test_the_users_settings_and_hooks_count_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, home = tmp_path / "work", tmp_path / "home"
+    _whole_repository(root)
+    (home / ".config" / "git").mkdir(parents=True)
+    (home / ".config" / "git" / "ignore").write_text("*\n")
+    (home / ".config" / "git" / "attributes").write_text("* filter=boom\n")
+    (home / ".gitconfig").write_text(
+        '[core]\n\tautocrlf = true\n\thooksPath = /missing\n[filter "boom"]\n\tclean = false\n'
+    )
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_DIR", str(root / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(root / ".git" / "index"))
+    index = (root / ".git" / "index").read_bytes()
+    snapshots = _snapshots(root)
+    before = snapshots.take()
+    (root / "crlf.txt").write_bytes(b"a\r\nc\r\n")
+    assert b"-b\r\n+c\r\n" in snapshots.patch(before, snapshots.take())
+    assert (root / ".git" / "index").read_bytes() == index
+
+
+def test_a_killed_runs_lock_does_not_stop_the_next(tmp_path: Path) -> None:
+    first = _snapshots(tmp_path).take()
+    (tmp_path / "runs" / "r1" / "snapshots.git" / "index.lock").touch()
+    assert _snapshots(tmp_path).take() == first
+
+
+def test_without_git_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="git cannot be run") as caught:
+        _snapshots(tmp_path).take()
+    assert "install git" in caught.value.hint
+
+
+def test_git_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 600\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 0.2)
+    with pytest.raises(StorageError, match="git init took longer"):
+        _snapshots(tmp_path).take()
+
+
+def test_a_store_that_takes_nothing_is_an_error_not_an_empty_patch(tmp_path: Path) -> None:
+    snapshots = _snapshots(tmp_path)
+    snapshots.take()
+    for number in range(256):
+        (tmp_path / "runs" / "r1" / "snapshots.git" / "objects" / f"{number:02x}").touch()
+    (tmp_path / "a.txt").write_text("new")
+    with pytest.raises(StorageError, match="cannot be recorded"):
+        snapshots.take()
+
+
+def test_a_workspace_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    root.mkdir()
+    snapshots = Snapshots(tmp_path / "snapshots.git", Workspace(root))
+    shutil.rmtree(root)
+    with pytest.raises(StorageError, match="is gone"):
+        snapshots.take()
