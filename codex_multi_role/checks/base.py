@@ -1,0 +1,36 @@
+"""What a check is given, and what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codex_multi_role.workspace import Workspace
+
+Sandbox = Callable[[Sequence[str], Path], list[str]]
+
+
+def no_sandbox(argv: Sequence[str], writable: Path) -> list[str]:
+    """The sandbox that is turned off: ``argv`` as it is."""
+    return list(argv)
+
+
+@dataclass(frozen=True)
+class CheckContext:
+    """Everything a check may use.
+
+    ``folder`` takes this visit's artifacts (``runs/<id>/tests/003``). ``sandbox`` wraps a command so that it can write
+    only to the workspace and to the folder it is given. ``options`` is the step's ``with``.
+    """
+
+    workspace: Workspace
+    folder: Path
+    environment: Mapping[str, str]
+    deadline_seconds: float
+    sandbox: Sandbox = no_sandbox
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+# A check's result can be written as JSON and has a `status`. A bad verdict is a result; CheckFailed is for no verdict.
+CheckFunction = Callable[[CheckContext], dict[str, object]]

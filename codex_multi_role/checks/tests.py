@@ -1,0 +1,155 @@
+"""The ``tests`` check: run pytest on the workspace and say what came of it, from its exit code and its JUnit report."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path, PurePath
+
+from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.environment import without_secrets
+from codex_multi_role.checks.junit import TestCounts, parse_report, read_report
+from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.workspace import CommandResult, Workspace, run_command
+
+MAX_TAIL_CHARACTERS = 4_000
+_NO_TESTS_COLLECTED = 5
+_TESTS_FAILED = 1
+
+
+def run_tests(context: CheckContext) -> dict[str, object]:
+    """Run the workspace's tests; write ``pytest_output.txt``, ``pytest_rc.txt``, ``junit.xml`` and ``result.json``.
+
+    Options: ``pytest_cmd``, a command line; by default pytest of the workspace's ``.venv``, or else our own.
+    Returns what ``result.json`` holds: ``{status, reason, exit_code, passed, failed, errors, skipped, failures: [{test,
+    message}], seconds, output_tail, command}``; the status is ``passed``, ``failed``, ``no tests``, ``timed out`` or
+    ``could not run``. Raises StorageError if the artifacts cannot be written; a bad verdict is a result.
+    """
+    try:
+        context.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            prefix="tests-", dir=_scratch_parent(context.workspace), ignore_cleanup_errors=True
+        ) as scratch:
+            return _run_in(Path(scratch).resolve(), context)
+    except OSError as error:
+        raise StorageError(f"{context.folder}: the test result cannot be written: {error.strerror}") from error
+
+
+def _run_in(scratch: Path, context: CheckContext) -> dict[str, object]:
+    report = scratch / "junit.xml"
+    try:
+        command, additions = _command(context, report)
+        environment = {**_environment(context, scratch), **additions}
+        argv = context.sandbox(command, scratch)
+        ran = run_command(argv, context.workspace.root, environment, context.deadline_seconds)
+    except (UsageError, ValueError) as error:
+        return _record(context, _result(_could_not_run(str(error)), TestCounts(), None, _pytest_cmd(context)))
+    counts, broken = _counts(report, context.folder)
+    verdict = judge(ran, counts, broken)
+    return _record(context, _result(verdict, counts or TestCounts(), ran, shlex.join(command)), ran)
+
+
+def judge(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[str, str]:
+    """The status and its reason (``""`` where the status says it all), from the exit code **and** the report.
+
+    ``counts`` is None where there is no readable report; ``broken`` says why.
+    """
+    code = ran.returncode
+    if ran.timed_out:
+        return "timed out", f"no end after {ran.seconds:.0f} s"
+    if counts is None:
+        return ("no tests", "") if code == _NO_TESTS_COLLECTED else _could_not_run(_without_report(ran, broken))
+    if counts.failed or counts.errors:
+        return "failed", ""
+    if code == _TESTS_FAILED:
+        return "failed", "pytest ended with exit code 1 although no test failed"
+    if code == _NO_TESTS_COLLECTED or (code == 0 and not counts.passed + counts.skipped):
+        return "no tests", ""
+    return ("passed", "") if code == 0 else _could_not_run(_without_report(ran, "pytest did not finish"))
+
+
+def _could_not_run(reason: str) -> tuple[str, str]:
+    return "could not run", reason
+
+
+def _without_report(ran: CommandResult, broken: str) -> str:
+    last_line = (ran.output.strip().splitlines() or ["no output"])[-1]
+    return f"{broken} (exit code {ran.returncode}): {last_line[:300]}"
+
+
+def _pytest_cmd(context: CheckContext) -> str:
+    return str(context.options.get("pytest_cmd") or "")
+
+
+def _command(context: CheckContext, report: Path) -> tuple[list[str], dict[str, str]]:
+    """The tests' command line, made to write ``report``, and what to add to its environment.
+
+    Raises ValueError for a ``pytest_cmd`` that is no command line.
+    """
+    option = f"--junitxml={report}"
+    given = shlex.split(_pytest_cmd(context))
+    if not given:
+        return [_python(context.workspace), "-m", "pytest", "-p", "no:cacheprovider", option], {}
+    if any(PurePath(word).name in {"pytest", "py.test"} for word in given):
+        return [*given, option], {}
+    # A command that runs pytest somewhere inside, such as `make test`, would not know our option.
+    inherited = context.environment.get("PYTEST_ADDOPTS", "")
+    return given, {"PYTEST_ADDOPTS": f"{inherited} {shlex.quote(option)}".strip()}
+
+
+def _python(workspace: Workspace) -> str:
+    """The workspace's own Python if pytest is installed there (nothing of the workspace is run to find out)."""
+    own = workspace.root / ".venv"
+    if any(own.glob("lib/python*/site-packages/pytest/__init__.py")):
+        return str(own / "bin" / "python")
+    return sys.executable
+
+
+def _environment(context: CheckContext, scratch: Path) -> dict[str, str]:
+    temporary = scratch / "tmp"
+    temporary.mkdir()
+    return {**without_secrets(context.environment), "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _scratch_parent(workspace: Workspace) -> str | None:
+    """A folder for temporary files outside the workspace, which would otherwise show up in its snapshots."""
+    outside = (folder for folder in (tempfile.gettempdir(), "/var/tmp", "/tmp") if _is_outside(folder, workspace))
+    return next(outside, None)
+
+
+def _is_outside(folder: str, workspace: Workspace) -> bool:
+    path = Path(folder)
+    return path.is_dir() and not path.resolve().is_relative_to(workspace.root)
+
+
+def _counts(report: Path, folder: Path) -> tuple[TestCounts | None, str]:
+    """Read the report and keep a copy; without a readable one, why."""
+    try:
+        content = read_report(report)
+        (folder / "junit.xml").write_bytes(content)
+        return parse_report(content), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+def _result(verdict: tuple[str, str], counts: TestCounts, ran: CommandResult | None, command: str) -> dict[str, object]:
+    return {
+        "status": verdict[0],
+        "reason": verdict[1],
+        "exit_code": ran.returncode if ran else None,
+        **asdict(counts),
+        "seconds": ran.seconds if ran else 0.0,
+        "output_tail": ran.output[-MAX_TAIL_CHARACTERS:] if ran else "",
+        "command": command,
+    }
+
+
+def _record(context: CheckContext, result: dict[str, object], ran: CommandResult | None = None) -> dict[str, object]:
+    code = "" if ran is None or ran.returncode is None else str(ran.returncode)
+    (context.folder / "pytest_output.txt").write_text(ran.output if ran else "", encoding="utf-8")
+    (context.folder / "pytest_rc.txt").write_text(f"{code}\n", encoding="utf-8")
+    (context.folder / "result.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    return result

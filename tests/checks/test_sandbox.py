@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import codex_cli_bin
+import psutil
+import pytest
+
+from codex_multi_role.checks.base import Sandbox
+from codex_multi_role.checks.tests import run_tests
+from codex_multi_role.codex.sandbox import sandboxed
+from tests.checks.conftest import MakeContext
+
+ESCAPES = """
+    import os, pathlib, socket, tempfile
+    import pytest
+
+    HERE = pathlib.Path(__file__).parent
+
+    @pytest.mark.parametrize("folder", ["/tmp", "/var/tmp", os.environ["HOME"], HERE.parent])
+    def test_writing_outside_is_refused(folder):
+        with pytest.raises(OSError):
+            (pathlib.Path(folder) / "escaped.txt").write_text("x")
+
+    def test_loopback_is_refused():
+        with pytest.raises(PermissionError):
+            socket.create_connection(("127.0.0.1", 9), 5)
+
+    def test_the_network_is_refused():
+        with pytest.raises(PermissionError):
+            socket.create_connection(("192.0.2.1", 80), 5)
+
+    def test_the_repository_is_refused():
+        with pytest.raises(OSError):
+            (HERE / ".git" / "config").write_text("x")
+
+    def test_what_tests_need_works(tmp_path):
+        (HERE / "made.txt").write_text("x")
+        (tmp_path / "x").write_text("x")
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"x")
+"""
+
+
+@pytest.fixture
+def codex_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
+    codex, home = codex_cli_bin.bundled_codex_path(), tmp_path / "codex_home"
+    home.mkdir()
+    monkeypatch.setenv("CODEX_HOME", str(home))
+
+    def wrap(argv: Sequence[str], writable: Path) -> list[str]:
+        return ["env", f"CODEX_HOME={home}", *sandboxed(codex, argv, writable)]
+
+    probe = subprocess.run(wrap(["true"], tmp_path), cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    if probe.returncode != 0:
+        pytest.skip(f"no sandbox on this machine: {probe.stderr.decode(errors='replace')[-200:]}")
+    return wrap
+
+
+def test_tests_cannot_leave_the_sandbox_and_their_report_can(make_context: MakeContext, codex_sandbox: Sandbox) -> None:
+    context = make_context({"test_escapes.py": ESCAPES, ".git/config": "mine"}, sandbox=codex_sandbox)
+    result = run_tests(context)
+    assert (result["status"], result["passed"]) == ("passed", 8), result["output_tail"]
+    assert (context.folder / "junit.xml").exists()
+    assert (context.workspace.root / "made.txt").exists()
+    assert (context.workspace.root / ".git" / "config").read_text() == "mine"
+
+
+def test_a_program_that_is_missing_inside_is_no_failed_test(make_context: MakeContext, codex_sandbox: Sandbox) -> None:
+    result = run_tests(make_context({}, sandbox=codex_sandbox, pytest_cmd="no-such-program"))
+    assert result["status"] == "could not run"
+    assert "exit code" in str(result["reason"])
+
+
+def test_the_deadline_reaches_into_the_sandbox(make_context: MakeContext, codex_sandbox: Sandbox) -> None:
+    sleep = ["sleep", f"600.{os.getpid()}"]
+    source = f"import subprocess, time\nsubprocess.Popen({['setsid', *sleep]})\ntime.sleep(600)\n"
+    result = run_tests(make_context({"test_a.py": source}, sandbox=codex_sandbox, seconds=1.5))
+    assert result["status"] == "timed out"
+    assert sleep not in [process.info["cmdline"] for process in psutil.process_iter(["cmdline"])]
