@@ -1,0 +1,8 @@
+"""The embedded model: a loopback Responses API that plays YAML, so that Codex runs without any model."""
+
+from codex_multi_role.playbook.library import list_playbooks, load_playbook
+from codex_multi_role.playbook.request import Ask
+from codex_multi_role.playbook.script import Playbook
+from codex_multi_role.playbook.server import PlaybookServer
+
+__all__ = ["Ask", "Playbook", "PlaybookServer", "list_playbooks", "load_playbook"]

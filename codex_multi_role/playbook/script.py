@@ -1,0 +1,196 @@
+"""The playbook file: frozen models of its YAML.
+
+A role's list is indexed by visit (the n-th time the role is asked). An entry is one answer, or ``steps`` (one model
+request each), or ``attempts`` (by provider attempt), and may carry ``repairs`` (answers to repair turns).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Literal, Self
+
+from pydantic import ConfigDict, Field, JsonValue, PrivateAttr, model_validator
+
+from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.nearest import did_you_mean
+from codex_multi_role.catalog.yaml_source import load_yaml, validate
+from codex_multi_role.errors import UsageError
+
+LONGEST_WAIT_SECONDS = 3600.0
+MOST_DELTAS = 300_000
+
+Forms = dict[str, set[str]]
+
+
+class _OneOf(Definition):
+    """Exactly one key of ``forms`` is set, and besides it only the settings that form takes."""
+
+    model_config = ConfigDict(populate_by_name=False)
+
+    forms: ClassVar[Forms]
+
+    @property
+    def form(self) -> str:
+        claimed: set[str] = set().union(*(self.forms[key] for key in self._keys() & self.forms.keys()))
+        given = (self._keys() & self.forms.keys()) - claimed
+        if len(given) != 1:
+            raise ValueError(
+                f"needs exactly one of {', '.join(self.forms)}; it has {', '.join(sorted(given)) or 'none'}"
+            )
+        return given.pop()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        strangers = self._keys() - {self.form, "repairs", "when"} - self.forms[self.form]
+        if strangers:
+            raise ValueError(f"{', '.join(sorted(strangers))}: not a setting of {self.form}")
+        return self
+
+    def _keys(self) -> set[str]:
+        fields = type(self).model_fields
+        return {fields[name].alias or name for name in self.model_fields_set}
+
+
+class Usage(Definition):
+    """Tokens of one model request, absolute."""
+
+    input_tokens: int = Field(ge=0)
+    output_tokens: int = Field(ge=0)
+
+
+class Fault(_OneOf):
+    """Something that goes wrong. ``code`` without ``status`` fails the stream, with it the HTTP request.
+
+    ``after_events`` counts the stream events sent before a drop or a stall; 0 sends nothing, not even a status line.
+    """
+
+    forms: ClassVar[Forms] = {
+        "status": {"code", "message", "headers", "body"},
+        "code": {"message"},
+        "drop": {"after_events"},
+        "stall_seconds": {"after_events"},
+        "garbage": set(),
+        "empty": set(),
+    }
+
+    status: int | None = Field(default=None, ge=400, le=599)
+    code: str | None = None
+    message: str = "this fault was asked for by the playbook"
+    headers: dict[str, str] = Field(default_factory=dict)
+    body: JsonValue = None
+    drop: Literal[True] | None = None
+    stall_seconds: float | None = Field(default=None, gt=0, le=LONGEST_WAIT_SECONDS)
+    after_events: int = Field(default=3, ge=0)
+    garbage: str | None = None
+    empty: Literal[True] | None = None
+
+    @property
+    def breaks_off(self) -> bool:
+        """Whether the connection falls silent before the response is complete."""
+        return self.form in {"drop", "stall_seconds"}
+
+
+class Step(_OneOf):
+    """One model request. Strings of ``json``, ``text``, ``arguments`` and ``patch`` are templates."""
+
+    forms: ClassVar[Forms] = {
+        "json": {"delay_seconds", "deltas", "usage"},
+        "text": {"delay_seconds", "deltas", "usage"},
+        "call": {"arguments", "delay_seconds", "usage"},
+        "patch": {"delay_seconds", "usage"},
+        "fault": {"delay_seconds"},
+        "choose": set(),
+    }
+
+    payload: JsonValue = Field(default=None, alias="json")
+    text: str = ""
+    call: str = Field(default="", min_length=1)
+    arguments: dict[str, JsonValue] | str = Field(default_factory=dict)
+    patch: str = ""
+    fault: Fault | None = None
+    choose: list[Choice] = Field(default_factory=list, min_length=1)
+    delay_seconds: float = Field(default=0.0, ge=0, le=LONGEST_WAIT_SECONDS)
+    deltas: int | None = Field(default=None, ge=0, le=MOST_DELTAS)
+    usage: Usage | None = None
+
+
+class Choice(Step):
+    """A step that is played if ``when``, an expression, holds; without ``when`` it always does."""
+
+    when: str = "true"
+
+
+class Turn(Step):
+    """All model requests of one turn."""
+
+    forms: ClassVar[Forms] = Step.forms | {"steps": set()}
+
+    steps: list[Step] = Field(default_factory=list, min_length=1)
+
+    def step(self, index: int) -> Step:
+        steps = self.steps or [self]
+        if index >= len(steps):
+            raise UsageError(f"no step {index + 1} (the turn has {len(steps)})")
+        return steps[index]
+
+
+class Answer(Turn):
+    """A turn, or what it is at each provider attempt; the last one stands for all further attempts."""
+
+    forms: ClassVar[Forms] = Turn.forms | {"attempts": set()}
+
+    attempts: list[Turn] = Field(default_factory=list, min_length=1)
+
+    def turn(self, attempt: int) -> Turn:
+        return self.attempts[min(attempt, len(self.attempts)) - 1] if self.attempts else self
+
+
+class Entry(Answer):
+    """What a role answers at one visit, and at the repair turns that follow it."""
+
+    repairs: list[Answer] = Field(default_factory=list)
+
+    def answer(self, repair: int) -> Answer:
+        if repair > len(self.repairs):
+            raise UsageError(f"no repair {repair} (the visit has {len(self.repairs)})")
+        return self.repairs[repair - 1] if repair else self
+
+
+class Playbook(Definition):
+    """A script the embedded model plays. ``goal`` and ``cycles`` are suggestions for the command line.
+
+    ``source`` is the file it was loaded from.
+    """
+
+    name: str = Field(min_length=1)
+    description: str = ""
+    goal: str | None = Field(default=None, min_length=1)
+    cycles: int | None = Field(default=None, ge=1)
+    roles: dict[str, list[Entry]] = Field(default_factory=dict)
+    repeat_last: bool = False
+    default: Entry | None = None
+
+    _source: Path = PrivateAttr(default=Path())
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Raises `DefinitionError`."""
+        playbook = validate(cls, load_yaml(path), path)
+        playbook._source = path
+        return playbook
+
+    @property
+    def source(self) -> Path:
+        return self._source
+
+    def entry(self, role: str, visit: int) -> Entry:
+        """Raises `UsageError` if the script has nothing for this visit (1-based) of this role."""
+        entries = self.roles.get(role)
+        if entries is None:
+            if self.default is None:
+                known = f"(it has {', '.join(self.roles) or 'none'})"
+                raise UsageError(f"no role {role} {known}{did_you_mean(role, self.roles)}")
+            return self.default
+        if visit > len(entries) and not (entries and self.repeat_last):
+            raise UsageError(f"no visit {visit} of role {role} (it has {len(entries)})")
+        return entries[min(visit, len(entries)) - 1]

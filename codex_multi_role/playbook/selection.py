@@ -1,0 +1,116 @@
+"""Which step of the script a request asks for, with its templates filled in. Pure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from codex_multi_role.catalog.templates import evaluate, render
+from codex_multi_role.errors import UsageError
+from codex_multi_role.playbook.request import CompactionRequest, TurnRequest
+from codex_multi_role.playbook.script import Fault, Playbook, Step, Usage
+
+CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True)
+class Message:
+    """The assistant's text, streamed in ``deltas`` pieces; None leaves their number to the stream."""
+
+    text: str
+    deltas: int | None = None
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A function call; ``arguments`` is JSON text, as a model writes it."""
+
+    name: str
+    arguments: str
+
+
+Answer = Message | ToolCall | Fault
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """What to do with one model request."""
+
+    answer: Answer
+    usage: Usage
+    delay_seconds: float = 0.0
+
+
+def select(playbook: Playbook, request: TurnRequest | CompactionRequest) -> Scripted:
+    """Raises `UsageError` if the script has no such answer, `DefinitionError` for a template that fails.
+
+    A request to compact the thread is none of a role's answers and gets a summary.
+    """
+    if isinstance(request, CompactionRequest):
+        summary = Message(request.summary)
+        return Scripted(summary, _estimate(summary, request.characters))
+    fill = _Templates(request, f"playbook {playbook.name}: {_place(request)}")
+    step = _chosen(_find_step(playbook, request), fill)
+    answer = _answer(step, fill)
+    return Scripted(answer, step.usage or _estimate(answer, request.characters), step.delay_seconds)
+
+
+def _place(request: TurnRequest) -> str:
+    ask = request.ask
+    return f"role {ask.role}, visit {ask.visit}, repair {ask.repair}, attempt {ask.attempt}, step {request.step + 1}"
+
+
+def _find_step(playbook: Playbook, request: TurnRequest) -> Step:
+    ask = request.ask
+    try:
+        return playbook.entry(ask.role, ask.visit).answer(ask.repair).turn(ask.attempt).step(request.step)
+    except UsageError as error:
+        raise UsageError(f"playbook {playbook.name} has {error}: asked for {_place(request)}") from error
+
+
+class _Templates:
+    """Fills the templates of one step; ``where`` names it in errors."""
+
+    def __init__(self, request: TurnRequest, where: str) -> None:
+        self.where = where
+        self._context = request.ask._asdict() | {"prompt": request.prompt, "tool_outputs": list(request.tool_outputs)}
+
+    def fill(self, template: object) -> Any:  # noqa: ANN401 - JSON-shaped, as the script's author wrote it
+        return render(template, self._context, self.where)
+
+    def holds(self, condition: str) -> bool:
+        return evaluate(condition, self._context, self.where)
+
+
+def _chosen(step: Step, templates: _Templates) -> Step:
+    if not step.choose:
+        return step
+    for choice in step.choose:
+        if templates.holds(choice.when):
+            return _chosen(choice, templates)
+    raise UsageError(f"{templates.where}: no choice holds", "Let the last choice have no `when`.")
+
+
+def _answer(step: Step, templates: _Templates) -> Answer:
+    if step.fault:
+        return step.fault
+    match step.form:
+        case "patch":
+            # A heredoc and nothing else is what Codex takes for a patch, whatever the model.
+            patch = f"apply_patch <<'EOF'\n{templates.fill(step.patch)}\nEOF"
+            return ToolCall("exec_command", json.dumps({"cmd": patch}))
+        case "call":
+            arguments = templates.fill(step.arguments)
+            return ToolCall(step.call, arguments if isinstance(arguments, str) else json.dumps(arguments))
+        case "json":
+            return Message(json.dumps(templates.fill(step.payload), ensure_ascii=False, indent=2), step.deltas)
+    return Message(str(templates.fill(step.text)), step.deltas)
+
+
+def _estimate(answer: Answer, asked_characters: int) -> Usage:
+    written = {Message: "text", ToolCall: "arguments"}.get(type(answer))
+    written_characters = len(getattr(answer, written)) if written else 0
+    return Usage(
+        input_tokens=asked_characters // CHARACTERS_PER_TOKEN, output_tokens=written_characters // CHARACTERS_PER_TOKEN
+    )
