@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass
 
 from codex_multi_role.errors import CodexMultiRoleError, RunInterrupted
@@ -9,13 +10,17 @@ from codex_multi_role.errors import CodexMultiRoleError, RunInterrupted
 
 @dataclass(frozen=True)
 class Ending:
-    """``status``: succeeded, ended (without its goal), failed or interrupted. ``outcome``: the end's own name."""
+    """``status``: succeeded, ended (without its goal), failed or interrupted. ``outcome``: the end's own name.
+
+    ``details``: the traceback of a bug, for a file, not for the screen.
+    """
 
     status: str
     outcome: str
     reason: str
     exit_code: int
     hint: str = ""
+    details: str = ""
 
 
 def ending_for(error: BaseException) -> Ending:
@@ -24,4 +29,11 @@ def ending_for(error: BaseException) -> Ending:
         return Ending("interrupted", "interrupted", "the run was stopped", RunInterrupted.exit_code)
     if isinstance(error, CodexMultiRoleError):
         return Ending("failed", error.reason, str(error), error.exit_code, error.hint)
-    return Ending("failed", "internal_error", f"{type(error).__name__}: {error}", CodexMultiRoleError.exit_code)
+    return Ending(
+        status="failed",
+        outcome="internal_error",
+        reason=f"{type(error).__name__}: {error}",
+        exit_code=CodexMultiRoleError.exit_code,
+        hint="This is a fault of codex-multi-role; traceback.txt in the run folder says where.",
+        details="".join(traceback.format_exception(error)),
+    )

@@ -8,7 +8,6 @@ import platform
 import signal
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
@@ -18,7 +17,6 @@ from codex_multi_role import __version__
 from codex_multi_role.assembly import Definitions, live_parts
 from codex_multi_role.codex.process_tree import end_processes, processes_below
 from codex_multi_role.ending import Ending, ending_for
-from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.flow import new_state
 from codex_multi_role.options import RunReport
 from codex_multi_role.run_folder import EventLog, Owner, Record, RunFolder, TurnFolder, close_unfinished, list_turns
@@ -87,8 +85,6 @@ class Session:
             with live_parts(self._definitions, self._folder, events) as parts:
                 return self._drive(parts)
         except (Exception, KeyboardInterrupt) as error:
-            if not isinstance(error, CodexMultiRoleError | KeyboardInterrupt):
-                write_text(self._folder.path / "traceback.txt", traceback.format_exc())
             return ending_for(error)
 
     def _drive(self, parts: RunResources) -> Ending:
@@ -115,6 +111,8 @@ class Session:
             "ended_at": now(),
             "totals": totals,
         }
+        if ending.details:
+            write_text(self._folder.path / "traceback.txt", ending.details)
         self._write_state()
         self._folder.write_record(self._record)
         return RunReport(

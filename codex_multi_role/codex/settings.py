@@ -24,6 +24,8 @@ LEAN: tuple[str, ...] = (
     'history.persistence="none"',
     "allow_login_shell=false",
     'shell_environment_policy.inherit="core"',
+    # Without it bash takes the command's socket for a remote shell and reads the user's ~/.bashrc.
+    'shell_environment_policy.set={SHLVL="1"}',
 )
 BUILT_IN_LOCAL_PROVIDERS = frozenset({"ollama", "lmstudio"})
 DEFAULT_PROVIDER = "openai"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from dbos import DBOS, DBOSConfiguredInstance
+from dbos import DBOS
 
 from codex_multi_role.catalog import FlowSpec, StepSpec
 from codex_multi_role.ending import Ending, ending_for
@@ -48,24 +48,24 @@ class _Block:
         return next(self._reserved).run({"name": name}, guarded)
 
 
-@DBOS.dbos_class()
-class DurableRun(DBOSConfiguredInstance):
+class DurableRun:
     """One run: the flow's definition, its live parts, and the state that a replay rebuilds.
 
     ``ending`` is resolved when the workflow halts in this process.
     """
 
     def __init__(self, flow: FlowSpec, state: FlowState, run: RunResources) -> None:
-        super().__init__(config_name=run.folder.run_id)
         self._flow = flow
         self._run = run
         self._announced = ("", 0)
         self.state = state
         self.ending: Future[Ending] = Future()
 
-    @DBOS.workflow(name="flow")
-    def run_flow(self) -> None:
-        """The whole flow. It always halts: how a run ended is known from ``run.json``, the journal holds its steps."""
+    def work(self) -> None:
+        """The body of the workflow: the whole flow.
+
+        It always halts: how a run ended is known from ``run.json``, the journal holds its steps.
+        """
         try:
             halt = RunHalted(self._walk())
         except RunHalted as early:
@@ -85,7 +85,8 @@ class DurableRun(DBOSConfiguredInstance):
             move = after(self._flow, step, self.state)
             if isinstance(move, End):
                 status = "succeeded" if move.exit_code == 0 else "ended"
-                return Ending(status, move.outcome, "", move.exit_code)
+                reason = f"the flow {self._flow.name} ended at {step.id}, in cycle {self.state.cycle}: {move.outcome}"
+                return Ending(status, move.outcome, reason, move.exit_code)
             step = move.step
 
     def _done(self) -> Ending:
@@ -128,6 +129,7 @@ class DurableRun(DBOSConfiguredInstance):
         answers = team.work(lambda role, handoffs, tests: ask_role(role, handoffs or before, tests))
         for answer in answers:
             self._absorb(answer)
+        team.raise_failure()
         self.state.leave(step.id, {"results": [answer.handoff for answer in answers]})
 
     def _asker(

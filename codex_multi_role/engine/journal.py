@@ -16,6 +16,9 @@ APPLICATION = "codex-multi-role"
 JOURNAL_VERSION = "1"
 """Rises when recorded steps change their order or meaning; a journal of another version cannot be resumed."""
 
+LISTENER_SECONDS = 0.05
+"""How often the journal looks for messages; closing it waits for one such look (by default a whole second)."""
+
 
 @contextmanager
 def journal(database_url: str) -> Iterator[None]:
@@ -27,6 +30,7 @@ def journal(database_url: str) -> Iterator[None]:
             "system_database_url": database_url,
             "application_version": JOURNAL_VERSION,
             "executor_id": f"{os.uname().nodename}-{os.getpid()}",
+            "notification_listener_polling_interval_sec": LISTENER_SECONDS,
             "console_log_level": "CRITICAL",
             "log_level": "CRITICAL",
         }
@@ -41,10 +45,20 @@ def journal(database_url: str) -> Iterator[None]:
         DBOS.destroy()
 
 
+_live: dict[str, DurableRun] = {}
+
+
+@DBOS.workflow(name="flow")
+def _flow(run_id: str) -> None:
+    """What the journal knows of a run is its id; its live parts are in this process."""
+    _live[run_id].work()
+
+
 def begin(run_id: str, durable: DurableRun) -> None:
     """Start the run's workflow, or go on with it after its last recorded step. Returns at once."""
+    _live[run_id] = durable
     if DBOS.get_workflow_status(run_id) is None:
         with SetWorkflowID(run_id):
-            DBOS.start_workflow(durable.run_flow)
+            DBOS.start_workflow(_flow, run_id)
     else:
         DBOS.resume_workflow(run_id)

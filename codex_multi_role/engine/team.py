@@ -27,13 +27,19 @@ class Team:
         self._closed = threading.Event()
 
     def work(self, work: Work) -> list[Answered]:
-        """The answers of all roles that began, dependencies first. Raises what the first failing role raised."""
+        """Wait for all; returns the answers there are, dependencies first, with or without a failure."""
         order = list(TopologicalSorter(self._dependencies).static_order())
         with ThreadPoolExecutor(len(order), thread_name_prefix="role") as pool:
             for role in order:
                 pool.submit(contextvars.copy_context().run, self._take_part, role, work)
-        answers = [self._answers[role].result() for role in order]
-        return [answer for answer in answers if answer is not None]
+        answered = [future.result() for role in order if (future := self._answers[role]).exception() is None]
+        return [answer for answer in answered if answer is not None]
+
+    def raise_failure(self) -> None:
+        """Raise what the first failing role raised, if one did."""
+        for future in self._answers.values():
+            if (error := future.exception()) is not None:
+                raise error
 
     def _take_part(self, role: str, work: Work) -> None:
         answer = self._answers[role]

@@ -1,0 +1,10 @@
+"""``python -m codex_multi_role``: the same as the console command."""
+
+from __future__ import annotations
+
+import sys
+
+from codex_multi_role.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""The flow ``cycles`` on the real binary: order, stop rule, dependencies, failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.run_folder import RunFolder
+from tests.teams import TeamFolder, read, say
+
+DONE = say("it is done", status="Done")
+
+
+def test_roles_take_turns_for_n_cycles_and_hand_on(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [say("a"), say("b")], "two": [say("c"), say("d")]})
+    report = team.run(cycles=2)
+    assert (report.outcome, report.exit_code) == ("cycles_used_up", 1)
+    assert [turn[:2] for turn in team.turns()] == [("one", 1), ("two", 1), ("one", 2), ("two", 2)]
+    assert '"summary": "a"' in (report.folder / "two/turn_001/prompt.txt").read_text()
+    assert '"summary": "c"' in (report.folder / "one/turn_002/prompt.txt").read_text()
+    state = read(report.folder / "controller_state.json")
+    assert state["latest_json_by_role"] == {"one": {"summary": "b"}, "two": {"summary": "d"}}
+    assert [(entry["role"], entry["handoff"]["summary"]) for entry in state["history"]] == [
+        ("one", "a"),
+        ("two", "c"),
+        ("one", "b"),
+        ("two", "d"),
+    ]
+    assert report.totals["turns"] == 4
+
+
+def test_done_of_a_role_that_may_finish_ends_the_run_mid_cycle(tmp_path: Path) -> None:
+    roles = {"first": {"behaviors": {"can_finish": True}}, "second": {}}
+    team = TeamFolder(tmp_path, roles, {"first": [DONE], "second": [say()]})
+    report = team.run(cycles=3)
+    assert (report.status, report.outcome, report.exit_code) == ("succeeded", "done", 0)
+    assert team.turns() == [("first", 1, "completed")]
+
+
+def test_done_of_any_other_role_is_recorded_and_ignored(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"first": {}, "second": {}}, {"first": [DONE], "second": [say()]})
+    report = team.run()
+    assert report.outcome == "cycles_used_up"
+    assert [event["role"] for event in team.of_type("done_ignored")] == ["first"]
+    assert len(team.turns()) == 2
+
+
+def test_roles_that_do_not_depend_on_each_other_work_at_the_same_time(tmp_path: Path) -> None:
+    roles: dict[str, dict[str, object]] = {
+        "left": {},
+        "right": {},
+        "join": {"depends_on": ["left", "right"]},
+    }
+    slow = {"json": {"summary": "slow"}, "delay_seconds": 1}
+    team = TeamFolder(tmp_path, roles, {"left": [slow], "right": [slow], "join": [say()]})
+    report = team.run()
+    order = [(event["type"], event["role"]) for event in team.events if event["type"] in ("turn_started", "turn_ended")]
+    assert {role for kind, role in order[:2] if kind == "turn_started"} == {"left", "right"}
+    assert order[-2:] == [("turn_started", "join"), ("turn_ended", "join")]
+    prompt = (report.folder / "join/turn_001/prompt.txt").read_text()
+    assert '"left": {' in prompt
+    assert '"right": {' in prompt
+
+
+def test_an_invalid_answer_is_asked_for_again_on_the_same_thread(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"text": "no object", "repairs": [say("now")]}]})
+    report = team.run()
+    assert team.turns() == [("one", 1, "invalid_reply"), ("one", 2, "completed")]
+    first, second = (read(report.folder / f"one/turn_00{number}/turn.json") for number in (1, 2))
+    assert second["repair_of"] == 1
+    assert first["thread_id"] == second["thread_id"]
+    assert "exactly one" in (report.folder / "one/turn_002/prompt.txt").read_text()
+    assert report.totals["repairs"] == 1
+
+
+def test_answers_are_held_against_the_roles_schema(tmp_path: Path) -> None:
+    schema = {"type": "object", "required": ["verdict"], "properties": {"verdict": {"enum": ["good", "bad"]}}}
+    plays = {"one": [{"json": {"verdict": "maybe"}, "repairs": [{"json": {"verdict": "good"}}]}]}
+    team = TeamFolder(tmp_path, {"one": {"output_schema": schema}}, plays)
+    report = team.run()
+    assert [turn[2] for turn in team.turns()] == ["invalid_reply", "completed"]
+    assert "maybe" in (report.folder / "one/turn_002/prompt.txt").read_text()
+
+
+def test_a_role_that_never_answers_right_fails_the_run_with_its_state(tmp_path: Path) -> None:
+    wrong = {"text": "no", "repairs": [{"text": "still no"}]}
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [say()], "two": [wrong]})
+    report = team.run(repair_attempts=1)
+    assert (report.status, report.outcome, report.exit_code) == ("failed", "invalid_reply", 3)
+    assert "two" in report.reason
+    assert read(report.folder / "controller_state.json")["latest_json_by_role"] == {"one": {"summary": "fine"}}
+    assert read(report.folder / "run.json")["exit_code"] == 3
+
+
+def test_a_failing_optional_role_is_skipped_and_its_successor_gets_what_it_would_have_had(tmp_path: Path) -> None:
+    roles: dict[str, dict[str, object]] = {"one": {}, "critic": {"optional": True}, "two": {}}
+    plays = {"one": [say("from one")], "critic": [{"fault": {"status": 400}}], "two": [say()]}
+    team = TeamFolder(tmp_path, roles, plays)
+    report = team.run()
+    assert report.outcome == "cycles_used_up"
+    assert [event["role"] for event in team.of_type("role_skipped")] == ["critic"]
+    assert "from one" in (report.folder / "two/turn_001/prompt.txt").read_text()
+
+
+def test_provider_errors_are_tried_again_and_counted_apart_from_repairs(tmp_path: Path) -> None:
+    plays = {"one": [{"attempts": [{"fault": {"status": 500}}, {"json": {"summary": "second try"}}]}]}
+    team = TeamFolder(tmp_path, {"one": {}}, plays)
+    report = team.run()
+    assert team.turns() == [("one", 1, "failed"), ("one", 2, "completed")]
+    assert [read(report.folder / f"one/turn_00{number}/turn.json")["attempt"] for number in (1, 2)] == [1, 2]
+    assert report.totals["repairs"] == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome"),
+    [({"status": 401}, "unauthorized"), ({"empty": True}, "invalid_reply"), ({"stall_seconds": 300}, "stalled")],
+)
+def test_a_dead_end_is_a_failure_with_its_reason(tmp_path: Path, fault: dict[str, object], outcome: str) -> None:
+    roles = {"one": {"limits": {"idle_seconds": 1, "turn_seconds": 60}}}
+    team = TeamFolder(tmp_path, roles, {"one": [{"fault": fault}]})
+    report = team.run(repair_attempts=0)
+    assert (report.outcome, report.exit_code) == (outcome, 3)
+
+
+def test_every_outgoing_role_has_its_own_thread_and_wire_log(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [say()], "two": [say()]})
+    report = team.run()
+    threads = {read(report.folder / f"{role}/turn_001/turn.json")["thread_id"] for role in ("one", "two")}
+    assert len(threads) == 2
+    for role in ("one", "two"):
+        assert "turn/completed" in (report.folder / role / "events.jsonl").read_text()
+    assert RunFolder.find(team.runs, "latest").path == report.folder

@@ -1,0 +1,155 @@
+"""A run that stopped goes on after its last recorded turn, whatever stopped it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from codex_multi_role.errors import RunBusy, UsageError
+from tests.teams import Record, TeamFolder, read, say
+
+NEVER = {"fault": {"stall_seconds": 300}}
+ROLES: dict[str, Record] = {"one": {}, "two": {}, "three": {}}
+
+
+def team_of_three(folder: Path, second: Record) -> TeamFolder:
+    plays = {"one": [say("first")], "two": [second], "three": [say("third")]}
+    return TeamFolder(folder, ROLES, plays)
+
+
+@contextmanager
+def running(team: TeamFolder, *, until: tuple[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """The command in a process of its own, once it has told the event ``until`` (type, role); gone afterwards."""
+    process = team.start("--json")
+    watchdog = threading.Timer(60, process.kill)
+    watchdog.start()
+    assert process.stdout is not None
+    for line in process.stdout:
+        event = json.loads(line)
+        if (event["type"], event.get("role")) == until:
+            break
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+        watchdog.cancel()
+
+
+def wait_for_end(processes: list[psutil.Process]) -> None:
+    _, alive = psutil.wait_procs(processes, timeout=10)
+    assert not alive
+
+
+def finish(team: TeamFolder) -> None:
+    """Let role two answer, resume, and see that only what was missing was asked."""
+    team.plays["two"] = [say("second")]
+    team.write_plays()
+    report = team.resume(playbook=str(team.playbook))
+    assert report.outcome == "cycles_used_up"
+    assert [turn[0] for turn in team.turns()] == ["two", "three"]
+    state = read(report.folder / "controller_state.json")
+    assert [entry["role"] for entry in state["history"]] == ["one", "two", "three"]
+    assert "first" in sorted((report.folder / "two").glob("turn_*"))[-1].joinpath("prompt.txt").read_text()
+
+
+def test_after_kill_nine_in_the_middle_of_a_turn(tmp_path: Path) -> None:
+    team = team_of_three(tmp_path, NEVER)
+    with running(team, until=("turn_started", "two")) as process:
+        below = psutil.Process(process.pid).children(recursive=True)
+        assert len(below) >= 3
+        process.kill()
+    wait_for_end(below)
+    finish(team)
+    killed = read(team.runs / "latest/two/turn_001/turn.json")
+    assert (killed["status"], killed["reason"]) == ("interrupted", "the run was killed during this turn")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_after_a_stop_signal(tmp_path: Path, number: int) -> None:
+    team = team_of_three(tmp_path, NEVER)
+    with running(team, until=("turn_started", "two")) as process:
+        below = psutil.Process(process.pid).children(recursive=True)
+        os.kill(process.pid, number)
+        assert process.wait(30) == 130
+        assert not [each for each in below if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+    record = read(team.runs / "latest/run.json")
+    assert (record["status"], record["exit_code"]) == ("interrupted", 130)
+    assert read(team.runs / "latest/controller_state.json")["latest_json_by_role"] == {"one": {"summary": "first"}}
+    finish(team)
+
+
+def test_after_a_role_failed_for_good(tmp_path: Path) -> None:
+    team = team_of_three(tmp_path, {"fault": {"status": 400}})
+    assert team.run().exit_code == 3
+    finish(team)
+
+
+def test_after_used_up_cycles_with_more_of_them(tmp_path: Path) -> None:
+    plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ROLES}
+    team = TeamFolder(tmp_path, ROLES, plays)
+    assert team.run().outcome == "cycles_used_up"
+    report = team.resume(cycles=2)
+    assert report.outcome == "cycles_used_up"
+    assert [turn[:2] for turn in team.turns()] == [("one", 2), ("two", 2), ("three", 2)]
+    assert [event["resumed"] for event in team.of_type("role_started")] == [True, True, True]
+    assert '"summary": "three 1"' in (report.folder / "one/turn_002/prompt.txt").read_text()
+
+
+def test_a_finished_run_is_replayed_without_a_turn(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status="DONE")]})
+    assert team.run().exit_code == 0
+    before = read(team.runs / "latest/controller_state.json")
+    report = team.resume()
+    assert (report.outcome, report.exit_code, team.turns()) == ("done", 0, [])
+    assert read(report.folder / "controller_state.json") == before
+
+
+def test_a_repair_turn_is_not_asked_for_twice(tmp_path: Path) -> None:
+    plays = {"one": [{"text": "no", "repairs": [say("first")]}], "two": [{"fault": {"status": 400}}], "three": [say()]}
+    team = TeamFolder(tmp_path, ROLES, plays)
+    assert team.run().exit_code == 3
+    finish(team)
+
+
+def test_a_thread_that_codex_lost_is_told_what_it_handed_over(tmp_path: Path) -> None:
+    plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ("one", "two")}
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, plays)
+    folder = team.run().folder
+    for rollout in (folder / ".codex/one").rglob("rollout-*"):
+        rollout.unlink()
+    for database in (folder / ".codex/one").glob("*.sqlite*"):
+        database.unlink()
+    report = team.resume(cycles=2)
+    assert report.outcome == "cycles_used_up"
+    assert '"summary": "one 1"' in (folder / "one/turn_002/prompt.txt").read_text()
+    assert '"summary": "two 1"' not in (folder / "two/turn_002/prompt.txt").read_text()
+
+
+def test_a_run_has_one_live_owner(tmp_path: Path) -> None:
+    team = team_of_three(tmp_path, NEVER)
+    with running(team, until=("turn_started", "two")) as process, pytest.raises(RunBusy, match=str(process.pid)):
+        team.resume()
+
+
+def test_a_resumed_run_keeps_its_goal(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    team.run()
+    with pytest.raises(UsageError, match="goal"):
+        team.resume(goal="another")
+
+
+def test_the_roles_of_a_resumed_run_are_those_it_was_started_with(tmp_path: Path) -> None:
+    team = team_of_three(tmp_path, {"fault": {"status": 400}})
+    team.run()
+    (tmp_path / "roles/catalog.yaml").write_text("gone: wrong\n")
+    finish(team)

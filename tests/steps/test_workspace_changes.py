@@ -1,0 +1,121 @@
+"""Files a role hands in, files it changes itself, and the tests that follow."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.teams import Record, TeamFolder, read, say
+
+WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_file_suggestions": True}}
+GOOD_TEST = {"path": "test_sum.py", "content": "def test_sum():\n    assert 1 + 1 == 2\n"}
+BAD_TEST = {"path": "test_sum.py", "content": "def test_sum():\n    assert 1 + 1 == 3\n"}
+ADD_FILE = "*** Begin Patch\n*** Add File: made.txt\n+by the role itself\n*** End Patch"
+
+
+def writer(folder: Path, *files: object, then: Record | None = None) -> TeamFolder:
+    roles = {"writer": WRITER, "reader": {"behaviors": {"can_finish": True}}}
+    return TeamFolder(folder, roles, {"writer": [say(files=list(files))], "reader": [then or say(status="DONE")]})
+
+
+def take_back(folder: Path, workspace: Path) -> None:
+    command = ["git", "apply", "-R", str(folder / "changes.patch")]
+    subprocess.run(command, cwd=workspace, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("repository", [False, True])
+def test_files_are_written_and_the_patch_takes_them_back(tmp_path: Path, repository: bool) -> None:
+    team = writer(tmp_path, {"path": "src/a.txt", "content": "new\n"}, {"path": "old.txt", "content": "changed\n"})
+    (team.workspace / "old.txt").write_text("as it was\n")
+    if repository:
+        subprocess.run(["git", "init", "-q"], cwd=team.workspace, check=True)
+    report = team.run()
+    assert (team.workspace / "src/a.txt").read_text() == "new\n"
+    applied = read(report.folder / "writer/turn_001/applied_files.json")
+    assert [(entry["path"], entry["status"], entry["bytes"]) for entry in applied] == [
+        ("src/a.txt", "WROTE", 4),
+        ("old.txt", "WROTE", 8),
+    ]
+    take_back(report.folder / "writer/turn_001", team.workspace)
+    assert (team.workspace / "old.txt").read_text() == "as it was\n"
+    assert not (team.workspace / "src/a.txt").exists()
+
+
+def test_nothing_outside_the_workspace_nor_git_nor_the_runs_is_written(tmp_path: Path) -> None:
+    paths = ["../out.txt", str(tmp_path / "abs.txt"), ".git/hooks/pre-commit", "runs/x.txt", "link/x.txt"]
+    team = writer(tmp_path, *({"path": path, "content": "x"} for path in paths), {"path": "ok.txt", "content": "x"}, 3)
+    (team.workspace / "link").symlink_to(tmp_path)
+    report = team.run(runs_dir=team.workspace / "runs")
+    applied = read(report.folder / "writer/turn_001/applied_files.json")
+    assert [entry.get("reason") for entry in applied] == ["unsafe path"] * 5 + [None, "invalid entry"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["playbook.yaml", "roles", "workspace"]
+    assert sorted(path.name for path in team.workspace.iterdir()) == ["link", "ok.txt", "runs"]
+
+
+def test_changes_a_role_makes_itself_are_in_the_patch_too(tmp_path: Path) -> None:
+    entry = {"steps": [{"patch": ADD_FILE}, say(files=[{"path": "handed.txt", "content": "in\n"}])]}
+    roles = {"writer": {**WRITER, "prompt_flags": {"allow_write": True}}}
+    team = TeamFolder(tmp_path, roles, {"writer": [entry]})
+    report = team.run()
+    assert (team.workspace / "made.txt").read_text() == "by the role itself\n"
+    take_back(report.folder / "writer/turn_001", team.workspace)
+    assert list(team.workspace.iterdir()) == []
+
+
+def test_tests_run_after_a_change_and_their_result_is_handed_on(tmp_path: Path) -> None:
+    team = writer(tmp_path, BAD_TEST, then=say(status="CONTINUE"))
+    report = team.run(run_tests=True)
+    result = read(report.folder / "tests/001/result.json")
+    assert (result["status"], result["failed"]) == ("failed", 1)
+    prompt = (report.folder / "reader/turn_001/prompt.txt").read_text()
+    assert "assert 1 + 1 == 3" in prompt
+    assert (report.folder / "tests/001/pytest_rc.txt").read_text().strip() == "1"
+
+
+def test_done_with_red_tests_is_no_green_light(tmp_path: Path) -> None:
+    report = writer(tmp_path, BAD_TEST).run(run_tests=True)
+    assert (report.status, report.outcome, report.exit_code) == ("ended", "tests_failed", 1)
+    assert "tests/001" in report.reason
+
+
+def test_done_with_green_tests_is_success_and_each_result_is_kept(tmp_path: Path) -> None:
+    roles = {"writer": WRITER, "reader": {"behaviors": {"can_finish": True}}}
+    plays = {
+        "writer": [say(files=[BAD_TEST]), say(files=[GOOD_TEST])],
+        "reader": [say(status="CONTINUE"), say(status="DONE")],
+    }
+    report = TeamFolder(tmp_path, roles, plays).run(run_tests=True, cycles=2)
+    assert (report.outcome, report.exit_code) == ("done", 0)
+    assert [read(report.folder / f"tests/00{number}/result.json")["status"] for number in (1, 2)] == [
+        "failed",
+        "passed",
+    ]
+
+
+def test_a_workspace_without_tests_says_so_and_does_not_fail(tmp_path: Path) -> None:
+    report = writer(tmp_path, {"path": "a.txt", "content": "x"}).run(run_tests=True)
+    assert read(report.folder / "tests/001/result.json")["status"] == "no tests"
+    assert report.exit_code == 0
+
+
+def test_tests_of_a_model_cannot_reach_out_of_their_sandbox(tmp_path: Path) -> None:
+    code = (
+        "import pathlib, pytest, socket\n"
+        "def test_files():\n"
+        f"    with pytest.raises(OSError):\n        pathlib.Path({str(tmp_path / 'escaped')!r}).write_text('x')\n"
+        "def test_network():\n"
+        "    with pytest.raises(OSError):\n        socket.create_connection(('127.0.0.1', 9), 2)\n"
+        "def test_secrets():\n    import os\n    assert 'MY_API_KEY' not in os.environ\n"
+    )
+    report = writer(tmp_path, {"path": "test_it.py", "content": code}).run(run_tests=True)
+    assert read(report.folder / "tests/001/result.json")["passed"] == 3
+    assert not (tmp_path / "escaped").exists()
+
+
+def test_long_analysis_moves_to_its_own_file(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(analysis_md="# Long\n\ntext")]})
+    folder = team.run().folder / "one/turn_001"
+    assert (folder / "analysis.md").read_text() == "# Long\n\ntext"
+    assert read(folder / "handoff.json") == {"summary": "fine", "analysis_md_path": "one/turn_001/analysis.md"}

@@ -1,0 +1,100 @@
+"""Small teams for tests: a catalog, a playbook and a workspace in a folder, run on the real binary."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from codex_multi_role import RunOptions, RunReport, resume, run
+
+Record = dict[str, Any]
+LIMITS = {"idle_seconds": 20, "turn_seconds": 60}
+
+
+def say(summary: str = "fine", **more: object) -> Record:
+    """A playbook entry: a handoff with this summary."""
+    return {"json": {"summary": summary, **more}}
+
+
+@dataclass
+class TeamFolder:
+    """``roles``: role name → its keys; ``plays``: role name → what the playbook answers, visit by visit."""
+
+    folder: Path
+    roles: dict[str, Record]
+    plays: dict[str, list[Record]]
+    more: Record = field(default_factory=dict)
+    events: list[Record] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.workspace.mkdir(parents=True, exist_ok=True)
+        (self.folder / "roles").mkdir(exist_ok=True)
+        self.write_catalog()
+        self.write_plays()
+
+    @property
+    def workspace(self) -> Path:
+        return self.folder / "workspace"
+
+    @property
+    def runs(self) -> Path:
+        return self.folder / "runs"
+
+    @property
+    def playbook(self) -> Path:
+        return self.folder / "playbook.yaml"
+
+    def write_catalog(self) -> None:
+        roles = [{"name": name, "prompt_text": "Do it.", "limits": LIMITS, **keys} for name, keys in self.roles.items()]
+        (self.folder / "roles" / "catalog.yaml").write_text(yaml.safe_dump({"version": 1, "roles": roles}))
+
+    def write_plays(self) -> None:
+        self.playbook.write_text(yaml.safe_dump({"name": "test", "roles": self.plays, **self.more}))
+
+    def options(self, **changes: Any) -> RunOptions:
+        values: Record = {
+            "goal": "reach it",
+            "roles": self.folder / "roles",
+            "runs_dir": self.runs,
+            "workspace": self.workspace,
+            "playbook": str(self.playbook),
+            "run_tests": False,
+            "cycles": 1,
+        }
+        return RunOptions(**{**values, **changes})
+
+    def run(self, **changes: Any) -> RunReport:
+        """In this process."""
+        self.events.clear()
+        return run(self.options(**changes), self.events.append)
+
+    def resume(self, **changes: object) -> RunReport:
+        self.events.clear()
+        return resume("latest", runs_dir=self.runs, changes=changes, on_event=self.events.append)
+
+    def command(self, *arguments: str) -> list[str]:
+        """``codex-multi-role run`` with the same options, for a process of its own."""
+        given = ["--goal", "reach it", "--roles", "roles", "--playbook", "playbook.yaml", "--workspace", "workspace"]
+        return [sys.executable, "-m", "codex_multi_role", "run", *given, "--no-run-tests", "--cycles", "1", *arguments]
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(self.command(*arguments), cwd=self.folder, text=True, env=dict(os.environ), **pipes)
+
+    def of_type(self, kind: str) -> list[Record]:
+        return [event for event in self.events if event["type"] == kind]
+
+    def turns(self) -> list[tuple[str, int, str]]:
+        return [(event["role"], event["turn"], event["status"]) for event in self.of_type("turn_ended")]
+
+
+def read(path: Path) -> Any:
+    """A JSON file."""
+    return json.loads(path.read_text())
