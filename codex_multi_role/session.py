@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -93,12 +94,17 @@ class Session:
         with journal(self._definitions.options.database_url or f"sqlite:///{self._folder.journal_path}"):
             durable = DurableRun(self._definitions.flow, self._state, parts)
             begin(self._folder.run_id, durable)
-            try:
-                return durable.ending.result()  # every step of the run has its own deadline
-            except KeyboardInterrupt:
-                parts.stopping.set()
-                parts.fleet.cancel()
-                return durable.ending.result(STOP_SECONDS)
+            ending = self._wait(durable.ending, parts)
+            parts.fleet.stop_soon()  # the processes end while the journal closes
+            return ending
+
+    def _wait(self, ending: Future[Ending], parts: RunResources) -> Ending:
+        try:
+            return ending.result()  # every step of the run has its own deadline
+        except KeyboardInterrupt:
+            parts.stopping.set()
+            parts.fleet.cancel()
+            return ending.result(STOP_SECONDS)
 
     def _close(self, ending: Ending) -> RunReport:
         """Write the final state, then say how it ended."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,15 +98,16 @@ class RoleClient:
         A thread that Codex lost is started afresh; ``forgot`` then says so until a turn was completed on it.
         Raises `CodexStartFailed`, `CodexNotLoggedIn`.
         """
-        self._transport.start()
-        try:
-            self._initialize(version)
-            self._check_login()
+        self.connect(version)
+        with _start_failures():
             self._open_thread(resume_thread)
-        except CodexNotLoggedIn:
-            raise
-        except CodexError as error:
-            raise CodexStartFailed(f"Codex did not start: {error}", error.hint) from error
+
+    def connect(self, version: str) -> str:
+        """Spawn, ``initialize`` and ask who is logged in; returns that in words. Raises as `start`."""
+        self._transport.start()
+        with _start_failures():
+            self._initialize(version)
+            return self._check_login()
 
     def _initialize(self, version: str) -> None:
         info = {"name": CLIENT_NAME, "title": "codex-multi-role", "version": version}
@@ -114,10 +115,14 @@ class RoleClient:
         self._transport.request("initialize", params, INITIALIZE_SECONDS)
         self._transport.notify("initialized")
 
-    def _check_login(self) -> None:
-        account = self._transport.request("account/read", {}, REQUEST_SECONDS)
-        if account.get("requiresOpenaiAuth") and account.get("account") is None:
+    def _check_login(self) -> str:
+        answer = self._transport.request("account/read", {}, REQUEST_SECONDS)
+        account = answer.get("account")
+        if account is not None:
+            return f"logged in ({account.get('type', 'unknown kind of account')})"
+        if answer.get("requiresOpenaiAuth"):
             raise CodexNotLoggedIn("the model provider needs a login and Codex has none", FOUR_WAYS_OUT)
+        return "the model provider needs no login"
 
     def _open_thread(self, resume_thread: str | None) -> None:
         params = self._settings.params()
@@ -252,6 +257,15 @@ class RoleClient:
     def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
         """End the process, at once if it is broken. Idempotent."""
         self._transport.stop(0 if self.broken else grace_seconds)
+
+
+@contextlib.contextmanager
+def _start_failures() -> Iterator[None]:
+    """Whatever goes wrong before the first turn is a failed start, but for a missing login."""
+    try:
+        yield
+    except CodexError as error:
+        raise CodexStartFailed(f"Codex did not start: {error}", error.hint) from error
 
 
 def _detail(params: Mapping[str, Any], started: Mapping[str, Mapping[str, Any]]) -> str:

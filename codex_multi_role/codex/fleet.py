@@ -12,7 +12,7 @@ from pathlib import Path
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.client import RoleClient, ThreadSettings
-from codex_multi_role.codex.transport import GRACE_SECONDS, AppServerTransport, Launch
+from codex_multi_role.codex.transport import AppServerTransport, Launch
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexTimeout
 
@@ -68,6 +68,7 @@ class Fleet:
         self._lock = threading.Lock()
         self._clients: dict[str, Future[RoleClient]] = {role: Future() for role in members}
         self._spawned: list[RoleClient] = []
+        self._stoppers: list[threading.Thread] = []
         self._stopping = threading.Event()
         self._pool = ThreadPoolExecutor(PARALLEL_STARTS, thread_name_prefix="codex-start")
 
@@ -128,14 +129,19 @@ class Fleet:
         for client in clients:
             client.cancel()
 
-    def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """End every process, all at the same time, and wait for it. Idempotent."""
+    def stop_soon(self) -> None:
+        """Begin to end every process; `stop` waits for it. No turn may begin any more."""
         with self._lock:
             self._stopping.set()
             clients, self._spawned = self._spawned, []
-        stoppers = [threading.Thread(target=client.stop, args=(grace_seconds,)) for client in clients]
-        for stopper in stoppers:
+        for client in clients:
+            stopper = threading.Thread(target=client.stop, name="codex-stop")
             stopper.start()
-        for stopper in stoppers:
+            self._stoppers.append(stopper)
+
+    def stop(self) -> None:
+        """End every process, all at the same time, and wait for it. Idempotent."""
+        self.stop_soon()
+        for stopper in self._stoppers:
             stopper.join()
         self._pool.shutdown(wait=True)

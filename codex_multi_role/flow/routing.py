@@ -40,7 +40,7 @@ def after(flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
 
 
 def _enter(flow: FlowSpec, step_id: str, state: FlowState) -> GoTo | End:
-    target = next(each for each in flow.steps if each.id == step_id)
+    target = flow.step(step_id)
     if target.max_visits is not None and state.steps[step_id].visits >= target.max_visits:
         return End(f"{step_id}_visits_used_up", 1)
     return GoTo(target)

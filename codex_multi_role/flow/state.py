@@ -19,7 +19,7 @@ class HistoryEntry:
 
 @dataclass
 class StepState:
-    """``status``: not_started, done or failed. ``output``: the fields of the step's latest result."""
+    """``status``: not_started, running, done or failed. ``output``: the fields of the step's latest result."""
 
     visits: int = 0
     status: str = "not_started"
@@ -75,8 +75,7 @@ class FlowState:
             "inputs": dict(self.inputs),
             "cycle": self.cycle,
             "cycles": self.cycles,
-            "roles": self.latest_handoffs,
-            "tests": self.latest_tests or {},
+            "roles": dict(self.latest_handoffs),
             "steps": {
                 name: {**step.output, "visits": step.visits, "status": step.status, "error": step.error}
                 for name, step in self.steps.items()

@@ -138,7 +138,7 @@ class _Attempt:
         self.folder.write_answer(outcome.text, outcome.delta_text, outcome.items_text)
         handoff = self.folder.write_handoff(reply.handoff) if reply and reply.handoff else None
         changed = self._store_changes(before) if before else []
-        if not before and self.role.behaviors.apply_files:
+        if not before and handoff is not None and "files" in handoff and self.role.behaviors.apply_files:
             before = self.run.snapshots.take()
         self.folder.write_result(
             {

@@ -1,0 +1,27 @@
+"""Asking Codex who is logged in, without a thread and without a turn."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from codex_multi_role.codex.approvals import ApprovalPolicy
+from codex_multi_role.codex.client import RoleClient, ThreadSettings
+from codex_multi_role.codex.settings import app_server_argv, needs_user_home
+from codex_multi_role.codex.transport import AppServerTransport, Launch
+from codex_multi_role.codex.wire_log import WireLog
+
+
+def login_state(codex: Path, settings: tuple[str, ...], version: str) -> str:
+    """Who is logged in, in words, with these ``-c`` settings. Raises `CodexNotLoggedIn`, `CodexStartFailed`."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        own_home = {} if needs_user_home(settings) else {"CODEX_HOME": name}
+        launch = Launch(app_server_argv(codex, settings), {**os.environ, **own_home}, folder, folder / "stderr.log")
+        transport = AppServerTransport(launch, WireLog(folder / "events.jsonl", lambda text: text))
+        client = RoleClient(transport, ThreadSettings(name, "read-only", "untrusted", None), ApprovalPolicy())
+        try:
+            return client.connect(version)
+        finally:
+            client.stop()

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_multi_role.flow import FlowState, HistoryEntry, new_state
+
+
+def state_of(*step_ids: str) -> FlowState:
+    return new_state("a goal", {"target": "src"}, 3, list(step_ids))
+
+
+def test_a_new_state_knows_every_step_and_no_visit() -> None:
+    assert state_of("plan", "build").context() == {
+        "goal": "a goal",
+        "inputs": {"target": "src"},
+        "cycle": 0,
+        "cycles": 3,
+        "roles": {},
+        "steps": {
+            "plan": {"visits": 0, "status": "not_started", "error": ""},
+            "build": {"visits": 0, "status": "not_started", "error": ""},
+        },
+    }
+
+
+@given(entered=st.lists(st.sampled_from(["plan", "build"])))
+def test_the_cycle_is_the_number_of_visits_of_the_first_step(entered: list[str]) -> None:
+    state = state_of("plan", "build")
+    numbers = [state.enter(step_id) for step_id in entered]
+    assert numbers == [entered[: index + 1].count(step_id) for index, step_id in enumerate(entered)]
+    assert state.cycle == state.context()["cycle"] == entered.count("plan")
+
+
+def test_a_step_shows_what_its_latest_visit_left() -> None:
+    state = state_of("plan")
+    state.enter("plan")
+    state.leave("plan", {"tasks": [1], "only_now": True})
+    state.enter("plan")
+    assert state.context()["steps"]["plan"] == {
+        "tasks": [1],
+        "only_now": True,
+        "visits": 2,
+        "status": "running",
+        "error": "",
+    }
+    state.leave("plan", {"tasks": [2]})
+    assert state.context()["steps"]["plan"] == {"tasks": [2], "visits": 2, "status": "done", "error": ""}
+
+
+def test_a_failure_is_shown_until_the_step_is_entered_again() -> None:
+    state = state_of("plan")
+    state.enter("plan")
+    state.leave("plan", {}, error="no answer")
+    assert state.context()["steps"]["plan"] == {"visits": 1, "status": "failed", "error": "no answer"}
+    state.enter("plan")
+    assert state.context()["steps"]["plan"]["error"] == ""
+
+
+def test_no_answer_can_pass_for_the_controllers_own_figures() -> None:
+    state = state_of("plan")
+    state.enter("plan")
+    state.leave("plan", {"visits": -9, "status": "great", "error": "none", "summary": "x"})
+    assert state.context()["steps"]["plan"] == {"visits": 1, "status": "done", "error": "", "summary": "x"}
+
+
+def test_a_role_shows_its_latest_handoff_and_the_history_names_them_all() -> None:
+    state = state_of("plan")
+    state.absorb_handoff("planner", 1, {"summary": "one"})
+    state.absorb_handoff("developer", 1, {"summary": "two"})
+    state.absorb_handoff("planner", 2, {"summary": "three"})
+    assert state.context()["roles"] == {"planner": {"summary": "three"}, "developer": {"summary": "two"}}
+    assert state.history == [HistoryEntry("planner", 1), HistoryEntry("developer", 1), HistoryEntry("planner", 2)]
+
+
+@given(asked=st.lists(st.sampled_from(["planner", "developer"])))
+def test_asks_are_numbered_for_each_role(asked: list[str]) -> None:
+    state = state_of("plan")
+    numbers = [(role, state.next_ask(role)) for role in asked]
+    assert numbers == [(role, asked[: index + 1].count(role)) for index, role in enumerate(asked)]
+
+
+def test_the_context_is_plain_data() -> None:
+    state = state_of("plan")
+    state.leave("plan", {"passed": 2})
+    context = state.context()
+    assert json.loads(json.dumps(context)) == context
+    assert context["steps"]["plan"]["passed"] == 2
+
+
+def test_states_share_nothing() -> None:
+    one, other = state_of("plan"), state_of("plan")
+    one.enter("plan")
+    one.next_ask("planner")
+    one.absorb_handoff("planner", 1, {})
+    assert other == state_of("plan")
