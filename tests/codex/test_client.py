@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -243,15 +244,25 @@ def test_tool_commands_see_no_secret_of_our_environment(harness: Harness, monkey
     assert "very-secret-value" not in outcome.items_text
 
 
+def below(client: RoleClient, argument: str) -> list[psutil.Process]:
+    """The live processes below the client's, with this argument on their command line."""
+    found = []
+    for process in psutil.Process(client.pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if argument in " ".join(process.cmdline()):
+                found.append(process)
+    return found
+
+
 def test_a_command_of_a_finished_turn_does_not_live_on(harness: Harness) -> None:
     command = {"call": "exec_command", "arguments": {"cmd": "sleep 300", "yield_time_ms": 250}}
     client = harness.client([{"steps": [command, ANSWER]}], sandbox="workspace-write", approval_policy="on-request")
     started: list[CodexEvent | ApprovalAnswered] = []
     client.run_turn(request(), PATIENT, started.append)
     assert any(isinstance(event, ItemStarted) for event in started)
-    sleepers = [each for each in psutil.Process(client.pid).children(recursive=True) if "300" in each.cmdline()]
+    sleepers = below(client, "300")
     psutil.wait_procs(sleepers, timeout=5)
-    assert not [each for each in sleepers if each.is_running()]
+    assert not below(client, "300")
 
 
 def test_nothing_is_left_after_stop_even_with_a_command_running(harness: Harness) -> None:
@@ -260,16 +271,14 @@ def test_nothing_is_left_after_stop_even_with_a_command_running(harness: Harness
     client = fleet.client(ROLE)
     turn = threading.Thread(target=take, args=(client,))
     turn.start()
-    below: list[psutil.Process] = []
     for _ in range(100):
-        below = psutil.Process(client.pid).children(recursive=True)
-        if any("301" in " ".join(each.cmdline()) for each in below):
+        if found := below(client, "301"):
             break
         threading.Event().wait(0.1)
-    assert below
+    assert found
     fleet.stop()
     turn.join(20)
-    assert not [each for each in below if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+    assert not [each for each in found if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
 
 
 def test_a_child_that_cannot_start_says_why(harness: Harness) -> None:
