@@ -30,8 +30,9 @@ INTERRUPT_SECONDS = 5.0
 CLIENT_NAME = "codex_multi_role"
 
 FOUR_WAYS_OUT = (
-    "Log in with `codex login`; or store an API key with `codex login --with-api-key`; or name another provider, a "
-    "local one too, with -c model_provider=…; or try it without any model: --playbook roman-numerals."
+    "Log in with `codex-multi-role codex login`; or store an API key with `codex-multi-role codex login "
+    "--with-api-key`; or name another provider, a local one too, with -c model_provider=…; or try it without any "
+    "model: --playbook roman-numerals."
 )
 
 
