@@ -1,0 +1,93 @@
+"""The one place where errors become a line, a hint and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from codex_multi_role.cli.streams import let_go, say
+from codex_multi_role.errors import CodexMultiRoleError
+
+PROGRAM = "codex-multi-role"
+DEBUG_VARIABLE = "CODEX_MULTI_ROLE_DEBUG"
+FAILED, WRONG_USAGE, INTERRUPTED = 3, 2, 130
+READER_GONE = 141  # as a shell reports a program that ended by SIGPIPE
+
+
+def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
+    """Run ``command`` and return its exit code; nothing is raised.
+
+    Not with `click.Command.main`, which ends the process itself when the reader of a pipe has gone.
+    """
+    try:
+        with command.make_context(PROGRAM, list(arguments)) as context:
+            command.invoke(context)
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
+    except BrokenPipeError:
+        let_go(sys.stdout)
+        return READER_GONE
+    except (click.Abort, KeyboardInterrupt):
+        return complain("interrupted", "", INTERRUPTED)
+    except click.exceptions.NoArgsIsHelpError as error:
+        say(error.format_message())
+        return WRONG_USAGE
+    except click.NoSuchOption as error:
+        return complain(_unknown_option(error), _where_to_read(error), WRONG_USAGE)
+    except click.ClickException as error:
+        return complain(_sentence(error), _where_to_read(error), WRONG_USAGE)
+    except CodexMultiRoleError as error:
+        return complain(str(error), error.hint, error.exit_code)
+    except OSError as error:
+        let_go(sys.stdout)
+        return complain(_about(error), _keep_traceback(), FAILED)
+    except Exception as error:
+        return complain(f"unexpected {type(error).__name__}: {error}", _keep_traceback(), FAILED)
+    return 0
+
+
+def complain(message: str, hint: str, code: int) -> int:
+    """Say what went wrong and what to do, on stderr; returns ``code``."""
+    say(f"error: {message}")
+    if hint:
+        say(f"hint: {hint}")
+    return code
+
+
+def _sentence(error: click.ClickException) -> str:
+    return " ".join(error.format_message().split())
+
+
+def _unknown_option(error: click.NoSuchOption) -> str:
+    nearest = f". Did you mean '{error.possibilities[0]}'?" if error.possibilities else ""
+    return f"there is no option '{error.option_name}'{nearest}"
+
+
+def _where_to_read(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    return f"`{context.command_path if context else PROGRAM} --help` says what it takes."
+
+
+def _about(error: OSError) -> str:
+    """An ``OSError`` without a file comes from writing to the standard streams."""
+    where = error.filename or "standard output"
+    return f"{where}: {error.strerror or error}"
+
+
+def _keep_traceback() -> str:
+    if os.environ.get(DEBUG_VARIABLE):
+        traceback.print_exc()
+        return "The traceback is above; please report it."
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", errors="replace", prefix=f"{PROGRAM}-", suffix=".log", delete=False
+        ) as file:
+            traceback.print_exc(file=file)
+    except OSError:
+        return f"{DEBUG_VARIABLE}=1 shows the traceback."
+    return f"The traceback is in {file.name}; {DEBUG_VARIABLE}=1 shows it here. Please report it."

@@ -1,0 +1,21 @@
+"""``codex``: the Codex binary this tool uses, as it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import click
+
+from codex_multi_role.codex.locator import find_codex
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    short_help="Run the Codex binary that came along, `codex login` first of all.",
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def codex(arguments: Sequence[str]) -> None:
+    """Run the Codex binary that runs use, with ARGUMENTS as they are. Raises `CodexNotFound`."""
+    binary = find_codex(None, os.environ)
+    os.execv(binary, [str(binary), *arguments])

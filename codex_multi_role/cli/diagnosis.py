@@ -1,0 +1,129 @@
+"""What a run needs from this machine, asked one thing at a time."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from codex_multi_role import __version__
+from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.login import login_state
+from codex_multi_role.codex.sandbox import sandboxed
+from codex_multi_role.errors import CodexMultiRoleError
+
+ANSWER_SECONDS = 20.0
+LEAST_FREE_BYTES = 500_000_000
+LEAST_OPEN_FILES = 256
+DISTRIBUTION = "codex-multi-role"
+PINNED = re.compile(r"openai-codex-cli-bin\s*==\s*([\w.]+)")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. ``advice`` says what to do where it is not ``ok``."""
+
+    name: str
+    ok: bool
+    detail: str
+    advice: str = ""
+
+
+def diagnose(codex_bin: Path | None, config: tuple[str, ...], runs_dir: Path) -> Iterator[Finding]:
+    """Look at everything in turn; nothing is left behind and no model is asked."""
+    yield Finding("python", True, f"{platform.python_version()} ({sys.executable})")
+    yield _git()
+    try:
+        codex = find_codex(codex_bin, os.environ)
+    except CodexMultiRoleError as error:
+        yield Finding("codex", False, str(error), error.hint)
+    else:
+        yield _codex(codex)
+        yield _sandbox(codex)
+        yield _login(codex, config)
+    yield _runs_folder(runs_dir)
+    yield _open_files()
+
+
+def _git() -> Finding:
+    ok, said = _ask(["git", "--version"])
+    return Finding("git", ok, said, "" if ok else "Install git and put it on PATH; patches are made with it.")
+
+
+def pinned_version() -> str:
+    """The version of Codex this package is made and tested for."""
+    pins = [match[1] for need in metadata.requires(DISTRIBUTION) or [] if (match := PINNED.match(need))]
+    return pins[0]
+
+
+def _codex(codex: Path) -> Finding:
+    ok, said = _ask([str(codex), "--version"])
+    pinned = pinned_version()
+    if not ok:
+        return Finding("codex", False, f"{codex}: {said}", "Name another binary with --codex-bin.")
+    if pinned not in said.split():
+        return Finding(
+            "codex", False, f"{said} ({codex})", f"This package is tested with {pinned}; leave --codex-bin out."
+        )
+    return Finding("codex", True, f"{said} ({codex})")
+
+
+def _sandbox(codex: Path) -> Finding:
+    with tempfile.TemporaryDirectory() as folder:
+        ok, said = _ask(sandboxed(codex, ["true"], Path(folder)), folder)
+    advice = "Allow unprivileged user namespaces, or run the tests with --no-test-sandbox."
+    return Finding("sandbox", ok, "commands run in it" if ok else said, "" if ok else advice)
+
+
+def _login(codex: Path, config: tuple[str, ...]) -> Finding:
+    try:
+        return Finding("login", True, login_state(codex, config, __version__))
+    except CodexMultiRoleError as error:
+        return Finding("login", False, str(error), error.hint or "Mend the -c settings, or ~/.codex/config.toml.")
+
+
+def _runs_folder(runs_dir: Path) -> Finding:
+    existing = next(path for path in (runs_dir.absolute(), *runs_dir.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            free = shutil.disk_usage(existing).free
+    except OSError as error:
+        return Finding("runs", False, f"{existing}: {error.strerror}", "Choose another folder with --runs-dir.")
+    detail = f"{free / 1e9:.1f} GB free in {existing}"
+    ok = free >= LEAST_FREE_BYTES
+    return Finding("runs", ok, detail, "" if ok else "Free some space, or choose another folder with --runs-dir.")
+
+
+def _open_files() -> Finding:
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    ok = limit == resource.RLIM_INFINITY or limit >= LEAST_OPEN_FILES
+    return Finding("open files", ok, f"limit {limit}", "" if ok else f"Raise it: ulimit -n {LEAST_OPEN_FILES}")
+
+
+def _ask(argv: Sequence[str], folder: str | None = None) -> tuple[bool, str]:
+    """Whether the command ended well, and the last line it said."""
+    try:
+        done = subprocess.run(
+            argv,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return False, f"no answer in {ANSWER_SECONDS:.0f} seconds"
+    except OSError as error:
+        return False, f"{argv[0]}: {error.strerror}"
+    said = (done.stdout.strip() or done.stderr.strip()).splitlines()
+    return done.returncode == 0, said[-1] if said else f"exit code {done.returncode}"

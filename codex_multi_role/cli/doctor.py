@@ -1,0 +1,35 @@
+"""``doctor``: is everything here that a run needs?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from codex_multi_role.cli.boundary import WRONG_USAGE
+from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, RUNS_DIR, command
+from codex_multi_role.cli.streams import put_json
+from codex_multi_role.cli.text import one_line
+
+
+@command(CODEX_BIN, CONFIG, RUNS_DIR, JSON, short_help="Check that everything is here that a run needs.")
+@click.pass_context
+def doctor(ctx: click.Context, /, codex_bin: Path | None, config: tuple[str, ...], runs_dir: Path, json: bool) -> None:
+    """Look at what a run needs from this machine and say what to do about each problem. No model is asked.
+
+    Exits with 0 if all is well, with 2 if something has to be mended first.
+    """
+    from codex_multi_role.cli.diagnosis import diagnose  # here: `--help` should not load what knows Codex
+
+    findings = []
+    for finding in diagnose(codex_bin, config, runs_dir):
+        findings.append(finding)
+        if json:
+            continue
+        click.echo(f"{'ok' if finding.ok else 'problem':<8} {finding.name:<10} {one_line(finding.detail)}")
+        if finding.advice:
+            click.echo(f"{'':<8} {'':<10} {finding.advice}")
+    if json:
+        put_json([asdict(finding) for finding in findings])
+    ctx.exit(0 if all(finding.ok for finding in findings) else WRONG_USAGE)

@@ -1,0 +1,47 @@
+"""A click group whose commands are imported when they are used, and that has a default command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import cast
+
+import click
+
+
+class LazyGroup(click.Group):
+    """``commands`` by name as ``module:attribute``; options without a command belong to ``default``."""
+
+    def __init__(self, *, targets: Mapping[str, str], default: str = "", **settings: object) -> None:
+        super().__init__(**settings)  # type: ignore[arg-type]  # click's own keywords, handed through
+        self.targets = targets
+        self.default = default
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.targets)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.targets:
+            return None
+        module, attribute = self.targets[cmd_name].split(":")
+        return cast(click.Command, getattr(import_module(module), attribute))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {name for param in self.get_params(ctx) for name in param.opts}
+        if self.default and args and args[0].startswith("-") and args[0] not in own:
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.targets and not ctx.resilient_parsing:
+            raise click.UsageError(self._unknown(args[0]), ctx)
+        return super().resolve_command(ctx, args)
+
+    def _unknown(self, name: str) -> str:
+        nearest = get_close_matches(name, self.targets, n=1)
+        if nearest:
+            return f"there is no command '{name}'. Did you mean '{nearest[0]}'?"
+        return f"there is no command '{name}'" + ("; a goal is given with --goal" if self.default else "")

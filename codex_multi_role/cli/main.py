@@ -1,0 +1,62 @@
+"""The console entry: the commands and what ``--help`` says about them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+import codex_multi_role
+from codex_multi_role.cli.boundary import PROGRAM, run_guarded
+from codex_multi_role.cli.lazy import LazyGroup
+
+COMMANDS = {
+    name: f"codex_multi_role.cli.{name}:{name}"
+    for name in ("run", "resume", "runs", "show", "roles", "flows", "init", "doctor", "codex")
+}
+
+COMPLETION_VARIABLE = "_CODEX_MULTI_ROLE_COMPLETE"
+
+HELP = """A team of Codex agents on one goal: roles and flows are YAML, every turn is recorded in runs/<id>/.
+
+Without a command this is `run`.
+
+\b
+Examples:
+  codex-multi-role --playbook roman-numerals             see it work; no model is asked
+  codex-multi-role --goal "Add a --version flag" --cycles 3
+  codex-multi-role --goal-file goal.md --workspace ../shop --model gpt-5-codex
+  codex-multi-role resume latest --cycles 6              go on where it stopped
+  codex-multi-role show latest                           what happened, turn by turn
+  codex-multi-role doctor                                is everything here that a run needs?
+
+\b
+Every option also as CODEX_MULTI_ROLE_<NAME> and as a key of codex-multi-role.yaml in the current folder
+(flag before environment before file before default). RUN is an id, a unique prefix of one, or `latest`.
+
+\b
+Exit codes: 0 goal reached, 1 ended without reaching it, 2 wrong usage or configuration,
+3 a role or Codex failed for good, 130 interrupted. 3 and 130 can be resumed.
+"""
+
+group = LazyGroup(
+    name=PROGRAM,
+    targets=COMMANDS,
+    default="run",
+    help=HELP,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    params=[],
+)
+click.version_option(codex_multi_role.__version__, "--version", "-V", prog_name=PROGRAM)(group)
+
+
+def main() -> int:
+    """Run the command line of this process; returns its exit code."""
+    instruction = os.environ.get(COMPLETION_VARIABLE)
+    if instruction:
+        from click.shell_completion import shell_complete  # here: a shell asks for it, seldom
+
+        return shell_complete(group, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
+    return run_guarded(group, sys.argv[1:])

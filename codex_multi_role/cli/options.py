@@ -1,0 +1,173 @@
+"""Every setting there is, declared once; commands pick theirs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codex_multi_role.cli.settings import Setting, SettingsCommand
+from codex_multi_role.options import MOST_REPAIRS, RunOptions
+
+ASSIGNMENT = re.compile(r"[^=\s][^=]*=")
+DEFAULTS = {field.name: field.default for field in fields(RunOptions)}
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def _assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
+    for value in values:
+        if not ASSIGNMENT.match(value):
+            raise click.BadParameter(f"'{value}' does not look like key=value", ctx, param)
+    return tuple(values)
+
+
+def _finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    if not math.isfinite(value):
+        raise click.BadParameter(f"'{value}' is no number of seconds", ctx, param)
+    return value
+
+
+def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not value.strip():
+        raise click.BadParameter("it is empty", ctx, param)
+    return value
+
+
+GOAL = Setting(["--goal"], metavar="TEXT", callback=_not_empty, help="What the team is to reach.")
+GOAL_FILE = Setting(
+    ["--goal-file"],
+    metavar="FILE",
+    type=click.Path(dir_okay=False, exists=True, allow_dash=True, path_type=Path),
+    help="Read the goal from a file, `-` for standard input.",
+)
+CYCLES = Setting(
+    ["--cycles"],
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=DEFAULTS["cycles"],
+    help="How often the roles take their turns.",
+)
+FLOW = Setting(["--flow"], metavar="NAME", default=DEFAULTS["flow"], callback=_not_empty, help="The flow to run.")
+INPUT = Setting(
+    ["-i", "--input"],
+    metavar="KEY=VALUE",
+    multiple=True,
+    callback=_assignments,
+    help="An input of the flow; may be repeated.",
+)
+WORKSPACE = Setting(
+    ["--workspace"],
+    metavar="DIR",
+    type=FOLDER,
+    default=DEFAULTS["workspace"],
+    help="The folder the roles work on.",
+    show_default="here",
+)
+ROLES = Setting(
+    ["--roles"],
+    metavar="DIR",
+    type=FOLDER,
+    help="The folder with catalog.yaml.",
+    show_default="./roles if it has one, otherwise the shipped roles",
+)
+RUNS_DIR = Setting(
+    ["--runs-dir"], metavar="DIR", type=FOLDER, default=DEFAULTS["runs_dir"], help="Where runs are recorded."
+)
+RUN_ID = Setting(
+    ["--run-id"], metavar="ID", callback=_not_empty, help="Name the run.", show_default="the time and a random part"
+)
+MODEL = Setting(
+    ["--model"],
+    metavar="NAME",
+    callback=_not_empty,
+    help="The model of roles that name none.",
+    show_default="Codex's own choice",
+)
+REPAIR_ATTEMPTS = Setting(
+    ["--repair-attempts"],
+    metavar="N",
+    type=click.IntRange(min=0, max=MOST_REPAIRS),
+    default=DEFAULTS["repair_attempts"],
+    help="How often a role may mend a malformed answer.",
+)
+RUN_TESTS = Setting(
+    ["--run-tests/--no-run-tests"], default=DEFAULTS["run_tests"], help="Run pytest after turns that changed files."
+)
+PYTEST_CMD = Setting(
+    ["--pytest-cmd"],
+    metavar="COMMAND",
+    callback=_not_empty,
+    help="How to start pytest.",
+    show_default="python -m pytest of the Python that runs this",
+)
+TEST_SANDBOX = Setting(
+    ["--test-sandbox/--no-test-sandbox"],
+    default=DEFAULTS["test_sandbox"],
+    help="Run the tests in Codex's sandbox, without network.",
+)
+TEST_SECONDS = Setting(
+    ["--test-seconds"],
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=DEFAULTS["test_seconds"],
+    callback=_finite,
+    help="The deadline of one test run.",
+)
+CONFIG = Setting(
+    ["-c", "--config"],
+    metavar="KEY=VALUE",
+    multiple=True,
+    callback=_assignments,
+    help="A setting handed to Codex; may be repeated.",
+)
+CODEX_BIN = Setting(
+    ["--codex-bin"],
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="The Codex binary.",
+    show_default="the one that came along",
+)
+PLAYBOOK = Setting(
+    ["--playbook"],
+    metavar="NAME|FILE",
+    callback=_not_empty,
+    help="Ask no model: the answers come from this playbook, which may also suggest goal and cycles.",
+)
+DATABASE_URL = Setting(
+    ["--database-url"],
+    metavar="URL",
+    callback=_not_empty,
+    help="Keep the journal in this Postgres.",
+    show_default="a file in the run folder",
+)
+JSON = Setting(["--json"], is_flag=True, help="Machine output on standard output.", show_default=False)
+QUIET = Setting(["--quiet"], is_flag=True, help="Say nothing unless something is wrong.", show_default=False)
+
+RUN = [
+    *(GOAL, GOAL_FILE, CYCLES, FLOW, INPUT, WORKSPACE, ROLES, RUNS_DIR, RUN_ID, MODEL, REPAIR_ATTEMPTS, RUN_TESTS),
+    *(PYTEST_CMD, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, DATABASE_URL, JSON, QUIET),
+]
+
+
+def _remembered(setting: Setting) -> Setting:
+    """The same setting for a command whose default is what the run remembers."""
+    remembered = copy(setting)
+    remembered.show_default = False
+    return remembered
+
+
+CHANGEABLE = [
+    *map(_remembered, (CYCLES, INPUT, WORKSPACE, ROLES, MODEL, REPAIR_ATTEMPTS, RUN_TESTS, PYTEST_CMD, TEST_SANDBOX)),
+    *map(_remembered, (TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK)),
+]
+
+
+def command(*settings: Setting, **keywords: Any) -> Callable[[Callable[..., Any]], SettingsCommand]:  # noqa: ANN401
+    """`click.command` with these settings, each also a variable and a key of the file."""
+    return click.command(cls=SettingsCommand, known=RUN, params=list(settings), **keywords)

@@ -1,0 +1,120 @@
+"""A run in plain lines: one for each event that means something to a reader, with its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from codex_multi_role.cli.progress import Progress, Record
+from codex_multi_role.cli.text import clock, duration, one_line, plural, verdict
+
+NO_MODEL = "No model is asked: the answers come from the playbook {}."
+
+
+class PlainLines:
+    """Turns events into lines, in order."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+
+    def of(self, record: Record) -> list[str]:
+        """The lines of one event; many have none."""
+        cycle = self.progress.cycle
+        self.progress.apply(record)
+        said = []
+        if self.progress.cycle != cycle:
+            said.append(self.progress.where)
+        formatter = _FORMATTERS.get(record["type"])
+        if formatter is not None:
+            said += formatter(record)
+        return [f"{clock(record['at'])}  {line}" for line in said]
+
+
+def _run_started(record: Record) -> list[str]:
+    verb = "goes on" if record["resumed"] else "starts"
+    lines = [
+        f"run {record['run_id']} {verb}: flow {record['flow']}, {plural(record['cycles'], 'cycle')}",
+        f"goal: {one_line(record['goal'])}",
+    ]
+    return [*lines, NO_MODEL.format(one_line(record["playbook"]))] if record["playbook"] else lines
+
+
+def _about(record: Record, words: str) -> list[str]:
+    return [f"{record['role']}: {one_line(words)}"]
+
+
+def _role_started(record: Record) -> list[str]:
+    how = "ready again, its conversation restored," if record["resumed"] else "ready"
+    return _about(record, f"{how} after {duration(record['seconds'])} (process {record['pid']})")
+
+
+def _turn_started(record: Record) -> list[str]:
+    repair = f", mending the answer of turn {record['repair_of']}" if record["repair_of"] is not None else ""
+    attempt = f", attempt {record['attempt']}" if record["attempt"] > 1 else ""
+    return _about(record, f"turn {record['turn']} starts{repair}{attempt}")
+
+
+def _role_activity(record: Record) -> list[str]:
+    return [] if record["activity"] == "message" else _about(record, record["activity"])
+
+
+def _approval(record: Record) -> list[str]:
+    return _about(record, f"{record['decision']} {record['method']}: {record['detail']}")
+
+
+def _turn_ended(record: Record) -> list[str]:
+    tokens = f"{record['input_tokens']:,} tokens in, {record['output_tokens']:,} out"
+    status = record["status"].replace("_", " ")
+    why = f" ({record['reason']})" if record["reason"] and record["status"] != "completed" else ""
+    said = f": {record['summary']}" if record["summary"] else ""
+    return _about(record, f"turn {record['turn']} {status}{why} in {duration(record['seconds'])}, {tokens}{said}")
+
+
+def _reply_repaired(record: Record) -> list[str]:
+    return _about(record, f"the damaged answer of turn {record['turn']} was mended without asking again")
+
+
+def _files_applied(record: Record) -> list[str]:
+    skipped = f", {record['skipped']} skipped" if record["skipped"] else ""
+    return _about(record, f"{plural(record['written'], 'file')} written{skipped}: {', '.join(record['paths'])}")
+
+
+def _tests_started(record: Record) -> list[str]:
+    return [f"tests {record['number']:03d}: running"]
+
+
+def _tests_ended(record: Record) -> list[str]:
+    return [f"tests {record['number']:03d}: {verdict(record)} in {duration(record['seconds'])}"]
+
+
+def _done_ignored(record: Record) -> list[str]:
+    return _about(record, "said DONE; it may not finish the run, which goes on")
+
+
+def _role_restarted(record: Record) -> list[str]:
+    return _about(record, f"restarted: {record['reason']}")
+
+
+def _role_skipped(record: Record) -> list[str]:
+    return _about(record, f"skipped: {record['reason']}; the run goes on without it")
+
+
+def _warning(record: Record) -> list[str]:
+    return [f"warning: {one_line(record['message'], 500)}"]
+
+
+_FORMATTERS: dict[str, Callable[[Record], list[str]]] = {
+    "run_started": _run_started,
+    "role_started": _role_started,
+    "turn_started": _turn_started,
+    "role_activity": _role_activity,
+    "approval": _approval,
+    "turn_ended": _turn_ended,
+    "reply_repaired": _reply_repaired,
+    "files_applied": _files_applied,
+    "tests_started": _tests_started,
+    "tests_ended": _tests_ended,
+    "done_ignored": _done_ignored,
+    "role_restarted": _role_restarted,
+    "role_skipped": _role_skipped,
+    "warning": _warning,
+}

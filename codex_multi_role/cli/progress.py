@@ -1,0 +1,203 @@
+"""What a run is doing, told from its events and nothing else; it prints nothing and reads no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+Record = dict[str, Any]
+
+STARTING, READY, WORKING, REPAIRING, SKIPPED = "starting", "ready", "working", "repairing", "skipped"
+BUSY = frozenset({WORKING, REPAIRING})
+
+
+@dataclass
+class RoleProgress:
+    """One role. ``state`` is a word of this module or, after a turn, that turn's status. Tokens and seconds add up."""
+
+    name: str
+    state: str = STARTING
+    turn: int = 0
+    turns: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    working_since: str = ""
+    last: str = ""
+
+
+@dataclass
+class Progress:
+    """The whole run. ``at`` is the time of the latest event, ``began`` of the first since it was (re)started."""
+
+    run_id: str = ""
+    goal: str = ""
+    flow: str = ""
+    folder: str = ""
+    playbook: str | None = None
+    resumed: bool = False
+    began: str = ""
+    at: str = ""
+    step: str = ""
+    cycle: int = 0
+    cycles: int = 0
+    roles: dict[str, RoleProgress] = field(default_factory=dict)
+    finished_in_cycle: set[str] = field(default_factory=set)
+    tests: Record | None = None
+    written: dict[str, None] = field(default_factory=dict)
+    files_written: int = 0
+    files_skipped: int = 0
+    warnings: list[str] = field(default_factory=list)
+    ended: Record | None = None
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Self:
+        """The state after ``records``."""
+        progress = cls()
+        for record in records:
+            progress.apply(record)
+        return progress
+
+    def apply(self, record: Record) -> None:
+        """Take in one event; types of a newer version are passed over."""
+        self.at = record["at"]
+        handler = _HANDLERS.get(record["type"])
+        if handler is not None:
+            handler(self, record)
+
+    def role(self, record: Record) -> RoleProgress:
+        return self.roles.setdefault(record["role"], RoleProgress(record["role"]))
+
+    @property
+    def where(self) -> str:
+        """``cycle 2 of 3``; a flow may go round more often than the cycles it was given, or not in cycles at all."""
+        if not self.cycle:
+            return f"step {self.step}" if self.step else ""
+        return f"cycle {self.cycle}" + (f" of {self.cycles}" if self.cycle <= self.cycles else "")
+
+    @property
+    def share(self) -> float:
+        """How much of the cycles is behind us, 0 to 1."""
+        if not (self.cycle and self.cycles and self.roles):
+            return 0.0
+        return min(1.0, (self.cycle - 1 + len(self.finished_in_cycle) / len(self.roles)) / self.cycles)
+
+
+def _run_started(progress: Progress, record: Record) -> None:
+    for name in ("run_id", "goal", "flow", "folder", "playbook", "resumed", "cycles"):
+        setattr(progress, name, record[name])
+    progress.began, progress.ended = record["at"], None
+    for name in record["roles"]:
+        role = progress.roles.setdefault(name, RoleProgress(name))
+        role.state, role.working_since = STARTING, ""
+
+
+def _role_started(progress: Progress, record: Record) -> None:
+    progress.role(record).state = READY
+
+
+def _step_started(progress: Progress, record: Record) -> None:
+    progress.step = record["step"]
+    _enter_cycle(progress, record["cycle"])
+
+
+def _enter_cycle(progress: Progress, cycle: int | None) -> None:
+    if cycle and cycle != progress.cycle:
+        progress.cycle = cycle
+        progress.finished_in_cycle.clear()
+
+
+def _turn_started(progress: Progress, record: Record) -> None:
+    _enter_cycle(progress, record["cycle"])
+    role = progress.role(record)
+    role.turn = record["turn"]
+    role.state = WORKING if record["repair_of"] is None else REPAIRING
+    role.working_since = record["at"]
+
+
+def _role_activity(progress: Progress, record: Record) -> None:
+    progress.role(record).last = record["activity"]
+
+
+def _approval(progress: Progress, record: Record) -> None:
+    progress.role(record).last = f"{record['decision']}: {record['detail']}"
+
+
+def _turn_ended(progress: Progress, record: Record) -> None:
+    role = progress.role(record)
+    role.state, role.working_since = record["status"], ""
+    role.turn = record["turn"]
+    role.turns += 1
+    role.input_tokens += record["input_tokens"]
+    role.output_tokens += record["output_tokens"]
+    role.seconds += record["seconds"]
+    role.last = record["summary"] or record["reason"] or role.last
+    progress.finished_in_cycle.add(role.name)
+
+
+def _reply_repaired(progress: Progress, record: Record) -> None:
+    progress.role(record).last = "a damaged answer was mended without asking again"
+
+
+def _files_applied(progress: Progress, record: Record) -> None:
+    progress.files_written += record["written"]
+    progress.files_skipped += record["skipped"]
+    if record["written"]:
+        progress.written.update(dict.fromkeys(record["paths"]))
+
+
+def _tests_started(progress: Progress, record: Record) -> None:
+    progress.tests = {"number": record["number"], "status": "running"}
+
+
+def _tests_ended(progress: Progress, record: Record) -> None:
+    progress.tests = {name: value for name, value in record.items() if name not in ("type", "at")}
+
+
+def _done_ignored(progress: Progress, record: Record) -> None:
+    progress.role(record).last = "said DONE, which is not this role's to say"
+
+
+def _role_restarted(progress: Progress, record: Record) -> None:
+    role = progress.role(record)
+    role.state, role.working_since = STARTING, ""
+    role.last = f"restarted: {record['reason']}"
+
+
+def _role_skipped(progress: Progress, record: Record) -> None:
+    role = progress.role(record)
+    role.state, role.working_since = SKIPPED, ""
+    role.last = record["reason"]
+
+
+def _warning(progress: Progress, record: Record) -> None:
+    progress.warnings.append(record["message"])
+
+
+def _run_ended(progress: Progress, record: Record) -> None:
+    progress.ended = record
+    for role in progress.roles.values():
+        role.working_since = ""
+        if role.state in BUSY:
+            role.state = "interrupted"
+
+
+_HANDLERS: dict[str, Callable[[Progress, Record], None]] = {
+    "run_started": _run_started,
+    "role_started": _role_started,
+    "step_started": _step_started,
+    "turn_started": _turn_started,
+    "role_activity": _role_activity,
+    "approval": _approval,
+    "turn_ended": _turn_ended,
+    "reply_repaired": _reply_repaired,
+    "files_applied": _files_applied,
+    "tests_started": _tests_started,
+    "tests_ended": _tests_ended,
+    "done_ignored": _done_ignored,
+    "role_restarted": _role_restarted,
+    "role_skipped": _role_skipped,
+    "warning": _warning,
+    "run_ended": _run_ended,
+}

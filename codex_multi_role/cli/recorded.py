@@ -1,0 +1,76 @@
+"""Reading what a run left in its folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.errors import RunNotFound
+from codex_multi_role.run_folder import Record, RunFolder, TurnFolder, list_turns
+
+
+def read_events(path: Path) -> Iterator[Record]:
+    """The events of ``events.jsonl`` in order; a line that a kill cut short is passed over."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            with contextlib.suppress(ValueError):
+                yield json.loads(line)
+
+
+def read_turns(folder: RunFolder) -> list[dict[str, Any]]:
+    """``turn.json`` of every turn in the order they began, with the handoff's ``summary``."""
+    began = [event for event in read_events(folder.events_path) if event["type"] == "turn_started"]
+    order = {(event["role"], event["turn"]): position for position, event in enumerate(began)}
+    turns = sorted(list_turns(folder), key=lambda each: order.get((each[0], each[1].number), len(order)))
+    return [_turn(role, turn) for role, turn in turns]
+
+
+def _turn(role: str, turn: TurnFolder) -> dict[str, Any]:
+    summary = _read_object(turn.path / "handoff.json").get("summary", "")
+    return {"role": role, "turn": turn.number, "folder": str(turn.path), **turn.result(), "summary": summary}
+
+
+def read_tests(folder: RunFolder) -> list[dict[str, Any]]:
+    """``result.json`` of every test run, with its number and folder in front."""
+    results = sorted((folder.path / "tests").glob("*/result.json"))
+    return [{"number": int(path.parent.name), "folder": str(path.parent), **_read_object(path)} for path in results]
+
+
+def read_record(folder: RunFolder) -> dict[str, Any]:
+    """``run.json``; where it cannot be read, one that says so, so that one bad run does not hide the others."""
+    try:
+        return folder.record()
+    except RunNotFound as error:
+        return {"run_id": folder.run_id, "status": "unreadable", "reason": str(error)}
+
+
+def status_now(folder: RunFolder, record: dict[str, Any]) -> str:
+    """The recorded status; a run that is recorded as running while no process works on it was killed."""
+    status = str(record.get("status", ""))
+    return "killed" if status == "running" and not is_alive(folder) else status
+
+
+def is_alive(folder: RunFolder) -> bool:
+    """Whether the process that last owned the run still works on it."""
+    owner = _read_object(folder.owner_path)
+    if "pid" not in owner:
+        return False
+    import psutil  # here: most looks at a run need no process table
+
+    try:
+        return bool(psutil.Process(owner["pid"]).create_time() == owner["start_time"])
+    except psutil.Error:
+        return False
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,57 @@
+"""``resume``: go on with a run that was interrupted, failed, or used up its cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from codex_multi_role.cli.options import CHANGEABLE, JSON, QUIET, RUNS_DIR, command
+from codex_multi_role.cli.progress import Progress
+from codex_multi_role.cli.recorded import read_events
+from codex_multi_role.cli.run import close, parse_inputs
+from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.views import open_view
+from codex_multi_role.run_folder import RunFolder
+
+GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+
+
+@command(RUNS_DIR, *CHANGEABLE, JSON, QUIET, short_help="Go on with a run; no finished turn is paid for again.")
+@click.argument("run", metavar="RUN")
+@click.pass_context
+def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
+    """Go on with RUN (an id, a unique prefix of one, or `latest`) where it stopped.
+
+    A run remembers its options. Those given here, as flags or in the environment, change it from now on, and -i and
+    -c add to what it has; codex-multi-role.yaml changes nothing.
+
+    \b
+    Examples:
+      codex-multi-role resume latest
+      codex-multi-role resume 20260131_101500 --cycles 6 --model gpt-5-codex
+    """
+    folder = RunFolder.find(values["runs_dir"], run)
+    changes = changes_of(ctx, folder.record()["options"])
+    progress = Progress.of(read_events(folder.events_path))
+    from codex_multi_role import app
+
+    if changes and not (values["json"] or values["quiet"]):
+        say(f"changed: {', '.join(f'{name}={value}' for name, value in changes.items())}")
+    with open_view(progress, as_json=values["json"], quiet=values["quiet"]) as take:
+        report = app.resume(run, runs_dir=values["runs_dir"], changes=changes, on_event=take)
+    close(ctx, report, progress)
+
+
+def changes_of(ctx: click.Context, remembered: Mapping[str, Any]) -> dict[str, Any]:
+    """`RunOptions` fields that were given now; ``remembered`` are the run's. What may be repeated adds to those."""
+    keys = [setting.key for setting in CHANGEABLE]
+    changes = {key: ctx.params[key] for key in keys if ctx.get_parameter_source(key) in GIVEN_NOW}
+    if "input" in changes:
+        changes["inputs"] = {**remembered["inputs"], **parse_inputs(changes.pop("input"))}
+    if "config" in changes:
+        given = changes["config"]
+        changes["config"] = (*(each for each in remembered["config"] if each not in given), *given)
+    return changes

@@ -1,0 +1,74 @@
+"""``roles list|show|validate``: the roles of a catalog."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from codex_multi_role.cli.lazy import LazyGroup
+from codex_multi_role.cli.options import JSON, ROLES, command
+from codex_multi_role.cli.streams import put_json, put_yaml
+from codex_multi_role.cli.tables import put_table
+
+if TYPE_CHECKING:
+    from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
+
+HEADINGS = ("role", "model", "effort", "sandbox", "approval", "waits for", "file")
+
+roles = LazyGroup(
+    name="roles",
+    targets={name: f"{__name__}:{name}_roles" for name in ("list", "show", "validate")},
+    short_help="List, show or check the roles of a catalog.",
+    help="List, show or check the roles of a catalog.",
+    no_args_is_help=True,
+)
+
+
+def open_catalog(given: Path | None) -> RoleSpecCatalog:
+    """The catalog of ``--roles``, else of ./roles, else the shipped one. Raises `DefinitionError`."""
+    from codex_multi_role.assembly import roles_folder  # here: `--help` should not load the catalog
+    from codex_multi_role.catalog import RoleSpecCatalog
+
+    return RoleSpecCatalog.load(roles_folder(given))
+
+
+@command(ROLES, JSON, name="list", short_help="List the roles.")
+def list_roles(roles: Path | None, json: bool) -> None:
+    """List the roles in the catalog's order."""
+    catalog = open_catalog(roles)
+    if json:
+        put_json([role.model_dump(mode="json") for role in catalog.roles])
+    else:
+        put_table(HEADINGS, [_row(role, catalog) for role in catalog.roles])
+
+
+def _row(role: RoleSpec, catalog: RoleSpecCatalog) -> list[object]:
+    return [
+        role.name,
+        role.model or (f"${role.model_env}" if role.model_env else ""),
+        role.reasoning_effort or "",
+        role.sandbox,
+        role.approval_policy,
+        ", ".join(catalog.dependencies()[role.name]),
+        role.source,
+    ]
+
+
+@command(ROLES, JSON, name="show", short_help="Show a role with all its settings.")
+@click.argument("name", metavar="ROLE")
+def show_roles(name: str, roles: Path | None, json: bool) -> None:
+    """Show ROLE as it is used: defaults merged, files read, limits and sandbox worked out."""
+    shown = open_catalog(roles).role(name).model_dump(mode="json")
+    put = put_json if json else put_yaml
+    put(shown)
+
+
+@command(ROLES, name="validate", short_help="Check the catalog.")
+@click.argument("names", metavar="[ROLE]...", nargs=-1)
+def validate_roles(names: tuple[str, ...], roles: Path | None) -> None:
+    """Check the whole catalog, and that each ROLE is in it. The first mistake is named with its file and key."""
+    catalog = open_catalog(roles)
+    checked = [catalog.role(name).name for name in names] or [role.name for role in catalog.roles]
+    click.echo(f"ok: {catalog.source}: {', '.join(checked)}")

@@ -1,0 +1,81 @@
+"""``run``: a flow for a goal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from codex_multi_role.cli.goal import choose_goal
+from codex_multi_role.cli.options import RUN, command
+from codex_multi_role.cli.progress import Progress
+from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.summary import summary
+from codex_multi_role.cli.views import open_view
+from codex_multi_role.errors import UsageError
+from codex_multi_role.options import RunOptions, RunReport
+
+if TYPE_CHECKING:
+    from codex_multi_role.playbook import Playbook
+
+
+@command(*RUN, short_help="Run a flow for a goal (what happens without a command).")
+@click.pass_context
+def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the settings above
+    """Run a flow for a goal. Everything the run does is recorded in a folder of its own below --runs-dir.
+
+    \b
+    Examples:
+      codex-multi-role --goal "Add a --version flag" --cycles 3
+      codex-multi-role run --goal-file goal.md --workspace ../shop -c model_provider=local
+      codex-multi-role run --playbook roman-numerals --json > events.ndjson
+    """
+    options = run_options(ctx)
+    progress = Progress()
+    from codex_multi_role import app
+
+    with open_view(progress, as_json=values["json"], quiet=values["quiet"]) as take:
+        report = app.run(options, on_event=take)
+    close(ctx, report, progress)
+
+
+def close(ctx: click.Context, report: RunReport, progress: Progress) -> None:
+    """Say how the run ended, to people who want to know, and exit with its code."""
+    if not ctx.params["json"] and not (ctx.params["quiet"] and report.exit_code == 0):
+        lines = list(summary(report, progress, ctx.params["runs_dir"]))
+        for line in (lines[0], lines[-1]) if ctx.params["quiet"] else ["", *lines]:
+            say(line)
+    ctx.exit(report.exit_code)
+
+
+def run_options(ctx: click.Context) -> RunOptions:
+    """What the settings of ``ctx`` and the playbook they name ask for. Raises `UsageError`, `DefinitionError`."""
+    values = {key: value for key, value in ctx.params.items() if key not in ("goal_file", "input", "json", "quiet")}
+    playbook = _playbook(values["playbook"], values["roles"])
+    values["goal"] = choose_goal(ctx, playbook.goal if playbook else None)
+    if playbook and playbook.cycles and ctx.get_parameter_source("cycles") is ParameterSource.DEFAULT:
+        values["cycles"] = playbook.cycles
+    return RunOptions(**values, inputs=parse_inputs(ctx.params["input"]))
+
+
+def _playbook(name: str | None, roles: Path | None) -> Playbook | None:
+    if name is None:
+        return None
+    from codex_multi_role.assembly import roles_folder
+    from codex_multi_role.playbook import load_playbook
+
+    return load_playbook(name, roles_folder(roles))
+
+
+def parse_inputs(assignments: Sequence[str]) -> dict[str, str]:
+    """``key=value`` texts by key. Raises `UsageError` for a key that comes twice."""
+    inputs: dict[str, str] = {}
+    for assignment in assignments:
+        key, _, value = assignment.partition("=")
+        if key.strip() in inputs:
+            raise UsageError(f"--input {key.strip()} is given twice")
+        inputs[key.strip()] = value
+    return inputs

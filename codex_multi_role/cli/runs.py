@@ -1,0 +1,50 @@
+"""``runs``: which runs there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.cli.options import JSON, RUNS_DIR, command
+from codex_multi_role.cli.recorded import read_record, status_now
+from codex_multi_role.cli.streams import put_json, say
+from codex_multi_role.cli.tables import put_table
+from codex_multi_role.cli.text import compact, moment
+from codex_multi_role.run_folder import list_runs
+
+HEADINGS = ("run", "started", "flow", "status", "outcome", "turns", "tokens", "goal")
+
+
+@command(RUNS_DIR, JSON, short_help="List the runs.")
+def runs(runs_dir: Path, json: bool) -> None:
+    """List the runs below --runs-dir, the oldest first."""
+    records = [
+        {"run_id": folder.run_id, **record, "status": status_now(folder, record)}
+        for folder in list_runs(runs_dir)
+        for record in [read_record(folder)]
+    ]
+    if json:
+        put_json(records)
+    elif records:
+        put_table(HEADINGS, map(_row, records), numbers=("turns", "tokens"))
+    else:
+        say(f"There are no runs in {runs_dir}.")
+
+
+def _row(record: dict[str, Any]) -> list[object]:
+    totals = record.get("totals") or {}
+    return [
+        record["run_id"],
+        _started(record),
+        record.get("flow"),
+        record["status"],
+        record.get("outcome") or "",
+        totals.get("turns", 0),
+        compact(totals.get("input_tokens", 0) + totals.get("output_tokens", 0)),
+        record.get("goal") or record.get("reason"),
+    ]
+
+
+def _started(record: dict[str, Any]) -> str:
+    started = record.get("started_at")
+    return f"{moment(started):%Y-%m-%d %H:%M}" if started else ""

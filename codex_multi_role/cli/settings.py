@@ -1,0 +1,112 @@
+"""Options that are also environment variables and keys of ``codex-multi-role.yaml``.
+
+Precedence: flag, environment, file, default. The file is flat: one key an option, in snake or kebab case.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from codex_multi_role.errors import DefinitionError
+
+FILE = "codex-multi-role.yaml"
+PREFIX = "CODEX_MULTI_ROLE_"
+HELP_NAMES = frozenset({"-h", "--help"})
+
+
+class Setting(click.Option):
+    """An option that names the place a wrong value came from; a repeatable one reads its variable as a shell would."""
+
+    def __init__(self, declarations: Sequence[str], **keywords: Any) -> None:  # noqa: ANN401 - click's own
+        super().__init__(declarations, **{"show_default": True, **keywords})
+        self.key = str(self.name)
+        self.envvar = PREFIX + self.key.upper()
+
+    def value_from_envvar(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click declares it
+        value = self.resolve_envvar_value(ctx)
+        if value is None or not self.multiple:
+            return super().value_from_envvar(ctx)
+        try:
+            return shlex.split(value)
+        except ValueError as error:
+            raise click.BadParameter(
+                f"{str(error).lower()}; quote as in a shell", ctx, self, f"{self.envvar} (environment)"
+            ) from error
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        source = ctx.get_parameter_source(self.key) if ctx else None
+        if source is ParameterSource.ENVIRONMENT:
+            return f"{self.envvar} (environment)"
+        if source is ParameterSource.DEFAULT_MAP:
+            return f"{self.key.replace('_', '-')} ({FILE})"
+        return " / ".join(f"'{name}'" for name in self.opts)
+
+
+class SettingsCommand(click.Command):
+    """A command whose settings may come from the file. ``known`` are the settings of all commands, for its keys."""
+
+    def __init__(self, *args: Any, known: Sequence[Setting], **keywords: Any) -> None:  # noqa: ANN401 - click's own
+        super().__init__(*args, **keywords)
+        self.known = {setting.key: setting for setting in known}
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if HELP_NAMES.isdisjoint(args):
+            ctx.default_map = read_file(Path(FILE), self.known)
+        return super().parse_args(ctx, args)
+
+
+def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
+    """The file's values by option name; empty without a file, a key without a value counts as not given.
+
+    Raises `DefinitionError` with file and key.
+    """
+    if not path.exists():
+        return {}
+    from codex_multi_role.catalog.yaml_source import load_yaml, read_text  # here: without a file nobody pays for YAML
+
+    if all(line.strip().startswith("#") for line in read_text(path).splitlines() if line.strip()):
+        return {}
+    content = load_yaml(path)
+    if not isinstance(content, Mapping):
+        raise DefinitionError(f"{path}: line 1: must be a mapping, `key: value` lines")
+    values = {}
+    for key, value in content.items():
+        setting = _find(path, str(key), known)
+        if value is not None:
+            values[setting.key] = _as_typed(path, str(key), value, setting.multiple)
+    return values
+
+
+def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:
+    name = key.replace("-", "_")
+    if name in known:
+        return known[name]
+    from codex_multi_role.catalog.nearest import no_such  # as above
+
+    message, hint = no_such("setting", key, [name.replace("_", "-") for name in known])
+    raise DefinitionError(f"{path}: {key}: {message}", hint)
+
+
+def _as_typed(path: Path, key: str, value: object, multiple: bool) -> str | list[str]:
+    """As it would be typed: one text, or the texts of a repeatable option (a mapping stands for ``key=value``)."""
+    if not multiple:
+        return _text(path, key, value)
+    if isinstance(value, Mapping):
+        return [f"{name}={_text(path, f'{key}.{name}', item)}" for name, item in value.items()]
+    if isinstance(value, list):
+        return [_text(path, f"{key}[{index}]", item) for index, item in enumerate(value)]
+    return [_text(path, key, value)]
+
+
+def _text(path: Path, place: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise DefinitionError(f"{path}: {place}: must be one text, number, true or false")

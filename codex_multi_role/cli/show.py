@@ -1,0 +1,122 @@
+"""``show``: what happened in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codex_multi_role.cli.options import JSON, RUNS_DIR, command
+from codex_multi_role.cli.progress import Progress
+from codex_multi_role.cli.recorded import read_events, read_tests, read_turns, status_now
+from codex_multi_role.cli.streams import put_json, say
+from codex_multi_role.cli.summary import EXIT_MEANINGS, outcome_in_words, resume_command
+from codex_multi_role.cli.tables import put_table
+from codex_multi_role.cli.text import duration, one_line, plural, verdict
+from codex_multi_role.errors import StorageError
+from codex_multi_role.run_folder import RunFolder
+
+TURN_HEADINGS = ("role", "turn", "status", "tokens in", "out", "seconds", "about")
+PLACES = {
+    "run.json": "the run in short",
+    "controller_state.json": "the roles' latest answers, and all of them in order",
+    "events.jsonl": "what happened, in order",
+    "catalog": "the YAML it ran with",
+}
+
+
+@command(RUNS_DIR, JSON, short_help="Say what happened in a run, turn by turn.")
+@click.argument("run", metavar="RUN")
+@click.option(
+    "--svg",
+    "picture_path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a picture of the run's final view to this file instead.",
+)
+def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> None:
+    """Say what happened in RUN (an id, a unique prefix of one, or `latest`) and where to look for more."""
+    folder = RunFolder.find(runs_dir, run)
+    if picture_path:
+        _draw(folder, picture_path)
+        return
+    record = folder.record()
+    record["status"] = status_now(folder, record)
+    turns, tests = read_turns(folder), read_tests(folder)
+    following = _next(folder, record, runs_dir)
+    if json:
+        put_json({"run": record, "folder": str(folder.path), "turns": turns, "tests": tests, "next": following})
+        return
+    for line in _heading(folder, record):
+        click.echo(line)
+    click.echo()
+    put_table(TURN_HEADINGS, map(_turn_row, turns), numbers=("turn", "tokens in", "out", "seconds"))
+    for line in [*_tests(tests), "", *_places(folder), *(["", f"next: {following}"] if following else [])]:
+        click.echo(line)
+
+
+def _next(folder: RunFolder, record: dict[str, Any], runs_dir: Path) -> str | None:
+    if record.get("exit_code") == 0 or record["status"] == "running":
+        return None
+    return resume_command(folder.run_id, runs_dir, record.get("exit_code"), _cycles(record))
+
+
+def _draw(folder: RunFolder, path: Path) -> None:
+    from codex_multi_role.cli.live import picture  # here: only a picture needs rich this much
+
+    try:
+        path.write_text(picture(Progress.of(read_events(folder.events_path))), encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"--svg: {path}: {error.strerror}") from error
+    say(f"wrote {path}")
+
+
+def _heading(folder: RunFolder, record: dict[str, Any]) -> Iterator[str]:
+    totals = record.get("totals") or {}
+    outcome = outcome_in_words(record["outcome"]) if record.get("outcome") else "no end yet"
+    yield f"run        {folder.run_id}"
+    yield f"goal       {one_line(record.get('goal', ''), 500)}"
+    yield f"flow       {record.get('flow')}, {plural(_cycles(record), 'cycle')}"
+    yield f"workspace  {record.get('workspace')}"
+    yield f"status     {record['status']}: {outcome}"
+    if record.get("reason"):
+        yield f"reason     {one_line(record['reason'], 500)}"
+    if record.get("exit_code") is not None:
+        yield f"exit       {record['exit_code']}: {EXIT_MEANINGS.get(record['exit_code'], '')}"
+    if record.get("playbook"):
+        yield f"playbook   {record['playbook']}: no model was asked"
+    yield (
+        f"totals     {plural(totals.get('turns', 0), 'turn')}, {plural(totals.get('repairs', 0), 'repair')}, "
+        f"{totals.get('input_tokens', 0):,} tokens in, {totals.get('output_tokens', 0):,} out, "
+        f"{duration(totals.get('seconds', 0))}"
+    )
+
+
+def _cycles(record: dict[str, Any]) -> int:
+    return int(record["options"]["cycles"])
+
+
+def _turn_row(turn: dict[str, Any]) -> list[object]:
+    tokens = turn.get("tokens") or {}
+    repair = f"mends turn {turn['repair_of']}. " if turn.get("repair_of") else ""
+    return [
+        turn["role"],
+        turn["turn"],
+        str(turn.get("status", "unknown")).replace("_", " "),
+        f"{tokens.get('input', 0):,}",
+        f"{tokens.get('output', 0):,}",
+        f"{turn.get('seconds', 0):.1f}",
+        f"{repair}{turn.get('reason') or turn.get('summary') or ''}",
+    ]
+
+
+def _tests(tests: list[dict[str, Any]]) -> list[str]:
+    return ["", *(f"tests {test['number']:03d}  {verdict(test)}" for test in tests)] if tests else []
+
+
+def _places(folder: RunFolder) -> Iterator[str]:
+    yield f"look in {folder.path.resolve()}"
+    yield from (f"  {name:<22} {what}" for name, what in PLACES.items() if (folder.path / name).exists())
+    yield f"  {'<role>/turn_<nnn>/':<22} prompt.txt, assistant_text.txt, handoff.json, changes.patch, turn.json"
+    yield f"  {'<role>/events.jsonl':<22} every message to and from that role's Codex process"

@@ -1,0 +1,58 @@
+"""Standard output is for machines, standard error for people; neither may take a run down with it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from typing import Any, TextIO
+
+import click
+
+
+def say(text: str) -> None:
+    """A line for people, on stderr; lost if nobody can hear it."""
+    try:
+        click.echo(text, err=True)
+    except OSError:
+        let_go(sys.stderr)
+
+
+def put_json(value: object) -> None:
+    """``value``, indented, on stdout; ASCII, so that no terminal's encoding can refuse it."""
+    click.echo(json.dumps(value, indent=2, default=str))
+
+
+def let_go(stream: TextIO | None) -> None:
+    """Stop writing there: its reader is gone, and what is buffered must not fail again when the interpreter ends."""
+    with contextlib.suppress(OSError, AttributeError):  # a stream may be no file, or not be there at all
+        descriptor = stream.fileno()  # type: ignore[union-attr]
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)
+
+
+class JsonLines:
+    """Writes events to stdout, one a line. When the reader goes away the run goes on: events.jsonl has them all."""
+
+    def __init__(self) -> None:
+        self._lost = False
+
+    def __call__(self, record: dict[str, Any]) -> None:
+        if self._lost:
+            return
+        try:
+            click.echo(json.dumps(record))
+        except OSError as error:
+            self._lost = True
+            let_go(sys.stdout)
+            if not isinstance(error, BrokenPipeError):
+                say(f"warning: no more events on standard output: {error.strerror}; events.jsonl has them all")
+
+
+def put_yaml(value: object) -> None:
+    """``value`` as YAML on stdout, in its own order."""
+    import yaml  # here: few commands show YAML
+
+    click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=False, width=100), nl=False)

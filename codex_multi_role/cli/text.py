@@ -1,0 +1,57 @@
+"""Words and numbers for people: one line, no control characters, units."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from datetime import datetime
+
+ELLIPSIS = "..."
+
+
+def one_line(value: object, limit: int = 200) -> str:
+    """``value`` as at most ``limit`` printable characters; what a model wrote can then not steer a terminal."""
+    spaced = " ".join(str(value).split())
+    printable = "".join(letter for letter in spaced if not unicodedata.category(letter).startswith("C"))
+    return printable if len(printable) <= limit else printable[: limit - len(ELLIPSIS)].rstrip() + ELLIPSIS
+
+
+def plural(number: float, noun: str) -> str:
+    """``3 cycles``, ``1 cycle``, ``2 processes``."""
+    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number:,.0f} {noun}{ending}"
+
+
+def duration(seconds: float) -> str:
+    """``0.4 s``, ``2 min 05 s``, ``1 h 02 min``."""
+    if round(seconds, 1) < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def compact(number: float) -> str:
+    """``950``, ``12.3k``, ``4.5M``."""
+    for size, unit in ((1_000_000, "M"), (10_000, "k")):
+        if number >= size:
+            return f"{number / (1000 if unit == 'k' else size):.1f}{unit}"
+    return f"{number:.0f}"
+
+
+def moment(at: str) -> datetime:
+    """An event's ``at``, in local time."""
+    return datetime.fromisoformat(at).astimezone()
+
+
+def clock(at: str) -> str:
+    """An event's ``at`` as ``HH:MM:SS`` local time."""
+    return f"{moment(at):%H:%M:%S}"
+
+
+def verdict(tests: Mapping[str, object]) -> str:
+    """``failed: 3 passed, 1 failed``: the status of a test result, and its counts that are not zero."""
+    counts = ", ".join(f"{tests[name]} {name}" for name in ("passed", "failed", "errors", "skipped") if tests.get(name))
+    status = one_line(tests["status"])
+    return f"{status}: {counts}" if counts else status

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from codex_multi_role.cli.boundary import run_guarded
+from codex_multi_role.errors import CodexMultiRoleError, CodexNotFound, RoleFailed, UsageError
+
+from .console import environment
+
+
+@pytest.fixture(autouse=True)
+def _own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+
+def guarded(error: BaseException | None = None) -> int:
+    @click.command()
+    def command() -> None:
+        if error is not None:
+            raise error
+
+    return run_guarded(command, [])
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("it is wrong", "do this"), 2),
+        (CodexNotFound("it is wrong", "do this"), 2),
+        (RoleFailed("it is wrong", "timed_out", "do this"), 3),
+        (CodexMultiRoleError("it is wrong", "do this"), 3),
+    ],
+)
+def test_an_error_is_a_line_a_hint_and_its_exit_code(
+    error: CodexMultiRoleError, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert guarded(error) == code
+    assert capsys.readouterr() == ("", "error: it is wrong\nhint: do this\n")
+
+
+def test_all_is_well(capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded() == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_command_sets_its_own_exit_code() -> None:
+    assert guarded(click.exceptions.Exit(1)) == 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
+def test_an_interruption_is_130(error: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(error) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_what_nobody_expected_is_one_line_and_a_traceback_in_a_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert guarded(ZeroDivisionError("by zero")) == 3
+    error, hint = capsys.readouterr().err.splitlines()
+    (file,) = tmp_path.iterdir()
+    assert error == "error: unexpected ZeroDivisionError: by zero"
+    assert str(file) in hint
+    assert "Traceback" in file.read_text()
+
+
+def test_the_traceback_is_shown_where_it_is_wanted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_MULTI_ROLE_DEBUG", "1")
+    assert guarded(ZeroDivisionError("by zero")) == 3
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_operating_system_error_names_its_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(PermissionError(13, "Permission denied", "/etc/secret")) == 3
+    assert "error: /etc/secret: Permission denied" in capsys.readouterr().err
+
+
+def main_into(stdout: int) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "codex_multi_role", "--help"],
+        stdout=stdout, stderr=subprocess.PIPE, env=environment(), timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_a_reader_that_goes_away_hears_nothing_more() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = main_into(writer)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_output_that_cannot_be_written_is_a_failure() -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    done = main_into(full)
+    os.close(full)
+    assert done.returncode == 3
+    assert b"error: standard output: No space left on device" in done.stderr

@@ -1,0 +1,62 @@
+"""The live view on a real terminal."""
+
+from __future__ import annotations
+
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+from codex_multi_role.cli.live import picture
+from codex_multi_role.cli.progress import Progress
+
+from .recorded_run import whole_run
+from .terminal import on_terminal
+
+SHOW_WHOLE_RUN = """
+import sys
+from cli.recorded_run import whole_run
+from codex_multi_role.cli.progress import Progress
+from codex_multi_role.cli.views import open_view
+
+with open_view(Progress(), as_json=False, quiet=False) as take:
+    for record in whole_run():
+        take(record)
+    sys.stderr.write("a library's words\\n")
+"""
+
+
+def shown(**variables: str) -> tuple[str, str]:
+    """What the program above drew on a terminal, and its stdout."""
+    tests = Path(__file__).parents[1]
+    drawn, output, code = on_terminal([sys.executable, "-c", SHOW_WHOLE_RUN], tests, PYTHONPATH=str(tests), **variables)
+    assert code == 0, drawn
+    return drawn, output
+
+
+def test_the_last_table_stays_and_the_cursor_comes_back() -> None:
+    drawn, output = shown()
+    last_frame = drawn.rsplit("run 20260131_101500_0a1b2c3d", 1)[1]
+    assert "implementer" in last_frame
+    assert "tests 002" in last_frame
+    assert drawn.rindex("\x1b[?25h") > drawn.rindex("\x1b[?25l")
+    assert "a library's words" in drawn
+    assert output == ""
+
+
+def test_without_colour_where_none_is_wanted() -> None:
+    drawn, _ = shown(NO_COLOR="1")
+    assert "\x1b[32m" not in drawn
+    assert "\x1b[32m" in shown()[0]
+
+
+def test_a_dumb_terminal_gets_plain_lines() -> None:
+    drawn, _ = shown(TERM="dumb")
+    assert "\x1b" not in drawn
+    assert "cycle 1 of 3" in drawn
+
+
+def test_the_picture_is_svg_with_the_final_table() -> None:
+    svg = picture(Progress.of(whole_run()))
+    text = "".join(ElementTree.fromstring(svg).itertext()).replace("\xa0", " ")
+    assert "tests 002" in text
+    assert "implementer" in text

@@ -1,0 +1,102 @@
+"""The console command in a process of its own: entry points, exit codes, streams, imports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import codex_multi_role
+
+from .console import console, environment
+
+HEAVY = {"rich", "dbos", "pydantic", "jinja2", "yaml", "psutil", "jsonschema", "sqlalchemy"}
+WHAT_IS_IMPORTED = """
+import sys
+from codex_multi_role.cli.main import main
+code = main()
+print(code, *sorted(set(sys.modules) & {heavy}), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"], ["runs"], ["resume", "--help"]])
+def test_looking_does_not_import_what_only_a_run_needs(arguments: list[str], tmp_path: Path) -> None:
+    program = WHAT_IS_IMPORTED.format(heavy=HEAVY)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True, text=True, cwd=tmp_path, env=environment(), timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stderr.splitlines()[-1] == "0"
+
+
+def test_help_shows_commands_examples_and_exit_codes(tmp_path: Path) -> None:
+    done = console("--help", folder=tmp_path)
+    assert done.returncode == 0
+    for words in ("--playbook roman-numerals", "resume latest", "doctor", "130 interrupted", "--version"):
+        assert words in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_installed_script_and_the_module_are_the_same_command(tmp_path: Path) -> None:
+    script = Path(sysconfig.get_path("scripts")) / "codex-multi-role"
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=True)
+    assert done.stdout == console("--version", folder=tmp_path).stdout
+    assert codex_multi_role.__version__ in done.stdout
+
+
+WRONG = [
+    (["rum", "--goal", "x"], "there is no command 'rum'. Did you mean 'run'?"),
+    (["--cylces", "3"], "there is no option '--cylces'. Did you mean '--cycles'?"),
+    (["resume", "latest", "--cylces", "3"], "there is no option '--cylces'. Did you mean '--cycles'?"),
+    (["roles", "lst"], "there is no command 'lst'. Did you mean 'list'?"),
+    (["make me a calculator"], "a goal is given with --goal"),
+    ([], "Examples:"),
+    (["run"], "there is no goal"),
+    (["--goal", "  "], "'--goal': it is empty"),
+    (["--goal", "x", "--cycles", "0"], "'--cycles': 0 is not in the range"),
+    (["--goal", "x", "--cycles", "two"], "'--cycles': 'two' is not a valid integer"),
+    (["--goal", "x", "--repair-attempts", "-1"], "'--repair-attempts': -1 is not in the range"),
+    (["--goal", "x", "--test-seconds", "nan"], "'--test-seconds': 'nan' is no number of seconds"),
+    (["--goal", "x", "-c", "model"], "'-c' / '--config': 'model' does not look like key=value"),
+    (["--goal", "x", "-i", "=1"], "'-i' / '--input': '=1' does not look like key=value"),
+    (["--goal-file", "nowhere.md"], "'--goal-file': File 'nowhere.md' does not exist."),
+    (["--goal", "x", "--workspace", "nowhere"], "nowhere"),
+    (["--goal", "x", "--roles", "nowhere"], "nowhere"),
+    (["--goal", "x", "--flow", "cycle"], 'did you mean "cycles"?'),
+    (["--playbook", "roman-numeral"], "roman-numerals"),
+    (["--goal", "x", "--codex-bin", "nowhere"], "nowhere is not an executable file"),
+    (["--goal", "x", "--run-id", "../x"], "'../x' cannot be a run id"),
+    (["resume"], "Missing argument 'RUN'"),
+    (["resume", "latest"], "no run goes by 'latest' in runs"),
+    (["show", "2026"], "no run goes by '2026' in runs"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), WRONG, ids=lambda value: "_".join(value)[:40] if isinstance(value, list) else ""
+)
+def test_wrong_usage_is_one_clear_line_and_leaves_nothing(arguments: list[str], words: str, tmp_path: Path) -> None:
+    done = console(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stdout == ""
+    assert len([line for line in done.stderr.splitlines() if line.startswith("error: ")]) == (1 if arguments else 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_settings_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "codex-multi-role.yaml").write_text("cylces: 3\n")
+    done = console("--goal", "x", folder=tmp_path)
+    assert done.returncode == 2
+    assert 'codex-multi-role.yaml: cylces: there is no setting "cylces"; did you mean "cycles"?' in done.stderr
+    assert console("--help", folder=tmp_path).returncode == 0
+
+
+def test_a_shell_can_complete_commands(tmp_path: Path) -> None:
+    asked = {"_CODEX_MULTI_ROLE_COMPLETE": "bash_complete", "COMP_WORDS": "codex-multi-role re", "COMP_CWORD": "1"}
+    assert console(folder=tmp_path, variables=asked).stdout == "plain,resume\n"
+    script = console(folder=tmp_path, variables={"_CODEX_MULTI_ROLE_COMPLETE": "zsh_source"})
+    assert "compdef" in script.stdout

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from codex_multi_role.cli.plain import PlainLines
+from codex_multi_role.cli.progress import Progress
+from codex_multi_role.run_folder import RunEvent
+from codex_multi_role.run_folder import events as e
+
+from .recorded_run import in_order, started, turn, whole_run
+
+
+@pytest.fixture(autouse=True)
+def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def lines_of(*events: RunEvent) -> list[str]:
+    plain = PlainLines(Progress())
+    return [line for record in in_order(started(playbook=None), *events) for line in plain.of(record)][2:]
+
+
+def test_a_whole_run_reads_as_a_story() -> None:
+    plain = PlainLines(Progress())
+    lines = [line for record in whole_run() for line in plain.of(record)]
+    assert lines[:6] == [
+        "10:15:00  run 20260131_101500_0a1b2c3d starts: flow cycles, 3 cycles",
+        "10:15:00  goal: Convert roman numerals",
+        "10:15:00  No model is asked: the answers come from the playbook roman-numerals.",
+        "10:15:01  planner: ready after 0.2 s (process 101)",
+        "10:15:02  implementer: ready after 0.3 s (process 102)",
+        "10:15:03  cycle 1 of 3",
+    ]
+    assert (
+        "10:15:09  implementer: turn 1 invalid reply (summary: is missing) in 1.5 s, 1,200 tokens in, 34 out" in lines
+    )
+    assert "10:15:10  implementer: turn 2 starts, mending the answer of turn 1" in lines
+    assert "10:15:13  implementer: 2 files written, 1 skipped: roman.py, test_roman.py" in lines
+    assert "10:15:15  tests 001: failed: 3 passed, 1 failed in 0.4 s" in lines
+    assert lines[-1] == "10:15:27  warning: the disk is nearly full"
+
+
+def test_every_event_type_can_be_told() -> None:
+    told = lines_of(
+        e.RoleStarted("planner", 1, "t", 0.1, True),
+        e.Approval("planner", 1, "item/fileChange", "decline", "roman.py"),
+        e.ReplyRepaired("planner", 1),
+        e.RoleRestarted("planner", "it crashed"),
+        e.RoleSkipped("planner", "it timed out"),
+    )
+    assert [line.split("planner: ")[1] for line in told] == [
+        "ready again, its conversation restored, after 0.1 s (process 1)",
+        "decline item/fileChange: roman.py",
+        "the damaged answer of turn 1 was mended without asking again",
+        "restarted: it crashed",
+        "skipped: it timed out; the run goes on without it",
+    ]
+
+
+def test_a_cycle_is_announced_once() -> None:
+    told = lines_of(e.StepStarted("team", 1, 1), *turn("planner", 1, 1), *turn("implementer", 1, 1))
+    assert len([line for line in told if "cycle 1 of 3" in line]) == 1
+
+
+def test_what_a_model_wrote_cannot_steer_the_terminal() -> None:
+    wild = "\x1b[2J\x07gone\r\nnew\u202eline"
+    (line,) = lines_of(e.TurnEnded("planner", 1, "completed", "", 1, 1, 0.1, wild))
+    assert line.endswith("[2Jgone newline")
+    assert line.isprintable()

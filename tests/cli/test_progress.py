@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from codex_multi_role.cli.progress import REPAIRING, STARTING, WORKING, Progress
+from codex_multi_role.run_folder import events as e
+
+from .recorded_run import ROLES, ended, in_order, started, turn, whole_run
+
+
+def test_the_end_of_a_run_shows_every_role_with_its_sums() -> None:
+    progress = Progress.of(whole_run())
+    implementer = progress.roles["implementer"]
+    assert list(progress.roles) == ROLES
+    assert (implementer.state, implementer.turn, implementer.turns) == ("completed", 3, 3)
+    assert (implementer.input_tokens, implementer.output_tokens, implementer.seconds) == (3600, 102, 4.5)
+    assert implementer.last == "what implementer did"
+    assert progress.ended is not None
+    assert progress.ended["exit_code"] == 0
+
+
+def test_files_tests_and_warnings_are_kept() -> None:
+    progress = Progress.of(whole_run())
+    assert (progress.files_written, progress.files_skipped) == (3, 1)
+    assert list(progress.written) == ["roman.py", "test_roman.py"]
+    assert progress.tests == {
+        "number": 2, "status": "passed", "passed": 4, "failed": 0, "errors": 0, "skipped": 0, "seconds": 0.4,
+    }  # fmt: skip
+    assert progress.warnings == ["the disk is nearly full"]
+
+
+def test_a_role_works_from_the_start_to_the_end_of_its_turn() -> None:
+    begun = in_order(started(), *turn("planner", 1, 1))
+    working = Progress.of(begun[:3])
+    assert working.roles["planner"].state == WORKING
+    assert working.roles["planner"].working_since == begun[1]["at"]
+    assert working.roles["planner"].last == "command: ls"
+    assert working.roles["implementer"].state == STARTING
+    assert Progress.of(begun).roles["planner"].working_since == ""
+
+
+def test_a_repair_turn_is_told_apart() -> None:
+    progress = Progress.of(in_order(started(), *turn("planner", 2, 1, repair_of=1)[:1]))
+    assert progress.roles["planner"].state == REPAIRING
+
+
+def test_the_share_grows_with_the_roles_that_have_spoken_in_a_cycle() -> None:
+    records = in_order(started(), *turn("planner", 1, 1), *turn("implementer", 1, 1), *turn("planner", 2, 2))
+    shares = [round(Progress.of(records[:end]).share, 3) for end in (1, 4, 7, 8, 10)]
+    assert shares == [0.0, 0.167, 0.333, 0.333, 0.5]
+
+
+def test_a_run_that_goes_on_keeps_what_was_counted() -> None:
+    killed = in_order(started(), *turn("planner", 1, 1), *turn("implementer", 1, 1)[:1])
+    progress = Progress.of([*killed, *in_order(started(resumed=True))])
+    assert progress.resumed
+    assert progress.roles["planner"].input_tokens == 1200
+    assert progress.roles["implementer"].state == STARTING
+    assert progress.roles["implementer"].working_since == ""
+
+
+def test_roles_that_were_busy_at_the_end_are_interrupted() -> None:
+    progress = Progress.of(in_order(started(), *turn("planner", 1, 1)[:1], ended(exit_code=1)))
+    assert progress.roles["planner"].state == "interrupted"
+
+
+def test_a_skipped_and_a_restarted_role_say_why() -> None:
+    progress = Progress.of(
+        in_order(started(), e.RoleSkipped("planner", "timed out"), e.RoleRestarted("implementer", "it crashed"))
+    )
+    assert (progress.roles["planner"].state, progress.roles["planner"].last) == ("skipped", "timed out")
+    assert progress.roles["implementer"].last == "restarted: it crashed"
+
+
+def test_events_of_a_newer_version_are_passed_over() -> None:
+    progress = Progress.of([*in_order(started()), {"type": "not_invented_yet", "at": "2026-01-31T10:16:00+00:00"}])
+    assert progress.at == "2026-01-31T10:16:00+00:00"

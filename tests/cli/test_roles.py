@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from .console import console
+
+CATALOG = """
+version: 1
+roles:
+  - name: thinker
+    prompt_text: Think.
+    model_env: THINKER_MODEL
+  - name: doer
+    prompt_text: Do.
+    prompt_flags: {allow_write: true}
+    depends_on: [thinker]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team" / "catalog.yaml").write_text(CATALOG)
+    return tmp_path
+
+
+def test_list(project: Path) -> None:
+    done = console("roles", "list", "--roles", "team", folder=project)
+    assert [line.split() for line in done.stdout.splitlines()[1:]] == [
+        ["thinker", "$THINKER_MODEL", "read-only", "on-request", "team/catalog.yaml"],
+        ["doer", "workspace-write", "on-request", "thinker", "team/catalog.yaml"],
+    ]
+    listed = json.loads(console("roles", "list", "--json", "--roles", "team", folder=project).stdout)
+    assert [role["name"] for role in listed] == ["thinker", "doer"]
+
+
+def test_show(project: Path) -> None:
+    shown = yaml.safe_load(console("roles", "show", "doer", "--roles", "team", folder=project).stdout)
+    assert (shown["name"], shown["sandbox"]) == ("doer", "workspace-write")
+    done = console("roles", "show", "doar", "--roles", "team", folder=project)
+    assert done.returncode == 2
+    assert 'there is no role "doar"; did you mean "doer"?' in done.stderr
+
+
+def test_validate(project: Path) -> None:
+    done = console("roles", "validate", "--roles", "team", "doer", folder=project)
+    assert (done.returncode, done.stdout) == (0, "ok: team/catalog.yaml: doer\n")
+    assert console("roles", "validate", "--roles", "team", "nobody", folder=project).returncode == 2
+
+
+def test_a_wrong_catalog_is_named_with_its_key(project: Path) -> None:
+    (project / "team" / "catalog.yaml").write_text(CATALOG.replace("prompt_text: Think.", "prompt_txt: Think."))
+    done = console("roles", "validate", "--roles", "team", folder=project)
+    assert done.returncode == 2
+    assert "error: team/catalog.yaml: roles[0].prompt_txt: unknown key" in done.stderr
+
+
+def test_the_folder_can_be_set_like_any_option(project: Path) -> None:
+    variables = {"CODEX_MULTI_ROLE_ROLES": "team"}
+    assert "thinker" in console("roles", "list", folder=project, variables=variables).stdout
+    (project / "codex-multi-role.yaml").write_text("roles: team\n")
+    assert "thinker" in console("roles", "list", folder=project).stdout

@@ -1,0 +1,88 @@
+"""What ``run`` makes of its settings."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.cli.run import parse_inputs, run, run_options
+from codex_multi_role.errors import UsageError
+from codex_multi_role.options import RunOptions
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def options_of(*arguments: str) -> RunOptions:
+    with run.make_context("run", list(arguments)) as context:
+        return run_options(context)
+
+
+def test_the_settings_become_run_options() -> None:
+    options = options_of(
+        "--goal", "make it", "-i", "a=1", "-i", "b=x=y", "-c", "model_provider=local", "--no-run-tests"
+    )
+    assert options == RunOptions(
+        goal="make it", inputs={"a": "1", "b": "x=y"}, config=("model_provider=local",), run_tests=False
+    )
+
+
+def test_an_input_that_comes_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="--input a is given twice"):
+        parse_inputs(["a=1", "a=2"])
+
+
+def test_a_goal_file_is_read_and_stripped() -> None:
+    Path("goal.md").write_text("\ufeffMake it: ümlaut\n\n", encoding="utf-8")
+    assert options_of("--goal-file", "goal.md").goal == "Make it: ümlaut"
+
+
+def test_the_goal_comes_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"from a pipe\n")))
+    assert options_of("--goal-file", "-").goal == "from a pipe"
+
+
+@pytest.mark.parametrize(("content", "problem"), [(b" \n", "it is empty"), (b"\xff\xfe", "not UTF-8 text")])
+def test_a_goal_file_without_a_goal_is_refused(content: bytes, problem: str) -> None:
+    Path("goal.md").write_bytes(content)
+    with pytest.raises(UsageError, match=f"--goal-file: goal.md: {problem}"):
+        options_of("--goal-file", "goal.md")
+
+
+def test_no_goal_and_two_goals_are_refused() -> None:
+    Path("goal.md").write_text("x")
+    with pytest.raises(UsageError, match="there is no goal"):
+        options_of()
+    with pytest.raises(UsageError, match="both given"):
+        options_of("--goal", "x", "--goal-file", "goal.md")
+
+
+def test_the_more_binding_place_says_the_goal(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("goal.md").write_text("from the goal file")
+    Path("codex-multi-role.yaml").write_text("goal: from the settings")
+    assert options_of().goal == "from the settings"
+    assert options_of("--goal-file", "goal.md").goal == "from the goal file"
+    monkeypatch.setenv("CODEX_MULTI_ROLE_GOAL_FILE", "goal.md")
+    assert options_of().goal == "from the goal file"
+    assert options_of("--goal", "from the flag").goal == "from the flag"
+
+
+PLAYBOOK = "name: mine\ngoal: from the playbook\ncycles: 5\nroles: {}\n"
+
+
+def test_a_playbook_suggests_goal_and_cycles() -> None:
+    Path("mine.yaml").write_text(PLAYBOOK)
+    suggested = options_of("--playbook", "mine.yaml")
+    assert (suggested.goal, suggested.cycles) == ("from the playbook", 5)
+    given = options_of("--playbook", "mine.yaml", "--goal", "mine", "--cycles", "3")
+    assert (given.goal, given.cycles) == ("mine", 3)
+
+
+def test_a_playbook_that_suggests_nothing_leaves_the_goal_to_the_user() -> None:
+    Path("mine.yaml").write_text("name: mine\nroles: {}\n")
+    with pytest.raises(UsageError, match="there is no goal"):
+        options_of("--playbook", "mine.yaml")

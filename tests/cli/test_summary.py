@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from codex_multi_role.cli.progress import Progress
+from codex_multi_role.cli.summary import summary
+from codex_multi_role.options import RunReport
+
+from .recorded_run import in_order, started, whole_run
+
+RUN = "20260131_101500_0a1b2c3d"
+TOTALS = {"turns": 5, "repairs": 1, "input_tokens": 6000, "output_tokens": 170, "seconds": 12.5}
+
+
+def report(exit_code: int, status: str, outcome: str, reason: str = "", hint: str = "") -> RunReport:
+    return RunReport(RUN, Path("/project/runs") / RUN, status, outcome, reason, exit_code, hint, TOTALS)
+
+
+def test_a_good_end_says_what_was_done_and_where_to_look() -> None:
+    lines = list(
+        summary(report(0, "succeeded", "done", "implementer said DONE"), Progress.of(whole_run()), Path("runs"))
+    )
+    assert lines == [
+        "Done: implementer said DONE",
+        "  No model was asked: the answers came from the playbook roman-numerals.",
+        "  turns    5 (1 repair) in 12.5 s",
+        "  tokens   6,000 in, 170 out",
+        "  tests    passed: 4 passed",
+        "  files    roman.py, test_roman.py (3 writes); 1 skipped",
+        f"  folder   /project/runs/{RUN}",
+        "  exit     0: goal reached",
+        f"  next     codex-multi-role show {RUN}",
+    ]
+
+
+def following(exit_code: int, runs_dir: str = "runs") -> str:
+    progress = Progress.of(in_order(started()))
+    return list(summary(report(exit_code, "ended", "x"), progress, Path(runs_dir)))[-1].removeprefix("  next     ")
+
+
+def test_the_next_command_is_one_that_helps() -> None:
+    assert following(1) == f"codex-multi-role resume {RUN} --cycles 6"
+    assert following(3) == f"codex-multi-role resume {RUN}"
+    assert following(130) == f"codex-multi-role resume {RUN}"
+    assert following(0, "my runs") == f"codex-multi-role show {RUN} --runs-dir 'my runs'"
+
+
+def test_a_failure_shows_its_hint_and_a_flow_its_own_end() -> None:
+    lines = list(summary(report(3, "failed", "no_plan_left", "x", "look there"), Progress(), Path("runs")))
+    assert lines[0] == "No plan left: x"
+    assert "  hint     look there" in lines

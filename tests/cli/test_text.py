@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_multi_role.cli.text import compact, duration, one_line, plural, verdict
+
+
+@given(st.text(), st.integers(min_value=4, max_value=50))
+def test_any_text_becomes_one_short_printable_line(text: str, limit: int) -> None:
+    line = one_line(text, limit)
+    assert len(line) <= limit
+    assert line.isprintable()
+    line.encode()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "0.0 s"), (59.94, "59.9 s"), (59.96, "1 min 00 s"), (125, "2 min 05 s"), (3725, "1 h 02 min")],
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(("number", "words"), [(0, "0"), (9999, "9999"), (12345, "12.3k"), (4_560_000, "4.6M")])
+def test_big_numbers(number: int, words: str) -> None:
+    assert compact(number) == words
+
+
+def test_plurals() -> None:
+    assert [plural(1, "cycle"), plural(2, "cycle"), plural(2000, "process")] == [
+        "1 cycle",
+        "2 cycles",
+        "2,000 processes",
+    ]
+
+
+def test_a_verdict_names_what_is_not_zero() -> None:
+    counts = {"passed": 3, "failed": 1, "errors": 0, "skipped": 0}
+    assert verdict({"status": "failed", **counts}) == "failed: 3 passed, 1 failed"
+    assert verdict({"status": "no tests"}) == "no tests"
