@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +17,8 @@ from codex_multi_role.cli.progress import Progress, Record
 
 REFRESHES_PER_SECOND = 4
 PICTURE_WIDTH = 110
+WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+"""What rich puts into a picture to load its font from the network; a picture of a run asks nobody for anything."""
 
 
 @contextmanager
@@ -53,4 +56,5 @@ def picture(progress: Progress) -> str:
         record=True, width=PICTURE_WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor"
     )
     console.print(render(progress, progress.at, PICTURE_WIDTH))
-    return console.export_svg(title=f"codex-multi-role: run {progress.run_id}")
+    drawn = console.export_svg(title=f"codex-multi-role: run {progress.run_id}")
+    return WEB_FONT.sub("", drawn)

@@ -57,6 +57,7 @@ def test_a_dumb_terminal_gets_plain_lines() -> None:
 
 def test_the_picture_is_svg_with_the_final_table() -> None:
     svg = picture(Progress.of(whole_run()))
+    assert "url(" not in svg.replace("url(#", "")
     text = "".join(ElementTree.fromstring(svg).itertext()).replace("\xa0", " ")
     assert "tests 002" in text
     assert "implementer" in text

@@ -1,0 +1,107 @@
+"""Every command of the README and of CONTRIBUTING works as printed.
+
+The environment they make is the one the tests run in; the two that need a model find a scripted one, or no login.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.playbook import Playbook, PlaybookServer
+
+TOP = Path(__file__).parents[1]
+PREPARE = re.compile(r"^python3 -m venv \.venv && \.venv/bin/pip install --quiet -e \S+ && \.venv/bin/")
+FENCE = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LOCAL_PROVIDER = "http://127.0.0.1:8080/v1"
+NEEDS_LOGIN = {'codex-multi-role --goal "Add a --version flag, with a test" --cycles 3': 2}
+INTERACTIVE = "codex-multi-role codex login"
+ANSWERS = {"default": {"json": {"summary": "nothing to do", "status": "DONE"}}}
+
+
+def commands(name: str) -> list[str]:
+    text = (TOP / name).read_text()
+    return [line for block in FENCE.findall(text) for line in block.splitlines() if line and not line.startswith("#")]
+
+
+README = commands("README.md")
+LOOKING = [each for each in README if each.endswith((" runs", "show latest", "resume latest --cycles 6"))]
+
+
+@pytest.fixture
+def newcomer(tmp_path: Path) -> dict[str, str]:
+    """An environment without a login, in which the console command is found."""
+    home = tmp_path / "home"
+    home.mkdir()
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CODEX_", "OPENAI_"))}
+    return {**kept, "HOME": str(home), "PATH": path}
+
+
+def shell(command: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+
+
+def test_the_readme_is_the_one_tested() -> None:
+    assert sum(bool(PREPARE.match(command)) for command in README) == 2
+    assert INTERACTIVE in README
+    assert set(NEEDS_LOGIN) <= set(README)
+    assert len(LOOKING) == 3
+
+
+@pytest.mark.parametrize(
+    "command", [each for each in README if "resume latest" not in each and "show latest" not in each]
+)
+def test_each_command_does_what_the_readme_says(command: str, tmp_path: Path, newcomer: dict[str, str]) -> None:
+    if "pytest" in command:
+        pytest.skip("this very command is what runs the tests")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    expected = NEEDS_LOGIN.get(command, 0)
+    command = PREPARE.sub("", command)
+    if command == INTERACTIVE:
+        command += " --help"
+    if command == "codex-multi-role doctor":
+        command += " -c model_provider=ollama"
+    with PlaybookServer(Playbook.model_validate({"name": "readme", **ANSWERS})) as server:
+        done = shell(command.replace(LOCAL_PROVIDER, server.base_url), folder, newcomer)
+    assert done.returncode == expected, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_looking_at_a_run_and_going_on_with_it(tmp_path: Path, newcomer: dict[str, str]) -> None:
+    start = 'codex-multi-role --playbook roman-numerals --cycles 1 --workspace "$(mktemp -d)"'
+    assert shell(start, tmp_path, newcomer).returncode == 1
+    for command in (
+        "codex-multi-role runs",
+        "codex-multi-role show latest",
+        "codex-multi-role resume latest --cycles 6",
+    ):
+        assert command in README
+        done = shell(command, tmp_path, newcomer)
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_yaml_of_the_readme_is_a_catalog(tmp_path: Path) -> None:
+    from codex_multi_role import RoleSpecCatalog
+
+    block = re.search(r"^```yaml\n(.*?)^```", (TOP / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert block is not None
+    (tmp_path / "catalog.yaml").write_text(block[1])
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts/implementer.md").write_text("Write it.")
+    assert [role.name for role in RoleSpecCatalog.load(tmp_path).roles] == ["planner", "implementer", "reviewer"]
+
+
+def test_every_key_of_a_role_is_in_the_readme() -> None:
+    from codex_multi_role import RoleSpec
+
+    text = (TOP / "README.md").read_text()
+    assert not [key for key in RoleSpec.model_fields if f"`{key}`" not in text and key not in ("schema_hint", "source")]
