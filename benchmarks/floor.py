@@ -78,7 +78,9 @@ class RawRole:
         return message
 
     def open(self, folder: Path) -> None:
-        self.ask("initialize", {"clientInfo": {"name": "raw", "version": "0"}, "capabilities": {"experimentalApi": True}})
+        self.ask(
+            "initialize", {"clientInfo": {"name": "raw", "version": "0"}, "capabilities": {"experimentalApi": True}}
+        )
         self.send({"method": "initialized"})
         params = {"cwd": str(folder), "sandbox": "read-only", "approvalPolicy": "on-request"}
         self.thread = self.ask("thread/start", params)["thread"]["id"]
@@ -145,7 +147,9 @@ def main() -> None:
     if options.raw:
         raw(options.raw)
         return
-    playbook = Playbook.model_validate({"name": "bench", "roles": {role: [ANSWER] for role in ROLES}, "repeat_last": True})
+    playbook = Playbook.model_validate(
+        {"name": "bench", "roles": {role: [ANSWER] for role in ROLES}, "repeat_last": True}
+    )
     with PlaybookServer(playbook) as server:
         figures = measure(server.base_url, options.runs)
     report(figures)

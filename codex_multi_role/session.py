@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -18,6 +19,7 @@ from codex_multi_role import __version__
 from codex_multi_role.assembly import Definitions, live_parts
 from codex_multi_role.codex.process_tree import end_processes, processes_below
 from codex_multi_role.ending import Ending, ending_for
+from codex_multi_role.errors import RunInterrupted
 from codex_multi_role.flow import new_state
 from codex_multi_role.options import RunReport
 from codex_multi_role.run_folder import EventLog, Owner, Record, RunFolder, TurnFolder, close_unfinished, list_turns
@@ -89,9 +91,9 @@ class Session:
             return ending_for(error)
 
     def _drive(self, parts: RunResources) -> Ending:
-        from codex_multi_role.engine import DurableRun, begin, journal  # the processes start meanwhile
+        from codex_multi_role.engine import DurableRun, begin, open_journal  # the processes start meanwhile
 
-        with journal(self._definitions.options.database_url or f"sqlite:///{self._folder.journal_path}"):
+        with open_journal(self._definitions.options.database_url or f"sqlite:///{self._folder.journal_path}"):
             durable = DurableRun(self._definitions.flow, self._state, parts)
             begin(self._folder.run_id, durable)
             ending = self._wait(durable.ending, parts)
@@ -104,7 +106,10 @@ class Session:
         except KeyboardInterrupt:
             parts.stopping.set()
             parts.fleet.cancel()
+        try:
             return ending.result(STOP_SECONDS)
+        except FutureTimeoutError:
+            return ending_for(RunInterrupted())
 
     def _close(self, ending: Ending) -> RunReport:
         """Write the final state, then say how it ended."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -85,8 +84,8 @@ class TeamFolder:
         return [sys.executable, "-m", "codex_multi_role", "run", *given, "--no-run-tests", "--cycles", "1", *arguments]
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(self.command(*arguments), cwd=self.folder, text=True, env=dict(os.environ), **pipes)
+        pipe = subprocess.PIPE
+        return subprocess.Popen(self.command(*arguments), cwd=self.folder, text=True, stdout=pipe, stderr=pipe)
 
     def of_type(self, kind: str) -> list[Record]:
         return [event for event in self.events if event["type"] == kind]

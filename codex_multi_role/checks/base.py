@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 
 from codex_multi_role.workspace import Workspace
 
@@ -22,6 +23,7 @@ class CheckContext:
 
     ``folder`` takes this visit's artifacts (``runs/<id>/tests/003``). ``sandbox`` wraps a command so that it can write
     only to the workspace and to the folder it is given. ``options`` is the step's ``with``.
+    ``stopping`` is set when the run is asked to stop: give it to the commands you run.
     """
 
     workspace: Workspace
@@ -30,6 +32,7 @@ class CheckContext:
     deadline_seconds: float
     sandbox: Sandbox = no_sandbox
     options: Mapping[str, object] = field(default_factory=dict)
+    stopping: Event = field(default_factory=Event)
 
 
 # A check's result can be written as JSON and has a `status`. A bad verdict is a result; CheckFailed is for no verdict.

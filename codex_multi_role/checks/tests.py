@@ -44,7 +44,9 @@ def _run_in(scratch: Path, context: CheckContext) -> dict[str, object]:
         command, additions = _command(context, report)
         environment = {**_environment(context, scratch), **additions}
         argv = context.sandbox(command, scratch)
-        ran = run_command(argv, context.workspace.root, environment, context.deadline_seconds)
+        ran = run_command(
+            argv, context.workspace.root, environment, context.deadline_seconds, stopping=context.stopping
+        )
     except (UsageError, ValueError) as error:
         return _record(context, _result(_could_not_run(str(error)), TestCounts(), None, _pytest_cmd(context)))
     counts, broken = _counts(report, context.folder)

@@ -1,6 +1,6 @@
 """Durable execution on DBOS: run the flow, record each step once, let a stopped run go on."""
 
 from codex_multi_role.engine.durable_run import DurableRun
-from codex_multi_role.engine.journal import begin, journal
+from codex_multi_role.engine.journal import begin, open_journal
 
-__all__ = ["DurableRun", "begin", "journal"]
+__all__ = ["DurableRun", "begin", "open_journal"]

@@ -23,7 +23,7 @@ LISTENER_SECONDS = 0.05
 
 
 @contextmanager
-def journal(database_url: str) -> Iterator[None]:
+def open_journal(database_url: str) -> Iterator[None]:
     """Open the journal for the time of the block. Raises `StorageError` when the database cannot be used."""
     logging.getLogger("dbos").setLevel(logging.CRITICAL)
     _use_write_ahead_log(database_url)
@@ -69,10 +69,19 @@ def _flow(run_id: str) -> None:
 
 
 def begin(run_id: str, durable: DurableRun) -> None:
-    """Start the run's workflow, or go on with it after its last recorded step. Returns at once."""
+    """Start the run's workflow, or go on with it after its last recorded step. Returns at once.
+
+    Raises `StorageError` for a journal of another version.
+    """
     _live[run_id] = durable
-    if DBOS.get_workflow_status(run_id) is None:
+    known = DBOS.get_workflow_status(run_id)
+    if known is None:
         with SetWorkflowID(run_id):
             DBOS.start_workflow(_flow, run_id)
-    else:
-        DBOS.resume_workflow(run_id)
+        return
+    if known.app_version != JOURNAL_VERSION:
+        raise StorageError(
+            f"the journal of run {run_id} has version {known.app_version}, this program writes {JOURNAL_VERSION}",
+            "Resume it with the version of codex-multi-role that `run.json` names.",
+        )
+    DBOS.resume_workflow(run_id)

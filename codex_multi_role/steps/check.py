@@ -49,4 +49,5 @@ def _context(run: RunResources, folder: Path, options: Mapping[str, object]) -> 
         sandbox=run.sandbox,
         deadline_seconds=run.tests.deadline_seconds,
         options=options,
+        stopping=run.stopping,
     )

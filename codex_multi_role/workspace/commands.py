@@ -10,9 +10,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import IO, cast
 
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.workspace.processes import Family
 
 OUTPUT_LIMIT_BYTES = 2 * 1024 * 1024
@@ -42,11 +43,12 @@ def run_command(
     environment: Mapping[str, str],
     timeout_seconds: float,
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES,
+    stopping: Event | None = None,
 ) -> CommandResult:
     """Run ``argv`` in ``cwd`` with exactly ``environment``, without input, and end everything it started.
 
     At the deadline the command and all its descendants get SIGTERM, then SIGKILL; what a command that ended by itself
-    left behind is ended too. Raises UsageError if it cannot be started.
+    left behind is ended too. Raises UsageError if it cannot be started, RunInterrupted once ``stopping`` is set.
     """
     started = time.monotonic()
     family = Family()
@@ -54,8 +56,11 @@ def run_command(
     process = _started(argv, cwd, family.marked(environment))
     family.leader = process.pid
     stream = cast("IO[bytes]", process.stdout)
+    stopping = stopping or Event()
     try:
-        _collect(process, stream.fileno(), output, started + timeout_seconds)
+        _collect(process, stream.fileno(), output, started + timeout_seconds, stopping)
+        if stopping.is_set():
+            raise RunInterrupted
         timed_out = _still_runs(process, started + timeout_seconds)
     finally:
         family.end()
@@ -87,15 +92,15 @@ def _started(argv: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> 
         raise UsageError(f"cannot run {argv[0]}: {reason}", "is it installed, and on PATH?") from error
 
 
-def _collect(process: subprocess.Popen[bytes], pipe: int, output: _Output, deadline: float) -> None:
-    """Read until the pipe closes or the deadline passes.
+def _collect(process: subprocess.Popen[bytes], pipe: int, output: _Output, deadline: float, stopping: Event) -> None:
+    """Read until the pipe closes, the deadline passes, or the run is stopping.
 
     A process that inherited the pipe can hold it open after the command has ended; it is waited for only briefly.
     """
     os.set_blocking(pipe, False)
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
-        while (now := time.monotonic()) < deadline:
+        while (now := time.monotonic()) < deadline and not stopping.is_set():
             ready = selector.select(min(_POLL_SECONDS, deadline - now))
             if ready and not output.read(pipe):
                 return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +26,12 @@ RESPONSES = {
 }
 
 
-@cache
-def schema_folder(parent: Path) -> Path:
-    folder = parent / "schema"
-    command = [find_codex(None, {}), "app-server", "generate-json-schema", "--experimental", "--out", folder]
-    subprocess.run(command, check=True, timeout=60, capture_output=True)
-    return folder
-
-
 @pytest.fixture(scope="session")
 def schemas(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return schema_folder(tmp_path_factory.mktemp("protocol"))
+    folder = tmp_path_factory.mktemp("protocol")
+    command = [str(find_codex(None, {})), "app-server", "generate-json-schema", "--experimental", "--out", str(folder)]
+    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    return folder
 
 
 def validator(schemas: Path, name: str) -> Draft7Validator:

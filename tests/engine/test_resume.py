@@ -27,9 +27,9 @@ def team_of_three(folder: Path, second: Record) -> TeamFolder:
 
 
 @contextmanager
-def running(team: TeamFolder, *, until: tuple[str, str]) -> Iterator[subprocess.Popen[str]]:
+def running(team: TeamFolder, *more: str, until: tuple[str, str]) -> Iterator[subprocess.Popen[str]]:
     """The command in a process of its own, once it has told the event ``until`` (type, role); gone afterwards."""
-    process = team.start("--json")
+    process = team.start("--json", *more)
     watchdog = threading.Timer(60, process.kill)
     watchdog.start()
     assert process.stdout is not None
@@ -88,6 +88,29 @@ def test_after_a_stop_signal(tmp_path: Path, number: int) -> None:
     finish(team)
 
 
+def test_ctrl_c_ends_the_tests_that_run_and_a_resumed_run_runs_them_again(tmp_path: Path) -> None:
+    endless = {"path": "test_it.py", "content": "import time\ndef test_it():\n    time.sleep(600)\n"}
+    roles = {"writer": {"behaviors": {"apply_files": True}}, "reader": {}}
+    team = TeamFolder(tmp_path, roles, {"writer": [say(files=[endless])], "reader": [say()]})
+    with running(team, "--run-tests", until=("tests_started", "writer")) as process:
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait(30) == 130
+    (team.workspace / "test_it.py").write_text("def test_it():\n    pass\n")
+    report = team.resume()
+    assert [turn[0] for turn in team.turns()] == ["reader"]
+    assert [event["status"] for event in team.of_type("tests_ended")] == ["passed"]
+    assert report.outcome == "cycles_used_up"
+
+
+def test_a_journal_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    team.run()
+    monkeypatch.setattr("codex_multi_role.engine.journal.JOURNAL_VERSION", "2")
+    report = team.resume(cycles=2)
+    assert (report.outcome, report.exit_code) == ("storage_failed", 3)
+    assert "version" in report.reason
+
+
 def test_after_a_role_failed_for_good(tmp_path: Path) -> None:
     team = team_of_three(tmp_path, {"fault": {"status": 400}})
     assert team.run().exit_code == 3
@@ -115,7 +138,11 @@ def test_a_finished_run_is_replayed_without_a_turn(tmp_path: Path) -> None:
 
 
 def test_a_repair_turn_is_not_asked_for_twice(tmp_path: Path) -> None:
-    plays = {"one": [{"text": "no", "repairs": [say("first")]}], "two": [{"fault": {"status": 400}}], "three": [say()]}
+    plays: dict[str, list[Record]] = {
+        "one": [{"text": "no", "repairs": [say("first")]}],
+        "two": [{"fault": {"status": 400}}],
+        "three": [say()],
+    }
     team = TeamFolder(tmp_path, ROLES, plays)
     assert team.run().exit_code == 3
     finish(team)

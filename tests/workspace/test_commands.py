@@ -3,15 +3,17 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from threading import Event, Timer
+from typing import Any
 
 import psutil
 import pytest
 
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.workspace import CommandResult, run_command
 
 
-def _run(command: str, folder: Path, seconds: float = 20.0, **options: int) -> CommandResult:
+def _run(command: str, folder: Path, seconds: float = 20.0, **options: Any) -> CommandResult:
     return run_command(["sh", "-c", command], folder, {"PATH": os.environ["PATH"], "OWN": "yes"}, seconds, **options)
 
 
@@ -107,3 +109,11 @@ def test_an_interrupt_leaves_nothing_running(tmp_path: Path, monkeypatch: pytest
 def test_a_program_that_cannot_be_started(tmp_path: Path, program: str) -> None:
     with pytest.raises(UsageError, match="cannot run"):
         run_command([program], tmp_path, {"PATH": os.environ["PATH"]}, 5)
+
+
+def test_a_run_that_stops_ends_its_command(tmp_path: Path) -> None:
+    stopping = Event()
+    Timer(0.3, stopping.set).start()
+    with pytest.raises(RunInterrupted):
+        _run("echo $$ > pid; exec sleep 600", tmp_path, stopping=stopping)
+    assert not _lives(tmp_path / "pid")
