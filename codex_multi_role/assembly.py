@@ -18,7 +18,13 @@ from codex_multi_role.codex.client import ThreadSettings
 from codex_multi_role.codex.fleet import Fleet, Member, Started
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.sandbox import sandboxed
-from codex_multi_role.codex.settings import app_server_argv, as_settings, needs_user_home
+from codex_multi_role.codex.settings import (
+    app_server_argv,
+    as_settings,
+    needs_user_home,
+    user_home,
+    without_user_servers,
+)
 from codex_multi_role.codex.transport import Launch
 from codex_multi_role.errors import UsageError
 from codex_multi_role.options import RunOptions
@@ -143,8 +149,9 @@ def _playbook_settings(base_url: str) -> tuple[str, ...]:
 
 def _fleet(definitions: Definitions, folder: RunFolder, events: EventLog, provider: tuple[str, ...]) -> Fleet:
     threads = {role: turn.result().get("thread_id") for role, turn in list_turns(folder)}
+    # The playbook's provider comes last: with --playbook no model is asked, whatever else the settings say.
     settings = {
-        role.name: (*provider, *as_settings(role.codex_config), *definitions.options.config)
+        role.name: (*as_settings(role.codex_config), *definitions.options.config, *provider)
         for role in definitions.roles
     }
     shared_home = any(needs_user_home(each) for each in settings.values())
@@ -170,7 +177,10 @@ def _member(
     definitions: Definitions, folder: RunFolder, role: RoleSpec, settings: tuple[str, ...], thread: str | None
 ) -> Member:
     model = PLAYBOOK_MODEL if definitions.playbook else role.resolved_model(os.environ, definitions.options.model)
-    own_home = {} if needs_user_home(settings) else {"CODEX_HOME": str(folder.codex_home(role.name))}
+    if needs_user_home(settings):
+        own_home, settings = {}, (*without_user_servers(user_home(os.environ)), *settings)
+    else:
+        own_home = {"CODEX_HOME": str(folder.codex_home(role.name))}
     return Member(
         role=role.name,
         launch=Launch(

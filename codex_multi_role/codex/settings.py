@@ -7,6 +7,7 @@ login shell, and hands every ``*_API_KEY`` of the environment to the commands a 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,6 +23,7 @@ LEAN: tuple[str, ...] = (
     "analytics.enabled=false",
     "check_for_update_on_startup=false",
     'history.persistence="none"',
+    "notify=[]",
     "allow_login_shell=false",
     'shell_environment_policy.inherit="core"',
     # Without it bash takes the command's socket for a remote shell and reads the user's ~/.bashrc.
@@ -49,6 +51,23 @@ def toml_value(value: object) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(toml_value(item) for item in value) + "]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # the one character JSON leaves as it is
+
+
+def user_home(environment: Mapping[str, str]) -> Path:
+    """Codex's own home: where the user's login and ``config.toml`` are."""
+    return Path(environment.get("CODEX_HOME") or Path.home() / ".codex")
+
+
+def without_user_servers(home: Path) -> tuple[str, ...]:
+    """Settings that leave the user's MCP servers out of a run; a table can only be switched off name by name.
+
+    A ``config.toml`` that cannot be read, or a name that needs quotes, is Codex's to complain of: it takes neither.
+    """
+    try:
+        servers = tomllib.loads((home / "config.toml").read_text(encoding="utf-8")).get("mcp_servers", {})
+    except (OSError, ValueError):
+        return ()
+    return tuple(f"mcp_servers.{name}.enabled=false" for name in servers)
 
 
 def needs_user_home(settings: tuple[str, ...]) -> bool:

@@ -87,6 +87,10 @@ class Harness:
         fleet.start()
         return fleet
 
+    def stop(self) -> None:
+        """End everything started so far."""
+        self._stack.close()
+
     def client(self, entries: list[dict[str, Any]], **options: Any) -> RoleClient:
         return self.fleet(entries, **options).client(ROLE)
 

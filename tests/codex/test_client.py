@@ -16,6 +16,7 @@ import pytest
 from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.client import ApprovalAnswered, RoleClient, TurnDeadlines
 from codex_multi_role.codex.events import CodexEvent, ItemStarted
+from codex_multi_role.codex.settings import without_user_servers
 from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRequest
 from codex_multi_role.errors import CodexNotLoggedIn, CodexStartFailed
 from tests.codex.conftest import ROLE, Harness
@@ -295,3 +296,16 @@ def test_no_login_is_found_out_before_any_turn(harness: Harness) -> None:
     with pytest.raises(CodexNotLoggedIn) as caught:
         harness.client([ANSWER], settings=('model_provider="openai"',))
     assert all(way in caught.value.hint for way in ("codex login", "API key", "model_provider", "--playbook"))
+
+
+def test_neither_servers_nor_hooks_of_the_users_config_are_started(harness: Harness) -> None:
+    home, marks = harness.folder / "home", harness.folder / "marks"
+    home.mkdir()
+    marks.mkdir()
+    (home / "config.toml").write_text(
+        f'notify = ["touch", "{marks}/notified"]\n'
+        f'[mcp_servers.my-server]\ncommand = "sh"\nargs = ["-c", "touch {marks}/served; sleep 60"]\n'
+    )
+    assert take(harness.client([ANSWER], settings=without_user_servers(home))).status == "completed"
+    harness.stop()
+    assert list(marks.iterdir()) == []

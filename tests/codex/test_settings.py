@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.settings import app_server_argv, as_settings, needs_user_home, toml_value
+from codex_multi_role.codex.settings import (
+    app_server_argv,
+    as_settings,
+    needs_user_home,
+    toml_value,
+    without_user_servers,
+)
 
 VALUES = st.recursive(
     st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(codec="utf-8")),
@@ -42,3 +49,11 @@ def test_the_users_settings_come_after_ours() -> None:
 )
 def test_the_users_home_is_used_where_its_login_or_its_provider_is(settings: tuple[str, ...], expected: bool) -> None:
     assert needs_user_home(settings) is expected
+
+
+def test_the_users_mcp_servers_stay_out_name_by_name(tmp_path: Path) -> None:
+    assert without_user_servers(tmp_path) == ()
+    (tmp_path / "config.toml").write_text('[mcp_servers.one]\ncommand = "x"\n[mcp_servers.my-two]\ncommand = "y"\n')
+    assert without_user_servers(tmp_path) == ("mcp_servers.one.enabled=false", "mcp_servers.my-two.enabled=false")
+    (tmp_path / "config.toml").write_text("broken = ")
+    assert without_user_servers(tmp_path) == ()
