@@ -89,7 +89,11 @@ def load_definitions(options: RunOptions) -> Definitions:
 
 
 def _checked_workspace(path: Path) -> Path:
-    if not path.exists():
+    try:
+        exists = path.exists()
+    except OSError as error:
+        raise UsageError(f"the workspace {path} cannot be reached: {error.strerror}") from error
+    if not exists:
         raise UsageError(f"the workspace {path} does not exist", f"Create it first: mkdir -p {path}")
     if not path.is_dir():
         raise UsageError(f"the workspace {path} is not a folder", "Name a folder with --workspace.")
@@ -148,7 +152,8 @@ def _playbook_settings(base_url: str) -> tuple[str, ...]:
 
 
 def _fleet(definitions: Definitions, folder: RunFolder, events: EventLog, provider: tuple[str, ...]) -> Fleet:
-    threads = {role: turn.result().get("thread_id") for role, turn in list_turns(folder)}
+    # The latest turn may have been killed before it was known on which thread.
+    threads = {role: thread for role, turn in list_turns(folder) if (thread := turn.result().get("thread_id"))}
     # The playbook's provider comes last: with --playbook no model is asked, whatever else the settings say.
     settings = {
         role.name: (*as_settings(role.codex_config), *definitions.options.config, *provider)

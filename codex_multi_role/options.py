@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from codex_multi_role.errors import UsageError
 
@@ -43,10 +45,20 @@ class RunOptions:
             raise UsageError(f"cycles must be at least 1, not {self.cycles}")
         if not 0 <= self.repair_attempts <= MOST_REPAIRS:
             raise UsageError(f"repair attempts must be from 0 to {MOST_REPAIRS}, not {self.repair_attempts}")
+        if self.database_url and urlsplit(self.database_url).password:
+            raise UsageError(
+                "the database URL holds a password, which would lie in run.json and in the list of processes",
+                "Leave it out of the URL and put it into PGPASSWORD or ~/.pgpass.",
+            )
+        if not 0 < self.test_seconds < math.inf:
+            raise UsageError(f"the seconds for tests must be more than 0, not {self.test_seconds:g}")
 
     def as_record(self) -> dict[str, Any]:
         """JSON for ``run.json``, with absolute paths, so that any folder can resume the run."""
-        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        record = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        if self.codex_bin is not None and len(self.codex_bin.parts) == 1:
+            record["codex_bin"] = str(self.codex_bin)  # looked up on PATH, as a shell does
+        return record
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> RunOptions:

@@ -19,7 +19,7 @@ from codex_multi_role import __version__
 from codex_multi_role.assembly import Definitions, live_parts
 from codex_multi_role.codex.process_tree import end_processes, processes_below
 from codex_multi_role.ending import Ending, ending_for
-from codex_multi_role.errors import RunInterrupted
+from codex_multi_role.errors import RunInterrupted, StorageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.options import RunReport
 from codex_multi_role.run_folder import EventLog, Owner, Record, RunFolder, TurnFolder, close_unfinished, list_turns
@@ -59,14 +59,27 @@ class Session:
         """Run or go on, write the state, report. Raises `RunBusy`, `StorageError`."""
         owner = Owner(self._folder.owner_path)
         owner.acquire()
+        others = set(processes_below(os.getpid()))  # a program that runs us may have children of its own
         try:
+            self._require_journal()
             close_unfinished(self._folder)
             self._folder.write_record(self._record)
             self._write_state()
             return self._work()
         finally:
-            end_processes(processes_below(os.getpid()))
+            end_processes([each for each in processes_below(os.getpid()) if each not in others])
             owner.release()
+
+    def _require_journal(self) -> None:
+        """A run with turns has a journal; without it they would all be paid for again."""
+        path = self._folder.journal_path
+        if self._definitions.options.database_url or (path.exists() and path.stat().st_size):
+            return
+        if any(list_turns(self._folder)):
+            raise StorageError(
+                f"the journal {path} is gone, and with it the account of what was done",
+                "Restore it from a copy, or start another run.",
+            )
 
     def _work(self) -> RunReport:
         events = EventLog(self._folder.events_path)
@@ -174,8 +187,7 @@ class Session:
 
     def _write_state(self) -> None:
         """``controller_state.json``; a replay that was cut short knows less than the file, and leaves it alone."""
-        path = self._folder.state_path
-        if path.exists() and len(self._state.history) < len(json.loads(path.read_text(encoding="utf-8"))["history"]):
+        if len(self._state.history) < self._recorded_entries():
             return
         history = [
             {
@@ -186,7 +198,15 @@ class Session:
             for entry in self._state.history
         ]
         latest = self._state.latest_handoffs
-        write_json(path, {"goal": self._state.goal, "latest_json_by_role": latest, "history": history})
+        state = {"goal": self._state.goal, "latest_json_by_role": latest, "history": history}
+        write_json(self._folder.state_path, state)
+
+    def _recorded_entries(self) -> int:
+        """How long the history in ``controller_state.json`` is; a file that cannot be read has none."""
+        try:
+            return len(json.loads(self._folder.state_path.read_text(encoding="utf-8"))["history"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return 0
 
     def _started(self) -> RunStarted:
         definitions = self._definitions

@@ -7,6 +7,7 @@ same while it lives and after. ``as_record`` gives the JSON object of one line: 
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -180,6 +181,15 @@ class RunEnded(RunEvent):
     folder: str
 
 
+def _ends_within_a_line(path: Path) -> bool:
+    """Whether a kill or a full disk cut the last line short; what comes next must not be lost with it."""
+    if not path.exists() or path.stat().st_size == 0:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() != b"\n"
+
+
 class EventLog:
     """Appends events to ``events.jsonl`` and then shows them to the subscribers, in one order for all threads."""
 
@@ -188,7 +198,10 @@ class EventLog:
         self._lock = threading.Lock()
         self._subscribers: list[Subscriber] = []
         with storage_errors(path):
+            cut_short = _ends_within_a_line(path)
             self._file = path.open("a", encoding="utf-8", errors="replace")
+            if cut_short:
+                self._file.write("\n")
 
     def subscribe(self, subscriber: Subscriber) -> None:
         """Call ``subscriber`` with the record of every later event, on the publishing thread."""

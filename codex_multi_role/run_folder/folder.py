@@ -12,16 +12,18 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.errors import RunNotFound, UsageError
+from codex_multi_role.errors import RunNotFound, StorageError, UsageError
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors, write_json, write_text
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 LATEST = "latest"
+MOST_AT_ONCE = 1000
 
 
 class RunFolder:
@@ -40,43 +42,36 @@ class RunFolder:
 
     @classmethod
     def create(cls, runs_dir: Path, run_id: str | None = None) -> RunFolder:
-        """Make a new run's folder and point ``latest`` at it. Raises `UsageError`, `StorageError`."""
+        """Make a new run's folder. Raises `UsageError`, `StorageError`."""
         run_id = run_id or f"{datetime.now():%Y%m%d_%H%M%S}_{secrets.token_hex(4)}"
         if not RUN_ID.fullmatch(run_id) or run_id == LATEST:
             raise UsageError(
                 f"'{run_id}' cannot be a run id", "Use letters, digits, '_', '-' and '.', and not 'latest'."
             )
         path = make_folder(runs_dir.resolve()) / run_id
-        try:
-            with storage_errors(path):
-                path.mkdir(exist_ok=False)
-        except Exception as error:
-            if isinstance(error.__cause__, FileExistsError):
+        with storage_errors(path):
+            if not any(path.parent.iterdir()):  # a folder with anything in it may not be ours alone
+                write_text(path.parent / ".gitignore", "*\n")
+            try:
+                path.mkdir()
+            except FileExistsError:
                 raise UsageError(
                     f"the run {run_id} exists already in {runs_dir}",
                     f"`codex-multi-role resume {run_id}` goes on with it; another --run-id starts afresh.",
-                ) from error
-            raise
-        folder = cls(path)
-        folder._point_latest()
-        write_text(path.parent / ".gitignore", "*\n")
-        return folder
+                ) from None
+        return cls(path)
 
     @classmethod
     def find(cls, runs_dir: Path, reference: str) -> RunFolder:
         """The run that ``reference`` (an id, a unique prefix, or ``latest``) names. Raises `RunNotFound`."""
-        if reference == LATEST:
-            target = (runs_dir / LATEST).resolve()
-            matches = [target] if (target / "run.json").is_file() else []
-        else:
-            runs = [folder.path for folder in list_runs(runs_dir)]
-            matches = [run for run in runs if run.name == reference] or [
-                run for run in runs if run.name.startswith(reference)
-            ]
-        if len(matches) == 1:
-            return cls(matches[0])
-        problem = f"{len(matches)} runs begin with" if matches else "no run goes by"
-        raise RunNotFound(f"{problem} '{reference}' in {runs_dir}", "`codex-multi-role runs` lists them.")
+        names = [path.name for path in _recorded(runs_dir)]
+        latest = (runs_dir / LATEST).resolve().name
+        matches = [name for name in names if name == (latest if reference == LATEST else reference)]
+        if not matches and reference not in (LATEST, ""):
+            matches = [name for name in names if name.startswith(reference)]
+        if len(matches) != 1:
+            raise _not_found(runs_dir, reference, names, len(matches))
+        return cls(runs_dir.resolve() / matches[0])
 
     def _point_latest(self) -> None:
         link = self.path.parent / LATEST
@@ -98,26 +93,67 @@ class RunFolder:
 
     def record(self) -> dict[str, Any]:
         """``run.json``. Raises `RunNotFound` when it cannot be read."""
+        hint = "What the run did lies beside it: restore run.json from a copy, or start another run."
         try:
-            record: dict[str, Any] = json.loads(self.record_path.read_text(encoding="utf-8"))
+            record = json.loads(self.record_path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise RunNotFound(f"{self.record_path} cannot be read: {error}") from error
+            raise RunNotFound(f"{self.record_path} cannot be read: {error}", hint) from error
+        if not isinstance(record, dict):
+            raise RunNotFound(f"{self.record_path} cannot be read: not an object", hint)
         return record
 
     def write_record(self, record: Mapping[str, Any]) -> None:
+        """Write ``run.json``; with its first record a run becomes ``latest``. Raises `StorageError`."""
+        first = not self.record_path.exists()
         write_json(self.record_path, record)
+        if first:
+            self._point_latest()
 
 
 def new_numbered(parent: Path, prefix: str) -> Path:
     """Make ``<parent>/<prefix><nnn>`` with the number after the highest there; never one that exists."""
-    numbers = [int(name) for path in parent.glob(f"{prefix}*") if (name := path.name[len(prefix) :]).isdigit()]
-    path = parent / f"{prefix}{max(numbers, default=0) + 1:03d}"
-    with storage_errors(path):
-        path.mkdir()
-    return path
+    with storage_errors(parent):
+        highest = max((number_of(path, prefix) for path in parent.iterdir()), default=0)
+        for number in range(highest + 1, highest + 1 + MOST_AT_ONCE):
+            path = parent / f"{prefix}{number:03d}"
+            with suppress(FileExistsError):  # another thread was faster
+                path.mkdir()
+                return path
+    raise StorageError(f"cannot write {parent}: no number is free")
+
+
+def number_of(path: Path, prefix: str) -> int:
+    """``<nnn>`` of ``<prefix><nnn>``; 0 for any other name."""
+    digits = path.name.removeprefix(prefix)
+    return int(digits) if path.name.startswith(prefix) and digits.isdecimal() else 0
 
 
 def list_runs(runs_dir: Path) -> list[RunFolder]:
     """All runs below ``runs_dir``, oldest first (by the time in ``run.json``)."""
-    folders = [RunFolder(path.parent) for path in runs_dir.glob("*/run.json") if not path.parent.is_symlink()]
-    return sorted(folders, key=lambda folder: (folder.record_path.parent.stat().st_ctime, folder.run_id))
+    return sorted(map(RunFolder, _recorded(runs_dir)), key=lambda folder: (_started_at(folder), folder.run_id))
+
+
+def _recorded(runs_dir: Path) -> Iterable[Path]:
+    return (path.parent for path in runs_dir.glob("*/run.json") if not path.parent.is_symlink())
+
+
+def _started_at(folder: RunFolder) -> str:
+    with suppress(RunNotFound):
+        return str(folder.record().get("started_at", ""))
+    return ""
+
+
+def _not_found(runs_dir: Path, reference: str, names: list[str], matches: int) -> RunNotFound:
+    hint = "`codex-multi-role runs` lists them."
+    if matches:
+        return RunNotFound(f"{matches} runs begin with '{reference}' in {runs_dir}", hint)
+    if reference != LATEST and RUN_ID.fullmatch(reference) and (runs_dir / reference).is_dir():
+        return RunNotFound(
+            f"the run {reference} in {runs_dir} has no run.json",
+            f"One that is killed as it begins leaves such a folder: look into {runs_dir / reference}, start another.",
+        )
+    from difflib import get_close_matches  # here, not above: only a mistake pays for it
+
+    close = get_close_matches(reference, names if reference == LATEST else [*names, LATEST], n=1)
+    nearest = f"; did you mean '{close[0]}'?" if close else ""
+    return RunNotFound(f"no run goes by '{reference}' in {runs_dir}{nearest}", hint)

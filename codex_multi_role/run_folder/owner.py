@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TextIO
 
@@ -24,29 +25,36 @@ class Owner:
         self._file: TextIO | None = None
 
     def acquire(self) -> None:
-        """Take the lock or raise `RunBusy`, naming the process that has it."""
-        with storage_errors(self.path):
-            file = self.path.open("a+", encoding="utf-8")
+        """Take the lock or raise `RunBusy`, naming the process that has it. Raises `StorageError` as well."""
+        with storage_errors(self.path), ExitStack() as stack:
+            file = stack.enter_context(self.path.open("a+", encoding="utf-8"))
+            self._lock(file)
+            self._sign(file)
+            stack.pop_all()
+        self._file = file
+
+    def release(self) -> None:
+        """Give the lock back and leave the file empty. Raises `StorageError`."""
+        if self._file is not None:
+            with storage_errors(self.path), self._file as file:
+                self._file = None
+                file.truncate(0)
+
+    def _lock(self, file: TextIO) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            file.close()
             raise RunBusy(
                 f"run {self.path.parent.name} is being worked on by process {self._holder()}",
                 "Wait for it to end, or stop it (Ctrl-C in its terminal), then try again.",
             ) from error
+
+    def _sign(self, file: TextIO) -> None:
         import psutil  # here, not above: only a process that starts a run pays for it
 
         file.truncate(0)
         file.write(json.dumps({"pid": os.getpid(), "start_time": psutil.Process().create_time()}) + "\n")
         file.flush()
-        self._file = file
-
-    def release(self) -> None:
-        if self._file is not None:
-            self._file.truncate(0)
-            self._file.close()
-            self._file = None
 
     def _holder(self) -> str:
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.run_folder.atomic import write_bytes, write_json, write_text
-from codex_multi_role.run_folder.folder import RunFolder, new_numbered
+from codex_multi_role.run_folder.folder import RunFolder, new_numbered, number_of
 
 PREFIX = "turn_"
 
@@ -30,7 +30,7 @@ class TurnFolder:
 
     @property
     def number(self) -> int:
-        return int(self.path.name.removeprefix(PREFIX))
+        return number_of(self.path, PREFIX)
 
     def begin(self, prompt: str, details: Mapping[str, Any]) -> None:
         """Record the prompt and that the turn is running, before anything is sent."""
@@ -80,7 +80,8 @@ def _read_json(path: Path) -> Any:  # noqa: ANN401
 
 def list_turns(run: RunFolder) -> Iterator[tuple[str, TurnFolder]]:
     """Every ``(role, turn)`` of the run, by role and number."""
-    for path in sorted(run.path.glob(f"*/{PREFIX}*")):
+    paths = (path for path in run.path.glob(f"*/{PREFIX}*") if number_of(path, PREFIX))
+    for path in sorted(paths, key=lambda path: (path.parent.name, number_of(path, PREFIX))):
         yield path.parent.name, TurnFolder(path)
 
 

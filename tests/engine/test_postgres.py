@@ -1,0 +1,93 @@
+"""The journal in a real PostgreSQL server of the test's own."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.errors import UsageError
+from tests.teams import Record, TeamFolder, say
+
+
+def _tool(name: str) -> str | None:
+    installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return shutil.which(name) or (str(installed[-1]) if installed else None)
+
+
+def _account() -> str | None:
+    """PostgreSQL refuses to run as root; its own account does it then."""
+    if os.geteuid() != 0:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    return next((each.pw_name for each in pwd.getpwall() if each.pw_name == "postgres"), None)
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> Iterator[str]:
+    initdb, server, account = _tool("initdb"), _tool("postgres"), _account()
+    if not (initdb and server and account):
+        pytest.skip("there is no PostgreSQL server on this machine")
+    folder = tmp_path / "postgres"
+    folder.mkdir()
+    shutil.chown(folder, account)
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(parent.stat().st_mode | 0o011)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = {"user": account} if os.geteuid() == 0 else {}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
+    data = str(folder / "data")
+    subprocess.run([initdb, "-D", data, "-A", "trust", "-U", "tester"], check=True, timeout=120, **quiet, **options)  # type: ignore[call-overload]
+    command = [server, "-D", data, "-p", str(port), "-k", str(folder), "-c", "listen_addresses=127.0.0.1"]
+    process: subprocess.Popen[bytes] = subprocess.Popen(command, **quiet, **options)  # type: ignore[call-overload]
+    try:
+        wait_for(port, process)
+        yield f"postgresql://tester@127.0.0.1:{port}/postgres"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(200):
+        assert process.poll() is None
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        try:
+            process.wait(0.1)
+        except subprocess.TimeoutExpired:
+            continue
+    raise AssertionError("PostgreSQL did not start")
+
+
+def test_a_run_and_its_resumption(tmp_path: Path, database_url: str) -> None:
+    roles: dict[str, Record] = {"one": {}, "two": {}}
+    plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in roles}
+    team = TeamFolder(tmp_path, roles, plays)
+    report = team.run(database_url=database_url)
+    assert report.outcome == "cycles_used_up"
+    assert not (report.folder / "journal.sqlite").exists()
+    assert team.resume(cycles=2).outcome == "cycles_used_up"
+    assert [turn[:2] for turn in team.turns()] == [("one", 2), ("two", 2)]
+
+
+def test_a_server_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    report = team.run(database_url="postgresql://tester@127.0.0.1:1/postgres")
+    assert (report.outcome, report.exit_code) == ("storage_failed", 3)
+    assert "127.0.0.1:1" in report.reason
+
+
+def test_a_password_in_the_url_is_refused(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    with pytest.raises(UsageError, match="password"):
+        team.run(database_url="postgresql://tester:secret@127.0.0.1:1/postgres")
+    assert not team.runs.exists()

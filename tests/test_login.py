@@ -1,0 +1,62 @@
+"""With a login, the user's own Codex home is shared by all roles. The login is real, the model is scripted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role import RunOptions, run
+from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.playbook import Playbook, PlaybookServer
+from tests.teams import Record, TeamFolder, say
+
+API_KEY = "sk-test-0123456789abcdef0123456789"
+
+
+@pytest.fixture
+def logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Codex home with an API key in it, stored by the real ``codex login``."""
+    home = tmp_path / "codex_home"
+    home.mkdir()
+    monkeypatch.setenv("CODEX_HOME", str(home))
+    login = [str(find_codex(None, {})), "login", "--with-api-key"]
+    subprocess.run(login, input=API_KEY, text=True, check=True, capture_output=True, timeout=60)
+    return home
+
+
+def test_roles_share_the_users_home_and_the_first_process_starts_alone(tmp_path: Path, logged_in: Path) -> None:
+    roles: dict[str, Record] = {"one": {"behaviors": {"can_finish": True}}, "two": {}, "three": {}, "four": {}}
+    team = TeamFolder(tmp_path, roles, {})
+    playbook = Playbook.model_validate({"name": "login", "roles": {"one": [say(status="DONE")]}})
+    events: list[Record] = []
+    with PlaybookServer(playbook) as server:
+        config = (f'openai_base_url="{server.base_url}"',)
+        report = run(team.options(playbook=None, config=config), events.append)
+    assert (report.outcome, report.exit_code) == ("done", 0)
+    assert next(event["role"] for event in events if event["type"] == "role_started") == "one"
+    assert len(list((logged_in / "sessions").rglob("rollout-*"))) == 1
+    assert not list((report.folder / ".codex").glob("one"))
+    written = [path for path in report.folder.rglob("*") if path.is_file()]
+    assert not [path for path in written if API_KEY.encode() in path.read_bytes()]
+
+
+def test_without_a_login_nothing_is_spent_and_the_ways_out_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "empty"))
+    (tmp_path / "empty").mkdir()
+    team = TeamFolder(tmp_path, {"one": {}}, {})
+    report = run(RunOptions(**{**vars(team.options()), "playbook": None}))
+    assert (report.outcome, report.exit_code) == ("not_logged_in", 2)
+    assert all(way in report.hint for way in ("codex login", "API key", "model_provider", "--playbook"))
+    assert "turn/start" not in (report.folder / "one/events.jsonl").read_text()
+
+
+def test_the_binary_is_at_hand_for_logging_in() -> None:
+    command = [sys.executable, "-m", "codex_multi_role", "codex", "login", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=dict(os.environ))
+    assert "codex login" in done.stdout
