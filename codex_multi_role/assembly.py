@@ -27,6 +27,7 @@ from codex_multi_role.codex.settings import (
 )
 from codex_multi_role.codex.transport import Launch
 from codex_multi_role.errors import UsageError
+from codex_multi_role.flow import worst_case
 from codex_multi_role.options import RunOptions
 from codex_multi_role.run_folder import EventLog, Redactor, RunFolder, list_turns
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors
@@ -77,11 +78,14 @@ def load_definitions(options: RunOptions) -> Definitions:
         from codex_multi_role.playbook import load_playbook
 
         playbook = load_playbook(options.playbook, folder)
+    inputs = flow.resolve_inputs(options.inputs)
+    # Only for what it raises: a flow without a bound is refused before anything starts.
+    worst_case(flow, catalog, cycles=options.cycles, repair_attempts=options.repair_attempts, inputs=inputs)
     return Definitions(
         options=options,
         catalog=catalog,
         flow=flow,
-        inputs=flow.resolve_inputs(options.inputs),
+        inputs=inputs,
         playbook=playbook,
         codex=find_codex(options.codex_bin, os.environ),
         workspace=_checked_workspace(options.workspace),

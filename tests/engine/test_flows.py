@@ -1,0 +1,74 @@
+"""Flows of one's own on the real binary: single asks, checks, routes, named ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from codex_multi_role.errors import DefinitionError, UsageError
+from tests.teams import Record, TeamFolder, read, say
+
+WRITER: Record = {"behaviors": {"apply_files": True}}
+
+
+def with_flow(team: TeamFolder, flow: Record) -> TeamFolder:
+    folder = team.folder / "roles/flows"
+    folder.mkdir(exist_ok=True)
+    (folder / "own.yaml").write_text(yaml.safe_dump({"name": "own", **flow}))
+    return team
+
+
+def test_a_loop_over_ask_and_check_until_the_tests_pass(tmp_path: Path) -> None:
+    files = [{"path": "test_it.py", "content": f"def test_it():\n    assert {value}\n"} for value in (False, True)]
+    team = TeamFolder(tmp_path, {"writer": WRITER}, {"writer": [say(files=[file]) for file in files]})
+    route = [
+        {"when": "steps.measure.failed == 0", "end": "green"},
+        {"when": "steps.measure.visits >= inputs.most", "end": "gave_up", "exit": 1},
+        {"to": "writer"},
+    ]
+    steps = [{"ask": "writer"}, {"id": "measure", "check": "tests", "next": route}]
+    report = with_flow(team, {"inputs": {"most": 3}, "steps": steps}).run(flow="own")
+    assert (report.outcome, report.exit_code) == ("green", 0)
+    assert [turn[:2] for turn in team.turns()] == [("writer", 1), ("writer", 2)]
+    assert '"status": "failed"' in (report.folder / "writer/turn_002/prompt.txt").read_text()
+    record = read(report.folder / "run.json")
+    assert (record["flow"], record["inputs"]) == ("own", {"most": 3})
+    assert (report.folder / "catalog/flows/own.yaml").is_file()
+
+
+def test_a_named_end_with_exit_one_is_no_success(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(verdict="bad")]})
+    steps = [
+        {"ask": "one", "next": [{"when": "steps.one.verdict == 'bad'", "end": "rejected", "exit": 1}, {"end": "ok"}]}
+    ]
+    report = with_flow(team, {"steps": steps}).run(flow="own")
+    assert (report.status, report.outcome, report.exit_code) == ("ended", "rejected", 1)
+
+
+def test_a_condition_that_cannot_be_evaluated_ends_the_run_with_its_place(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    steps = [{"ask": "one", "next": [{"when": "steps.one.verdict.grade > 1", "end": "ok"}]}]
+    report = with_flow(team, {"steps": steps}).run(flow="own")
+    assert (report.status, report.exit_code) == ("failed", 2)
+    assert "next[0].when" in report.reason
+
+
+def test_an_unbounded_flow_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    team = with_flow(TeamFolder(tmp_path, {"one": {}}, {}), {"steps": [{"ask": "one", "next": [{"to": "one"}]}]})
+    with pytest.raises(DefinitionError, match="one -> one"):
+        team.run(flow="own")
+    assert not team.runs.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"flow": "cyclse"}, "cycles"), ({"inputs": {"x": "1"}}, "input"), ({"playbook": "roman"}, "roman-numerals")],
+)
+def test_wrong_names_are_refused_with_the_nearest(tmp_path: Path, changes: Record, words: str) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {})
+    with pytest.raises(UsageError) as caught:
+        team.run(**changes)
+    assert words in f"{caught.value} {caught.value.hint}"
+    assert not team.runs.exists()
