@@ -193,7 +193,7 @@ class Session:
             {
                 "role": entry.role,
                 "turn": entry.turn,
-                "handoff": TurnFolder.of(self._folder, entry.role, entry.turn).handoff(),
+                "handoff": TurnFolder.of(self._folder, entry.instance, entry.turn).handoff(),
             }
             for entry in self._state.history
         ]

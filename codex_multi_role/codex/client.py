@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codex_multi_role.codex.approvals import ApprovalPolicy, answer
@@ -125,6 +125,15 @@ class RoleClient:
             raise CodexNotLoggedIn("the model provider needs a login and Codex has none", FOUR_WAYS_OUT)
         return "the model provider needs no login"
 
+    def use_thread(self, thread_id: str | None, folder: str) -> None:
+        """Go on with another thread of this process in ``folder``: a new one, or the one of that id.
+
+        Raises `CodexError`. The id of the present thread changes nothing.
+        """
+        if thread_id is None or thread_id != self.thread_id:
+            self._settings = replace(self._settings, folder=folder)
+            self._open_thread(thread_id)
+
     def _open_thread(self, resume_thread: str | None) -> None:
         params = self._settings.params()
         result: Message | None = None
@@ -134,6 +143,7 @@ class RoleClient:
                 result = self._transport.request("thread/resume", resume, THREAD_SECONDS)
         self.thread_resumed = result is not None
         self.forgot = bool(resume_thread) and not self.thread_resumed
+        self._totals = None
         if result is None:
             result = self._transport.request("thread/start", params, THREAD_SECONDS)
             self._totals = (0, 0)

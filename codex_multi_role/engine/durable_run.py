@@ -143,7 +143,9 @@ class DurableRun:
         def ask_role(name: str, handoffs: dict[str, Json], tests: Json | None) -> Answered:
             role = self._run.catalog.role(name)
             earlier = self.state.latest_handoffs.get(name)
-            question = Ask(role, payload_from(handoffs), tests, earlier, numbers[name], cycle)
+            question = Ask(
+                role, name, payload_from(handoffs), tests, earlier, numbers[name], cycle, tolerate=role.optional
+            )
             return ask(self._run, question, blocks[name].record)
 
         return ask_role
@@ -152,7 +154,7 @@ class DurableRun:
         if answer.tests is not None:
             self.state.latest_tests = answer.tests
         if answer.handoff is not None:
-            self.state.absorb_handoff(answer.role, answer.turn, answer.handoff)
+            self.state.absorb_handoff(answer.role, answer.instance, answer.turn, answer.handoff)
         if answer.done and not self.state.finished_by:
             self.state.finished_by = answer.role
 

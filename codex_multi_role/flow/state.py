@@ -11,9 +11,10 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """A turn that left a handoff; the handoff itself lies in the turn's folder."""
+    """A turn that left a handoff; the handoff itself lies in the turn's folder, ``<instance>/turn_<nnn>``."""
 
     role: str
+    instance: str
     turn: int
 
 
@@ -58,9 +59,9 @@ class FlowState:
         self.asks[role] = self.asks.get(role, 0) + 1
         return self.asks[role]
 
-    def absorb_handoff(self, role: str, turn: int, handoff: Json) -> None:
+    def absorb_handoff(self, role: str, instance: str, turn: int, handoff: Json) -> None:
         self.latest_handoffs[role] = handoff
-        self.history.append(HistoryEntry(role, turn))
+        self.history.append(HistoryEntry(role, instance, turn))
 
     def leave(self, step_id: str, output: Json, error: str = "") -> None:
         """Store what the visit left."""

@@ -6,7 +6,7 @@ finished.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec, build_prompt, build_repair_prompt
@@ -15,7 +15,15 @@ from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
 from codex_multi_role.steps.check import run_tests
 from codex_multi_role.steps.resources import Json, Recorder, RunResources
-from codex_multi_role.steps.turns import Prompted, TurnResult, repair_of, says_done, store_patch, take_turn
+from codex_multi_role.steps.turns import (
+    CURRENT_THREAD,
+    Prompted,
+    TurnResult,
+    repair_of,
+    says_done,
+    store_patch,
+    take_turn,
+)
 from codex_multi_role.workspace import apply_files
 
 SHOWN_PATHS = 20
@@ -25,54 +33,58 @@ SHOWN_PATHS = 20
 class Ask:
     """What a role is asked: the handoff it starts from and the latest test result, either may be missing.
 
-    ``earlier``: the role's own last handoff, for a thread that was lost. ``visit`` counts the asks of this role.
+    ``instance``: the process that is asked, named after the role; ``thread`` as in `Prompted`. ``earlier``: the role's
+    own last handoff, for a thread that was lost. ``visit`` counts the asks of this role. ``tolerate``: a failure is an
+    answer, not the end of the run.
     """
 
     role: RoleSpec
+    instance: str
     payload: Json | None
     tests: Json | None
     earlier: Json | None
     visit: int
     cycle: int
+    thread: str = CURRENT_THREAD
+    tolerate: bool = False
 
 
 @dataclass(frozen=True)
 class Answered:
-    """What came of an ask. ``handoff`` is None when an optional role failed: then ``error`` says why."""
+    """What came of an ask. ``handoff`` is None when a failure was tolerated: then ``error`` says why."""
 
     role: str
+    instance: str
     turn: int
     handoff: Json | None
     error: str
     tests: Json | None
     done: bool
 
-    def as_json(self) -> Json:
-        return asdict(self)
-
 
 def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
-    """Carry out the ask. Raises `RoleFailed` or `CodexError` for a role that is not optional."""
+    """Carry out the ask. Raises `RoleFailed` or `CodexError` where a failure is not tolerated."""
+    role = question.role
     turn = _turn_with_repairs(run, question, record)
     if turn.handoff is None:
-        return Answered(question.role.name, turn.turn, None, turn.problem, None, False)
+        return Answered(role.name, turn.instance, turn.turn, None, turn.problem, None, False)
     changed = turn.changed_paths
-    if question.role.behaviors.apply_files and "files" in turn.handoff:
+    if role.behaviors.apply_files and "files" in turn.handoff:
         changed = record("apply files", lambda: _apply(run, turn))["changed_paths"]
     tests = None
     if changed and run.tests.enabled:
-        tests = record("run tests", lambda: run_tests(run, question.role.name, turn.turn))
-    done = question.role.behaviors.can_finish and says_done(turn.handoff)
-    return Answered(question.role.name, turn.turn, turn.handoff, "", tests, done)
+        tests = record("run tests", lambda: run_tests(run, turn.instance, turn.turn))
+    done = role.behaviors.can_finish and says_done(turn.handoff)
+    return Answered(role.name, turn.instance, turn.turn, turn.handoff, "", tests, done)
 
 
 def _turn_with_repairs(run: RunResources, question: Ask, record: Recorder) -> TurnResult:
     asked = _first_prompt(run, question)
-    turn = _recorded_turn(run, asked, record)
-    while turn.problem and asked.repair < run.repair_attempts and turn.turn:
+    turn = _recorded_turn(run, asked, question.tolerate, record)
+    while turn.ask_again:
         prompt = build_repair_prompt(run.catalog, question.role, turn.problem)
         asked = repair_of(asked, prompt, turn)
-        turn = _recorded_turn(run, asked, record)
+        turn = _recorded_turn(run, asked, question.tolerate, record)
     return turn
 
 
@@ -80,38 +92,44 @@ def _first_prompt(run: RunResources, question: Ask) -> Prompted:
     def prompt(earlier: list[Json]) -> str:
         return build_prompt(run.catalog, question.role, run.goal, question.payload, question.tests, earlier=earlier)
 
-    forgotten = prompt([question.earlier]) if question.earlier else prompt([])
-    return Prompted(question.role, prompt([]), forgotten, question.visit, question.cycle)
+    return Prompted(
+        role=question.role,
+        instance=question.instance,
+        prompt=prompt([]),
+        when_forgotten=prompt([question.earlier] if question.earlier else []),
+        visit=question.visit,
+        cycle=question.cycle,
+        thread=question.thread,
+    )
 
 
-def _recorded_turn(run: RunResources, asked: Prompted, record: Recorder) -> TurnResult:
+def _recorded_turn(run: RunResources, asked: Prompted, tolerate: bool, record: Recorder) -> TurnResult:
     name = f"{asked.role.name} turn" if asked.repair == 0 else f"{asked.role.name} repair turn {asked.repair}"
-    return TurnResult(**record(name, lambda: _turn_or_failure(run, asked).as_json()))
+    return TurnResult(**record(name, lambda: _turn_or_failure(run, asked, tolerate).as_json()))
 
 
-def _turn_or_failure(run: RunResources, asked: Prompted) -> TurnResult:
-    """The turn; a failure that ends an optional role becomes a result, any other is raised."""
-    role = asked.role
+def _turn_or_failure(run: RunResources, asked: Prompted, tolerate: bool) -> TurnResult:
+    """The turn; a tolerated failure becomes a result, any other is raised."""
     try:
         turn = take_turn(run, asked)
-        if turn.problem and asked.repair >= run.repair_attempts:
+        if turn.problem and not turn.ask_again:
             raise RoleFailed(
-                f"role {role.name}: no valid reply after {asked.repair} repair turns: {turn.problem}",
+                f"role {asked.instance}: no valid reply after {asked.repair} repair turns: {turn.problem}",
                 "invalid_reply",
-                f"See {run.folder.path / role.name}; raise --repair-attempts or mend the role's prompt, then "
+                f"See {run.folder.path / asked.instance}; raise --repair-attempts or mend the role's prompt, then "
                 f"`codex-multi-role resume {run.folder.run_id}`.",
             )
     except (RoleFailed, CodexError) as error:
-        if not role.optional:
+        if not tolerate:
             raise
-        run.events.publish(RoleSkipped(role.name, str(error)))
-        return TurnResult(role.name, 0, None, str(error), "", [])
+        run.events.publish(RoleSkipped(asked.instance, str(error)))
+        return TurnResult(asked.instance, 0, "", None, str(error), False, "", [])
     return turn
 
 
 def _apply(run: RunResources, turn: TurnResult) -> Json:
     """Write ``files[]`` into the workspace; the turn's patch then covers all it changed."""
-    folder = TurnFolder.of(run.folder, turn.role, turn.turn)
+    folder = TurnFolder.of(run.folder, turn.instance, turn.turn)
     with run.workspace_lock:
         entries = (turn.handoff or {}).get("files")
         before = run.snapshots.with_ignored(turn.snapshot, named_paths(entries))
@@ -120,7 +138,7 @@ def _apply(run: RunResources, turn: TurnResult) -> Json:
         written = [str(entry["path"]) for entry in applied if entry["status"] == "WROTE"]
         after = run.snapshots.take(force=written)
         changed = sorted({*turn.changed_paths, *store_patch(run, folder, before, after)})
-    event = FilesApplied(turn.role, turn.turn, len(written), len(applied) - len(written), written[:SHOWN_PATHS])
+    event = FilesApplied(turn.instance, turn.turn, len(written), len(applied) - len(written), written[:SHOWN_PATHS])
     run.events.publish(event)
     return {"changed_paths": changed}
 

@@ -28,20 +28,25 @@ from codex_multi_role.steps.resources import Json, RunResources
 PROVIDER_ATTEMPTS = 3
 FIRST_BACKOFF_SECONDS = 1.0
 SUMMARY_LENGTH = 200
+CURRENT_THREAD = ""
+NEW_THREAD = "new"
 
 
 @dataclass(frozen=True)
 class Prompted:
     """A prompt about to be sent. ``visit``: which ask of this role it is; ``repair``: 0, or the repair turn's number.
 
-    ``when_forgotten`` is sent instead where the role's thread holds nothing of its earlier turns.
+    ``instance`` is the process that takes it. ``thread``: `CURRENT_THREAD` of that process, `NEW_THREAD`, or an id.
+    ``when_forgotten`` is sent instead where that thread holds nothing of the role's earlier turns.
     """
 
     role: RoleSpec
+    instance: str
     prompt: str
     when_forgotten: str
     visit: int
     cycle: int
+    thread: str = CURRENT_THREAD
     repair: int = 0
     repair_of: int | None = None
 
@@ -50,13 +55,16 @@ class Prompted:
 class TurnResult:
     """What a finished turn left: its number, its handoff, or the ``problem`` with its reply.
 
-    ``snapshot`` is the workspace's state before the turn's changes, empty where it could change nothing.
+    ``ask_again``: a repair turn is to follow. ``snapshot`` is the workspace's state before the turn's changes, empty
+    where it could change nothing.
     """
 
-    role: str
+    instance: str
     turn: int
+    thread_id: str
     handoff: Json | None
     problem: str
+    ask_again: bool
     snapshot: str
     changed_paths: list[str]
 
@@ -82,7 +90,7 @@ def take_turn(run: RunResources, asked: Prompted) -> TurnResult:
     raise RoleFailed(
         f"role {asked.role.name}: {outcome.message} ({outcome.reason})",
         outcome.reason,
-        f"See {run.folder.path / asked.role.name}; `codex-multi-role resume {run.folder.run_id}` tries again.",
+        f"See {run.folder.path / asked.instance}; `codex-multi-role resume {run.folder.run_id}` tries again.",
     )
 
 
@@ -92,8 +100,11 @@ class _Attempt:
     def __init__(self, run: RunResources, asked: Prompted, attempt: int) -> None:
         self.run, self.asked, self.attempt = run, asked, attempt
         self.role = asked.role
-        self.client: RoleClient = run.fleet.client(asked.role.name)
-        self.folder = TurnFolder.create(run.folder, asked.role.name)
+        self.instance = asked.instance
+        self.client: RoleClient = run.fleet.client(asked.instance)
+        if asked.thread != CURRENT_THREAD and attempt == 1:
+            self.client.use_thread(None if asked.thread == NEW_THREAD else asked.thread, str(run.workspace.root))
+        self.folder = TurnFolder.create(run.folder, asked.instance)
         self.began = time.monotonic()
         self.activity = ""
 
@@ -103,7 +114,7 @@ class _Attempt:
         prompt = self.asked.when_forgotten if self.client.forgot else self.asked.prompt
         self.folder.begin(prompt, self._details())
         self.run.events.publish(
-            TurnStarted(self.role.name, self.folder.number, self.asked.cycle, self.attempt, self.asked.repair_of)
+            TurnStarted(self.instance, self.folder.number, self.asked.cycle, self.attempt, self.asked.repair_of)
         )
         outcome = self.client.run_turn(self._request(prompt), self._deadlines(), self._observe)
         reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == "completed" else None
@@ -152,7 +163,17 @@ class _Attempt:
         )
         if reply is None:
             return None
-        return TurnResult(self.role.name, self.folder.number, handoff, reply.problem, before, changed)
+        again = bool(reply.problem) and self.asked.repair < self.run.repair_attempts
+        return TurnResult(
+            instance=self.instance,
+            turn=self.folder.number,
+            thread_id=self.client.thread_id,
+            handoff=handoff,
+            problem=reply.problem,
+            ask_again=again,
+            snapshot=before,
+            changed_paths=changed,
+        )
 
     def _store_changes(self, before: str) -> list[str]:
         after = self.run.snapshots.take()
@@ -160,11 +181,11 @@ class _Attempt:
 
     def _tell_end(self, outcome: TurnOutcome, reply: Reply | None) -> None:
         if reply is not None and reply.repaired_locally:
-            self.run.events.publish(ReplyRepaired(self.role.name, self.folder.number))
+            self.run.events.publish(ReplyRepaired(self.instance, self.folder.number))
         handoff = (reply and reply.handoff) or {}
         self.run.events.publish(
             TurnEnded(
-                role=self.role.name,
+                role=self.instance,
                 turn=self.folder.number,
                 status=self._status(outcome, reply),
                 reason=self._reason(outcome, reply),
@@ -175,7 +196,7 @@ class _Attempt:
             )
         )
         if says_done(handoff) and not self.role.behaviors.can_finish:
-            self.run.events.publish(DoneIgnored(self.role.name, self.folder.number))
+            self.run.events.publish(DoneIgnored(self.instance, self.folder.number))
 
     def _status(self, outcome: TurnOutcome, reply: Reply | None) -> str:
         return "invalid_reply" if reply is not None and reply.problem else outcome.status
@@ -191,18 +212,18 @@ class _Attempt:
     def _observe(self, event: CodexEvent | ApprovalAnswered) -> None:
         match event:
             case ApprovalAnswered(method, decision, detail):
-                self.run.events.publish(Approval(self.role.name, self.folder.number, method, decision, detail))
+                self.run.events.publish(Approval(self.instance, self.folder.number, method, decision, detail))
             case ItemStarted(item) if item.get("type") != "userMessage":
                 self._tell_activity(describe(item))
             case WarningIssued(message) if "transcript" in message:
-                self.run.events.publish(Warning(f"{self.role.name}: {message}"))
+                self.run.events.publish(Warning(f"{self.instance}: {message}"))
             case _:
                 pass
 
     def _tell_activity(self, activity: str) -> None:
         if activity != self.activity:
             self.activity = activity
-            self.run.events.publish(RoleActivity(self.role.name, self.folder.number, activity))
+            self.run.events.publish(RoleActivity(self.instance, self.folder.number, activity))
 
 
 def store_patch(run: RunResources, folder: TurnFolder, before: str, after: str) -> list[str]:
@@ -220,4 +241,5 @@ def says_done(handoff: Mapping[str, Any]) -> bool:
 
 def repair_of(asked: Prompted, prompt: str, turn: TurnResult) -> Prompted:
     """The prompt that asks once more for what ``turn`` should have answered, on the same thread."""
-    return replace(asked, prompt=prompt, repair=asked.repair + 1, repair_of=turn.turn)
+    thread = CURRENT_THREAD if asked.thread == CURRENT_THREAD else turn.thread_id
+    return replace(asked, prompt=prompt, thread=thread, repair=asked.repair + 1, repair_of=turn.turn)

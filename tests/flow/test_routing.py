@@ -29,7 +29,7 @@ def flow_of(routes: str = "[]", **keys: object) -> FlowSpec:
 def move(flow: FlowSpec, step_id: str = "build", *, visits: int = 1, planned: bool = False, **output: object) -> str:
     """Where a run goes after ``step_id`` left ``output`` on its last of ``visits``."""
     state = new_state("goal", {"most": 2}, 3, [step.id for step in flow.steps])
-    state.absorb_handoff("builder", 1, {"status": "DONE"})
+    state.absorb_handoff("builder", "builder", 1, {"status": "DONE"})
     if planned:
         state.leave("plan", {})
     for _ in range(visits):

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.flow import FlowState, HistoryEntry, new_state
+from codex_multi_role.flow import FlowState, new_state
 
 
 def state_of(*step_ids: str) -> FlowState:
@@ -68,11 +68,11 @@ def test_no_answer_can_pass_for_the_controllers_own_figures() -> None:
 
 def test_a_role_shows_its_latest_handoff_and_the_history_names_them_all() -> None:
     state = state_of("plan")
-    state.absorb_handoff("planner", 1, {"summary": "one"})
-    state.absorb_handoff("developer", 1, {"summary": "two"})
-    state.absorb_handoff("planner", 2, {"summary": "three"})
+    state.absorb_handoff("planner", "planner", 1, {"summary": "one"})
+    state.absorb_handoff("developer", "developer", 1, {"summary": "two"})
+    state.absorb_handoff("planner", "planner", 2, {"summary": "three"})
     assert state.context()["roles"] == {"planner": {"summary": "three"}, "developer": {"summary": "two"}}
-    assert state.history == [HistoryEntry("planner", 1), HistoryEntry("developer", 1), HistoryEntry("planner", 2)]
+    assert [(entry.role, entry.turn) for entry in state.history] == [("planner", 1), ("developer", 1), ("planner", 2)]
 
 
 @given(asked=st.lists(st.sampled_from(["planner", "developer"])))
@@ -94,5 +94,5 @@ def test_states_share_nothing() -> None:
     one, other = state_of("plan"), state_of("plan")
     one.enter("plan")
     one.next_ask("planner")
-    one.absorb_handoff("planner", 1, {})
+    one.absorb_handoff("planner", "planner", 1, {})
     assert other == state_of("plan")
