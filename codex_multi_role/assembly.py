@@ -7,12 +7,12 @@ import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role import __version__
-from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, load_flow, packaged_roles
+from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, load_flows, packaged_roles
 from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.client import ThreadSettings
 from codex_multi_role.codex.fleet import Fleet, Member, Started
@@ -26,13 +26,15 @@ from codex_multi_role.codex.settings import (
     without_user_servers,
 )
 from codex_multi_role.codex.transport import Launch
-from codex_multi_role.errors import UsageError
-from codex_multi_role.flow import worst_case
+from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.flow import WorstCase, worst_case
 from codex_multi_role.options import RunOptions
 from codex_multi_role.run_folder import EventLog, Redactor, RunFolder, list_turns
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted
 from codex_multi_role.steps import RunResources, TestSettings
+from codex_multi_role.steps.budget import Budget, Limits
+from codex_multi_role.steps.turns import may_change_workspace
 from codex_multi_role.workspace import Snapshots, Workspace
 
 LOOPBACK = "127.0.0.1,localhost"
@@ -46,16 +48,42 @@ class Definitions:
 
     options: RunOptions
     catalog: RoleSpecCatalog
-    flow: FlowSpec
+    flows: Mapping[str, FlowSpec]
     inputs: Mapping[str, Any]
     playbook: Any
     codex: Path
     workspace: Path
 
     @property
+    def flow(self) -> FlowSpec:
+        """The flow of the run; the others are those it calls."""
+        return self.flows[self.options.flow]
+
+    def most_records(self, flow: str) -> int:
+        """How many steps a walk of that flow can record at most; where its inputs decide, what the whole run can."""
+        try:
+            return self._worst_case(flow, None).records
+        except DefinitionError:
+            return self.worst_case().records
+
+    def worst_case(self) -> WorstCase:
+        """Upper bounds for the run. Raises `DefinitionError` for a flow without one."""
+        return self._worst_case(self.options.flow, self.inputs)
+
+    def _worst_case(self, flow: str, inputs: Mapping[str, Any] | None) -> WorstCase:
+        return worst_case(
+            self.flows,
+            flow,
+            self.catalog,
+            cycles=self.options.cycles,
+            repair_attempts=self.options.repair_attempts,
+            inputs=inputs,
+        )
+
+    @property
     def roles(self) -> list[RoleSpec]:
-        """The roles the flow asks, in the catalog's order."""
-        asked = {step.ask for step in self.flow.steps if step.ask}
+        """The roles the flows ask, in the catalog's order."""
+        asked = {step.ask for flow in self.flows.values() for step in flow.steps if step.ask}
         return [role for role in self.catalog.roles if "*" in asked or role.name in asked]
 
 
@@ -72,24 +100,24 @@ def load_definitions(options: RunOptions) -> Definitions:
     source = roles_folder(options.roles)
     catalog = RoleSpecCatalog.load(source)
     folder = catalog.source.parent
-    flow = load_flow(options.flow, folder, catalog)
+    flows = load_flows(options.flow, folder, catalog)
     playbook = None
     if options.playbook is not None:
         from codex_multi_role.playbook import load_playbook
 
         playbook = load_playbook(options.playbook, folder)
-    inputs = flow.resolve_inputs(options.inputs)
-    # Only for what it raises: a flow without a bound is refused before anything starts.
-    worst_case(flow, catalog, cycles=options.cycles, repair_attempts=options.repair_attempts, inputs=inputs)
-    return Definitions(
-        options=options,
+    codex = find_codex(options.codex_bin, os.environ)
+    definitions = Definitions(
+        options=replace(options, codex_bin=codex) if options.codex_bin else options,  # PATH may be another at a resume
         catalog=catalog,
-        flow=flow,
-        inputs=inputs,
+        flows=flows,
+        inputs=flows[options.flow].resolve_inputs(options.inputs),
         playbook=playbook,
-        codex=find_codex(options.codex_bin, os.environ),
+        codex=codex,
         workspace=_checked_workspace(options.workspace),
     )
+    definitions.worst_case()  # for what it raises: a flow without a bound is refused before anything starts
+    return definitions
 
 
 def _checked_workspace(path: Path) -> Path:
@@ -116,7 +144,8 @@ def keep_definitions(definitions: Definitions, folder: RunFolder) -> str:
     for path in files:
         _copy(path, folder.catalog_path / path.relative_to(base))
     catalog = folder.catalog_path / definitions.catalog.source.resolve().relative_to(base)
-    _copy(definitions.flow.source, catalog.parent / "flows" / f"{definitions.flow.name}.yaml")
+    for flow in definitions.flows.values():
+        _copy(flow.source, catalog.parent / "flows" / f"{flow.name}.yaml")
     if definitions.playbook is not None:
         _copy(definitions.playbook.source, catalog.parent / "playbooks" / definitions.playbook.source.name)
     return str(catalog.relative_to(folder.catalog_path))
@@ -129,8 +158,13 @@ def _copy(source: Path, target: Path) -> None:
 
 
 @contextmanager
-def live_parts(definitions: Definitions, folder: RunFolder, events: EventLog) -> Iterator[RunResources]:
-    """Start the playbook and the Codex processes, lend what a run needs, and end them all."""
+def live_parts(
+    definitions: Definitions, folder: RunFolder, events: EventLog, worked_seconds: float
+) -> Iterator[RunResources]:
+    """Start the playbook and the Codex processes, lend what a run needs, and end them all.
+
+    ``worked_seconds``: how long earlier sessions worked on the run.
+    """
     with ExitStack() as stack:
         provider: tuple[str, ...] = ()
         if definitions.playbook is not None:
@@ -141,7 +175,7 @@ def live_parts(definitions: Definitions, folder: RunFolder, events: EventLog) ->
         fleet = _fleet(definitions, folder, events, provider)
         stack.callback(fleet.stop)
         fleet.start()
-        yield _resources(definitions, folder, events, fleet)
+        yield _resources(definitions, folder, events, fleet, worked_seconds)
 
 
 def _playbook_settings(base_url: str) -> tuple[str, ...]:
@@ -157,50 +191,60 @@ def _playbook_settings(base_url: str) -> tuple[str, ...]:
 
 def _fleet(definitions: Definitions, folder: RunFolder, events: EventLog, provider: tuple[str, ...]) -> Fleet:
     # The latest turn may have been killed before it was known on which thread.
-    threads = {role: thread for role, turn in list_turns(folder) if (thread := turn.result().get("thread_id"))}
-    # The playbook's provider comes last: with --playbook no model is asked, whatever else the settings say.
-    settings = {
-        role.name: (*as_settings(role.codex_config), *definitions.options.config, *provider)
-        for role in definitions.roles
-    }
-    shared_home = any(needs_user_home(each) for each in settings.values())
-    members = {
-        role.name: _member(definitions, folder, role, settings[role.name], threads.get(role.name))
-        for role in definitions.roles
-    }
+    threads = {instance: thread for instance, turn in list_turns(folder) if (thread := turn.result().get("thread_id"))}
+
+    def settings_of(role: RoleSpec) -> tuple[str, ...]:
+        # The playbook's provider comes last: with --playbook no model is asked, whatever else the settings say.
+        return (*as_settings(role.codex_config), *definitions.options.config, *provider)
+
+    def member(instance: str) -> Member:
+        role = definitions.catalog.role(role_of(instance, definitions.catalog))
+        return _member(definitions, folder, role, instance, settings_of(role), threads.get(instance))
 
     def started(each: Started) -> None:
         events.publish(RoleStarted(each.role, each.pid, each.thread_id, each.seconds, each.resumed))
 
     return Fleet(
-        members,
+        {role.name: member(role.name) for role in definitions.roles},
+        more=member,
         version=__version__,
         redact=Redactor(os.environ),
         on_started=started,
         on_restart=lambda role, reason: events.publish(RoleRestarted(role, reason)),
-        first_alone=shared_home,
+        first_alone=any(needs_user_home(settings_of(role)) for role in definitions.roles),
     )
 
 
+def role_of(instance: str, catalog: RoleSpecCatalog) -> str:
+    """The role that ``instance`` is a process of: itself, or ``planner`` for ``planner.2``."""
+    names = {role.name for role in catalog.roles}
+    return instance if instance in names else instance.rpartition(".")[0]
+
+
 def _member(
-    definitions: Definitions, folder: RunFolder, role: RoleSpec, settings: tuple[str, ...], thread: str | None
+    definitions: Definitions,
+    folder: RunFolder,
+    role: RoleSpec,
+    instance: str,
+    settings: tuple[str, ...],
+    thread: str | None,
 ) -> Member:
     model = PLAYBOOK_MODEL if definitions.playbook else role.resolved_model(os.environ, definitions.options.model)
     if needs_user_home(settings):
         own_home, settings = {}, (*without_user_servers(user_home(os.environ)), *settings)
     else:
-        own_home = {"CODEX_HOME": str(folder.codex_home(role.name))}
+        own_home = {"CODEX_HOME": str(folder.codex_home(instance))}
     return Member(
-        role=role.name,
+        role=instance,
         launch=Launch(
             argv=app_server_argv(definitions.codex, settings),
             environment={**os.environ, "NO_PROXY": _no_proxy(), **own_home},
             folder=definitions.workspace,
-            stderr_path=folder.role_folder(role.name) / "stderr.log",
+            stderr_path=folder.role_folder(instance) / "stderr.log",
         ),
         thread=ThreadSettings(str(definitions.workspace), role.sandbox, role.approval_policy, model),
         approvals=ApprovalPolicy(role.auto_approve.commands, role.auto_approve.file_changes),
-        wire_log=folder.role_folder(role.name) / "events.jsonl",
+        wire_log=folder.role_folder(instance) / "events.jsonl",
         resume_thread=thread,
     )
 
@@ -209,8 +253,12 @@ def _no_proxy() -> str:
     return ",".join(part for part in (os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), LOOPBACK) if part)
 
 
-def _resources(definitions: Definitions, folder: RunFolder, events: EventLog, fleet: Fleet) -> RunResources:
+def _resources(
+    definitions: Definitions, folder: RunFolder, events: EventLog, fleet: Fleet, worked_seconds: float
+) -> RunResources:
     options = definitions.options
+    limits = Limits(options.max_turns, options.max_tokens, options.max_seconds)
+    ledger = ((role_of(instance, definitions.catalog), turn.result()) for instance, turn in list_turns(folder))
     runs_dir = folder.path.parent
     holds_workspace = definitions.workspace.is_relative_to(runs_dir)
     workspace = Workspace(definitions.workspace, (folder.path if holds_workspace else runs_dir,))
@@ -229,7 +277,10 @@ def _resources(definitions: Definitions, folder: RunFolder, events: EventLog, fl
         environment={**os.environ, "CODEX_HOME": str(folder.codex_home(SANDBOX_HOME))},
         tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds),
         sandbox=wrap,
+        budget=Budget(limits, ledger, worked_seconds),
         repair_attempts=options.repair_attempts,
         run_model=options.model,
+        changes_workspace=any(may_change_workspace(role) for role in definitions.roles),
+        yes=options.yes,
         stopping=threading.Event(),
     )

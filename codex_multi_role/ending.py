@@ -10,7 +10,7 @@ from codex_multi_role.errors import CodexMultiRoleError, RunInterrupted
 
 @dataclass(frozen=True)
 class Ending:
-    """``status``: succeeded, ended (without its goal), failed or interrupted. ``outcome``: the end's own name.
+    """``status``: succeeded, ended (without its goal), failed, parked or interrupted. ``outcome``: the end's own name.
 
     ``details``: the traceback of a bug, for a file, not for the screen.
     """
@@ -25,10 +25,10 @@ class Ending:
 
 def ending_for(error: BaseException) -> Ending:
     """The ending an error means. What is no error of ours is a bug, and ends a run all the same."""
-    if isinstance(error, RunInterrupted | KeyboardInterrupt):
-        return Ending("interrupted", "interrupted", "the run was stopped", RunInterrupted.exit_code)
+    if isinstance(error, KeyboardInterrupt):
+        error = RunInterrupted()
     if isinstance(error, CodexMultiRoleError):
-        return Ending("failed", error.reason, str(error), error.exit_code, error.hint)
+        return Ending(error.status, error.reason, str(error), error.exit_code, error.hint)
     return Ending(
         status="failed",
         outcome="internal_error",

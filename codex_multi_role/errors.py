@@ -26,11 +26,12 @@ from typing import ClassVar
 class CodexMultiRoleError(Exception):
     """Base of every error this package raises on purpose.
 
-    ``str(error)`` says what happened and where; ``hint`` says what to do next, or is empty; ``reason`` is the
-    outcome's name in ``run.json``.
+    ``str(error)`` says what happened and where; ``hint`` says what to do next, or is empty; ``status`` and ``reason``
+    are the status and the outcome's name in ``run.json``.
     """
 
     exit_code: ClassVar[int] = 3
+    status: ClassVar[str] = "failed"
     reason = "failed"
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -120,10 +121,31 @@ class StorageError(CodexMultiRoleError):
     reason = "storage_failed"
 
 
+class RunParked(CodexMultiRoleError):
+    """The run waits on disk; ``resume`` goes on with it."""
+
+    status = "parked"
+
+
+class ReviewWaiting(RunParked):
+    """A person is to answer first."""
+
+    exit_code = 4
+    reason = "waiting_for_review"
+
+
+class BudgetUsedUp(RunParked):
+    """A limit of turns, tokens, seconds or processes is reached; the message says which, and where it went."""
+
+    exit_code = 5
+    reason = "budget_used_up"
+
+
 class RunInterrupted(CodexMultiRoleError):
     """The run was asked to stop while this work was under way."""
 
     exit_code = 130
+    status = "interrupted"
     reason = "interrupted"
 
     def __init__(self) -> None:

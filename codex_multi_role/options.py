@@ -36,6 +36,10 @@ class RunOptions:
     config: tuple[str, ...] = ()
     codex_bin: Path | None = None
     playbook: str | None = None
+    max_turns: int | None = None
+    max_tokens: int | None = None
+    max_seconds: float | None = None
+    yes: bool = False
     database_url: str | None = None
 
     def __post_init__(self) -> None:
@@ -55,10 +59,7 @@ class RunOptions:
 
     def as_record(self) -> dict[str, Any]:
         """JSON for ``run.json``, with absolute paths, so that any folder can resume the run."""
-        record = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
-        if self.codex_bin is not None and len(self.codex_bin.parts) == 1:
-            record["codex_bin"] = str(self.codex_bin)  # looked up on PATH, as a shell does
-        return record
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> RunOptions:

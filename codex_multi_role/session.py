@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -22,7 +23,17 @@ from codex_multi_role.ending import Ending, ending_for
 from codex_multi_role.errors import RunInterrupted, StorageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.options import RunReport
-from codex_multi_role.run_folder import EventLog, Owner, Record, RunFolder, TurnFolder, close_unfinished, list_turns
+from codex_multi_role.run_folder import (
+    AskPerson,
+    EventLog,
+    Owner,
+    Questions,
+    Record,
+    RunFolder,
+    TurnFolder,
+    close_unfinished,
+    list_turns,
+)
 from codex_multi_role.run_folder.atomic import write_json, write_text
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
 from codex_multi_role.steps import RunResources
@@ -41,19 +52,18 @@ class Session:
         catalog_file: str,
         on_event: OnEvent | None,
         earlier: Mapping[str, Any] | None = None,
+        ask_person: AskPerson | None = None,
     ) -> None:
         self._definitions = definitions
         self._folder = folder
         self._on_event = on_event
+        self._ask_person = ask_person
         self._earlier = earlier
         self._began = time.monotonic()
+        self._worked_before = float((earlier or {}).get("totals", {}).get("seconds", 0.0))
         self._record = self._first_record(catalog_file)
-        self._state = new_state(
-            definitions.options.goal,
-            definitions.inputs,
-            definitions.options.cycles,
-            [step.id for step in definitions.flow.steps],
-        )
+        options = definitions.options
+        self._state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
 
     def work(self) -> RunReport:
         """Run or go on, write the state, report. Raises `RunBusy`, `StorageError`."""
@@ -63,6 +73,7 @@ class Session:
         try:
             self._require_journal()
             close_unfinished(self._folder)
+            Questions(self._folder.path).close_words()
             self._folder.write_record(self._record)
             self._write_state()
             return self._work()
@@ -98,16 +109,17 @@ class Session:
         """The ending, whatever happens."""
         events.publish(self._started())
         try:
-            with live_parts(self._definitions, self._folder, events) as parts:
-                return self._drive(parts)
+            with live_parts(self._definitions, self._folder, events, self._worked_before) as parts:
+                return self._drive(replace(parts, ask_person=self._ask_person))
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)
 
     def _drive(self, parts: RunResources) -> Ending:
-        from codex_multi_role.engine import DurableRun, begin, open_journal  # the processes start meanwhile
+        # Here and not above: it takes a while, and the processes start meanwhile.
+        from codex_multi_role.engine import DurableRun, Flows, begin, open_journal, sqlite_url
 
-        with open_journal(self._definitions.options.database_url or f"sqlite:///{self._folder.journal_path}"):
-            durable = DurableRun(self._definitions.flow, self._state, parts)
+        with open_journal(self._definitions.options.database_url or sqlite_url(self._folder.journal_path)):
+            durable = DurableRun(Flows(self._definitions.flows, self._definitions.most_records), self._state, parts)
             begin(self._folder.run_id, durable)
             ending = self._wait(durable.ending, parts)
             parts.fleet.stop_soon()  # the processes end while the journal closes
@@ -115,7 +127,7 @@ class Session:
 
     def _wait(self, ending: Future[Ending], parts: RunResources) -> Ending:
         try:
-            return ending.result()  # every step of the run has its own deadline
+            return ending.result()  # every step of the run has its own deadline, but a person at the terminal
         except KeyboardInterrupt:
             parts.stopping.set()
             parts.fleet.cancel()
@@ -176,13 +188,12 @@ class Session:
 
     def _totals(self) -> dict[str, float]:
         turns = [turn.result() for _, turn in list_turns(self._folder)]
-        before = (self._earlier or {}).get("totals", {}).get("seconds", 0.0)
         return {
             "turns": len(turns),
             "repairs": sum(turn.get("repair_of") is not None for turn in turns),
             "input_tokens": sum(turn.get("tokens", {}).get("input", 0) for turn in turns),
             "output_tokens": sum(turn.get("tokens", {}).get("output", 0) for turn in turns),
-            "seconds": round(before + time.monotonic() - self._began, 3),
+            "seconds": round(self._worked_before + time.monotonic() - self._began, 3),
         }
 
     def _write_state(self) -> None:

@@ -14,6 +14,7 @@ from codex_multi_role.catalog.flows import (
     StepSpec,
     list_flows,
     load_flow,
+    load_flows,
 )
 from codex_multi_role.catalog.general_prompts import CapabilityRules, GeneralPrompts
 from codex_multi_role.catalog.nearest import did_you_mean, no_such
@@ -58,6 +59,7 @@ __all__ = [
     "evaluate",
     "list_flows",
     "load_flow",
+    "load_flows",
     "load_yaml",
     "no_such",
     "packaged_roles",

@@ -2,52 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
-from codex_multi_role.catalog.flow_spec import EVERY_ROLE, FlowSpec, Route, StepSpec
+from codex_multi_role.catalog.flow_spec import FlowSpec
+from codex_multi_role.catalog.flow_steps import ITEM_NAMES, TEMPLATE_NAMES
 from codex_multi_role.catalog.nearest import no_such
+from codex_multi_role.catalog.output_schema import check_schema
+from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.catalog.templates import Names, check_expression, check_template
 from codex_multi_role.errors import DefinitionError
 
-
-def check_steps(flow: FlowSpec) -> None:
-    """Ids are unique, ``to`` names a step, only the last way out is unconditional. Raises ``DefinitionError``."""
-    ids = [step.id for step in flow.steps]
-    for index, step in enumerate(flow.steps):
-        place = f"{flow.source}: steps[{index}]"
-        if step.id in ids[:index]:
-            raise DefinitionError(f'{place}.id: "{step.id}" is the id of an earlier step', "Give each step an id.")
-        for number, route in enumerate(step.next):
-            _check_route(route, f"{place}.next[{number}]", ids, is_last=number == len(step.next) - 1)
+# Rendered once a step, and rendered for each item of its fan-out, under the names the item then has.
+_STEP_TEMPLATES = ("for_each", "concurrency", "set")
+_ITEM_TEMPLATES = ("prompt", "review", "show", "with_")
 
 
 def check_references(flow: FlowSpec, catalog: RoleSpecCatalog) -> None:
-    """Roles exist in ``catalog``, templates parse and use known names. Raises ``DefinitionError``."""
+    """Roles exist in ``catalog``, templates parse and use known names, replies have a valid JSON Schema.
+
+    Raises ``DefinitionError`` with file and key path.
+    """
     roles = [role.name for role in catalog.roles]
-    names: Names = {
-        "goal": None,
-        "inputs": set(flow.inputs),
-        "cycle": None,
-        "cycles": None,
-        "roles": set(roles),
-        "steps": {step.id for step in flow.steps},
-    }
+    known = {"inputs": set(flow.inputs), "roles": set(roles), "steps": {step.id for step in flow.steps}}
+    names: Names = dict.fromkeys(TEMPLATE_NAMES) | known | {"vars": set(flow.vars)}
+    first_values: Names = {name: names[name] for name in ("goal", "inputs", "cycles")}
+    check_template(flow.vars, f"{flow.source}: vars", first_values)
     for index, step in enumerate(flow.steps):
-        _check_step(step, f"{flow.source}: steps[{index}]", roles, names)
+        place = f"steps[{index}]"
+        if step.reply is not None:
+            check_schema(step.reply, flow.source, f"{place}.reply")
+        _check_role(step, f"{flow.source}: {place}", roles)
+        _check_templates(step, f"{flow.source}: {place}", names)
 
 
-def _check_step(step: StepSpec, place: str, roles: list[str], names: Names) -> None:
+def unused_roles(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[str, ...]:
+    """The roles that no step of ``flows`` asks, in the catalog's order."""
+    asked = {step.ask for flow in flows.values() for step in flow.steps}
+    return tuple(role.name for role in catalog.roles if not {role.name, EVERY_ROLE} & asked)
+
+
+def _check_role(step: StepSpec, place: str, roles: list[str]) -> None:
     if step.ask is not None and step.ask not in (EVERY_ROLE, *roles):
         message, hint = no_such("role", step.ask, roles)
         raise DefinitionError(f"{place}.ask: {message}", hint)
-    check_template(step.with_, f"{place}.with", names)
+
+
+def _check_templates(step: StepSpec, place: str, names: Names) -> None:
+    """A ``when`` is asked once the whole step is done: it knows the results, no single item."""
+    per_item: Names = {**names, **dict.fromkeys((*ITEM_NAMES, step.as_))} if step.for_each is not None else names
+    for key in _STEP_TEMPLATES:
+        check_template(getattr(step, key), f"{place}.{key}", names)
+    for key in _ITEM_TEMPLATES:
+        check_template(getattr(step, key), f"{place}.{key.rstrip('_')}", per_item)
     for number, route in enumerate(step.next):
         if route.when is not None:
             check_expression(route.when, f"{place}.next[{number}].when", names)
-
-
-def _check_route(route: Route, place: str, ids: list[str], *, is_last: bool) -> None:
-    if route.to is not None and route.to not in ids:
-        message, hint = no_such("step", route.to, ids)
-        raise DefinitionError(f"{place}.to: {message}", hint)
-    if route.when is None and not is_last:
-        raise DefinitionError(f"{place}.when: is missing; without it the entries after this one are never reached")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
+from codex_multi_role.catalog.flow_calls import check_calls
 from codex_multi_role.catalog.flow_inputs import InputSpec
-from codex_multi_role.catalog.flow_references import check_references, check_steps
-from codex_multi_role.catalog.flow_spec import EVERY_ROLE, STEP_KINDS, FlowFile, FlowSpec, Route, StepSpec
+from codex_multi_role.catalog.flow_references import check_references
+from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec
+from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.nearest import no_such
 from codex_multi_role.catalog.packaged import packaged_roles
+from codex_multi_role.catalog.step_spec import EVERY_ROLE, STEP_KINDS, Route, StepSpec
 from codex_multi_role.catalog.yaml_source import load_yaml, validate
 from codex_multi_role.errors import DefinitionError, UsageError
 
@@ -24,31 +28,48 @@ __all__ = [
     "StepSpec",
     "list_flows",
     "load_flow",
+    "load_flows",
 ]
 
 
 @dataclass(frozen=True)
 class FlowEntry:
-    """A flow that could be run. ``problem``: why its file cannot be read, or an empty string."""
+    """A flow that could be run. ``flow``: what its file says, or None with the ``problem`` why it cannot be read."""
 
     name: str
     source: Path
-    description: str = ""
+    flow: FlowSpec | None = None
     problem: str = ""
+
+    @property
+    def description(self) -> str:
+        return self.flow.description if self.flow is not None else ""
 
 
 def load_flow(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> FlowSpec:
-    """The flow called ``name``, checked against the catalog's roles.
+    """The flow called ``name``; checked, and raising, like ``load_flows``."""
+    return load_flows(name, roles_dir, catalog)[name]
+
+
+def load_flows(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> dict[str, FlowSpec]:
+    """The flow called ``name`` and every flow it calls, directly or not, by name; the asked one is the first.
 
     Raises ``UsageError`` with the nearest name when there is none, ``DefinitionError`` with file and key path when
-    something in it is wrong: unknown keys, roles, steps or template names, templates that do not parse.
+    something in one of them is wrong: unknown keys, roles, steps, flows, inputs or template names, templates that do
+    not parse, steps that are never reached, calls without end.
     """
     sources = _sources(roles_dir)
     if name not in sources:
         raise UsageError(*no_such("flow", name, sorted(sources)))
-    flow = _read(sources[name])
-    check_references(flow, catalog)
-    return flow
+    flows: dict[str, FlowSpec] = {}
+    waiting = [name]
+    while waiting:
+        if (wanted := waiting.pop(0)) not in flows:
+            flows[wanted] = _read(sources[wanted])
+            check_references(flows[wanted], catalog)
+            waiting += _called(flows[wanted], sources)
+    check_calls(flows)
+    return flows
 
 
 def list_flows(roles_dir: Path | None) -> tuple[FlowEntry, ...]:
@@ -77,8 +98,17 @@ def _read(source: Path) -> FlowSpec:
     return flow
 
 
+def _called(flow: FlowSpec, sources: Mapping[str, Path]) -> Iterator[str]:
+    for index, step in enumerate(flow.steps):
+        if step.call is not None:
+            if step.call not in sources:
+                message, hint = no_such("flow", step.call, sorted(sources))
+                raise DefinitionError(f"{flow.source}: steps[{index}].call: {message}", hint)
+            yield step.call
+
+
 def _entry(name: str, source: Path) -> FlowEntry:
     try:
-        return FlowEntry(name, source, _read(source).description)
+        return FlowEntry(name, source, _read(source))
     except DefinitionError as error:
         return FlowEntry(name, source, problem=str(error))

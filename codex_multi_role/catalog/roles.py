@@ -17,7 +17,16 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 # A role has a folder of its name in the run folder, beside these.
-_RUN_FOLDER_NAMES = {"catalog", "tests", "run.json", "controller_state.json", "events.jsonl", "report.html"}
+_RUN_FOLDER_NAMES = {
+    "catalog",
+    "checks",
+    "reviews",
+    "tests",
+    "run.json",
+    "controller_state.json",
+    "events.jsonl",
+    "report.html",
+}
 _DEFAULT_LIMITS = {"default": {"idle_seconds": 120.0, "turn_seconds": 900.0}}
 _DEFAULT_LIMITS["planner"] = {"idle_seconds": 300.0, "turn_seconds": 1800.0}
 

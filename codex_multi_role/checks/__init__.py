@@ -6,13 +6,21 @@ import difflib
 from importlib.metadata import entry_points
 
 from codex_multi_role.checks.base import CheckContext, CheckFunction
+from codex_multi_role.checks.choose import choose_best
+from codex_multi_role.checks.command import run_argv
+from codex_multi_role.checks.schema import check_schema
 from codex_multi_role.checks.tests import run_tests
 from codex_multi_role.errors import UsageError
 
 __all__ = ["CHECKS", "CheckContext", "CheckFunction", "check_names", "find_check"]
 
 ENTRY_POINT_GROUP = "codex_multi_role.checks"
-CHECKS: dict[str, CheckFunction] = {"tests": run_tests}
+CHECKS: dict[str, CheckFunction] = {
+    "tests": run_tests,
+    "command": run_argv,
+    "schema": check_schema,
+    "choose": choose_best,
+}
 
 
 def check_names() -> list[str]:

@@ -38,6 +38,7 @@ def render(progress: Progress, now: str, width: int) -> RenderableType:
     if progress.playbook:
         parts.append(Text(NO_MODEL.format(one_line(progress.playbook)), style="yellow"))
     parts += [_cycle_line(progress, now, width), _role_table(progress, now, width), _tests_line(progress)]
+    parts += [Text(f"review {key}: {one_line(words)}", style="cyan") for key, words in progress.questions.items()]
     parts += [Text(f"warning: {one_line(words)}", style="yellow") for words in progress.warnings[-LATEST_WARNINGS:]]
     return Group(*parts)
 

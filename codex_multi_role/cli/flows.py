@@ -1,4 +1,4 @@
-"""``flows list|show|validate``: the flows of a catalog, and the shipped ones."""
+"""``flows list|show|graph|validate``: the flows of a catalog, and the shipped ones."""
 
 from __future__ import annotations
 
@@ -9,51 +9,98 @@ import click
 
 from codex_multi_role.cli.boundary import complain
 from codex_multi_role.cli.lazy import LazyGroup
-from codex_multi_role.cli.options import CYCLES, JSON, REPAIR_ATTEMPTS, ROLES, command
+from codex_multi_role.cli.options import CYCLES, DEFAULTS, JSON, REPAIR_ATTEMPTS, ROLES, command
 from codex_multi_role.cli.roles import open_catalog
-from codex_multi_role.cli.streams import put_json
+from codex_multi_role.cli.settings import Setting
+from codex_multi_role.cli.streams import put_json, say
 from codex_multi_role.cli.tables import put_table
-from codex_multi_role.cli.text import duration, plural
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:
-    from codex_multi_role.catalog import RoleSpecCatalog
+    from codex_multi_role.catalog import FlowEntry, RoleSpecCatalog
 
-HEADINGS = ("flow", "file", "description")
+HEADINGS = ("flow", "inputs", "ends", "description", "file")
+ASCII = Setting(["--ascii"], is_flag=True, help="Plain text of 80 columns instead of Mermaid.", show_default=False)
 
 flows = LazyGroup(
     name="flows",
-    targets={name: f"{__name__}:{name}_flows" for name in ("list", "show", "validate")},
-    short_help="List, show or check flows, with their worst case.",
-    help="List, show or check flows: those of the roles folder, and the shipped ones.",
+    targets={name: f"{__name__}:{name}_flows" for name in ("list", "show", "graph", "validate")},
+    short_help="List, show, draw or check flows, with their worst case.",
+    help="List, show, draw or check flows: those of the roles folder, and the shipped ones.",
     no_args_is_help=True,
 )
 
 
 @command(ROLES, JSON, name="list", short_help="List the flows.")
 def list_flows(roles: Path | None, json: bool) -> None:
-    """List the flows of the roles folder and the shipped ones it does not replace."""
+    """List the flows of the roles folder and the shipped ones it does not replace, with their inputs and ends.
+
+    An input in brackets may be left out; after an end stands its exit code.
+    """
     from codex_multi_role.catalog import list_flows as find_flows  # here: `--help` should not load the catalog
 
     entries = find_flows(open_catalog(roles).source.parent)
     if json:
-        put_json([vars(entry) for entry in entries])
+        put_json([_record(entry) for entry in entries])
     else:
-        put_table(HEADINGS, [(entry.name, entry.source, entry.problem or entry.description) for entry in entries])
+        put_table(HEADINGS, [_row(entry) for entry in entries])
 
 
-@command(ROLES, JSON, name="show", short_help="Show a flow.")
+def _record(entry: FlowEntry) -> dict[str, object]:
+    from codex_multi_role.flow.ends import ends  # as above
+
+    flow = entry.flow
+    return {
+        "name": entry.name,
+        "source": entry.source,
+        "description": entry.description,
+        "problem": entry.problem,
+        "inputs": flow.model_dump(mode="json")["inputs"] if flow else {},
+        "ends": [vars(end) for end in ends(flow)] if flow else [],
+    }
+
+
+def _row(entry: FlowEntry) -> tuple[object, ...]:
+    from codex_multi_role.cli.flow_explanation import ends_in_short, inputs_in_short  # as above
+
+    flow = entry.flow
+    in_short = (inputs_in_short(flow), ends_in_short(flow)) if flow else ("", "")
+    return (entry.name, *in_short, entry.problem or entry.description, entry.source)
+
+
+@command(ROLES, CYCLES, REPAIR_ATTEMPTS, JSON, name="show", short_help="Explain and show a flow.")
 @click.argument("name", metavar="FLOW")
-def show_flows(name: str, roles: Path | None, json: bool) -> None:
-    """Show the file of FLOW, or with --json what was read from it, defaults included."""
-    from codex_multi_role.catalog import load_flow, read_text  # as above
+def show_flows(name: str, roles: Path | None, cycles: int, repair_attempts: int, json: bool) -> None:
+    """Explain FLOW (its inputs, steps, ends and worst case) and show its file; with --json what was read from it.
+
+    The explanation is in comments: what is printed is the flow's YAML still.
+    """
+    from codex_multi_role.catalog import load_flows, read_text  # as above
+    from codex_multi_role.cli.flow_explanation import explanation, worst_case_words
 
     catalog = open_catalog(roles)
-    flow = load_flow(name, catalog.source.parent, catalog)
+    flows = load_flows(name, catalog.source.parent, catalog)
     if json:
-        put_json(flow.model_dump(mode="json", by_alias=True))
-    else:
-        click.echo(f"# {flow.source}\n{read_text(flow.source).rstrip()}")
+        put_json(flows[name].model_dump(mode="json", by_alias=True))
+        return
+    try:
+        most = worst_case_words(flows, name, catalog, cycles=cycles, repair_attempts=repair_attempts)
+    except DefinitionError as error:
+        most = f"none: {error}"
+    click.echo(f"{explanation(flows, name, catalog, most)}\n\n{read_text(flows[name].source).rstrip()}")
+
+
+@command(ROLES, ASCII, name="graph", short_help="Draw a flow.")
+@click.argument("name", metavar="[FLOW]", default=DEFAULTS["flow"])
+def graph_flows(name: str, roles: Path | None, ascii: bool) -> None:
+    """Draw FLOW (by default cycles) and those that it calls, as a Mermaid flowchart or as plain text."""
+    from codex_multi_role.catalog import load_flows  # as above
+    from codex_multi_role.flow import graph
+
+    catalog = open_catalog(roles)
+    flows = load_flows(name, catalog.source.parent, catalog)
+    draw = graph.ascii if ascii else graph.mermaid
+    click.echo(draw(flows, name), nl=False)
 
 
 @command(ROLES, CYCLES, REPAIR_ATTEMPTS, name="validate", short_help="Check flows; show their worst case.")
@@ -62,27 +109,29 @@ def show_flows(name: str, roles: Path | None, json: bool) -> None:
 def validate_flows(
     ctx: click.Context, /, names: tuple[str, ...], roles: Path | None, cycles: int, repair_attempts: int
 ) -> None:
-    """Check each FLOW, or all of them, against the catalog, and show the most that a run of it can take."""
+    """Check each FLOW, or all of them, against the catalog, and show the most that a run of it can take.
+
+    Roles that a flow never asks are told, and are no mistake: a catalog may serve several flows.
+    """
     from codex_multi_role.catalog import list_flows as find_flows  # as above
 
     catalog = open_catalog(roles)
     worst_code = 0
     for name in names or [entry.name for entry in find_flows(catalog.source.parent)]:
         try:
-            click.echo(f"ok: {name}: {_worst_case(name, catalog, cycles, repair_attempts)}")
+            _validate(name, catalog, cycles, repair_attempts)
         except UsageError as error:
             worst_code = complain(str(error), error.hint, error.exit_code)
     ctx.exit(worst_code)
 
 
-def _worst_case(name: str, catalog: RoleSpecCatalog, cycles: int, repair_attempts: int) -> str:
-    from codex_multi_role.catalog import load_flow  # as above
-    from codex_multi_role.flow import worst_case
+def _validate(name: str, catalog: RoleSpecCatalog, cycles: int, repair_attempts: int) -> None:
+    from codex_multi_role.catalog import load_flows  # as above
+    from codex_multi_role.catalog.flow_references import unused_roles
+    from codex_multi_role.cli.flow_explanation import worst_case_words
 
-    flow = load_flow(name, catalog.source.parent, catalog)
-    most = worst_case(flow, catalog, cycles=cycles, repair_attempts=repair_attempts)
-    return (
-        f"at most {plural(most.turns, 'turn')} and {plural(most.repair_turns, 'repair turn')} "
-        f"of {plural(most.processes, 'process')} in {duration(most.seconds)}, "
-        f"with {plural(cycles, 'cycle')} and {plural(repair_attempts, 'repair attempt')}"
-    )
+    flows = load_flows(name, catalog.source.parent, catalog)
+    most = worst_case_words(flows, name, catalog, cycles=cycles, repair_attempts=repair_attempts)
+    click.echo(f"ok: {name}: {most}")
+    if unused := unused_roles(flows, catalog):
+        say(f"note: {name} never asks {', '.join(unused)}")

@@ -13,7 +13,7 @@ from codex_multi_role.cli.settings import FILE, Setting
 from codex_multi_role.cli.streams import say
 from codex_multi_role.errors import StorageError, UsageError
 
-NOT_IN_THE_FILE = frozenset({"goal", "goal_file", "run_id", "json", "quiet", "input"})
+NOT_IN_THE_FILE = frozenset({"goal", "goal_file", "run_id", "json", "quiet", "input", "yes"})
 ROLES_FOLDER = "roles"
 
 

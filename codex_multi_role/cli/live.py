@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
@@ -21,33 +21,67 @@ WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 """What rich puts into a picture to load its font from the network; a picture of a run asks nobody for anything."""
 
 
-@contextmanager
-def live_table(progress: Progress) -> Iterator[Callable[[Record], None]]:
-    """Show ``progress`` on stderr, a terminal, while events come in; the last state stays in the scrollback.
+class LiveTable:
+    """Shows ``progress`` on stderr, a terminal, while events come in; the last state stays in the scrollback.
 
     Events come on the threads of the run, the terminal is drawn from a thread of its own.
     """
-    console = Console(stderr=True)
-    lock = threading.Lock()
 
-    def view() -> RenderableType:
-        with lock:
-            return render(progress, datetime.now(UTC).isoformat(), console.width)
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._console = Console(stderr=True)
+        self._drawing = threading.Lock()
+        self._switching = threading.Lock()
+        self._live: Live | None = None
+        self._paused = False
 
-    live = Live(console=console, get_renderable=view, refresh_per_second=REFRESHES_PER_SECOND, redirect_stdout=False)
+    def __call__(self, record: Record) -> None:
+        with self._drawing:
+            self._progress.apply(record)
+        self._start()  # not before: what fails at once should leave no empty table behind
 
-    def take(record: Record) -> None:
-        with lock:
-            progress.apply(record)
-        if not live.is_started:  # not before: what fails at once should leave no empty table behind
-            with suppress(OSError):  # the terminal may go away; that must not end the run
-                live.start()
+    def stop(self) -> None:
+        with self._switching, suppress(OSError):  # the terminal may go away; that must not end the run
+            if self._live is not None:
+                live, self._live = self._live, None
+                live.stop()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the terminal to a question; a new table follows below it."""
+        self._paused = True
+        self.stop()
+        try:
+            yield
+        finally:
+            self._paused = False
+            self._start()
+
+    def _start(self) -> None:
+        with self._switching, suppress(OSError):
+            if self._live is None and not self._paused:
+                # A new one each time: it would draw over what came below its last state.
+                self._live = Live(
+                    console=self._console,
+                    get_renderable=self._view,
+                    refresh_per_second=REFRESHES_PER_SECOND,
+                    redirect_stdout=False,
+                )
+                self._live.start()
+
+    def _view(self) -> RenderableType:
+        with self._drawing:
+            return render(self._progress, datetime.now(UTC).isoformat(), self._console.width)
+
+
+@contextmanager
+def live_table(progress: Progress) -> Iterator[LiveTable]:
+    """A `LiveTable` that is stopped in the end."""
+    table = LiveTable(progress)
     try:
-        yield take
+        yield table
     finally:
-        with suppress(OSError):
-            live.stop()
+        table.stop()
 
 
 def picture(progress: Progress) -> str:

@@ -14,7 +14,21 @@ from codex_multi_role.cli.lazy import LazyGroup
 
 COMMANDS = {
     name: f"codex_multi_role.cli.{name}:{name}"
-    for name in ("run", "resume", "runs", "show", "roles", "flows", "init", "doctor", "codex")
+    for name in (
+        "run",
+        "resume",
+        "approve",
+        "reject",
+        "cancel",
+        "runs",
+        "show",
+        "gc",
+        "roles",
+        "flows",
+        "init",
+        "doctor",
+        "codex",
+    )
 }
 
 COMPLETION_VARIABLE = "_CODEX_MULTI_ROLE_COMPLETE"
@@ -29,6 +43,7 @@ Examples:
   codex-multi-role --goal "Add a --version flag" --cycles 3
   codex-multi-role --goal-file goal.md --workspace ../shop --model gpt-5-codex
   codex-multi-role resume latest --cycles 6              go on where it stopped
+  codex-multi-role approve latest --resume               say yes to what a run asks, and go on
   codex-multi-role show latest                           what happened, turn by turn
   codex-multi-role doctor                                is everything here that a run needs?
 
@@ -38,7 +53,8 @@ Every option also as CODEX_MULTI_ROLE_<NAME> and as a key of codex-multi-role.ya
 
 \b
 Exit codes: 0 goal reached, 1 ended without reaching it, 2 wrong usage or configuration,
-3 a role or Codex failed for good, 130 interrupted. 3 and 130 can be resumed.
+3 a role or Codex failed for good, 4 parked: waiting for a person, 5 parked: a budget is used up,
+130 interrupted. 3, 4, 5 and 130 can be resumed.
 """
 
 group = LazyGroup(

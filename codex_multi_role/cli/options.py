@@ -33,13 +33,14 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
     return value
 
 
-def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The value as it is. Raises `click.BadParameter` for one of blanks only."""
     if value is not None and not value.strip():
         raise click.BadParameter("it is empty", ctx, param)
     return value
 
 
-GOAL = Setting(["--goal"], metavar="TEXT", callback=_not_empty, help="What the team is to reach.")
+GOAL = Setting(["--goal"], metavar="TEXT", callback=not_empty, help="What the team is to reach.")
 GOAL_FILE = Setting(
     ["--goal-file"],
     metavar="FILE",
@@ -53,7 +54,7 @@ CYCLES = Setting(
     default=DEFAULTS["cycles"],
     help="How often the roles take their turns.",
 )
-FLOW = Setting(["--flow"], metavar="NAME", default=DEFAULTS["flow"], callback=_not_empty, help="The flow to run.")
+FLOW = Setting(["--flow"], metavar="NAME", default=DEFAULTS["flow"], callback=not_empty, help="The flow to run.")
 INPUT = Setting(
     ["-i", "--input"],
     metavar="KEY=VALUE",
@@ -80,12 +81,12 @@ RUNS_DIR = Setting(
     ["--runs-dir"], metavar="DIR", type=FOLDER, default=DEFAULTS["runs_dir"], help="Where runs are recorded."
 )
 RUN_ID = Setting(
-    ["--run-id"], metavar="ID", callback=_not_empty, help="Name the run.", show_default="the time and a random part"
+    ["--run-id"], metavar="ID", callback=not_empty, help="Name the run.", show_default="the time and a random part"
 )
 MODEL = Setting(
     ["--model"],
     metavar="NAME",
-    callback=_not_empty,
+    callback=not_empty,
     help="The model of roles that name none.",
     show_default="Codex's own choice",
 )
@@ -102,7 +103,7 @@ RUN_TESTS = Setting(
 PYTEST_CMD = Setting(
     ["--pytest-cmd"],
     metavar="COMMAND",
-    callback=_not_empty,
+    callback=not_empty,
     help="How to start pytest.",
     show_default="python -m pytest of the Python that runs this",
 )
@@ -136,22 +137,48 @@ CODEX_BIN = Setting(
 PLAYBOOK = Setting(
     ["--playbook"],
     metavar="NAME|FILE",
-    callback=_not_empty,
+    callback=not_empty,
     help="Ask no model: the answers come from this playbook, which may also suggest goal and cycles.",
 )
+MAX_TURNS = Setting(
+    ["--max-turns"],
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Park the run (exit 5) rather than begin another turn after N.",
+)
+MAX_TOKENS = Setting(
+    ["--max-tokens"],
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Park the run rather than begin a turn once N tokens, in and out, are used.",
+)
+MAX_SECONDS = Setting(
+    ["--max-seconds"],
+    metavar="S",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Park the run rather than begin a turn once it was worked on for S seconds.",
+)
+YES = Setting(["--yes/--no-yes"], default=DEFAULTS["yes"], help="Approve every review; nobody is asked.")
 DATABASE_URL = Setting(
     ["--database-url"],
     metavar="URL",
-    callback=_not_empty,
+    callback=not_empty,
     help="Keep the journal in this Postgres.",
     show_default="a file in the run folder",
+)
+DRY_RUN = Setting(
+    ["--dry-run"],
+    is_flag=True,
+    show_default=False,
+    help="Start nothing: show every prompt of the first pass, with <role.field> for what only a run can know.",
 )
 JSON = Setting(["--json"], is_flag=True, help="Machine output on standard output.", show_default=False)
 QUIET = Setting(["--quiet"], is_flag=True, help="Say nothing unless something is wrong.", show_default=False)
 
 RUN = [
     *(GOAL, GOAL_FILE, CYCLES, FLOW, INPUT, WORKSPACE, ROLES, RUNS_DIR, RUN_ID, MODEL, REPAIR_ATTEMPTS, RUN_TESTS),
-    *(PYTEST_CMD, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, DATABASE_URL, JSON, QUIET),
+    *(PYTEST_CMD, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS),
+    *(YES, DATABASE_URL, DRY_RUN, JSON, QUIET),
 ]
 
 
@@ -164,7 +191,7 @@ def _remembered(setting: Setting) -> Setting:
 
 CHANGEABLE = [
     *map(_remembered, (CYCLES, INPUT, WORKSPACE, ROLES, MODEL, REPAIR_ATTEMPTS, RUN_TESTS, PYTEST_CMD, TEST_SANDBOX)),
-    *map(_remembered, (TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK)),
+    *map(_remembered, (TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS, YES)),
 ]
 
 

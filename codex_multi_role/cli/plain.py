@@ -98,6 +98,16 @@ def _role_skipped(record: Record) -> list[str]:
     return _about(record, f"skipped: {record['reason']}; the run goes on without it")
 
 
+def _review_asked(record: Record) -> list[str]:
+    return [f"review {record['key']}: {one_line(record['question'], 500)}"]
+
+
+def _review_answered(record: Record) -> list[str]:
+    verdict = "approved" if record["approved"] else "rejected"
+    comment = f": {one_line(record['comment'], 500)}" if record["comment"] else ""
+    return [f"review {record['key']}: {verdict} by {one_line(record['by'])}{comment}"]
+
+
 def _warning(record: Record) -> list[str]:
     return [f"warning: {one_line(record['message'], 500)}"]
 
@@ -116,5 +126,7 @@ _FORMATTERS: dict[str, Callable[[Record], list[str]]] = {
     "done_ignored": _done_ignored,
     "role_restarted": _role_restarted,
     "role_skipped": _role_skipped,
+    "review_asked": _review_asked,
+    "review_answered": _review_answered,
     "warning": _warning,
 }

@@ -29,7 +29,10 @@ class RoleProgress:
 
 @dataclass
 class Progress:
-    """The whole run. ``at`` is the time of the latest event, ``began`` of the first since it was (re)started."""
+    """The whole run. ``at`` is the time of the latest event, ``began`` of the first since it was (re)started.
+
+    ``questions`` are those a person is asked now, by key.
+    """
 
     run_id: str = ""
     goal: str = ""
@@ -48,6 +51,7 @@ class Progress:
     written: dict[str, None] = field(default_factory=dict)
     files_written: int = 0
     files_skipped: int = 0
+    questions: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     ended: Record | None = None
 
@@ -88,6 +92,7 @@ def _run_started(progress: Progress, record: Record) -> None:
     for name in ("run_id", "goal", "flow", "folder", "playbook", "resumed", "cycles"):
         setattr(progress, name, record[name])
     progress.began, progress.ended = record["at"], None
+    progress.questions.clear()
     for name in record["roles"]:
         role = progress.roles.setdefault(name, RoleProgress(name))
         role.state, role.working_since = STARTING, ""
@@ -171,6 +176,14 @@ def _role_skipped(progress: Progress, record: Record) -> None:
     role.last = record["reason"]
 
 
+def _review_asked(progress: Progress, record: Record) -> None:
+    progress.questions[record["key"]] = record["question"]
+
+
+def _review_answered(progress: Progress, record: Record) -> None:
+    progress.questions.pop(record["key"], None)
+
+
 def _warning(progress: Progress, record: Record) -> None:
     progress.warnings.append(record["message"])
 
@@ -198,6 +211,8 @@ _HANDLERS: dict[str, Callable[[Progress, Record], None]] = {
     "done_ignored": _done_ignored,
     "role_restarted": _role_restarted,
     "role_skipped": _role_skipped,
+    "review_asked": _review_asked,
+    "review_answered": _review_answered,
     "warning": _warning,
     "run_ended": _run_ended,
 }

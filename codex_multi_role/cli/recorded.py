@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import RunNotFound
-from codex_multi_role.run_folder import Record, RunFolder, TurnFolder, list_turns
+from codex_multi_role.run_folder import Question, Questions, Record, RunFolder, TurnFolder, list_turns
+
+OVER = (0, 1)
 
 
 def read_events(path: Path) -> Iterator[Record]:
@@ -55,9 +57,14 @@ def status_now(folder: RunFolder, record: dict[str, Any]) -> str:
     return "killed" if status == "running" and not is_alive(folder) else status
 
 
+def open_questions(folder: RunFolder, record: dict[str, Any]) -> list[Question]:
+    """What the run asks a person now; none when it is over."""
+    return [] if record.get("exit_code") in OVER else Questions(folder.path).pending()
+
+
 def is_alive(folder: RunFolder) -> bool:
     """Whether the process that last owned the run still works on it."""
-    owner = _read_object(folder.owner_path)
+    owner = read_owner(folder)
     if "pid" not in owner:
         return False
     import psutil  # here: most looks at a run need no process table
@@ -66,6 +73,11 @@ def is_alive(folder: RunFolder) -> bool:
         return bool(psutil.Process(owner["pid"]).create_time() == owner["start_time"])
     except psutil.Error:
         return False
+
+
+def read_owner(folder: RunFolder) -> dict[str, Any]:
+    """``pid`` and ``start_time`` of the process that owns the run; empty when it let go."""
+    return _read_object(folder.owner_path)
 
 
 def _read_object(path: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from codex_multi_role.cli.asking import person_at
 from codex_multi_role.cli.options import CHANGEABLE, JSON, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.progress import Progress
 from codex_multi_role.cli.recorded import read_events
@@ -35,13 +36,25 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     """
     folder = RunFolder.find(values["runs_dir"], run)
     changes = changes_of(ctx, folder.record()["options"])
+    if changes and not (values["json"] or values["quiet"]):
+        say(f"changed: {', '.join(f'{name}={value}' for name, value in changes.items())}")
+    go_on(ctx, folder, changes)
+
+
+def go_on(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]) -> None:
+    """Resume the run and exit with its code; ``ctx`` has the settings ``runs_dir``, ``json`` and ``quiet``."""
+    as_json, quiet = ctx.params["json"], ctx.params["quiet"]
     progress = Progress.of(read_events(folder.events_path))
     from codex_multi_role import app
 
-    if changes and not (values["json"] or values["quiet"]):
-        say(f"changed: {', '.join(f'{name}={value}' for name, value in changes.items())}")
-    with open_view(progress, as_json=values["json"], quiet=values["quiet"]) as take:
-        report = app.resume(run, runs_dir=values["runs_dir"], changes=changes, on_event=take)
+    with open_view(progress, as_json=as_json, quiet=quiet) as view:
+        report = app.resume(
+            folder.run_id,
+            runs_dir=folder.path.parent,
+            changes=changes,
+            on_event=view,
+            ask_person=person_at(view, as_json=as_json),
+        )
     close(ctx, report, progress)
 
 

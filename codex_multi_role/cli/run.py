@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from codex_multi_role.cli.asking import person_at
+from codex_multi_role.cli.dry_run import put_dry_run
 from codex_multi_role.cli.goal import choose_goal
 from codex_multi_role.cli.options import RUN, command
 from codex_multi_role.cli.progress import Progress
@@ -32,13 +34,19 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
       codex-multi-role --goal "Add a --version flag" --cycles 3
       codex-multi-role run --goal-file goal.md --workspace ../shop -c model_provider=local
       codex-multi-role run --playbook roman-numerals --json > events.ndjson
+      codex-multi-role run --goal "Add a --version flag" --dry-run
     """
     options = run_options(ctx)
+    if values["dry_run"]:
+        from codex_multi_role.dry_run import dry_run  # here: `--help` should not load the catalog
+
+        put_dry_run(dry_run(options), as_json=values["json"], quiet=values["quiet"])
+        return
     progress = Progress()
     from codex_multi_role import app
 
-    with open_view(progress, as_json=values["json"], quiet=values["quiet"]) as take:
-        report = app.run(options, on_event=take)
+    with open_view(progress, as_json=values["json"], quiet=values["quiet"]) as view:
+        report = app.run(options, on_event=view, ask_person=person_at(view, as_json=values["json"]))
     close(ctx, report, progress)
 
 
@@ -53,7 +61,8 @@ def close(ctx: click.Context, report: RunReport, progress: Progress) -> None:
 
 def run_options(ctx: click.Context) -> RunOptions:
     """What the settings of ``ctx`` and the playbook they name ask for. Raises `UsageError`, `DefinitionError`."""
-    values = {key: value for key, value in ctx.params.items() if key not in ("goal_file", "input", "json", "quiet")}
+    not_of_the_run = ("goal_file", "input", "dry_run", "json", "quiet")
+    values = {key: value for key, value in ctx.params.items() if key not in not_of_the_run}
     playbook = _playbook(values["playbook"], values["roles"])
     values["goal"] = choose_goal(ctx, playbook.goal if playbook else None)
     if playbook and playbook.cycles and ctx.get_parameter_source("cycles") is ParameterSource.DEFAULT:

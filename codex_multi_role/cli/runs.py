@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command
-from codex_multi_role.cli.recorded import read_record, status_now
+from codex_multi_role.cli.recorded import open_questions, read_record, status_now
 from codex_multi_role.cli.streams import put_json, say
 from codex_multi_role.cli.tables import put_table
 from codex_multi_role.cli.text import compact, moment
@@ -19,7 +20,12 @@ HEADINGS = ("run", "started", "flow", "status", "outcome", "turns", "tokens", "g
 def runs(runs_dir: Path, json: bool) -> None:
     """List the runs below --runs-dir, the oldest first."""
     records = [
-        {"run_id": folder.run_id, **record, "status": status_now(folder, record)}
+        {
+            "run_id": folder.run_id,
+            **record,
+            "status": status_now(folder, record),
+            "questions": list(map(asdict, open_questions(folder, record))),
+        }
         for folder in list_runs(runs_dir)
         for record in [read_record(folder)]
     ]
@@ -38,11 +44,17 @@ def _row(record: dict[str, Any]) -> list[object]:
         _started(record),
         record.get("flow"),
         record["status"],
-        record.get("outcome") or "",
+        _outcome(record),
         totals.get("turns", 0),
         compact(totals.get("input_tokens", 0) + totals.get("output_tokens", 0)),
         record.get("goal") or record.get("reason"),
     ]
+
+
+def _outcome(record: dict[str, Any]) -> str:
+    """How it ended, or what it waits for."""
+    asked = [f"{question['key']}: {question['question']}" for question in record["questions"]]
+    return "; ".join(asked) or record.get("outcome") or ""
 
 
 def _started(record: dict[str, Any]) -> str:

@@ -76,10 +76,11 @@ def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
     if not isinstance(content, Mapping):
         raise DefinitionError(f"{path}: line 1: must be a mapping, `key: value` lines")
     values = {}
-    for key, value in content.items():
-        setting = _find(path, str(key), known)
+    for written, value in content.items():
+        key = "yes" if written is True else str(written)  # YAML takes this one word for another way to write true
+        setting = _find(path, key, known)
         if value is not None:
-            values[setting.key] = _as_typed(path, str(key), value, setting.multiple)
+            values[setting.key] = _as_typed(path, key, value, setting.multiple)
     return values
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,13 @@ import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command
 from codex_multi_role.cli.progress import Progress
-from codex_multi_role.cli.recorded import read_events, read_tests, read_turns, status_now
+from codex_multi_role.cli.recorded import open_questions, read_events, read_tests, read_turns, status_now
 from codex_multi_role.cli.streams import put_json, say
-from codex_multi_role.cli.summary import EXIT_MEANINGS, outcome_in_words, resume_command
+from codex_multi_role.cli.summary import EXIT_MEANINGS, next_command, outcome_in_words
 from codex_multi_role.cli.tables import put_table
 from codex_multi_role.cli.text import duration, one_line, plural, verdict
 from codex_multi_role.errors import StorageError
-from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder import Question, RunFolder
 
 TURN_HEADINGS = ("role", "turn", "status", "tokens in", "out", "seconds", "about")
 PLACES = {
@@ -43,12 +44,14 @@ def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> Non
         return
     record = folder.record()
     record["status"] = status_now(folder, record)
-    turns, tests = read_turns(folder), read_tests(folder)
+    turns, tests, questions = read_turns(folder), read_tests(folder), open_questions(folder, record)
     following = _next(folder, record, runs_dir)
     if json:
-        put_json({"run": record, "folder": str(folder.path), "turns": turns, "tests": tests, "next": following})
+        asked = list(map(asdict, questions))
+        told = {"run": record, "folder": str(folder.path), "questions": asked, "turns": turns, "tests": tests}
+        put_json({**told, "next": following})
         return
-    for line in _heading(folder, record):
+    for line in [*_heading(folder, record), *_questions(questions)]:
         click.echo(line)
     click.echo()
     put_table(TURN_HEADINGS, map(_turn_row, turns), numbers=("turn", "tokens in", "out", "seconds"))
@@ -59,7 +62,7 @@ def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> Non
 def _next(folder: RunFolder, record: dict[str, Any], runs_dir: Path) -> str | None:
     if record.get("exit_code") == 0 or record["status"] == "running":
         return None
-    return resume_command(folder.run_id, runs_dir, record.get("exit_code"), _cycles(record))
+    return next_command(folder, runs_dir, record.get("exit_code"), _cycles(record))
 
 
 def _draw(folder: RunFolder, path: Path) -> None:
@@ -91,6 +94,11 @@ def _heading(folder: RunFolder, record: dict[str, Any]) -> Iterator[str]:
         f"{totals.get('input_tokens', 0):,} tokens in, {totals.get('output_tokens', 0):,} out, "
         f"{duration(totals.get('seconds', 0))}"
     )
+
+
+def _questions(questions: list[Question]) -> Iterator[str]:
+    for question in questions:
+        yield f"question   {question.key}: {one_line(question.question, 500)}"
 
 
 def _cycles(record: dict[str, Any]) -> int:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from codex_multi_role.cli.boundary import PROGRAM
 from codex_multi_role.cli.options import RUNS_DIR
 from codex_multi_role.cli.progress import Progress
 from codex_multi_role.cli.text import duration, one_line, plural, verdict
+from codex_multi_role.errors import ReviewWaiting
 from codex_multi_role.options import RunReport
+from codex_multi_role.run_folder import Question, Questions, RunFolder
 
 MORE_CYCLES = 3
+WAITING = ReviewWaiting.exit_code
 FILES_NAMED = 6
 EXIT_MEANINGS = {
     0: "goal reached",
     1: "ended without reaching the goal",
     2: "wrong usage or configuration",
     3: "a role or Codex failed for good",
+    4: "parked, waiting for a person",
+    5: "parked, a budget is used up",
     130: "interrupted",
 }
 OUTCOMES = {
@@ -26,6 +31,8 @@ OUTCOMES = {
     "cycles_used_up": "All cycles are used up",
     "tests_failed": "The tests fail",
     "role_failed": "A role failed",
+    "waiting_for_review": "Waiting for a person",
+    "budget_used_up": "A budget is used up",
     "interrupted": "Interrupted",
 }
 
@@ -44,6 +51,22 @@ def resume_command(run_id: str, runs_dir: Path, exit_code: int | None, cycles: i
     """The command that goes on with a run that did not reach its goal; none that used up its cycles without more."""
     more = f" --cycles {cycles + MORE_CYCLES}" if exit_code == 1 else ""
     return f"{PROGRAM} resume {run_id}{_where(runs_dir)}{more}"
+
+
+def answer_commands(run_id: str, runs_dir: Path, pending: Sequence[Question]) -> str:
+    """The two commands that answer a run's open question and go on with it; the oldest where there are several."""
+    which = f"{run_id}{_where(runs_dir)}"
+    if len(pending) > 1:
+        which += f" --question {shlex.quote(pending[0].key)}"
+    return f"{PROGRAM} approve {which} --resume, or {PROGRAM} reject {which} --comment WHY --resume"
+
+
+def next_command(folder: RunFolder, runs_dir: Path, exit_code: int | None, cycles: int) -> str:
+    """What helps a run on that did not reach its goal: an answer where it waits for one, otherwise a resume."""
+    pending = Questions(folder.path).pending() if exit_code == WAITING else []
+    if pending:
+        return answer_commands(folder.run_id, runs_dir, pending)
+    return resume_command(folder.run_id, runs_dir, exit_code, cycles)
 
 
 def _where(runs_dir: Path) -> str:
@@ -70,7 +93,7 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     if report.exit_code == 0:
         yield f"  next     {show_command(report.run_id, runs_dir)}"
     else:
-        yield f"  next     {resume_command(report.run_id, runs_dir, report.exit_code, progress.cycles)}"
+        yield f"  next     {next_command(RunFolder(report.folder), runs_dir, report.exit_code, progress.cycles)}"
 
 
 def _files(progress: Progress) -> str:

@@ -11,9 +11,13 @@ ELLIPSIS = "..."
 
 def one_line(value: object, limit: int = 200) -> str:
     """``value`` as at most ``limit`` printable characters; what a model wrote can then not steer a terminal."""
-    spaced = " ".join(str(value).split())
-    printable = "".join(letter for letter in spaced if not unicodedata.category(letter).startswith("C"))
-    return printable if len(printable) <= limit else printable[: limit - len(ELLIPSIS)].rstrip() + ELLIPSIS
+    line = printable(" ".join(str(value).split()))
+    return line if len(line) <= limit else line[: limit - len(ELLIPSIS)].rstrip() + ELLIPSIS
+
+
+def printable(line: str) -> str:
+    """``line`` without control characters."""
+    return "".join(letter for letter in line if not unicodedata.category(letter).startswith("C"))
 
 
 def plural(number: float, noun: str) -> str:

@@ -4,51 +4,65 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Protocol
 
 from codex_multi_role.cli.plain import PlainLines
 from codex_multi_role.cli.progress import Progress, Record
 from codex_multi_role.cli.streams import JsonLines, say
 
-Taker = Callable[[Record], None]
+
+class View(Protocol):
+    """Takes a run's events; ``paused`` keeps it from drawing while a person is asked something there."""
+
+    def __call__(self, record: Record) -> None: ...
+
+    def paused(self) -> AbstractContextManager[None]: ...
 
 
-def open_view(progress: Progress, *, as_json: bool, quiet: bool) -> AbstractContextManager[Taker]:
+@dataclass(frozen=True)
+class Lines:
+    """A view that writes and forgets; a question fits between its lines."""
+
+    take: Callable[[Record], None]
+
+    def __call__(self, record: Record) -> None:
+        self.take(record)
+
+    def paused(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+def open_view(progress: Progress, *, as_json: bool, quiet: bool) -> AbstractContextManager[View]:
     """A context that gives what takes the run's events; every view keeps ``progress`` up to date."""
     if as_json:
-        return _json_lines(progress)
+        return nullcontext(_json_lines(progress))
     if quiet:
-        return _nothing(progress)
+        return nullcontext(Lines(progress.apply))
     if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         from codex_multi_role.cli.live import live_table  # here: rich costs time, and only a terminal needs it
 
         return live_table(progress)
-    return _plain_lines(progress)
+    return nullcontext(_plain_lines(progress))
 
 
-@contextmanager
-def _json_lines(progress: Progress) -> Iterator[Taker]:
+def _json_lines(progress: Progress) -> View:
     write = JsonLines()
 
     def take(record: Record) -> None:
         progress.apply(record)
         write(record)
 
-    yield take
+    return Lines(take)
 
 
-@contextmanager
-def _nothing(progress: Progress) -> Iterator[Taker]:
-    yield progress.apply
-
-
-@contextmanager
-def _plain_lines(progress: Progress) -> Iterator[Taker]:
+def _plain_lines(progress: Progress) -> View:
     lines = PlainLines(progress)
 
     def take(record: Record) -> None:
         for line in lines.of(record):
             say(line)
 
-    yield take
+    return Lines(take)

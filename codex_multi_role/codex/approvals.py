@@ -30,6 +30,10 @@ class ApprovalAnswer:
 
 
 Params = Mapping[str, Any]
+AskUser = Callable[[Params], Mapping[str, str]]
+"""Puts a role's questions to a person: from the request's params to answers by question id; the rest is skipped."""
+
+USER_INPUT = "item/tool/requestUserInput"
 
 
 def _decide(allowed: bool) -> ApprovalAnswer:
@@ -43,17 +47,27 @@ def _permissions(params: Params, policy: ApprovalPolicy) -> ApprovalAnswer:
     return ApprovalAnswer(decision, {"result": {"permissions": granted, "scope": "turn"}})
 
 
+def _answers(given: Mapping[str, str]) -> ApprovalAnswer:
+    answers = {name: {"answers": [text]} for name, text in given.items()}
+    return ApprovalAnswer("answer" if answers else "skip", {"result": {"answers": answers}})
+
+
 _ANSWERS: dict[str, Callable[[Params, ApprovalPolicy], ApprovalAnswer]] = {
     "item/commandExecution/requestApproval": lambda _, policy: _decide(policy.commands),
     "item/fileChange/requestApproval": lambda _, policy: _decide(policy.file_changes),
     "item/permissions/requestApproval": _permissions,
-    "item/tool/requestUserInput": lambda *_: ApprovalAnswer("skip", {"result": {"answers": {}}}),
+    USER_INPUT: lambda *_: _answers({}),
     "mcpServer/elicitation/request": lambda *_: ApprovalAnswer("decline", {"result": {"action": "decline"}}),
 }
 
 
-def answer(method: str, params: Params, policy: ApprovalPolicy) -> ApprovalAnswer:
-    """The answer to the server request ``method``; a JSON-RPC error for a method that is not known here."""
+def answer(method: str, params: Params, policy: ApprovalPolicy, ask_user: AskUser | None = None) -> ApprovalAnswer:
+    """The answer to the server request ``method``; a JSON-RPC error for a method that is not known here.
+
+    Waits only for ``ask_user``, and only for what the role asks a person.
+    """
+    if method == USER_INPUT and ask_user is not None:
+        return _answers(ask_user(params))
     known = _ANSWERS.get(method)
     if known is None:
         error = {"code": METHOD_NOT_FOUND, "message": f"{method} is not supported by this client"}

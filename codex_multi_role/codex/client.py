@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codex_multi_role.codex.approvals import ApprovalPolicy, answer
+from codex_multi_role.codex.approvals import ApprovalPolicy, AskUser, answer
 from codex_multi_role.codex.events import CodexEvent, EventParser, TurnFinished, describe, turn_id_of
 from codex_multi_role.codex.transport import GRACE_SECONDS, AppServerTransport, Cancelled, Message
 from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
@@ -83,6 +83,7 @@ class RoleClient:
         self._parser = EventParser()
         self._cancelled = threading.Event()
         self._totals: tuple[int, int] | None = None
+        self._ask_user: AskUser | None = None
         self.broken = ""
         self.thread_id = ""
         self.thread_resumed = False
@@ -150,12 +151,16 @@ class RoleClient:
         self.thread_id = str(result["thread"]["id"])
         self.model = str(result.get("model", self.model))
 
-    def run_turn(self, request: TurnRequest, deadlines: TurnDeadlines, observe: Observer) -> TurnOutcome:
+    def run_turn(
+        self, request: TurnRequest, deadlines: TurnDeadlines, observe: Observer, ask_user: AskUser | None = None
+    ) -> TurnOutcome:
         """One prompt and all that comes of it. Never raises for a fault of Codex: that is an outcome.
 
+        ``ask_user`` answers what the role asks a person; its time is not the turn's.
         Afterwards ``broken`` says why the process can take no further turn, or is empty.
         """
         recorder = TurnRecorder(self._totals)
+        self._ask_user = ask_user
         try:
             outcome = self._run(request, deadlines, observe, recorder)
         except CodexCrashed as error:
@@ -183,7 +188,7 @@ class RoleClient:
         end = time.monotonic() + deadlines.turn
         patience = min(TURN_START_SECONDS, deadlines.idle)
         started = self._transport.request("turn/start", request.params(self.thread_id), patience)
-        turn_id = str(started["turn"]["id"])
+        turn_id = recorder.turn_id = str(started["turn"]["id"])
         while not self._cancelled.is_set():
             received = self._transport.next_message(min(deadlines.idle, end - time.monotonic()))
             late = time.monotonic() >= end
@@ -191,9 +196,12 @@ class RoleClient:
                 return self._give_up(turn_id, recorder, observe, deadlines, late)
             if isinstance(received, Cancelled):
                 break
+            asked_at = time.monotonic()
             finished = self._take(received, turn_id, recorder, observe)
             if finished is not None:
                 return recorder.finished(finished)
+            if "id" in received:
+                end += time.monotonic() - asked_at
         self._interrupt(turn_id, recorder, observe)
         return recorder.outcome("interrupted", "cancelled", "the run was stopped during this turn")
 
@@ -224,7 +232,7 @@ class RoleClient:
 
     def _answer(self, message: Message, recorder: TurnRecorder, observe: Observer) -> None:
         method, params = str(message["method"]), message.get("params") or {}
-        answered = answer(method, params, self._approvals)
+        answered = answer(method, params, self._approvals, self._ask_user)
         self._transport.reply(message["id"], answered.reply)
         observe(ApprovalAnswered(method, answered.decision, _detail(params, recorder.started_items)))
 
@@ -235,6 +243,7 @@ class RoleClient:
         asked once, in between, and only the turn's end counts as the answer.
         """
         asked = False
+        self._ask_user = None
         end = time.monotonic() + INTERRUPT_SECONDS
         while (remaining := end - time.monotonic()) > 0:
             if recorder.begun and not asked:

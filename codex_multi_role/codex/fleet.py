@@ -46,13 +46,15 @@ class Started:
 class Fleet:
     """Owns the processes. ``first_alone`` starts the first one before the rest, for a Codex home they share.
 
-    A shared home has one state database, and fresh processes race for it (measured: 7 of 8 die).
+    ``more`` tells how to start one that is asked for later. A shared home has one state database, and fresh processes
+    race for it (measured: 7 of 8 die).
     """
 
     def __init__(
         self,
         members: Mapping[str, Member],
         *,
+        more: Callable[[str], Member] | None = None,
         version: str,
         redact: Callable[[str], str],
         on_started: Callable[[Started], None],
@@ -60,6 +62,7 @@ class Fleet:
         first_alone: bool,
     ) -> None:
         self._members = dict(members)
+        self._more = more
         self._version = version
         self._redact = redact
         self._on_started = on_started
@@ -104,15 +107,25 @@ class Fleet:
         return client
 
     def client(self, role: str) -> RoleClient:
-        """The role's client, ready for a turn; a broken process is replaced by one on the same thread.
+        """The client of ``role`` (or ``role.2`` …), ready for a turn; a broken process is replaced on its thread.
 
         Raises what its start raised, or `CodexTimeout`. One caller a role at a time.
         """
+        self._add(role)
         try:
             client = self._clients[role].result(READY_SECONDS)
         except FutureTimeoutError:
             raise CodexTimeout(f"Codex for {role} was not ready within {READY_SECONDS:g} s") from None
         return self._restart(role, client) if client.broken else client
+
+    def _add(self, role: str) -> None:
+        """Start a process that was not among the first ones: the second, third … of a role."""
+        with self._lock:
+            if role in self._clients or self._more is None:
+                return
+            self._members[role] = self._more(role)
+            self._clients[role] = future = Future[RoleClient]()
+        self._start_into(role, future)
 
     def _restart(self, role: str, broken: RoleClient) -> RoleClient:
         self._on_restart(role, broken.broken)

@@ -22,7 +22,8 @@ def find_codex(flag: Path | None, environment: Mapping[str, str]) -> Path:
 
 
 def _executable(name: str) -> Path:
-    found = shutil.which(name)
+    """A file of that name in the current folder comes before one on PATH: a path loses its ``./`` on the way here."""
+    found = shutil.which(Path(name).absolute()) or shutil.which(name)
     if found is None:
         raise CodexNotFound(
             f"{name} is not an executable file",

@@ -91,6 +91,7 @@ class AppServerTransport:
             if self._closing.is_set():
                 raise CodexStartFailed("the run is stopping")
             self._child = child = self._spawn()
+            self._log.open()
         stdin, stdout, stderr = child.stdin, child.stdout, child.stderr
         assert stdin is not None
         assert stdout is not None

@@ -51,7 +51,7 @@ class TurnOutcome:
     """How a turn ended. ``status``: completed, failed, timed_out, stalled, crashed or interrupted; ``reason`` why.
 
     ``text`` is the last completed agent message, ``items_text`` a readable account of every item, tokens are what this
-    turn alone used.
+    turn alone used, ``turn_id`` is Codex's name for it.
     """
 
     status: str
@@ -65,6 +65,7 @@ class TurnOutcome:
     output_tokens: int
     retryable: bool = False
     ran_commands: bool = False
+    turn_id: str = ""
 
 
 class TurnRecorder:
@@ -80,6 +81,7 @@ class TurnRecorder:
         self.started_items: dict[str, Mapping[str, Any]] = {}
         self._ran_commands = False
         self.begun = False
+        self.turn_id = ""
 
     def add(self, event: CodexEvent) -> None:
         match event:
@@ -128,6 +130,7 @@ class TurnRecorder:
             output_tokens=after[1] - before[1],
             retryable=retryable,
             ran_commands=self._ran_commands,
+            turn_id=self.turn_id,
         )
 
     def finished(self, event: TurnFinished) -> TurnOutcome:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TextIO
 
 
 class WireLog:
@@ -21,14 +21,19 @@ class WireLog:
         self.redact = redact
         self.failure: OSError | None = None
         self._lock = threading.Lock()
-        self._file = path.open("a", encoding="utf-8", errors="replace")
+        self._path = path
+        self._file: TextIO | None = None
+
+    def open(self) -> None:
+        """Begin to write. Raises ``OSError``."""
+        self._file = self._path.open("a", encoding="utf-8", errors="replace")
 
     def write(self, direction: Literal["in", "out"], line: bytes) -> None:
         text = self.redact(line.decode("utf-8", "replace"))
         kept = f'"message":{text}' if text.startswith("{") and text.endswith("}") else f'"text":{json.dumps(text)}'
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._lock:
-            if self.failure is not None or self._file.closed:
+            if self.failure is not None or self._file is None or self._file.closed:
                 return
             try:
                 self._file.write(f'{{"at":"{at}","direction":"{direction}",{kept}}}\n')
@@ -39,6 +44,7 @@ class WireLog:
     def close(self) -> None:
         with self._lock:
             try:
-                self._file.close()
+                if self._file is not None:
+                    self._file.close()
             except OSError as error:
                 self.failure = error

@@ -7,6 +7,8 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote, unquote
 
 from dbos import DBOS, SetWorkflowID
 
@@ -20,6 +22,11 @@ JOURNAL_VERSION = "1"
 SQLITE_PREFIX = "sqlite:///"
 LISTENER_SECONDS = 0.05
 """How often the journal looks for messages; closing it waits for one such look (by default a whole second)."""
+
+
+def sqlite_url(path: Path) -> str:
+    """The database URL of a file, whatever characters its path has."""
+    return f"{SQLITE_PREFIX}{quote(str(path))}"
 
 
 @contextmanager
@@ -53,7 +60,7 @@ def _use_write_ahead_log(database_url: str) -> None:
     if not database_url.startswith(SQLITE_PREFIX):
         return
     try:
-        with closing(sqlite3.connect(database_url.removeprefix(SQLITE_PREFIX))) as connection:
+        with closing(sqlite3.connect(unquote(database_url.removeprefix(SQLITE_PREFIX)))) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
     except sqlite3.Error as error:
         raise StorageError(f"the journal {database_url} cannot be opened: {error}") from error
@@ -65,7 +72,7 @@ _live: dict[str, DurableRun] = {}
 @DBOS.workflow(name="flow")
 def _flow(run_id: str) -> None:
     """What the journal knows of a run is its id; its live parts are in this process."""
-    _live[run_id].work()
+    _live.pop(run_id).work()
 
 
 def begin(run_id: str, durable: DurableRun) -> None:

@@ -1,7 +1,20 @@
 """What happens next: run state, routing, worst-case bounds. Pure: no I/O, threads or clock."""
 
-from codex_multi_role.flow.bounds import WorstCase, worst_case
+from codex_multi_role.flow.bounds import WalkBound, WorstCase, walk_bound, worst_case
+from codex_multi_role.flow.calls import may_call
 from codex_multi_role.flow.routing import End, GoTo, after
 from codex_multi_role.flow.state import FlowState, HistoryEntry, new_state
 
-__all__ = ["End", "FlowState", "GoTo", "HistoryEntry", "WorstCase", "after", "new_state", "worst_case"]
+__all__ = [
+    "End",
+    "FlowState",
+    "GoTo",
+    "HistoryEntry",
+    "WalkBound",
+    "WorstCase",
+    "after",
+    "may_call",
+    "new_state",
+    "walk_bound",
+    "worst_case",
+]

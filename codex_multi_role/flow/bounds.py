@@ -1,199 +1,142 @@
-"""What a run can come to at most, and whether its flow ends at all. Nothing is run: the routes are read."""
+"""What a run can come to at most, and whether its flows end at all. Nothing is run: the definitions are read."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
-from itertools import takewhile
-from typing import TYPE_CHECKING, Literal
 
-from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RoleSpecCatalog, Route, StepSpec
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.flow.calls import known_inputs, may_call
+from codex_multi_role.flow.conditions import Meanings, meanings_of
+from codex_multi_role.flow.effort import Effort
+from codex_multi_role.flow.step_effort import unit_effort, visit_effort
+from codex_multi_role.flow.visits import most_visits
 
-if TYPE_CHECKING:
-    from jinja2 import nodes
-
-# What a name stands for: the value of ("inputs", "target"), or another name.
-Meanings = Mapping[object, object]
-
-_MIRRORED = {"lt": "gt", "lteq": "gteq", "gt": "lt", "gteq": "lteq", "eq": "eq"}
+MOST_RECORDS = 10**12
+"""A flow that may need more journal steps is as good as unbounded."""
+MOST_DEPTH = 100
+MOST_SITUATIONS = 10_000
+"""How many different ways for a flow to be called are looked at."""
 
 
 @dataclass(frozen=True)
 class WorstCase:
-    """``turns`` without repairs; ``processes``: one a role asked; ``seconds``: one turn at a time, all timed out."""
+    """``turns`` without repairs; ``processes`` at once; ``records``: steps of the journal, all flows together.
+
+    ``seconds``: every turn and review times out, and only a fan-out's items are done side by side. Checks, and reviews
+    without a time limit, are not in it.
+    """
 
     turns: int
     repair_turns: int
     processes: int
     seconds: float
+    records: int
 
 
 @dataclass(frozen=True)
-class Way:
-    """A way from step to step. ``limit``: the most visits ``target`` has had once it was taken; may be infinite."""
+class WalkBound:
+    """What one walk of a flow comes to at most, from where it is called.
 
-    origin: str
-    target: str
-    limit: float
+    ``unit_records``: by step id, the most journal steps of the step, or of one item of its fan-out. ``called``: by step
+    id, the walk that the step's call starts; it is missing where its ``max_depth`` is reached, and nothing is started.
+    """
+
+    effort: Effort
+    unit_records: Mapping[str, int]
+    called: Mapping[str, WalkBound]
 
 
 def worst_case(
-    flow: FlowSpec,
+    flows: Mapping[str, FlowSpec],
+    name: str,
     catalog: RoleSpecCatalog,
     *,
     cycles: int,
     repair_attempts: int,
     inputs: Mapping[str, object] | None = None,
 ) -> WorstCase:
-    """Upper bounds for a run of a loaded flow. ``inputs``: the values the run is given; the others are the defaults.
-
-    Raises ``DefinitionError`` naming the loop when one is not bounded.
-    """
-    visits = most_visits(flow, cycles=cycles, inputs=inputs)
-    asked = [(visits[step.id], role) for step in flow.steps for role in _roles_asked(step, catalog)]
-    turns = sum(times for times, _ in asked)
-    seconds = sum(times * role.limits.turn_seconds for times, role in asked) * (1 + repair_attempts)
-    return WorstCase(turns, turns * repair_attempts, len({role.name for _, role in asked}), float(seconds))
-
-
-def most_visits(flow: FlowSpec, *, cycles: int, inputs: Mapping[str, object] | None = None) -> dict[str, int]:
-    """How often each step can be visited at most. Raises ``DefinitionError`` naming a loop that is not bounded.
-
-    A step without a limit is visited once at first, and once after each visit of the limited steps of its loop.
-    """
-    values = {name: each.default for name, each in flow.inputs.items()} | dict(inputs or {})
-    meanings: dict[object, object] = {("inputs", name): value for name, value in values.items()}
-    meanings |= {("cycles",): cycles, ("cycle",): ("steps", flow.steps[0].id, "visits")}
-    ways = list(_ways(flow, meanings))
-    loops = _loops(ways)
-    limits = _limits(flow, ways, loops)
-    unlimited = {step_id: 1 + sum(limits.get(other, 0) for other in loop) for step_id, loop in loops.items()}
-    return {step.id: 1 for step in flow.steps} | unlimited | limits
-
-
-def _roles_asked(step: StepSpec, catalog: RoleSpecCatalog) -> tuple[RoleSpec, ...]:
-    if step.ask == EVERY_ROLE:
-        return catalog.roles
-    return () if step.ask is None else (catalog.role(step.ask),)
-
-
-def _limits(flow: FlowSpec, ways: list[Way], loops: Mapping[str, Collection[str]]) -> dict[str, int]:
-    """Take the limited steps out until no loop is left; those within a loop appear when its limited steps are out.
-
-    An inner loop can be entered anew after each visit of a step taken out before, whatever its own ways say.
-    """
-    limits: dict[str, int] = {}
-    while inner := _loops(left := [way for way in ways if not {way.origin, way.target} & limits.keys()]):
-        found = {}
-        for step_id, loop in inner.items():
-            limit = max(way.limit for way in left if way.target == step_id and way.origin in loop)
-            if limit < math.inf:
-                found[step_id] = int(limit) + sum(limits.get(other, 0) for other in loops[step_id])
-        if not found:
-            raise _unbounded(flow, left)
-        limits |= found
-    return limits
-
-
-def _loops(ways: Collection[Way]) -> dict[str, set[str]]:
-    """Of every step that can reach itself: the steps that it reaches and that reach it."""
-    reached: dict[str, set[str]] = {}
-    for way in ways:
-        reached.setdefault(way.origin, set()).add(way.target)
-    for middle, further in reached.items():
-        for targets in reached.values():
-            targets.update(further if middle in targets else ())
-    return {
-        step_id: {other for other in targets if step_id in reached.get(other, ())}
-        for step_id, targets in reached.items()
-        if step_id in targets
-    }
-
-
-def _unbounded(flow: FlowSpec, ways: Collection[Way]) -> DefinitionError:
-    order = [step.id for step in flow.steps]
-    try:
-        TopologicalSorter({to: [way.origin for way in ways if way.target == to] for to in order}).prepare()
-    except CycleError as error:
-        loop: list[str] = error.args[1][:-1]
-    start = loop.index(min(loop, key=order.index))
-    named = [*loop[start:], *loop[: start + 1]]
-    condition = "cycle < cycles" if named[0] == order[0] else f"steps['{named[0]}'].visits < 5"
-    return DefinitionError(
-        f"{flow.source}: steps: nothing bounds the loop {' -> '.join(named)}",
-        f'Give {named[0]} a max_visits, or take every way back to it only when "{condition}". '
-        "A limit is a number, cycles, or an input that has a value.",
+    """Upper bounds for a run of the flow ``name`` of ``flows`` (see `load_flows`); raises as `walk_bound`."""
+    bound = walk_bound(flows, name, catalog, cycles=cycles, repair_attempts=repair_attempts, inputs=inputs)
+    return WorstCase(
+        turns=bound.effort.turns,
+        repair_turns=bound.effort.turns * repair_attempts,
+        processes=bound.effort.processes.total(),
+        seconds=bound.effort.seconds,
+        records=bound.effort.records,
     )
 
 
-def _ways(flow: FlowSpec, meanings: Meanings) -> Iterator[Way]:
-    """Every ``to`` and every fall-through. An entry is reached only where the entries before it do not hold."""
-    own = {step.id: _own_limit(step, meanings) for step in flow.steps}
-    for index, step in enumerate(flow.steps):
-        for number, route in enumerate(routes := _routes(flow, index)):
-            if route.to is not None:
-                limits = [own[route.to], *_limits_in(route.when, "and", {"lt", "lteq"}, route.to, meanings)]
-                for earlier in routes[:number]:
-                    limits += _limits_in(earlier.when, "or", {"gteq", "gt"}, route.to, meanings)
-                yield Way(step.id, route.to, min(limits))
+def walk_bound(
+    flows: Mapping[str, FlowSpec],
+    name: str,
+    catalog: RoleSpecCatalog,
+    *,
+    cycles: int,
+    repair_attempts: int,
+    inputs: Mapping[str, object] | None = None,
+) -> WalkBound:
+    """The bound of a run of ``name``, and within it that of every walk it can start.
+
+    ``inputs``: the values the run is given; the others have their defaults, and no known value without one. Raises
+    ``DefinitionError`` naming the loop when one is not bounded, or the call when calls never end.
+    """
+    known = {key: spec.default for key, spec in flows[name].inputs.items() if not spec.required}
+    return _Walks(flows, catalog, cycles, 1 + repair_attempts).bound(name, known | dict(inputs or {}), (), "")
 
 
-def _routes(flow: FlowSpec, index: int) -> tuple[Route, ...]:
-    routes = flow.steps[index].next
-    if routes and routes[-1].when is None:
-        return routes
-    return (*routes, *(Route(to=step.id) for step in flow.steps[index + 1 : index + 2]))
+class _Walks:
+    """Bounds of walks, each worked out once: they depend on the flow, its known inputs, and how deep it is called."""
+
+    def __init__(self, flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, cycles: int, prompts: int) -> None:
+        self._flows = flows
+        self._catalog = catalog
+        self._cycles = cycles
+        self._prompts = prompts
+        self._counted = {step.call for flow in flows.values() for step in flow.steps if step.call and step.max_depth}
+        self._found: dict[object, WalkBound] = {}
+
+    def bound(self, name: str, inputs: Mapping[str, object], callers: Sequence[str], place: str) -> WalkBound:
+        """The walk of ``name``, called by the last of ``callers`` at ``place``; without callers it is the run's own."""
+        under_way = (*callers, name)
+        depths = {each: under_way.count(each) for each in sorted(self._counted & {*under_way})}
+        situation = (name, repr(sorted(inputs.items())), repr(depths))
+        if situation not in self._found:
+            if len(under_way) > MOST_DEPTH or len(self._found) >= MOST_SITUATIONS:
+                raise DefinitionError(f"{place}: the calls go too deep to be counted", "Lower max_depth.")
+            self._found[situation] = self._bound(self._flows[name], inputs, under_way, place)
+        return self._found[situation]
+
+    def _bound(self, flow: FlowSpec, inputs: Mapping[str, object], under_way: Sequence[str], place: str) -> WalkBound:
+        meanings = meanings_of(flow, self._cycles, inputs)
+        visits = _visits(flow, meanings, place)
+        whole = Effort()
+        records: dict[str, int] = {}
+        called: dict[str, WalkBound] = {}
+        for index, step in enumerate(flow.steps):
+            here = f"{flow.source}: steps[{index}]"
+            if step.call is not None and may_call(step, under_way):
+                given = known_inputs(step, self._flows[step.call], meanings, here)
+                called[step.id] = self.bound(step.call, given, under_way, here)
+            inner = called[step.id].effort if step.id in called else None
+            unit = unit_effort(step, self._catalog, self._prompts, inner)
+            records[step.id] = unit.records
+            whole = whole.then(visit_effort(step, unit, meanings, here).repeated(visits[step.id]))
+        return WalkBound(_within_reason(whole, flow), records, called)
 
 
-def _own_limit(step: StepSpec, meanings: Meanings) -> float:
-    """``max_visits``, or the visit at which an ``end`` is reached for certain: no ``to`` comes before it."""
-    limits: list[float] = [math.inf if step.max_visits is None else step.max_visits]
-    for route in takewhile(lambda each: each.to is None, step.next):
-        limits += _limits_in(route.when, "or", {"gteq", "gt", "eq"}, step.id, meanings)
-    return min(limits)
+def _visits(flow: FlowSpec, meanings: Meanings, place: str) -> dict[str, int]:
+    try:
+        return most_visits(flow, meanings)
+    except DefinitionError as error:
+        raise DefinitionError(f"{error} (called at {place})" if place else str(error), error.hint) from error
 
 
-def _limits_in(
-    when: str | None, joined_by: Literal["and", "or"], signs: Collection[str], step_id: str, meanings: Meanings
-) -> Iterator[int]:
-    """The most visits of a step, by each comparison of their number with a number that is known."""
-    for left, sign, right in _comparisons(when, joined_by) if when else ():
-        count, number = meanings.get(left, left), meanings.get(right, right)
-        if count != ("steps", step_id, "visits") or sign not in signs:
-            continue
-        # What no number of visits can equal is no limit: 2.5 for ==, or 1e999.
-        if isinstance(number, int | float) and abs(number) < math.inf and (sign != "eq" or 1 <= number == int(number)):
-            yield max(1, math.floor(number) + 1 if sign in ("lteq", "gt") else math.ceil(number))
-
-
-def _comparisons(when: str, joined_by: Literal["and", "or"]) -> Iterator[tuple[object, str, object]]:
-    """The comparisons that all hold if ``when`` does ("and"), or that each suffice for it ("or"), read both ways."""
-    from jinja2 import Environment, nodes
-    from jinja2.parser import Parser
-
-    waiting: list[nodes.Expr] = [Parser(Environment(), when, state="variable").parse_expression()]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, nodes.And if joined_by == "and" else nodes.Or):
-            waiting += [part.left, part.right]
-        elif isinstance(part, nodes.Compare) and len(part.ops) == 1:
-            left, sign, right = _value(part.expr), part.ops[0].op, _value(part.ops[0].expr)
-            yield from [(left, sign, right), (right, _MIRRORED.get(sign, ""), left)]
-
-
-def _value(node: nodes.Node) -> object:
-    """A constant's value; the parts of a name, the same for ``steps.plan`` and ``steps["plan"]``; otherwise None."""
-    from jinja2 import nodes
-
-    match node:
-        case nodes.Const(value=value):
-            return value
-        case nodes.Name(name=name):
-            return (name,)
-        case nodes.Getattr(node=owner, attr=key) | nodes.Getitem(node=owner, arg=nodes.Const(value=key)):
-            parts = _value(owner)
-            return (*parts, key) if isinstance(parts, tuple) else None
-    return None
+def _within_reason(effort: Effort, flow: FlowSpec) -> Effort:
+    if effort.records > MOST_RECORDS:
+        raise DefinitionError(
+            f"{flow.source}: steps: a run may need more than {MOST_RECORDS:,} recorded steps",
+            "Lower max_items, max_depth, max_visits or attempts.",
+        )
+    return effort

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from codex_multi_role.catalog import FlowSpec, StepSpec, render
+
 Json = dict[str, Any]
 
 
@@ -27,16 +29,26 @@ class StepState:
     error: str = ""
     output: Json = field(default_factory=dict)
 
+    def seen(self) -> Json:
+        """The step as templates see it: its output's fields, and its own figures, which no output can pass for.
+
+        ``verdict`` is the output's ``status`` (a check's ``passed``), unless it has a verdict of its own.
+        """
+        own = {"visits": self.visits, "status": self.status, "error": self.error}
+        return {"verdict": self.output.get("status", ""), **self.output, **own}
+
 
 @dataclass
 class FlowState:
     """One run's progress through its flow. ``cycle`` is the number of times its first step was entered."""
 
+    flow: str
     goal: str
     inputs: Mapping[str, Any]
     cycles: int
     first_step: str
     steps: dict[str, StepState]
+    vars: dict[str, Any] = field(default_factory=dict)
     latest_handoffs: dict[str, Json] = field(default_factory=dict)
     latest_tests: Json | None = None
     asks: dict[str, int] = field(default_factory=dict)
@@ -69,6 +81,13 @@ class FlowState:
         step.output, step.error = output, error
         step.status = "failed" if error else "done"
 
+    def set_vars(self, step: StepSpec, source: str) -> None:
+        """Give the step's ``set`` variables their new values, all seen from before any of them changes."""
+        self.vars |= {
+            name: render(value, self.context(), f"{source}: step {step.id}: set.{name}")
+            for name, value in step.set.items()
+        }
+
     def context(self) -> dict[str, Any]:
         """What templates and conditions see."""
         return {
@@ -76,15 +95,16 @@ class FlowState:
             "inputs": dict(self.inputs),
             "cycle": self.cycle,
             "cycles": self.cycles,
+            "vars": dict(self.vars),
             "roles": dict(self.latest_handoffs),
-            "steps": {
-                name: {**step.output, "visits": step.visits, "status": step.status, "error": step.error}
-                for name, step in self.steps.items()
-            },
+            "steps": {name: step.seen() for name, step in self.steps.items()},
         }
 
 
-def new_state(goal: str, inputs: Mapping[str, Any], cycles: int, step_ids: list[str]) -> FlowState:
-    """The state before the first step."""
-    steps = {step_id: StepState() for step_id in step_ids}
-    return FlowState(goal=goal, inputs=inputs, cycles=cycles, first_step=step_ids[0], steps=steps)
+def new_state(flow: FlowSpec, goal: str, inputs: Mapping[str, Any], cycles: int) -> FlowState:
+    """The state before the first step. Raises `DefinitionError` where a variable's first value cannot be rendered."""
+    steps = {step.id: StepState() for step in flow.steps}
+    state = FlowState(flow.name, goal, inputs, cycles, flow.steps[0].id, steps)
+    known = {"goal": goal, "inputs": dict(inputs), "cycles": cycles}
+    state.vars = {name: render(value, known, f"{flow.source}: vars.{name}") for name, value in flow.vars.items()}
+    return state

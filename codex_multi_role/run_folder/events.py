@@ -62,9 +62,17 @@ class RoleStarted(RunEvent):
 
 @dataclass(frozen=True)
 class StepStarted(RunEvent):
+    """A visit of a step begins.
+
+    ``journal_step`` is its place in the journal, 0 in a called flow; ``workspace`` the workspace's state among the
+    run's snapshots, empty where no role of the run can change it.
+    """
+
     step: str
     visit: int
     cycle: int
+    journal_step: int = 0
+    workspace: str = ""
 
 
 @dataclass(frozen=True)
@@ -167,6 +175,24 @@ class RoleSkipped(RunEvent):
 
 
 @dataclass(frozen=True)
+class ReviewAsked(RunEvent):
+    """A person is asked; the question is in ``reviews/<key>.json``."""
+
+    key: str
+    question: str
+
+
+@dataclass(frozen=True)
+class ReviewAnswered(RunEvent):
+    """``by``: a user's name, ``--yes`` or ``time limit``."""
+
+    key: str
+    approved: bool
+    comment: str
+    by: str
+
+
+@dataclass(frozen=True)
 class Warning(RunEvent):
     message: str
 
@@ -209,10 +235,10 @@ class EventLog:
 
     def publish(self, event: RunEvent) -> None:
         """Write the event, then show it. Raises `StorageError`."""
-        record = event.as_record()
         with self._lock:
             if self._file.closed:
                 return  # the run has ended; whoever is late has no one left to tell
+            record = event.as_record()  # here, not above: the times are in order too
             with storage_errors(self._path):
                 self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
                 self._file.flush()

@@ -1,17 +1,26 @@
 """One file per step kind. A kind is carried out through a recorder, so that finished work is never done again."""
 
-from codex_multi_role.steps.ask import Answered, Ask, ask, payload_from
-from codex_multi_role.steps.check import check
+from codex_multi_role.steps.ask import Ask, ask, payload_from, role_for
+from codex_multi_role.steps.carry_out import KINDS, carry_out
 from codex_multi_role.steps.resources import Json, Recorder, RunResources, TestSettings
+from codex_multi_role.steps.turns import CURRENT_THREAD, NEW_THREAD
+from codex_multi_role.steps.unit import Answered, Outcome, StepKind, Unit
 
 __all__ = [
+    "CURRENT_THREAD",
+    "KINDS",
+    "NEW_THREAD",
     "Answered",
     "Ask",
     "Json",
+    "Outcome",
     "Recorder",
     "RunResources",
+    "StepKind",
     "TestSettings",
+    "Unit",
     "ask",
-    "check",
+    "carry_out",
     "payload_from",
+    "role_for",
 ]

@@ -6,10 +6,11 @@ finished.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
-from codex_multi_role.catalog import RoleSpec, build_prompt, build_repair_prompt
+from codex_multi_role.catalog import RoleSpec, build_prompt, build_repair_prompt, render
 from codex_multi_role.errors import CodexError, RoleFailed
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
@@ -24,6 +25,7 @@ from codex_multi_role.steps.turns import (
     store_patch,
     take_turn,
 )
+from codex_multi_role.steps.unit import Answered, Outcome, Unit
 from codex_multi_role.workspace import apply_files
 
 SHOWN_PATHS = 20
@@ -49,25 +51,12 @@ class Ask:
     tolerate: bool = False
 
 
-@dataclass(frozen=True)
-class Answered:
-    """What came of an ask. ``handoff`` is None when a failure was tolerated: then ``error`` says why."""
-
-    role: str
-    instance: str
-    turn: int
-    handoff: Json | None
-    error: str
-    tests: Json | None
-    done: bool
-
-
 def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
     """Carry out the ask. Raises `RoleFailed` or `CodexError` where a failure is not tolerated."""
     role = question.role
     turn = _turn_with_repairs(run, question, record)
     if turn.handoff is None:
-        return Answered(role.name, turn.instance, turn.turn, None, turn.problem, None, False)
+        return Answered(role.name, turn.instance, turn.thread_id, turn.turn, None, turn.problem, None, False)
     changed = turn.changed_paths
     if role.behaviors.apply_files and "files" in turn.handoff:
         changed = record("apply files", lambda: _apply(run, turn))["changed_paths"]
@@ -75,7 +64,27 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
     if changed and run.tests.enabled:
         tests = record("run tests", lambda: run_tests(run, turn.instance, turn.turn))
     done = role.behaviors.can_finish and says_done(turn.handoff)
-    return Answered(role.name, turn.instance, turn.turn, turn.handoff, "", tests, done)
+    return Answered(role.name, turn.instance, turn.thread_id, turn.turn, turn.handoff, "", tests, done)
+
+
+def ask_step(run: RunResources, unit: Unit) -> Outcome:
+    """The step kind ``ask`` for one role."""
+    answer = unit.ask_role(unit)
+    return Outcome(answer.handoff or {}, answer.error, answer, answer.tests)
+
+
+def role_for(role: RoleSpec, unit: Unit) -> RoleSpec:
+    """``role`` as the step wants it: with its prompt, reply and limits where it has its own."""
+    step = unit.step
+    changes: dict[str, Any] = {}
+    if step.prompt is not None:
+        changes["prompt_text"] = str(render(step.prompt, unit.context, f"{unit.where}: prompt"))
+    if step.reply is not None:
+        changes["output_schema"] = step.reply
+        changes["schema_hint"] = json.dumps(step.reply, ensure_ascii=False, indent=2)
+    if step.limits is not None:
+        changes["limits"] = role.limits.model_copy(update=step.limits.model_dump(exclude_none=True))
+    return role.model_copy(update=changes)
 
 
 def _turn_with_repairs(run: RunResources, question: Ask, record: Recorder) -> TurnResult:

@@ -5,27 +5,47 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from codex_multi_role.catalog import StepSpec
-from codex_multi_role.catalog.templates import render
+from codex_multi_role.catalog import render
 from codex_multi_role.checks import CheckContext, find_check
+from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, RunInterrupted
 from codex_multi_role.run_folder.atomic import make_folder
 from codex_multi_role.run_folder.events import TestsEnded, TestsStarted
-from codex_multi_role.steps.resources import Json, Recorder, RunResources
+from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.unit import Outcome, Unit
+
+COULD_NOT_RUN = "could not run"
 
 
-def check(run: RunResources, step: StepSpec, context: Mapping[str, object], visit: int, record: Recorder) -> Json:
-    """Carry out the step's check with its ``with:`` options rendered. Raises `CheckFailed`, `DefinitionError`."""
-    name = step.check or ""
-    options = render(step.with_, context, f"steps.{step.id}.with")
-    if name == "tests":
-        return record(f"check {name}", lambda: run_tests(run, "", 0, options))
-    folder = run.folder.path / "checks" / step.id / f"{visit:03d}"
+def check_step(run: RunResources, unit: Unit) -> Outcome:
+    """Carry out the step's check with its ``with:`` options rendered; a bad verdict is a result.
+
+    Raises `CheckFailed`, `UsageError`, `DefinitionError` where a failure is not tolerated.
+    """
+    name = unit.step.check or ""
+    options = render(unit.step.with_, unit.context, f"{unit.where}: with")
 
     def work() -> Json:
-        make_folder(folder)
-        return find_check(name)(_context(run, folder, options))
+        try:
+            return _carry_out(run, unit, name, options)
+        except CodexMultiRoleError as error:
+            if not unit.tolerate or isinstance(error, RunInterrupted):
+                raise
+            return {"status": COULD_NOT_RUN, "reason": str(error)}
 
-    return record(f"check {name}", work)
+    output = unit.record(f"check {name}", work)
+    error = str(output.get("reason", "")) if output["status"] == COULD_NOT_RUN else ""
+    return Outcome(output, error, tests=output if name == "tests" else None)
+
+
+def _carry_out(run: RunResources, unit: Unit, name: str, options: Mapping[str, object]) -> Json:
+    if name == "tests":
+        result = run_tests(run, "", 0, options)
+    else:
+        folder = make_folder(run.folder.path / "checks" / unit.key)
+        result = find_check(name)(_context(run, folder, options))
+    if result["status"] == COULD_NOT_RUN:
+        raise CheckFailed(f"{unit.where}: the check {name} could not run: {result.get('reason', '')}")
+    return result
 
 
 def run_tests(run: RunResources, role: str, turn: int, options: Mapping[str, object] | None = None) -> Json:

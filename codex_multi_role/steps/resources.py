@@ -10,7 +10,8 @@ from typing import Any
 
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.fleet import Fleet
-from codex_multi_role.run_folder import EventLog, RunFolder
+from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder
+from codex_multi_role.steps.budget import Budget
 from codex_multi_role.workspace import Snapshots, Workspace
 
 Json = dict[str, Any]
@@ -34,7 +35,10 @@ class TestSettings:
 
 @dataclass(frozen=True)
 class RunResources:
-    """One run's live parts. ``sandbox`` wraps a command; ``stopping`` is set once, when the run is asked to stop."""
+    """One run's live parts. ``sandbox`` wraps a command; ``stopping`` is set once, when the run is asked to stop.
+
+    ``yes`` approves every review; ``ask_person`` asks whoever is there, None where nobody is.
+    """
 
     goal: str
     catalog: RoleSpecCatalog
@@ -46,7 +50,11 @@ class RunResources:
     environment: Mapping[str, str]
     tests: TestSettings
     sandbox: Callable[[Sequence[str], Path], list[str]]
+    budget: Budget
     repair_attempts: int
     run_model: str | None
+    changes_workspace: bool
+    yes: bool = False
+    ask_person: AskPerson | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
     workspace_lock: threading.Lock = field(default_factory=threading.Lock)

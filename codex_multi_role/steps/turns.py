@@ -23,6 +23,7 @@ from codex_multi_role.run_folder.events import (
     TurnStarted,
     Warning,
 )
+from codex_multi_role.steps.questions import asks_of_turn
 from codex_multi_role.steps.resources import Json, RunResources
 
 PROVIDER_ATTEMPTS = 3
@@ -104,19 +105,25 @@ class _Attempt:
         self.client: RoleClient = run.fleet.client(asked.instance)
         if asked.thread != CURRENT_THREAD and attempt == 1:
             self.client.use_thread(None if asked.thread == NEW_THREAD else asked.thread, str(run.workspace.root))
+        run.budget.reserve_turn(asked.role.name)
         self.folder = TurnFolder.create(run.folder, asked.instance)
         self.began = time.monotonic()
         self.activity = ""
 
     def take(self) -> tuple[TurnResult | None, TurnOutcome]:
-        writes_itself = self.role.sandbox != "read-only" or self.role.auto_approve.file_changes
-        before = self.run.snapshots.take() if writes_itself else ""
+        before = self.run.snapshots.take() if writes_itself(self.role) else ""
         prompt = self.asked.when_forgotten if self.client.forgot else self.asked.prompt
         self.folder.begin(prompt, self._details())
         self.run.events.publish(
             TurnStarted(self.instance, self.folder.number, self.asked.cycle, self.attempt, self.asked.repair_of)
         )
-        outcome = self.client.run_turn(self._request(prompt), self._deadlines(), self._observe)
+        outcome = self.client.run_turn(
+            self._request(prompt),
+            self._deadlines(),
+            self._observe,
+            asks_of_turn(self.run, self.instance, self.folder.number, self.role.limits.turn_seconds),
+        )
+        self.run.budget.spend_tokens(self.role.name, outcome.input_tokens + outcome.output_tokens)
         reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == "completed" else None
         turn = self._store(outcome, reply, before)
         self._tell_end(outcome, reply)
@@ -156,6 +163,7 @@ class _Attempt:
                 "status": self._status(outcome, reply),
                 "reason": self._reason(outcome, reply),
                 **self._details(),
+                "turn_id": outcome.turn_id,
                 "tokens": {"input": outcome.input_tokens, "output": outcome.output_tokens},
                 "seconds": self._seconds(),
                 "repaired_locally": bool(reply and reply.repaired_locally),
@@ -232,6 +240,16 @@ def store_patch(run: RunResources, folder: TurnFolder, before: str, after: str) 
         return []
     folder.write_patch(run.snapshots.patch(before, after))
     return list(run.snapshots.changed_paths(before, after))
+
+
+def writes_itself(role: RoleSpec) -> bool:
+    """Whether the role's own Codex can change files."""
+    return role.sandbox != "read-only" or role.auto_approve.file_changes
+
+
+def may_change_workspace(role: RoleSpec) -> bool:
+    """Whether a turn of the role can change files: its Codex, or what it hands in."""
+    return writes_itself(role) or role.behaviors.apply_files
 
 
 def says_done(handoff: Mapping[str, Any]) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import IO, cast
 
 from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.workspace.processes import Family
@@ -27,7 +26,8 @@ class CommandResult:
     """How a command ended.
 
     ``returncode`` is None when it was ended by the deadline, negative when a signal ended it. ``output`` is standard
-    output and error in one, its middle left out when ``truncated``. ``seconds`` is its whole duration.
+    output and error in one, its middle left out when ``truncated``. ``seconds`` is its whole duration. With standard
+    error kept apart ``output`` is standard output alone, and ``errors`` is standard error, bounded alike.
     """
 
     returncode: int | None
@@ -35,6 +35,7 @@ class CommandResult:
     timed_out: bool
     seconds: float
     truncated: bool
+    errors: str = ""
 
 
 def run_command(
@@ -44,6 +45,7 @@ def run_command(
     timeout_seconds: float,
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES,
     stopping: Event | None = None,
+    errors_apart: bool = False,
 ) -> CommandResult:
     """Run ``argv`` in ``cwd`` with exactly ``environment``, without input, and end everything it started.
 
@@ -52,37 +54,42 @@ def run_command(
     """
     started = time.monotonic()
     family = Family()
-    output = _Output(output_limit_bytes)
-    process = _started(argv, cwd, family.marked(environment))
+    output, errors = _Output(output_limit_bytes), _Output(output_limit_bytes)
+    process = _started(argv, cwd, family.marked(environment), errors_apart)
     family.leader = process.pid
-    stream = cast("IO[bytes]", process.stdout)
+    streams = [stream for stream in (process.stdout, process.stderr) if stream is not None]
+    pipes = {stream.fileno(): kept for stream, kept in zip(streams, (output, errors), strict=False)}
     stopping = stopping or Event()
     try:
-        _collect(process, stream.fileno(), output, started + timeout_seconds, stopping)
+        _collect(process, pipes, started + timeout_seconds, stopping)
+        timed_out = _still_runs(process, started + timeout_seconds, stopping)
         if stopping.is_set():
             raise RunInterrupted
-        timed_out = _still_runs(process, started + timeout_seconds)
     finally:
         family.end()
-        _still_runs(process, time.monotonic() + _DRAIN_SECONDS)
-        stream.close()
+        _still_runs(process, time.monotonic() + _DRAIN_SECONDS, Event())
+        for stream in streams:
+            stream.close()
     return CommandResult(
         returncode=None if timed_out else process.returncode,
         output=output.text(),
         timed_out=timed_out,
         seconds=round(time.monotonic() - started, 3),
         truncated=output.omitted > 0,
+        errors=errors.text(),
     )
 
 
-def _started(argv: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _started(
+    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], errors_apart: bool
+) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             argv,
             bufsize=0,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.PIPE if errors_apart else subprocess.STDOUT,
             cwd=cwd,
             env=environment,
             start_new_session=True,
@@ -92,27 +99,31 @@ def _started(argv: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> 
         raise UsageError(f"cannot run {argv[0]}: {reason}", "is it installed, and on PATH?") from error
 
 
-def _collect(process: subprocess.Popen[bytes], pipe: int, output: _Output, deadline: float, stopping: Event) -> None:
-    """Read until the pipe closes, the deadline passes, or the run is stopping.
+def _collect(process: subprocess.Popen[bytes], pipes: Mapping[int, _Output], deadline: float, stopping: Event) -> None:
+    """Read until the pipes close, the deadline passes, or the run is stopping.
 
-    A process that inherited the pipe can hold it open after the command has ended; it is waited for only briefly.
+    A process that inherited a pipe can hold it open after the command has ended; it is waited for only briefly.
     """
-    os.set_blocking(pipe, False)
     with selectors.DefaultSelector() as selector:
-        selector.register(pipe, selectors.EVENT_READ)
-        while (now := time.monotonic()) < deadline and not stopping.is_set():
+        for pipe in pipes:
+            os.set_blocking(pipe, False)
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map() and (now := time.monotonic()) < deadline and not stopping.is_set():
             ready = selector.select(min(_POLL_SECONDS, deadline - now))
-            if ready and not output.read(pipe):
-                return
+            for key, _ in ready:
+                if not pipes[key.fd].read(key.fd):
+                    selector.unregister(key.fd)
             if process.poll() is not None:
                 if not ready:
                     return
                 deadline = min(deadline, time.monotonic() + _DRAIN_SECONDS)
 
 
-def _still_runs(process: subprocess.Popen[bytes], deadline: float) -> bool:
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(max(0.0, deadline - time.monotonic()))
+def _still_runs(process: subprocess.Popen[bytes], deadline: float, stopping: Event) -> bool:
+    """Wait for the process to end, until the deadline passes or the run is stopping."""
+    while process.poll() is None and time.monotonic() < deadline and not stopping.is_set():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
     return process.returncode is None
 
 

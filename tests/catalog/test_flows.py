@@ -79,7 +79,7 @@ def test_an_unknown_flow_names_the_nearest(two_roles: RoleSpecCatalog, name: str
         ("name: x\nsteps: [{ask: planner}]", 'name: "x", but a flow has its file\'s name, "f"'),
         ("stpes: []", 'stpes: unknown key; did you mean "steps"? (and 1 more)'),
         ("steps: []", "steps: must have at least 1"),
-        ("steps: [{aks: planner}]", 'steps[0].aks: unknown key; did you mean "ask"? (and 1 more)'),
+        ("steps: [{asks: planner}]", 'steps[0].asks: unknown key; did you mean "ask"? (and 1 more)'),
         ("steps: [{ask: planer}]", 'steps[0].ask: there is no role "planer"; did you mean "planner"?'),
         ("steps: [{id: a}]", "steps[0]: give exactly one of ask, check"),
         ("steps: [{ask: planner, check: x}]", "steps[0]: give exactly one of ask, check"),

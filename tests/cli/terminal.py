@@ -5,10 +5,19 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-from collections.abc import Sequence
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from .console import DEADLINE_SECONDS, environment
+
+TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 def on_terminal(argv: Sequence[str], folder: Path, **variables: str) -> tuple[str, str, int]:
@@ -26,12 +35,63 @@ def on_terminal(argv: Sequence[str], folder: Path, **variables: str) -> tuple[st
 
 def _read_all(descriptor: int) -> str:
     parts: list[bytes] = []
-    while True:
-        try:
-            part = os.read(descriptor, 65536)
-        except OSError:  # so Linux says that the other end is closed
-            part = b""
-        if not part:
-            os.close(descriptor)
-            return b"".join(parts).decode()
+    while part := _read(descriptor):
         parts.append(part)
+    os.close(descriptor)
+    return b"".join(parts).decode()
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # so Linux says that the other end is closed
+        return b""
+
+
+class Session:
+    """A command with stdin and stderr on a terminal that is typed on while it runs."""
+
+    def __init__(self, child: subprocess.Popen[str], descriptor: int) -> None:
+        self.child = child
+        self.drawn = ""
+        self._descriptor = descriptor
+        self._seen = 0
+
+    def wait_for(self, text: str) -> None:
+        """Until ``text`` was drawn, after what was waited for before."""
+        while (at := self.drawn.find(text, self._seen)) < 0:
+            part = _read(self._descriptor)
+            assert part, f"'{text}' was not drawn:\n{self.drawn}"
+            self.drawn += part.decode()
+        self._seen = at + len(text)
+
+    def type(self, text: str) -> None:
+        os.write(self._descriptor, text.encode())
+
+    def end(self) -> int:
+        """Read on to the end; the exit code."""
+        while part := _read(self._descriptor):
+            self.drawn += part.decode("utf-8", "replace")
+        return self.child.wait(DEADLINE_SECONDS)
+
+
+@contextmanager
+def at_terminal(argv: Sequence[str], folder: Path, **variables: str) -> Iterator[Session]:
+    """Start ``argv`` on a terminal of its own, as ``script`` does: it controls the command, Ctrl-C included."""
+    ours, theirs = pty.openpty()
+    settings = {"TERM": "xterm", "COLUMNS": "100", "LINES": "30", **variables}
+    child = subprocess.Popen(
+        [sys.executable, "-c", TAKE_TERMINAL, *argv],
+        stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=environment(**settings), text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    watchdog = threading.Timer(DEADLINE_SECONDS, child.kill)
+    watchdog.start()
+    try:
+        yield Session(child, ours)
+    finally:
+        watchdog.cancel()
+        child.kill()
+        child.wait(DEADLINE_SECONDS)
+        os.close(ours)

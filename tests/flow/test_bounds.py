@@ -1,244 +1,253 @@
 from __future__ import annotations
 
-from itertools import pairwise
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import astuple
 from random import Random
 from typing import Any
 
 import pytest
-import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, load_flow, packaged_roles
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, load_flows, packaged_roles
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.flow import GoTo, WorstCase, after, new_state, worst_case
-from codex_multi_role.flow.bounds import most_visits
+from codex_multi_role.flow import WorstCase, walk_bound, worst_case
 
-CATALOG = """
-version: 1
-roles:
-  - {name: test_planner, prompt_text: Plan., limits: {turn_seconds: 100}}
-  - {name: test_developer, prompt_text: Develop., limits: {turn_seconds: 10}}
-  - {name: reader, prompt_text: Read., limits: {turn_seconds: 1}}
-"""
-TEST_GENERATION = """
-inputs: {target: {type: path}, max_iterations: 5, target_coverage: 100}
+from .flows import CATALOG, flows_of
+from .generated import flows_that_call
+from .simulation import Simulation
+from .test_visits import TEST_GENERATION
+
+TOPIC = """
+inputs: {topic: , most: 2}
 steps:
-  - id: plan
-    ask: test_planner
-  - id: develop
-    ask: test_developer
-  - id: execute
-    check: coverage
-    with: {target: "{{ inputs.target }}"}
-    next:
-      - {when: "steps.execute.visits >= inputs.max_iterations", end: timeout, exit: 1}
-      - {when: "steps.execute.crashed or steps.execute.failed", to: develop}
-      - {when: "steps.execute.coverage < inputs.target_coverage", to: plan}
-      - {end: success}
+  - {ask: reader, next: [{when: "steps.reader.visits < inputs.most", to: reader}]}
+  - id: deeper
+    call: topic
+    max_depth: 2
+    for_each: "{{ steps.reader.new }}"
+    max_items: 3
+    with: {topic: "{{ item }}"}
 """
-STEP_IDS = ("a", "b", "c", "d")
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> RoleSpecCatalog:
-    (tmp_path / "catalog.yaml").write_text(CATALOG)
-    return RoleSpecCatalog.load(tmp_path)
+def worst(flows: Mapping[str, FlowSpec], *, repairs: int = 0, cycles: int = 3, **inputs: Any) -> WorstCase:
+    """Of the first one of ``flows``."""
+    name = next(iter(flows))
+    return worst_case(flows, name, CATALOG, cycles=cycles, repair_attempts=repairs, inputs=inputs)
 
 
-def flow_of(text: str) -> FlowSpec:
-    return FlowSpec.model_validate({"name": "x", "source": Path("flows/x.yaml")} | yaml.safe_load(text))
-
-
-def steps_of(**routes: str) -> FlowSpec:
-    """A flow of checks: ``steps_of(a="", b='{when: "…", to: a}')``."""
-    steps = [f"{{id: '{name}', check: tests, next: [{each}]}}" for name, each in routes.items()]
-    return flow_of(
-        f"{{inputs: {{most: 4, half: 2.5, word: x, asked: {{type: integer}}}}, steps: [{', '.join(steps)}]}}"
-    )
-
-
-def visits_of(flow: FlowSpec, **inputs: object) -> dict[str, int]:
-    return most_visits(flow, cycles=3, inputs=inputs)
+def worst_of(steps: str, **inputs: Any) -> WorstCase:
+    """Of a flow with inputs of its own that calls itself by no other name than ``x``."""
+    return worst(flows_of(x=f"{{inputs: {{most: 4, asked: {{type: integer}}}}, steps: [{steps}]}}"), **inputs)
 
 
 @pytest.mark.parametrize("cycles", [1, 3, 12])
 def test_the_shipped_flow_asks_every_role_once_a_cycle(cycles: int) -> None:
     catalog = RoleSpecCatalog.load(packaged_roles())
-    worst = worst_case(load_flow("cycles", None, catalog), catalog, cycles=cycles, repair_attempts=2)
-    assert (worst.turns, worst.repair_turns, worst.processes) == (4 * cycles, 8 * cycles, 4)
-    assert worst.seconds == 3 * cycles * sum(role.limits.turn_seconds for role in catalog.roles)
+    flows = load_flows("cycles", None, catalog)
+    most = worst_case(flows, "cycles", catalog, cycles=cycles, repair_attempts=2)
+    assert (most.turns, most.repair_turns, most.processes) == (4 * cycles, 8 * cycles, 4)
+    assert most.seconds == 3 * cycles * sum(role.limits.turn_seconds for role in catalog.roles)
+    assert most.records == cycles * (4 * 16 + 2)
 
 
-def test_a_loop_ended_from_within_allows_its_other_steps_one_visit_more(catalog: RoleSpecCatalog) -> None:
-    flow = flow_of(TEST_GENERATION)
-    assert visits_of(flow) == {"plan": 6, "develop": 6, "execute": 5}
-    assert worst_case(flow, catalog, cycles=1, repair_attempts=1) == WorstCase(12, 12, 2, 1320.0)
-
-
-def test_an_input_that_is_given_counts_instead_of_its_default() -> None:
-    assert visits_of(flow_of(TEST_GENERATION), max_iterations=2) == {"plan": 3, "develop": 3, "execute": 2}
-
-
-def test_a_flow_without_loops_visits_each_step_once(catalog: RoleSpecCatalog) -> None:
-    flow = flow_of("""steps:
-      - {id: first, ask: "*", next: [{when: "steps.first.x", to: last}]}
-      - {ask: reader, max_visits: 7}
-      - {id: last, ask: reader}
-    """)
-    assert worst_case(flow, catalog, cycles=9, repair_attempts=0) == WorstCase(5, 0, 3, 113.0)
+def test_repairs_take_as_long_as_turns() -> None:
+    most = worst(flows_of(x=TEST_GENERATION), repairs=1, target="src")
+    assert most == WorstCase(12, 12, 2, 6 * (100 + 10) * 2, 12 * (16 + 2) + 5 * (1 + 2))
 
 
 @pytest.mark.parametrize(
-    ("routes", "most"),
+    ("step", "expected"),
     [
-        ('{when: "cycle < cycles", to: a}', 3),
-        ('{when: "cycle <= cycles", to: a}', 4),
-        ('{when: "cycles > cycle and steps.a.red", to: a}', 3),
-        ('{when: "steps.a.red and (inputs.most >= steps.a.visits)", to: a}', 5),
-        ("{when: \"steps.a.visits < inputs['half']\", to: a}", 3),
-        ("{when: \"steps['a']['visits'] <= 2.5\", to: a}", 3),
-        ('{when: "cycle < 3 and cycle < 2", to: a}', 2),
-        ('{when: "cycle < 0", to: a}', 1),
-        ('{when: "cycle < 2", to: a}, {when: "cycle < 4 and steps.a.red", to: a}', 4),
-        ('{when: "steps.a.visits >= 2", end: late}, {to: a}', 2),
-        ('{when: "steps.a.red", end: red}, {when: "cycles < cycle or steps.a.green", end: late}, {to: a}', 4),
-        ('{when: "cycle == 2", end: late}, {to: a}', 2),
-        ('{when: "steps.a.red", end: red}, {when: "cycle < 4", to: a}', 4),
-        ('{when: "cycle >= 3", to: b}, {to: a}', 3),
+        ("{ask: planner}", WorstCase(1, 0, 1, 100, 18)),
+        ("{id: all, ask: '*'}", WorstCase(3, 0, 3, 111, 50)),
+        ("{ask: planner, limits: {turn_seconds: 7}}", WorstCase(1, 0, 1, 7, 18)),
+        ("{ask: planner, limits: {idle_seconds: 7}}", WorstCase(1, 0, 1, 100, 18)),
+        ("{check: c}", WorstCase(0, 0, 0, 0, 3)),
+        ("{id: r, review: Well}", WorstCase(0, 0, 0, 0, 4)),
+        ("{id: r, review: Well, time_limit_seconds: 60, default: reject}", WorstCase(0, 0, 0, 60, 4)),
+        ("{ask: reader, retry: {attempts: 4, backoff_seconds: 2}}", WorstCase(4, 0, 1, 4 + 14, 4 * 16 + 3 + 2)),
+        ("{check: c, retry: {attempts: 2, backoff_seconds: 5}}", WorstCase(0, 0, 0, 5, 2 + 1 + 2)),
+        ("{ask: reader, for_each: [1, 2, 3]}", WorstCase(3, 0, 1, 3, 3 * 16 + 2)),
+        ("{ask: reader, for_each: []}", WorstCase(0, 0, 1, 0, 2)),
+        ("{ask: reader, for_each: '{{ goal }}', max_items: 32, concurrency: 8}", WorstCase(32, 0, 8, 4, 32 * 16 + 2)),
+        ("{ask: reader, for_each: [1, 2, 3], concurrency: 2}", WorstCase(3, 0, 2, 2, 50)),
+        ("{ask: reader, for_each: [1, 2, 3], concurrency: 64}", WorstCase(3, 0, 3, 1, 50)),
+        ("{ask: reader, for_each: [1, 2, 3], concurrency: 2, retry: {attempts: 2}}", WorstCase(6, 0, 2, 6, 3 * 33 + 2)),
     ],
 )
-def test_what_limits_the_visits_of_a_step(routes: str, most: int) -> None:
-    assert visits_of(steps_of(a=routes, b="{end: done}")) == {"a": most, "b": 1}
+def test_what_a_step_comes_to(step: str, expected: WorstCase) -> None:
+    assert worst_of(step) == expected
 
 
 @pytest.mark.parametrize(
-    "routes",
+    ("concurrency", "inputs", "processes", "seconds"),
     [
-        "{to: a}",
-        '{when: "steps.a.red", to: a}',
-        '{when: "cycle < cycles or steps.a.red", to: a}',
-        '{when: "not cycle < 3", to: a}',
-        '{when: "cycle > 3", to: a}',
-        '{when: "3 < cycle", to: a}',
-        '{when: "cycle != 3", to: a}',
-        '{when: "cycle in [1, 2]", to: a}',
-        '{when: "cycle < 1e999", to: a}',
-        '{when: "cycle < inputs.word", to: a}',
-        '{when: "cycle < inputs.asked", to: a}',
-        '{when: "steps.b.visits < 3", to: a}',
-        '{when: "steps.a.results.visits < 3", to: a}',
-        '{when: "cycle < 3", to: a}, {to: a}',
-        '{when: "cycle >= 3 and steps.a.red", end: late}, {to: a}',
-        '{when: "cycle < 3", end: early}, {to: a}',
-        '{when: "cycle >= 3 > inputs.most", end: late}, {to: a}',
-        '{when: "cycle == 2.5", end: late}, {to: a}',
-        '{when: "cycle == 0", end: late}, {to: a}',
-        '{when: "steps.a.red", to: a}, {when: "cycle >= 3", end: late}',
+        ("{{ inputs.most }}", {}, 4, 25),
+        ("{{ inputs.most }}", {"most": 50}, 50, 2),
+        ("{{ inputs.asked }}", {"asked": 10}, 10, 10),
+        ("{{ inputs.asked }}", {}, 64, 100),
+        ("{{ inputs.most + 1 }}", {}, 64, 100),
+        ("{{ steps.reader.visits }}", {}, 64, 100),
     ],
 )
-def test_what_does_not_limit_them(routes: str) -> None:
-    with pytest.raises(DefinitionError, match=r"^flows/x\.yaml: steps: nothing bounds the loop a -> a$"):
-        visits_of(steps_of(a=routes, b="{end: done}"))
+def test_a_concurrency_that_is_not_known_counts_as_the_worst(
+    concurrency: str, inputs: dict[str, int], processes: int, seconds: int
+) -> None:
+    most = worst_of(
+        f"{{ask: reader, for_each: '{{{{ goal }}}}', max_items: 100, concurrency: '{concurrency}'}}", **inputs
+    )
+    assert (most.processes, most.seconds) == (processes, seconds)
 
 
-def test_an_input_without_a_default_limits_once_it_is_given() -> None:
-    assert visits_of(steps_of(a='{when: "cycle < inputs.asked", to: a}'), asked=8) == {"a": 8}
-
-
-def test_the_way_back_is_limited_wherever_it_comes_from() -> None:
-    closed = steps_of(a="", b='{when: "cycle >= cycles", end: late, exit: 1}, {to: a}')
-    assert visits_of(closed) == {"a": 3, "b": 4}
-    skipping = steps_of(a='{when: "steps.a.red", to: c}', b="", c='{when: "cycle < 2", to: a}')
-    assert visits_of(skipping) == {"a": 2, "b": 3, "c": 3}
-
-
-def test_a_loop_within_a_loop_begins_anew_with_every_round() -> None:
-    nested = steps_of(a="", b='{when: "steps.b.visits < 5", to: b}', c='{when: "cycle < cycles", to: a}')
-    assert visits_of(nested) == {"a": 3, "b": 5 + 3, "c": 1 + 3 + 8}
-
-
-def test_an_unbounded_loop_is_named_and_the_hint_mends_it() -> None:
-    text = "steps: [{id: prepare, check: tests}, {id: edit-it, check: tests}, {id: try, check: tests, next: [%s]}]"
+@pytest.mark.parametrize("most", [0, 65, -1, True, 2.5, "3"])
+def test_a_concurrency_out_of_range_is_found_before_the_run(most: object) -> None:
     with pytest.raises(DefinitionError) as caught:
-        visits_of(flow_of(text % "{to: edit-it}"))
-    assert str(caught.value) == "flows/x.yaml: steps: nothing bounds the loop edit-it -> try -> edit-it"
-    condition = caught.value.hint.split('"')[1]
-    assert visits_of(flow_of(text % f'{{when: "{condition}", to: edit-it}}'))["edit-it"] == 5
-    assert "max_visits" in caught.value.hint
+        worst_of("{check: c}, {ask: reader, for_each: [1], concurrency: '{{ inputs.most }}'}", most=most)
+    expected = f"flows/x.yaml: steps[1].concurrency: must be a number from 1 to 64, not {most!r}"
+    assert str(caught.value) == expected
+
+
+def test_the_walks_own_processes_come_on_top_of_those_of_its_items() -> None:
+    assert worst_of("{ask: reader}, {id: many, ask: reader, for_each: [1, 2], concurrency: 2}").processes == 3
+    assert worst_of("{ask: planner}, {id: many, ask: reader, for_each: [1, 2], concurrency: 2}").processes == 3
+    two = (
+        "{ask: reader, for_each: [1, 2], concurrency: 2}, {id: more, ask: reader, for_each: [1, 2, 3], concurrency: 3}"
+    )
+    assert worst_of(two).processes == 3
+
+
+def test_a_call_is_a_step_with_all_that_the_called_flow_comes_to() -> None:
+    flows = flows_of(main="steps: [{ask: planner}, {call: sub}]", sub="steps: [{ask: reader}, {id: all, ask: '*'}]")
+    assert worst(flows) == WorstCase(5, 0, 3, 100 + 1 + 111, 18 + (18 + 50) + 2)
+    fanned = flows_of(main="steps: [{call: sub, for_each: [1, 2, 3], concurrency: 2}]", sub="steps: [{ask: reader}]")
+    assert worst(fanned) == WorstCase(3, 0, 2, 2, 3 * 18 + 2)
+    nested = flows_of(
+        main="steps: [{call: sub, for_each: [1, 2, 3], concurrency: 2}]",
+        sub="steps: [{ask: planner}, {ask: reader, for_each: [1, 2], concurrency: 2, retry: {attempts: 2}}]",
+    )
+    assert worst(nested) == WorstCase(3 * 5, 0, 2 + 4, 2 * (100 + 2 + 1), 3 * (18 + 2 * 33 + 2) + 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "turns"),
+    [
+        ("{}", 2),
+        ("{most: 5}", 5),
+        ("{most: '7'}", 7),
+        ("{most: '{{ inputs.rounds }}'}", 4),
+        ("{most: '{{ vars.rounds }}'}", 4),
+        ("{most: '{{ cycles }}'}", 3),
+        ("{most: '{{ 6 }}'}", 6),
+    ],
+)
+def test_a_called_flow_is_bounded_by_what_is_known_of_its_inputs(given: str, turns: int) -> None:
+    main = "inputs: {rounds: 4}\nvars: {rounds: '{{ inputs.rounds }}'}\nsteps: [{call: sub, with: %s}]"
+    sub = "{inputs: {most: 2}, steps: [{ask: reader, next: [{when: 'cycle < inputs.most', to: reader}]}]}"
+    flows = flows_of(main=main % given, sub=sub)
+    assert worst(flows).turns == turns
+
+
+@pytest.mark.parametrize(
+    "value", ["{{ inputs.rounds + 1 }}", "{{ inputs.asked }}", "{{ item }}", "{{ cycle }}", "{{ vars.set }}"]
+)
+def test_a_called_flow_whose_bound_is_not_known_is_unbounded(value: str) -> None:
+    main = """
+inputs: {rounds: 4, asked: {type: integer}}
+vars: {set: 3}
+steps:
+  - {check: c, set: {set: 4}}
+  - {call: sub, for_each: [1], with: {most: "%s"}}
+"""
+    sub = "{inputs: {most: 2}, steps: [{ask: reader, next: [{when: 'cycle < inputs.most', to: reader}]}]}"
     with pytest.raises(DefinitionError) as caught:
-        visits_of(steps_of(a="", b="{to: a}"))
-    assert '"cycle < cycles"' in caught.value.hint
-
-
-def test_only_the_loop_without_a_limit_is_named() -> None:
-    flow = steps_of(a='{when: "cycle < 3", to: a}', b="", c='{when: "steps.c.red", to: b}')
-    with pytest.raises(DefinitionError, match=r"the loop b -> c -> b$"):
-        visits_of(flow)
-
-
-def conditions(step_id: str) -> st.SearchStrategy[str]:
-    flags = st.sampled_from([f"steps.{step_id}.red", f"steps.{step_id}.green"])
-    counts = st.sampled_from(["cycle", *(f"steps.{each}.visits" for each in STEP_IDS[:2])])
-    numbers = st.sampled_from(["0", "1", "2", "3", "1.5", "cycles", "inputs.most"])
-    signs = st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
-    compared = st.tuples(counts, signs, numbers) | st.tuples(numbers, signs, counts)
-    return st.recursive(
-        flags | compared.map(" ".join),
-        lambda parts: (
-            st.tuples(parts, st.sampled_from(["and", "or"]), parts).map(lambda each: f"({' '.join(each)})")
-            | parts.map(lambda each: f"not {each}")
-        ),
-        max_leaves=3,
+        worst(flows_of(main=main % value, sub=sub))
+    assert str(caught.value) == (
+        "flows/sub.yaml: steps: nothing bounds the loop reader -> reader: the value of inputs.most is not known before "
+        "the run (called at flows/main.yaml: steps[1])"
     )
 
 
-@st.composite
-def flows(draw: st.DrawFn) -> FlowSpec:
-    """Small flows of checks that leave ``red`` and ``green``; many have loops, not all of them bounded."""
-    ids = STEP_IDS[: draw(st.integers(2, len(STEP_IDS)))]
-    ways = st.sampled_from([{"to": step_id} for step_id in ids] * 2 + [{"end": "done"}])
-    steps: list[dict[str, Any]] = []
-    for step_id in ids:
-        routes = draw(st.lists(st.tuples(conditions(step_id), ways), max_size=3))
-        last = draw(st.lists(ways, max_size=1))
-        limit = draw(st.none() | st.integers(1, 3))
-        entries = [{"when": when, **way} for when, way in routes] + last
-        steps.append({"id": step_id, "check": "tests", "next": entries, "max_visits": limit})
-    return FlowSpec.model_validate({"name": "x", "inputs": {"most": 2}, "steps": steps})
+def test_an_input_of_another_type_is_found_before_the_run() -> None:
+    flows = flows_of(
+        main="{inputs: {word: x}, steps: [{call: sub, with: {most: '{{ inputs.word }}'}}]}",
+        sub="{inputs: {most: 2}, steps: [{ask: reader}]}",
+    )
+    with pytest.raises(DefinitionError, match=r"^flows/main.yaml: steps\[0\]\.with\.most: .*not of type integer: 'x'"):
+        worst(flows)
+    assert worst(flows, word="3").turns == 1
 
 
-def walk(flow: FlowSpec, most: dict[str, int], chance: Random) -> None:
-    """Follow the flow to its end, each output decided by ``chance``, and never beyond ``most``."""
-    state = new_state("goal", {"most": 2}, 2, [step.id for step in flow.steps])
-    move: object = GoTo(flow.steps[0])
-    while isinstance(move, GoTo):
-        assert state.enter(move.step.id) <= most[move.step.id]
-        state.leave(move.step.id, {"red": chance.random() < 0.5, "green": chance.random() < 0.5})
-        move = after(flow, move.step, state)
+def test_recursion_goes_as_deep_as_its_limit() -> None:
+    walks = 1 + 3 + 3 * 3
+    most = worst(flows_of(topic=TOPIC), topic="a")
+    records = 36 + 2
+    assert most == WorstCase(2 * walks, 0, 1 + 1 + 1, 2 * walks, records + 3 * (records + 3 * records))
+    called = flows_of(main="{steps: [{call: topic, with: {topic: a}}]}", topic=TOPIC)
+    assert worst(called).turns == most.turns
+    assert worst(called).records == most.records + 2
 
 
-@given(flow=flows(), chance=st.randoms(use_true_random=False))
-def test_no_run_visits_a_step_more_often_than_the_bound(flow: FlowSpec, chance: Random) -> None:
+def test_recursion_through_another_flow_counts_the_called_one() -> None:
+    flows = flows_of(
+        ask="steps: [{ask: reader}, {call: dig, max_depth: 3}]",
+        dig="steps: [{ask: planner}, {call: ask, max_depth: 1}]",
+    )
+    assert worst(flows).turns == 4
+    assert worst({"dig": flows["dig"], "ask": flows["ask"]}).turns == 5
+
+
+def test_each_call_has_the_bound_of_the_walk_it_starts() -> None:
+    bound = walk_bound(flows_of(topic=TOPIC), "topic", CATALOG, cycles=1, repair_attempts=0, inputs={"topic": "a"})
+    depths = [bound]
+    while "deeper" in depths[-1].called:
+        depths.append(depths[-1].called["deeper"])
+    assert [each.effort.turns for each in depths] == [26, 8, 2]
+    assert [each.unit_records["deeper"] for each in depths] == [each.effort.records for each in depths[1:]] + [0]
+    assert {each.unit_records["reader"] for each in depths} == {16}
+
+
+@pytest.mark.parametrize(
+    ("flows", "message"),
+    [
+        ({"a": "{call: a}"}, "flows/a.yaml: steps[0]: the calls go too deep to be counted"),
+        ({"a": "{call: b, max_depth: 50}", "b": "{call: c, max_depth: 50}", "c": "{call: a}"}, "too deep"),
+        ({"a": "{ask: reader}, {call: a, max_depth: 30, for_each: [1, 2, 3]}"}, "flows/a.yaml: steps: a run may need"),
+        ({"a": "{check: c, for_each: '{{ goal }}', max_items: 100000}, {call: a, max_depth: 3, for_each: '{{ goal }}',"
+               " max_items: 1000}"}, "more than 1,000,000,000,000 recorded steps"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_counted_is_as_good_as_unbounded(flows: dict[str, str], message: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        worst(flows_of(**{name: f"steps: [{steps}]" for name, steps in flows.items()}))
+    assert message in str(caught.value)
+    assert "max_depth" in caught.value.hint
+
+
+def test_many_ways_to_be_called_are_counted_quickly() -> None:
+    names = [f"f{number}" for number in range(40)]
+    calls = {
+        name: f"steps: [{{ask: reader}}, {{call: {below}}}, {{id: again, call: {below}}}]"
+        for name, below in zip(names, [*names[1:], "last"], strict=True)
+    }
+    with pytest.raises(DefinitionError, match="recorded steps"):
+        worst(flows_of(**calls, last="steps: [{ask: reader}]"))
+    few = {name: calls[name] for name in names[-20:]}
+    assert worst(flows_of(**few, last="steps: [{ask: reader}]")).turns == 2**21 - 1
+
+
+@settings(deadline=None)
+@given(flows=flows_that_call(), repairs=st.integers(0, 2), chance=st.integers().map(Random))
+def test_no_run_exceeds_its_worst_case(flows: dict[str, FlowSpec], repairs: int, chance: Random) -> None:
     try:
-        most = most_visits(flow, cycles=2)
+        bound = walk_bound(flows, "main", CATALOG, cycles=2, repair_attempts=repairs)
     except DefinitionError as error:
-        loop = str(error).rsplit("loop ", 1)[1].split(" -> ")
-        assert loop[0] == loop[-1]
-        assert all(leads_to(flow, *pair) for pair in pairwise(loop))
+        unbounded = str(error)
     else:
-        for _ in range(5):
-            walk(flow, most, chance)
-
-
-def leads_to(flow: FlowSpec, origin: str, target: str) -> bool:
-    following = STEP_IDS[STEP_IDS.index(origin) + 1 :][:1] == (target,)
-    return following or target in [route.to for route in flow.step(origin).next]
-
-
-@given(flow=flows(), limit=st.integers(1, 4))
-def test_a_flow_whose_steps_all_have_max_visits_is_bounded_by_them(flow: FlowSpec, limit: int) -> None:
-    steps = tuple(step.model_copy(update={"max_visits": limit}) for step in flow.steps)
-    most = most_visits(flow.model_copy(update={"steps": steps}), cycles=2)
-    assert all(1 <= times <= limit for times in most.values())
+        unbounded = ""
+        most = worst_case(flows, "main", CATALOG, cycles=2, repair_attempts=repairs)
+        for _ in range(3):
+            came_to = Simulation(flows, 2, repairs, chance).run("main", bound)
+            assert all(had <= may for had, may in zip(astuple(came_to), astuple(most), strict=True)), (came_to, most)
+    assert not unbounded or "nothing bounds the loop" in unbounded

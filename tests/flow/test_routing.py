@@ -28,7 +28,7 @@ def flow_of(routes: str = "[]", **keys: object) -> FlowSpec:
 
 def move(flow: FlowSpec, step_id: str = "build", *, visits: int = 1, planned: bool = False, **output: object) -> str:
     """Where a run goes after ``step_id`` left ``output`` on its last of ``visits``."""
-    state = new_state("goal", {"most": 2}, 3, [step.id for step in flow.steps])
+    state = new_state(flow, "goal", {"most": 2}, 3)
     state.absorb_handoff("builder", "builder", 1, {"status": "DONE"})
     if planned:
         state.leave("plan", {})
@@ -69,7 +69,7 @@ def test_entries_after_the_one_that_holds_are_not_evaluated() -> None:
 @pytest.mark.parametrize("routes", ["[]", "[{to: ship}]"])
 def test_a_visit_too_many_ends_the_run_without_its_goal(routes: str) -> None:
     flow = flow_of(routes, max_visits=2)
-    state = new_state("goal", {}, 3, ["plan", "build", "ship"])
+    state = new_state(flow, "goal", {}, 3)
     assert after(flow, flow.steps[1], state) == GoTo(flow.steps[2])
     state.enter("ship")
     assert after(flow, flow.steps[1], state) == GoTo(flow.steps[2])

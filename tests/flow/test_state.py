@@ -1,15 +1,29 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codex_multi_role.catalog import FlowSpec
+from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import FlowState, new_state
 
 
-def state_of(*step_ids: str) -> FlowState:
-    return new_state("a goal", {"target": "src"}, 3, list(step_ids))
+def flow_of(*step_ids: str, **keys: Any) -> FlowSpec:
+    """A flow of checks; ``keys`` are its ``vars`` and more keys of its first step."""
+    variables = keys.pop("vars", {})
+    steps = [{"id": step_id, "check": "tests"} for step_id in step_ids]
+    return FlowSpec.model_validate(
+        {"name": "x", "source": Path("x.yaml"), "vars": variables, "steps": [steps[0] | keys, *steps[1:]]}
+    )
+
+
+def state_of(*step_ids: str, **keys: Any) -> FlowState:
+    return new_state(flow_of(*step_ids, **keys), "a goal", {"target": "src"}, 3)
 
 
 def test_a_new_state_knows_every_step_and_no_visit() -> None:
@@ -18,10 +32,11 @@ def test_a_new_state_knows_every_step_and_no_visit() -> None:
         "inputs": {"target": "src"},
         "cycle": 0,
         "cycles": 3,
+        "vars": {},
         "roles": {},
         "steps": {
-            "plan": {"visits": 0, "status": "not_started", "error": ""},
-            "build": {"visits": 0, "status": "not_started", "error": ""},
+            "plan": {"verdict": "", "visits": 0, "status": "not_started", "error": ""},
+            "build": {"verdict": "", "visits": 0, "status": "not_started", "error": ""},
         },
     }
 
@@ -42,19 +57,20 @@ def test_a_step_shows_what_its_latest_visit_left() -> None:
     assert state.context()["steps"]["plan"] == {
         "tasks": [1],
         "only_now": True,
+        "verdict": "",
         "visits": 2,
         "status": "running",
         "error": "",
     }
     state.leave("plan", {"tasks": [2]})
-    assert state.context()["steps"]["plan"] == {"tasks": [2], "visits": 2, "status": "done", "error": ""}
+    assert state.context()["steps"]["plan"] == {"tasks": [2], "verdict": "", "visits": 2, "status": "done", "error": ""}
 
 
 def test_a_failure_is_shown_until_the_step_is_entered_again() -> None:
     state = state_of("plan")
     state.enter("plan")
     state.leave("plan", {}, error="no answer")
-    assert state.context()["steps"]["plan"] == {"visits": 1, "status": "failed", "error": "no answer"}
+    assert state.context()["steps"]["plan"] == {"verdict": "", "visits": 1, "status": "failed", "error": "no answer"}
     state.enter("plan")
     assert state.context()["steps"]["plan"]["error"] == ""
 
@@ -63,7 +79,8 @@ def test_no_answer_can_pass_for_the_controllers_own_figures() -> None:
     state = state_of("plan")
     state.enter("plan")
     state.leave("plan", {"visits": -9, "status": "great", "error": "none", "summary": "x"})
-    assert state.context()["steps"]["plan"] == {"visits": 1, "status": "done", "error": "", "summary": "x"}
+    own = {"visits": 1, "status": "done", "error": "", "verdict": "great"}
+    assert state.context()["steps"]["plan"] == {**own, "summary": "x"}
 
 
 def test_a_role_shows_its_latest_handoff_and_the_history_names_them_all() -> None:
@@ -88,6 +105,25 @@ def test_the_context_is_plain_data() -> None:
     context = state.context()
     assert json.loads(json.dumps(context)) == context
     assert context["steps"]["plan"]["passed"] == 2
+
+
+def test_variables_begin_with_what_the_run_was_given() -> None:
+    first = {"rounds": 0, "files": ["{{ inputs.target }}"], "note": "{{ goal }}, {{ cycles }} cycles"}
+    state = state_of("plan", vars=first)
+    assert state.context()["vars"] == {"rounds": 0, "files": ["src"], "note": "a goal, 3 cycles"}
+    with pytest.raises(DefinitionError, match=r"^x\.yaml: vars\.a: "):
+        state_of("plan", vars={"a": "{{ inputs.missing }}"})
+
+
+def test_variables_are_set_all_at_once() -> None:
+    keys = {"vars": {"new": 1, "old": 0}, "set": {"old": "{{ vars.new }}", "new": "{{ vars.new + steps.plan.found }}"}}
+    state = state_of("plan", **keys)
+    state.leave("plan", {"found": 4})
+    state.set_vars(flow_of("plan", **keys).steps[0], "x.yaml")
+    assert state.vars == {"new": 5, "old": 1}
+    failing = flow_of("plan", vars={"new": 1}, set={"new": "{{ steps.plan.lost }}"})
+    with pytest.raises(DefinitionError, match=r"^x\.yaml: step plan: set\.new: "):
+        state.set_vars(failing.steps[0], "x.yaml")
 
 
 def test_states_share_nothing() -> None:

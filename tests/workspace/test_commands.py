@@ -30,6 +30,25 @@ def test_output_and_exit_code(tmp_path: Path) -> None:
     assert (result.returncode, result.timed_out, result.truncated) == (3, False, False)
 
 
+def test_standard_error_can_be_kept_apart(tmp_path: Path) -> None:
+    result = _run("echo out; echo err >&2; echo out; exit 3", tmp_path, errors_apart=True)
+    assert (result.output, result.errors, result.returncode) == ("out\nout\n", "err\n", 3)
+    assert _run("echo err >&2", tmp_path).errors == ""
+
+
+def test_both_streams_are_read_at_once_and_each_is_bounded(tmp_path: Path) -> None:
+    flood = "import sys; [(sys.stderr.write('e' * 50_000), sys.stdout.write('o' * 10)) for _ in range(20)]"
+    command = [sys.executable, "-c", flood]
+    result = run_command(command, tmp_path, dict(os.environ), 60, output_limit_bytes=1_000, errors_apart=True)
+    assert (result.output, result.truncated, result.returncode) == ("o" * 200, False, 0)
+    assert "999000 bytes left out" in result.errors
+
+
+def test_a_command_that_closed_one_stream_is_still_heard_on_the_other(tmp_path: Path) -> None:
+    result = _run("exec 2>&-; sleep 0.3; echo late", tmp_path, errors_apart=True)
+    assert (result.output, result.returncode) == ("late\n", 0)
+
+
 def test_a_signal_is_a_negative_exit_code(tmp_path: Path) -> None:
     assert _run("kill -9 $$", tmp_path).returncode == -9
 
@@ -111,9 +130,10 @@ def test_a_program_that_cannot_be_started(tmp_path: Path, program: str) -> None:
         run_command([program], tmp_path, {"PATH": os.environ["PATH"]}, 5)
 
 
-def test_a_run_that_stops_ends_its_command(tmp_path: Path) -> None:
+@pytest.mark.parametrize("outputs", ["", " >/dev/null 2>&1"])
+def test_a_run_that_stops_ends_its_command(tmp_path: Path, outputs: str) -> None:
     stopping = Event()
     Timer(0.3, stopping.set).start()
     with pytest.raises(RunInterrupted):
-        _run("echo $$ > pid; exec sleep 600", tmp_path, stopping=stopping)
+        _run(f"echo $$ > pid; exec sleep 600{outputs}", tmp_path, stopping=stopping)
     assert not _lives(tmp_path / "pid")

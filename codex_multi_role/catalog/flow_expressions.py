@@ -1,0 +1,58 @@
+"""What a template or condition of a flow says, read without evaluating it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import nodes
+
+    from codex_multi_role.catalog.template_sandbox import TemplateSandbox
+
+_MARKS = ("{{", "{%", "{#")
+
+
+def has_expressions(value: object) -> bool:
+    """Whether rendering could change ``value``; lists and mappings are looked into."""
+    if isinstance(value, str):
+        return any(mark in value for mark in _MARKS)
+    if isinstance(value, Mapping):
+        return any(has_expressions(item) for item in value.values())
+    return isinstance(value, list | tuple) and any(has_expressions(item) for item in value)
+
+
+def whole_expression(text: str) -> str | None:
+    """``a.b`` for a text that is one whole ``{{ a.b }}`` and so keeps its type, None for any other."""
+    return _sandbox().whole_expression(text)
+
+
+@lru_cache(maxsize=256)
+def parse_expression(expression: str) -> nodes.Expr:
+    """The syntax tree of an expression without braces. Raises ``jinja2.TemplateSyntaxError``."""
+    from jinja2.parser import Parser
+
+    return Parser(_sandbox(), expression, state="variable").parse_expression()
+
+
+def name_or_constant(node: nodes.Node) -> object:
+    """A constant's value; the parts of a name, the same for ``steps.plan`` and ``steps["plan"]``; otherwise None."""
+    from jinja2 import nodes
+
+    match node:
+        case nodes.Const(value=value):
+            return value
+        case nodes.Name(name=name):
+            return (name,)
+        case nodes.Getattr(node=owner, attr=key) | nodes.Getitem(node=owner, arg=nodes.Const(value=key)):
+            parts = name_or_constant(owner)
+            return (*parts, key) if isinstance(parts, tuple) else None
+    return None
+
+
+@lru_cache(maxsize=1)
+def _sandbox() -> TemplateSandbox:
+    from codex_multi_role.catalog.template_sandbox import TemplateSandbox
+
+    return TemplateSandbox()

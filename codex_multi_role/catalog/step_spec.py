@@ -1,0 +1,137 @@
+"""One step of a flow: what it does, what stands around it, and the ways out of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
+
+from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.roles import check_name
+
+EVERY_ROLE = "*"
+# The keys that say what a step does, exactly one a step; a new kind is one more field of StepSpec, named here with the
+# keys that belong to it alone.
+STEP_KINDS: dict[str, frozenset[str]] = {
+    "ask": frozenset({"prompt", "reply", "limits", "isolate"}),
+    "check": frozenset({"with_"}),
+    "review": frozenset({"show", "time_limit_seconds", "default"}),
+    "call": frozenset({"with_", "max_depth"}),
+}
+FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items"})
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Route(Definition):
+    """One entry of ``next``: taken when ``when`` holds, or always without one.
+
+    Leads ``to`` a step, or to the ``end`` of the run with that outcome; ``exit`` is the exit code then (None: 0).
+    """
+
+    when: Text | None = None
+    to: str | None = None
+    end: Text | None = None
+    exit: Literal[0, 1] | None = None
+
+    @model_validator(mode="after")
+    def _check_target(self) -> Self:
+        if (self.to is None) == (self.end is None):
+            raise ValueError("give either to or end")
+        if self.exit is not None and self.end is None:
+            raise ValueError("exit belongs to end")
+        return self
+
+
+class Retry(Definition):
+    """``attempts`` counts the first one; the pause before the next starts at ``backoff_seconds`` and doubles."""
+
+    attempts: Annotated[int, Field(ge=2, le=10)]
+    backoff_seconds: Annotated[float, Field(ge=0, le=3600)] = 1.0
+
+
+class StepLimits(Definition):
+    """Limits of an ask that beat its role's."""
+
+    idle_seconds: Seconds | None = None
+    turn_seconds: Seconds | None = None
+
+
+class StepSpec(Definition):
+    """One step. Exactly one of ``ask``, ``check``, ``review`` and ``call``; ``id`` is its name unless given.
+
+    ``ask`` names a role, or is ``*``: every role of the catalog, ordered by its ``dependencies()``; ``prompt`` (a
+    template) and ``reply`` (a JSON Schema) stand in for the role's own, ``isolate`` gives it a copy of the workspace.
+    ``check`` names a check and ``with`` its arguments. ``review`` is a question to a person; unanswered after
+    ``time_limit_seconds`` it has the answer ``default``. ``call`` names a flow and ``with`` its inputs; ``max_depth``
+    bounds a flow that calls itself.
+
+    ``for_each`` (a list, or a template of one, of ``max_items`` at most) does the step once an item, named ``as``,
+    ``concurrency`` at a time. ``retry`` and ``on_error`` say what becomes of a failure, of each item apart. ``set``
+    gives run variables new values afterwards. ``next``: the first entry that holds is taken, else the following step.
+    ``max_visits``: a bound.
+    """
+
+    ask: Text | None = None
+    check: Text | None = None
+    review: Text | None = None
+    call: Text | None = None
+    id: Annotated[str, AfterValidator(check_name)]
+    with_: dict[str, JsonValue] = Field(default_factory=dict, alias="with")
+    prompt: Text | None = None
+    reply: dict[str, JsonValue] | None = None
+    limits: StepLimits | None = None
+    isolate: Literal["worktree"] | None = None
+    show: Text | None = None
+    time_limit_seconds: Seconds | None = None
+    default: Literal["reject"] | None = None
+    max_depth: Annotated[int, Field(ge=1, le=50)] | None = None
+    for_each: Text | list[JsonValue] | None = None
+    as_: VariableName = Field(default="item", alias="as")
+    concurrency: Annotated[int, Field(ge=1, le=64)] | Text = 1
+    max_items: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    retry: Retry | None = None
+    on_error: Literal["fail", "skip"] = "fail"
+    set: dict[VariableName, JsonValue] = Field(default_factory=dict)
+    next: tuple[Route, ...] = ()
+    max_visits: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_id(cls, data: object) -> object:
+        if not isinstance(data, dict) or data.get("id") is not None:
+            return data
+        if data.get("ask") == EVERY_ROLE:
+            raise ValueError('a step that asks "*" needs an id')
+        if data.get("review") is not None:
+            raise ValueError("a review needs an id")
+        return data | {"id": next((data[kind] for kind in STEP_KINDS if isinstance(data.get(kind), str)), None)}
+
+    @model_validator(mode="after")
+    def _check_keys(self) -> Self:
+        if sum(getattr(self, kind) is not None for kind in STEP_KINDS) != 1:
+            raise ValueError(f"give exactly one of {', '.join(STEP_KINDS)}")
+        given = self.model_fields_set
+        for kind, keys in STEP_KINDS.items():
+            if stray := sorted(given & keys - STEP_KINDS[self.kind]):
+                raise ValueError(f"{stray[0].rstrip('_')} belongs to {kind}")
+        if self.for_each is None and (stray := sorted(given & FAN_OUT_KEYS)):
+            raise ValueError(f"{stray[0].rstrip('_')} belongs to for_each")
+        return self
+
+    @model_validator(mode="after")
+    def _check_fan_out(self) -> Self:
+        if self.for_each is not None and self.ask == EVERY_ROLE:
+            raise ValueError('for_each goes with one role, not with "*"')
+        if isinstance(self.for_each, str) and self.max_items is None:
+            raise ValueError("for_each of a template needs max_items: nothing else bounds it")
+        if self.time_limit_seconds is not None and self.default is None:
+            raise ValueError("a review with a time limit needs the default answer that holds then")
+        return self
+
+    @property
+    def kind(self) -> str:
+        """The one of ``STEP_KINDS`` that is given."""
+        return next(kind for kind in STEP_KINDS if getattr(self, kind) is not None)

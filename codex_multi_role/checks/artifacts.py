@@ -1,0 +1,50 @@
+"""Where a check writes: what stays in the run folder, and what is gone when it ends."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.errors import StorageError
+from codex_multi_role.workspace import Workspace
+
+
+def write_artifact(context: CheckContext, name: str, text: str) -> Path:
+    """Write ``text`` to ``name`` in the visit's folder; returns the file. Raises StorageError."""
+    path = context.folder / name
+    try:
+        context.folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}") from error
+    return path
+
+
+def write_result(context: CheckContext, result: dict[str, object]) -> dict[str, object]:
+    """Write ``result`` to ``result.json`` in the visit's folder; returns it. Raises StorageError."""
+    write_artifact(context, "result.json", json.dumps(result, indent=2) + "\n")
+    return result
+
+
+@contextmanager
+def scratch_folder(workspace: Workspace) -> Iterator[Path]:
+    """A folder for a command's temporary files, removed with all that is in it. Raises StorageError.
+
+    It lies outside the workspace, whose snapshots it would otherwise show up in, wherever TMPDIR points.
+    """
+    candidates = map(Path, (tempfile.gettempdir(), "/var/tmp", "/tmp"))
+    parent = next((path for path in candidates if _is_outside(path, workspace)), None)
+    try:
+        scratch = tempfile.TemporaryDirectory(prefix="check-", dir=parent, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise StorageError(f"a temporary folder cannot be made: {error.strerror}") from error
+    with scratch as folder:
+        yield Path(folder).resolve()
+
+
+def _is_outside(folder: Path, workspace: Workspace) -> bool:
+    return folder.is_dir() and not folder.resolve().is_relative_to(workspace.root)

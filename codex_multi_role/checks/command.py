@@ -1,0 +1,162 @@
+"""The check ``command``: run any program on the workspace, and hand on its exit code, its output and its JSON."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, field_validator
+
+from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
+from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.documents import parse_json
+from codex_multi_role.checks.environment import without_secrets
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.errors import UsageError
+from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command
+
+MAX_STDOUT_CHARACTERS = 20_000
+MAX_STDERR_CHARACTERS = 4_000
+_GAP_CHARACTERS = 50
+
+VariableName = Annotated[str, StringConstraints(pattern=r"^[^=\x00]+$")]
+VariableValue = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+
+
+class CommandOptions(CheckOptions):
+    """What the check takes.
+
+    ``json``: ``auto`` takes JSON where there is some, ``true`` needs it, ``false`` does not look. ``environment`` is
+    added to the run's own, which reaches the program without its secrets. ``expect`` are the exit codes that are well;
+    a signal's is negative, or 128 more than its number in the sandbox. ``sandbox: false`` runs outside it.
+    """
+
+    argv: list[str] = Field(min_length=1, description="a list of texts, the program first: [git, status]")
+    cwd: str = Field(default=".", description="a folder of the workspace, relative to it")
+    timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
+    environment: dict[VariableName, VariableValue] = Field(default={}, description="names and texts: {LANG: C}")
+    sandbox: bool = Field(default=True, description="true, or false to run outside Codex's sandbox")
+    json_: Literal[True, False, "auto"] = Field(default="auto", alias="json", description="true, false or auto")
+    expect: list[int] = Field(default=[0], min_length=1, description="a list of exit codes: [0, 1]")
+
+    @field_validator("argv", mode="before")
+    @classmethod
+    def _refuse_a_command_line(cls, argv: object) -> object:
+        if isinstance(argv, str):
+            raise ValueError("give a list of texts, not one text: no shell reads it")
+        return argv
+
+
+def run_argv(context: CheckContext) -> dict[str, object]:
+    """Run ``argv`` without input; write ``output.txt``, ``stderr.txt`` (both bounded to 2 MiB) and ``result.json``.
+
+    Options: `CommandOptions`; ``timeout_seconds`` cannot exceed the context's deadline. Returns what ``result.json``
+    holds: ``{status, reason, exit_code, stdout, truncated, stderr, output_path, json, seconds, command, sandbox}``.
+    The status is ``ok``, ``failed``, ``timed out`` or ``could not run``; ``stdout`` has at most 20,000 characters, its
+    middle left out when ``truncated``, ``stderr`` the last 4,000; ``json`` is what the whole of standard output says,
+    or null; ``exit_code`` is null when there was none. Raises UsageError for a wrong option, StorageError when the
+    artifacts cannot be written, RunInterrupted.
+    """
+    options = read_options(CommandOptions, context, "command")
+    folder = _folder(context.workspace, options.cwd)
+    with scratch_folder(context.workspace) as scratch:
+        environment = {**without_secrets(context.environment), "TMPDIR": str(scratch), **options.environment}
+        if problem := _missing(folder, options, environment):
+            return _record(context, options, ("could not run", problem))
+        try:
+            ran = _run(context, options, folder, environment, scratch)
+        except UsageError as error:
+            return _record(context, options, ("could not run", str(error)))
+    data, problem = _data(ran.output, options)
+    return _record(context, options, judge(ran, options, problem), ran, data)
+
+
+def judge(ran: CommandResult, options: CommandOptions, problem: str) -> tuple[str, str]:
+    """The status and its reason, ``""`` where all is well; ``problem`` is what is wrong with the JSON."""
+    if ran.timed_out:
+        return "timed out", f"no end after {ran.seconds:.1f} s"
+    if ran.returncode not in options.expect:
+        return "failed", f"exit code {ran.returncode}"
+    if problem and options.json_ is True:
+        return "failed", f"standard output is not JSON: {problem}"
+    return "ok", ""
+
+
+def _folder(workspace: Workspace, cwd: str) -> Path:
+    """The real path of ``cwd``, judged by a file in it that is not there yet. Raises UsageError."""
+    try:
+        return workspace.resolve_inside(f"{cwd.rstrip('/')}/{uuid.uuid4().hex}").parent
+    except PathRefused as error:
+        hint = "Name a folder of the workspace, relative to it."
+        raise UsageError(f"check command: cwd: {error.reason} {cwd!r}", hint) from error
+
+
+def _missing(folder: Path, options: CommandOptions, environment: Mapping[str, str]) -> str:
+    """What of the needed is not there. A sandbox does not clearly tell a missing program from a failing one."""
+    if not folder.is_dir():
+        return f"there is no folder {options.cwd}"
+    program = options.argv[0]
+    places = environment.get("PATH", os.defpath).split(os.pathsep)
+    search = os.pathsep.join(str(folder / place) for place in places)
+    found = shutil.which(str(folder / program) if "/" in program else program, path=search)
+    return "" if found else f"there is no program {program}"
+
+
+def _run(
+    context: CheckContext, options: CommandOptions, folder: Path, environment: Mapping[str, str], scratch: Path
+) -> CommandResult:
+    argv, cwd = options.argv, folder
+    if options.sandbox:
+        # What is written must lie where the sandbox starts: in the workspace. The folder is changed inside, therefore.
+        root = context.workspace.root
+        inner = argv if folder == root else ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(folder), *argv]
+        argv, cwd = context.sandbox(inner, scratch), root
+    seconds = min(options.timeout_seconds or context.deadline_seconds, context.deadline_seconds)
+    return run_command(argv, cwd, environment, seconds, stopping=context.stopping, errors_apart=True)
+
+
+def _data(output: str, options: CommandOptions) -> tuple[object, str]:
+    """The JSON in ``output``, or None and why there is none."""
+    if options.json_ is False:
+        return None, ""
+    try:
+        return parse_json(output), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+def _record(
+    context: CheckContext,
+    options: CommandOptions,
+    verdict: tuple[str, str],
+    ran: CommandResult | None = None,
+    data: object = None,
+) -> dict[str, object]:
+    output, errors = (ran.output, ran.errors) if ran else ("", "")
+    write_artifact(context, "stderr.txt", errors)
+    result = {
+        "status": verdict[0],
+        "reason": verdict[1],
+        "exit_code": ran.returncode if ran else None,
+        "stdout": _shortened(output),
+        "truncated": len(output) > MAX_STDOUT_CHARACTERS or bool(ran and ran.truncated),
+        "stderr": errors[-MAX_STDERR_CHARACTERS:],
+        "output_path": str(write_artifact(context, "output.txt", output)),
+        "json": data,
+        "seconds": ran.seconds if ran else 0.0,
+        "command": shlex.join(options.argv),
+        "sandbox": options.sandbox,
+    }
+    return write_result(context, result)
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= MAX_STDOUT_CHARACTERS:
+        return text
+    half = (MAX_STDOUT_CHARACTERS - _GAP_CHARACTERS) // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"

@@ -1,0 +1,125 @@
+"""Data that a program or a role left behind, as JSON or YAML: read with bounds, and never more than JSON can hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+from yaml.constructor import ConstructorError
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.workspace import PathRefused, Workspace
+
+MAX_DOCUMENT_BYTES = 1024 * 1024
+MAX_LEVELS = 64
+_LONGEST_NUMBER = 400  # characters; base 60 (1:30:00, a YAML 1.1 number) takes quadratic time
+_TOO_DEEP = f"nested more than {MAX_LEVELS} levels deep"
+_TAG = "tag:yaml.org,2002:"
+
+
+def read_document(workspace: Workspace, relative: str, option: str) -> str:
+    """The text of a file of the workspace, of at most ``MAX_DOCUMENT_BYTES``.
+
+    ``option`` is who named it, such as ``check schema: file``. Raises UsageError for a path that leads elsewhere,
+    ValueError with the reason for a file that cannot be read.
+    """
+    try:
+        path = workspace.resolve_inside(relative)
+        with path.open("rb") as file:
+            data = file.read(MAX_DOCUMENT_BYTES + 1)
+    except PathRefused as error:
+        raise UsageError(
+            f"{option}: {error.reason} {relative!r}", "Name a file of the workspace, relative to it."
+        ) from error
+    except OSError as error:
+        raise ValueError(f"{relative}: cannot be read: {error.strerror}") from error
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise ValueError(f"{relative}: cannot be read: larger than {MAX_DOCUMENT_BYTES} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{relative}: line {line}: not UTF-8 text") from error
+
+
+def parse_document(text: str, name: str) -> object:
+    """What ``text`` says, JSON where the file's ``name`` ends so, otherwise YAML. Raises ValueError with the place."""
+    if name.lower().endswith(".json"):
+        return parse_json(text)
+    try:
+        _check_events(text)
+        return _json_shaped(yaml.load(text, Loader=_PlainLoader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise ValueError(f"line {mark.line + 1 if mark else 1}: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+
+
+def parse_json(text: str) -> object:
+    """What the JSON ``text`` says; lone surrogates become ``?``. Raises ValueError with the place or the reason."""
+    try:
+        return _json_shaped(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
+
+
+class _PlainLoader(yaml.CSafeLoader):
+    """YAML in which a date stays the text that was written."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML reads its table from the class
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAG}timestamp"]
+        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:  # noqa: ANN401 - as PyYAML declares it
+        if node.tag != f"{_TAG}str" and len(node.value) > _LONGEST_NUMBER:
+            raise _problem("a number that is too long", node)
+        return super().construct_scalar(node)
+
+
+def _check_events(text: str) -> None:
+    """Refuse what says more than JSON. An alias can make a small file huge; depth overflows libyaml's C stack."""
+    levels = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        levels += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if levels > MAX_LEVELS:
+            raise _problem(_TOO_DEEP, event)
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
+            raise _problem("aliases (*) and tags (!) are not taken", event)
+
+
+def _problem(text: str, place: yaml.Event | yaml.Node) -> ConstructorError:
+    return ConstructorError(None, None, text, place.start_mark)  # type: ignore[arg-type]  # libyaml's marks are as good
+
+
+def _json_shaped(value: object) -> object:
+    """``value`` the way JSON would hold it. Raises ValueError for what it cannot: NaN, infinity, great depth."""
+    if _levels_reach(value, MAX_LEVELS):
+        raise ValueError(_TOO_DEEP)
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+    shaped: object = json.loads(text.encode("utf-8", "replace"))
+    return shaped
+
+
+def _levels_reach(value: object, levels: int) -> bool:
+    layer = [value]
+    for _ in range(levels):
+        layer = [part for container in layer for part in _parts(container)]
+        if not layer:
+            return False
+    return True
+
+
+def _parts(container: object) -> Iterator[object]:
+    if isinstance(container, dict):
+        yield from container.values()
+    elif isinstance(container, list):
+        yield from container

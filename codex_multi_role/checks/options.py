@@ -1,0 +1,75 @@
+"""The options of a check, its step's ``with``: read into a model, every mistake named with what to write instead."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.errors import UsageError
+
+OptionsT = TypeVar("OptionsT", bound="CheckOptions")
+_SHOWN_CHARACTERS = 60
+
+
+class CheckOptions(BaseModel):
+    """Base of what a check takes: its fields are all the options there are, never converted from another type.
+
+    A field's description is the hint that its mistakes give.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _know_every_name(cls, data: object) -> object:
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        for name in data if isinstance(data, dict) else ():
+            if name not in known:
+                raise _unknown(str(name), known)
+        return data
+
+
+def read_options(kind: type[OptionsT], context: CheckContext, check: str) -> OptionsT:
+    """The options that ``context`` gives the check called ``check``.
+
+    Raises UsageError that begins ``check <name>: <option>:`` for the first mistake; an unknown option comes first.
+    """
+    try:
+        return kind.model_validate(dict(context.options))
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"])
+        message = ": ".join(part for part in (f"check {check}", place.removeprefix("."), _words(detail)) if part)
+        raise UsageError(message, _hint(kind, detail)) from error
+
+
+def _unknown(name: str, known: list[str]) -> PydanticCustomError:
+    from difflib import get_close_matches  # only a mistake pays for this import
+
+    near = get_close_matches(name, known, n=1)
+    guess = f'; did you mean "{near[0]}"?' if near else ""
+    context = {"problem": f'there is no option "{name}"{guess}', "hint": f"Known: {', '.join(known)}."}
+    return PydanticCustomError("unknown_option", "{problem}", context)
+
+
+def _words(detail: ErrorDetails) -> str:
+    if detail["type"] == "missing":
+        return "is missing"
+    if detail["type"] == "unknown_option":
+        return detail["msg"]
+    if detail["type"] == "value_error":
+        return str(detail["ctx"]["error"])
+    shown = repr(detail["input"])
+    shown = shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"
+    return f"{detail['msg'][:1].lower()}{detail['msg'][1:]}, not {shown}"
+
+
+def _hint(kind: type[CheckOptions], detail: ErrorDetails) -> str:
+    if detail["type"] == "unknown_option":
+        return str(detail["ctx"]["hint"])
+    described = {field.alias or name: field.description for name, field in kind.model_fields.items()}
+    options = detail["loc"][:1] or described
+    return "; ".join(f"{option}: {described[str(option)]}" for option in options if described[str(option)])

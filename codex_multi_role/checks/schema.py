@@ -1,0 +1,133 @@
+"""The check ``schema``: whether a value, or a file of the workspace, is what a JSON Schema says."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import Field, JsonValue, field_validator, model_validator
+
+from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.documents import parse_document, read_document
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.errors import UsageError
+from codex_multi_role.workspace import Workspace
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
+MAX_PROBLEMS = 20
+_MAX_MESSAGE_CHARACTERS = 240
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class SchemaOptions(CheckOptions):
+    """What the check takes: either ``value``, anything, or ``file``, JSON by its ending and otherwise YAML.
+
+    ``schema`` is the JSON Schema itself or the name of such a file; draft 2020-12 unless its ``$schema`` says another.
+    """
+
+    value: JsonValue = Field(default=None, description="what to judge, usually a template")
+    file: str | None = Field(default=None, description="a JSON or YAML file of the workspace, relative to it")
+    schema_: JsonValue = Field(alias="schema", description="a JSON Schema, or a file of the workspace that holds one")
+
+    @field_validator("schema_")
+    @classmethod
+    def _check_schema(cls, schema: JsonValue) -> JsonValue:
+        if not isinstance(schema, dict | str):
+            raise ValueError("give a mapping, or the name of a file")
+        return schema
+
+    @model_validator(mode="after")
+    def _check_subject(self) -> Self:
+        if ("value" in self.model_fields_set) == (self.file is not None):
+            raise ValueError("give either value or file")
+        return self
+
+
+def check_schema(context: CheckContext) -> dict[str, object]:
+    """Validate; write ``result.json``.
+
+    Options: `SchemaOptions`. Returns what ``result.json`` holds: ``{status, reason, problems}``, the problems being at
+    most twenty texts, each with its path (``$.files[0].path: …``). The status is ``valid``, ``invalid`` (a file that
+    cannot be parsed too) or ``could not run``, for the ``reason`` that a file is missing or the schema's is none.
+    Nothing is fetched: a reference that leaves the schema cannot be used. Raises UsageError for a wrong option, an
+    inline schema that is none among them, and StorageError when the artifact cannot be written.
+    """
+    options = read_options(SchemaOptions, context, "schema")
+    status, problems = _judge(context.workspace, options)
+    reason = problems[0] if status == "could not run" else ""
+    return write_result(context, {"status": status, "reason": reason, "problems": problems})
+
+
+def _judge(workspace: Workspace, options: SchemaOptions) -> tuple[str, list[str]]:
+    name = options.file
+    try:
+        schema = _schema(workspace, options.schema_)
+        text = None if name is None else read_document(workspace, name, "check schema: file")
+    except ValueError as error:
+        return "could not run", [str(error)]
+    try:
+        value = options.value if name is None or text is None else parse_document(text, name)
+    except ValueError as error:
+        return "invalid", [f"{name}: {error}"]
+    try:
+        problems = schema_problems(value, schema)
+    except ValueError as error:
+        if isinstance(options.schema_, str):
+            return "could not run", [f"{options.schema_}: {error}"]
+        raise UsageError(f"check schema: schema: {error}", "Mend the step's schema.") from error
+    return ("invalid" if problems else "valid"), problems
+
+
+def _schema(workspace: Workspace, given: JsonValue) -> dict[str, Any]:
+    """The schema, read from its file where ``given`` names one. Raises ValueError with the reason, UsageError."""
+    if isinstance(given, dict):
+        return given
+    name = str(given)
+    text = read_document(workspace, name, "check schema: schema")
+    try:
+        schema = parse_document(text, name)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    if not isinstance(schema, dict):
+        raise ValueError(f"{name}: not a JSON Schema: not a mapping")
+    return schema
+
+
+def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:  # noqa: ANN401 - any JSON
+    """What is wrong with ``value``, at most `MAX_PROBLEMS`, in the order of the schema.
+
+    Raises ValueError if the schema is none, or cannot be used.
+    """
+    from jsonschema import SchemaError
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    named = {"$schema": str(schema.get("$schema", _DRAFT))}
+    draft = validator_for(named, default=None)  # type: ignore[arg-type]  # the annotations forget None
+    if draft is None:
+        raise ValueError(f"there is no JSON Schema draft {schema['$schema']!r}")
+    try:
+        draft.check_schema(schema)
+        # An empty registry, because the default one fetches a remote $ref from the network.
+        errors = draft(schema, registry=Registry()).iter_errors(value)
+        return [_describe(error) for error in islice(errors, MAX_PROBLEMS)]
+    except SchemaError as error:
+        raise ValueError(f"not a JSON Schema: {error.json_path}: {error.message}") from error
+    except (Unresolvable, re.error, RecursionError) as error:
+        raise ValueError(f"the schema cannot be used: {error}") from error
+
+
+def _describe(error: ValidationError) -> str:
+    from jsonschema.exceptions import best_match
+
+    deepest = best_match([error]) or error
+    message = deepest.message
+    if len(message) > _MAX_MESSAGE_CHARACTERS:
+        half = _MAX_MESSAGE_CHARACTERS // 2
+        message = f"{message[:half]} … {message[-half:]}"
+    return f"{deepest.json_path}: {message}"

@@ -1,0 +1,142 @@
+"""Asking the person at the terminal, in a way that an answer from elsewhere, the clock and Ctrl-C can end."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.text import duration, one_line, printable
+from codex_multi_role.cli.views import View
+from codex_multi_role.run_folder import Answer, AskPerson, Question, answer_of_person
+
+LOOK_SECONDS = 0.2
+LONGEST_LINE = 4096
+LINES_SHOWN = 200
+APPROVE, REJECT = frozenset({"y", "yes", "approve"}), frozenset({"n", "no", "reject"})
+HOW = "y approves, n rejects, with a comment after it if you like; Ctrl-D leaves the question open:"
+WORDS = "your answer, one line; Enter alone gives none:"
+WHY = "why not? the roles may get to read it:"
+OVER = "This question needs no answer here any more."
+
+
+class Verdict(NamedTuple):
+    approved: bool
+    comment: str
+
+
+def person_at(view: View, *, as_json: bool) -> AskPerson | None:
+    """Who answers reviews on this process's terminal, where ``view`` draws; None where nobody sits there."""
+    if as_json or sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    return TerminalAsker(view, sys.stdin.fileno())
+
+
+class TerminalAsker:
+    """Asks one question at a time, however many threads come with one.
+
+    Lines are taken from the file descriptor, not from ``sys.stdin``: nothing but the wait for one may block.
+    """
+
+    def __init__(self, view: View, descriptor: int) -> None:
+        self._view = view
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+
+    def __call__(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
+        while not self._lock.acquire(timeout=LOOK_SECONDS):
+            if is_over():
+                return None
+        try:
+            with self._view.paused(), self._only_what_is_typed_now():
+                return self._ask(question, is_over) if self._in_foreground() else None
+        finally:
+            self._lock.release()
+
+    def _ask(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
+        for line in _shown(question):
+            say(line)
+        verdict = self._words(is_over) if question.words else self._verdict(is_over)
+        if verdict is None and is_over():
+            say(OVER)
+        return answer_of_person(*verdict) if verdict is not None else None
+
+    def _verdict(self, is_over: Callable[[], bool]) -> Verdict | None:
+        """What was typed; None at the end of the input, or once it is over."""
+        say(HOW)
+        while (line := self._line(is_over)) is not None:
+            word, _, comment = line.strip().partition(" ")
+            if word.lower() in APPROVE:
+                return Verdict(True, comment.strip())
+            if word.lower() in REJECT:
+                return self._rejection(comment.strip(), is_over)
+            say(HOW)
+        return None
+
+    def _words(self, is_over: Callable[[], bool]) -> Verdict | None:
+        say(WORDS)
+        line = self._line(is_over)
+        return None if line is None else Verdict(bool(line.strip()), line.strip())
+
+    def _rejection(self, comment: str, is_over: Callable[[], bool]) -> Verdict | None:
+        while not comment:
+            say(WHY)
+            line = self._line(is_over)
+            if line is None:
+                return None
+            comment = line.strip()
+        return Verdict(False, comment)
+
+    def _line(self, is_over: Callable[[], bool]) -> str | None:
+        """The next line; None at the end of the input, or once it is over. Waits for a person, so for any time."""
+        while not is_over():
+            if not self._in_foreground():
+                time.sleep(LOOK_SECONDS)
+            elif select.select([self._descriptor], [], [], LOOK_SECONDS)[0]:
+                return self._read() or None
+        return None
+
+    def _read(self) -> str:
+        try:
+            return os.read(self._descriptor, LONGEST_LINE).decode("utf-8", "replace")
+        except OSError:  # the terminal is gone
+            return ""
+
+    def _in_foreground(self) -> bool:
+        """Whether we may read: a process in the background is stopped when it does."""
+        try:
+            return os.tcgetpgrp(self._descriptor) == os.getpgrp()
+        except OSError:  # not the terminal that controls this process: it has no background
+            return True
+
+    @contextmanager
+    def _only_what_is_typed_now(self) -> Iterator[None]:
+        """A key pressed before the question was there is no answer to it, and half a line no command afterwards."""
+        self._forget_typed()
+        try:
+            yield
+        finally:
+            self._forget_typed()
+
+    def _forget_typed(self) -> None:
+        with suppress(termios.error):
+            termios.tcflush(self._descriptor, termios.TCIFLUSH)
+
+
+def _shown(question: Question) -> Iterator[str]:
+    """The question as it is put on the terminal; what a model wrote cannot steer it."""
+    yield ""
+    yield f"review {question.key}: {one_line(question.question, 1000)}"
+    lines = question.show.expandtabs().splitlines()
+    yield from (f"  {printable(line)}" for line in lines[:LINES_SHOWN])
+    if len(lines) > LINES_SHOWN:
+        yield f"  ... and {len(lines) - LINES_SHOWN} more lines, see reviews/{question.key}.json in the run folder"
+    if question.seconds_left is not None:
+        yield f"In {duration(question.seconds_left)} the answer is: {question.default}."

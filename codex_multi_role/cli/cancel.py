@@ -1,0 +1,77 @@
+"""``cancel``: stop a run that another process works on."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import click
+
+from codex_multi_role.cli.options import JSON, QUIET, RUNS_DIR, command
+from codex_multi_role.cli.recorded import is_alive, read_owner
+from codex_multi_role.cli.streams import put_json, say
+from codex_multi_role.cli.summary import outcome_in_words
+from codex_multi_role.cli.text import one_line
+from codex_multi_role.errors import RunBusy, UsageError
+from codex_multi_role.run_folder import RunFolder
+
+SIGNALS = ((signal.SIGINT, 15.0), (signal.SIGTERM, 45.0))
+"""What is sent, and the seconds it has to work. A shell's ``&`` may have made a process deaf to the first one."""
+
+LOOK_SECONDS = 0.1
+
+
+@command(RUNS_DIR, JSON, QUIET, short_help="Stop a run that works somewhere else, as Ctrl-C does there.")
+@click.argument("run", metavar="RUN")
+def cancel(run: str, runs_dir: Path, json: bool, quiet: bool) -> None:
+    """Stop RUN (an id, a unique prefix of one, or `latest`) as Ctrl-C in its terminal does; it can be resumed.
+
+    Waits until its process has let go of it, and says how it ended.
+    """
+    folder = RunFolder.find(runs_dir, run)
+    if not is_alive(folder):
+        raise _not_running(folder)
+    _stop(folder)
+    record = folder.record()
+    if json:
+        put_json(record)
+    elif not quiet:
+        reason = f": {one_line(record['reason'], 500)}" if record.get("reason") else ""
+        say(f"{outcome_in_words(str(record.get('outcome') or record.get('status')))}{reason}")
+
+
+def _not_running(folder: RunFolder) -> UsageError:
+    record = folder.record()
+    status = "was killed" if record.get("status") == "running" else f"is {record.get('status')}"
+    return UsageError(f"no process works on the run {folder.run_id}: it {status}")
+
+
+def _stop(folder: RunFolder) -> None:
+    """Signal the run's process until it lets go of the run. Raises `RunBusy` when it never does."""
+    import psutil  # here: only this needs a process
+
+    owner = read_owner(folder)
+    for number, seconds in SIGNALS:
+        try:
+            process = psutil.Process(owner["pid"])
+            if process.create_time() == owner["start_time"]:
+                process.send_signal(number)
+        except psutil.AccessDenied as error:
+            raise UsageError(f"process {owner['pid']} belongs to somebody else", "Ask them, or be them.") from error
+        except (psutil.Error, KeyError):
+            return  # it has ended, or let go, meanwhile
+        if _lets_go(folder, seconds):
+            return
+    raise RunBusy(
+        f"process {owner['pid']} still works on the run {folder.run_id}", f"`kill -9 {owner['pid']}`, then resume it."
+    )
+
+
+def _lets_go(folder: RunFolder, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while is_alive(folder):
+        if time.monotonic() > end:
+            return False
+        time.sleep(LOOK_SECONDS)
+    return True

@@ -1,0 +1,57 @@
+"""What ``approve`` and ``reject`` share: the answer, and whether the run goes on with it by itself."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+
+import click
+
+from codex_multi_role.cli.recorded import is_alive, read_events
+from codex_multi_role.cli.resume import go_on
+from codex_multi_role.cli.streams import put_json, say
+from codex_multi_role.cli.summary import resume_command
+from codex_multi_role.run_folder import RunFolder
+
+TAKEN_SECONDS = 5.0
+LOOK_SECONDS = 0.1
+QUESTION = click.option("--question", metavar="KEY", help="Which question, when several are open; `show` lists them.")
+RESUME = click.option("--resume", "and_resume", is_flag=True, help="Go on with the run if no process works on it.")
+
+
+def decide(
+    ctx: click.Context, reference: str, *, approved: bool, comment: str, question: str | None, and_resume: bool
+) -> None:
+    """Answer the run's question; where its process has ended, go on with it or say how."""
+    folder = RunFolder.find(ctx.params["runs_dir"], reference)
+    from codex_multi_role import app
+
+    answered = app.answer(
+        folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
+    )
+    quiet = ctx.params["json"] or ctx.params["quiet"]
+    if not quiet:
+        say(f"{answered.key} is {'approved' if approved else 'rejected'}.")
+    following = _following(ctx, folder, answered.key)
+    if following is None and and_resume:
+        go_on(ctx, folder, {})
+    elif ctx.params["json"]:
+        put_json(asdict(answered))
+    elif not quiet:
+        say(following or f"next: {resume_command(folder.run_id, ctx.params['runs_dir'], None, 0)}")
+
+
+def _following(ctx: click.Context, folder: RunFolder, key: str) -> str | None:
+    """What the run's process does with the answer; None when there is none.
+
+    A process that has nobody to ask ends soon after it asked: only one that took the answer goes on with it.
+    """
+    end = time.monotonic() + TAKEN_SECONDS
+    while is_alive(folder):
+        if any(event["type"] == "review_answered" and event["key"] == key for event in read_events(folder.events_path)):
+            return "The run goes on by itself."
+        if time.monotonic() > end:
+            command = resume_command(folder.run_id, ctx.params["runs_dir"], None, 0)
+            return f"The run is busy with other work; if it then parks, `{command}` goes on."
+        time.sleep(LOOK_SECONDS)
+    return None

@@ -1,0 +1,99 @@
+"""A flow explained: what it wants to be told, what its steps do, how it ends, and what it can come to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
+
+from codex_multi_role.catalog import FlowSpec, InputSpec, RoleSpecCatalog
+from codex_multi_role.catalog.flow_references import unused_roles
+from codex_multi_role.cli.text import duration, one_line, plural
+from codex_multi_role.flow import End, worst_case
+from codex_multi_role.flow.ends import ends
+from codex_multi_role.flow.words import arrows, end_words, step_notes, step_words
+
+COLUMNS = 100
+LEAST_TEXT_COLUMNS = 40
+MOST_CHARACTERS = 1000
+
+Row = Sequence[str]
+
+
+def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog, most: str) -> str:
+    """The flow ``name`` in lines for people, each a YAML comment, so that the flow's file can follow.
+
+    ``flows``: it and those that it calls; ``most``: its worst case in words.
+    """
+    flow = flows[name]
+    parts: dict[str, Iterable[Row]] = {
+        "Inputs": [(key, spec.type, _need(spec), spec.description) for key, spec in flow.inputs.items()],
+        "Steps": [_step_row(flow, index) for index in range(len(flow.steps))],
+        "Ends": _end_rows(flow, catalog),
+        "Calls": [(other.name, other.description) for other in flows.values() if other is not flow],
+        "Worst case": [(most,)],
+    }
+    lines = [f"{name}: {flow.description}" if flow.description else name, str(flow.source)]
+    for heading, rows in parts.items():
+        if table := list(_aligned([[one_line(cell, MOST_CHARACTERS) for cell in row] for row in rows])):
+            lines += ["", heading, *(f"  {line}" for line in table)]
+    return "\n".join(f"# {line}".rstrip() for line in lines)
+
+
+def worst_case_words(
+    flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog, *, cycles: int, repair_attempts: int
+) -> str:
+    """``at most 12 turns and …``. Raises `DefinitionError` for a flow without a bound."""
+    most = worst_case(flows, name, catalog, cycles=cycles, repair_attempts=repair_attempts)
+    return (
+        f"at most {plural(most.turns, 'turn')} and {plural(most.repair_turns, 'repair turn')} "
+        f"of {plural(most.processes, 'process')} in {duration(most.seconds)}, "
+        f"with {plural(cycles, 'cycle')} and {plural(repair_attempts, 'repair attempt')}"
+    )
+
+
+def inputs_in_short(flow: FlowSpec) -> str:
+    """``target, max_iterations=5``: those without a default are required, or may be left out: ``[note]``."""
+    return ", ".join(
+        name if spec.required else f"[{name}]" if spec.default is None else f"{name}={json.dumps(spec.default)}"
+        for name, spec in flow.inputs.items()
+    )
+
+
+def ends_in_short(flow: FlowSpec) -> str:
+    """``timeout 1, success 0``: each end with its exit code."""
+    return ", ".join(f"{end.outcome} {end.exit_code}" for end in ends(flow))
+
+
+def _need(spec: InputSpec) -> str:
+    if spec.required:
+        return "required"
+    return "optional" if spec.default is None else f"default {json.dumps(spec.default)}"
+
+
+def _step_row(flow: FlowSpec, index: int) -> Row:
+    step = flow.steps[index]
+    ways = arrows(flow, index)
+    targets = dict.fromkeys(f"({end_words(way.to)})" if isinstance(way.to, End) else way.to for way in ways)
+    return step.id, "; ".join([step_words(step), *step_notes(step)]) + f" -> {', '.join(targets)}"
+
+
+def _end_rows(flow: FlowSpec, catalog: RoleSpecCatalog) -> Iterator[Row]:
+    for end in ends(flow):
+        origins = [step.id for index, step in enumerate(flow.steps) if end in [way.to for way in arrows(flow, index)]]
+        yield end.outcome, f"exit {end.exit_code}", f"after {', '.join(origins)}"
+    unused = unused_roles({flow.name: flow}, catalog)
+    if can_finish := [role.name for role in catalog.roles if role.behaviors.can_finish and role.name not in unused]:
+        yield "done", "exit 0", f"when {' or '.join(can_finish)} says DONE"
+        yield "tests_failed", "exit 1", "when the latest tests failed then"
+
+
+def _aligned(rows: Sequence[Row]) -> Iterator[str]:
+    """Columns as wide as their content; the last one has what is left of the line, and more lines if need be."""
+    widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)][:-1]
+    indent = sum(widths)
+    for *cells, text in rows:
+        begin = "".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        lines = wrap(text, max(COLUMNS - indent, LEAST_TEXT_COLUMNS), break_on_hyphens=False) or [""]
+        yield f"{begin}{lines[0]}".rstrip()
+        yield from (" " * indent + line for line in lines[1:])

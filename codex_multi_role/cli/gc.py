@@ -1,0 +1,71 @@
+"""``gc``: remove the copies of the workspace that parallel roles worked in, where nothing is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from codex_multi_role.cli.options import RUNS_DIR, command
+from codex_multi_role.cli.recorded import is_alive
+from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.text import one_line
+from codex_multi_role.errors import CodexMultiRoleError, RunBusy, StorageError
+from codex_multi_role.run_folder import Owner, RunFolder, list_runs
+
+if TYPE_CHECKING:
+    from codex_multi_role.workspace.removal import Collected
+
+MANIFEST = "worktrees/manifest.json"
+
+
+@command(RUNS_DIR, short_help="Remove copies of the workspace that were merged.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+def gc(runs_dir: Path, dry_run: bool) -> None:
+    """Remove the copies of the workspace that parallel roles worked in, of all runs below --runs-dir.
+
+    A copy stays when it was not merged, when it changed after it was merged, and while its run is being worked on.
+    What git ignores in a copy does not count as a change, nor does a git repository in it that has no commit yet.
+    """
+    counts: Counter[str] = Counter()
+    for folder in list_runs(runs_dir):
+        for copy in _collected(folder, dry_run):
+            click.echo(f"{copy.action}: {folder.run_id} {copy.key}: {one_line(copy.reason)} ({copy.path})")
+            counts[copy.action] += 1
+    if not counts:
+        say(f"There are no copies of a workspace in {runs_dir}.")
+    if counts["failed"]:
+        raise StorageError(f"{counts['failed']} could not be looked at or removed", "The lines above say why.")
+
+
+def _collected(folder: RunFolder, dry_run: bool) -> Iterator[Collected]:
+    manifest = folder.path / MANIFEST
+    if not manifest.exists():
+        return
+    from codex_multi_role.workspace.removal import Collected, collect  # here: `--help` asks every command for a line
+
+    try:
+        if dry_run:
+            yield from collect(manifest, alive=is_alive(folder), dry_run=True)
+        else:
+            yield from _owning(folder, manifest)
+    except CodexMultiRoleError as error:
+        yield Collected("-", manifest.parent, "failed", str(error))
+
+
+def _owning(folder: RunFolder, manifest: Path) -> list[Collected]:
+    """As the run's owner, so that nobody resumes it meanwhile; a run that has an owner is alive."""
+    from codex_multi_role.workspace.removal import collect  # as above
+
+    owner = Owner(folder.owner_path)
+    try:
+        owner.acquire()
+    except RunBusy:
+        return collect(manifest, alive=True, dry_run=False)
+    try:
+        return collect(manifest, alive=False, dry_run=False)
+    finally:
+        owner.release()

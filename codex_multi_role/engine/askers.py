@@ -1,0 +1,98 @@
+"""Who is asked, and where: the process, the thread and the number of every ask of a walk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from codex_multi_role.catalog import StepSpec
+from codex_multi_role.engine.leases import Instances, Leases
+from codex_multi_role.engine.step_ids import StepIds
+from codex_multi_role.flow import FlowState
+from codex_multi_role.steps import (
+    CURRENT_THREAD,
+    NEW_THREAD,
+    Answered,
+    Ask,
+    Json,
+    RunResources,
+    Unit,
+    ask,
+    payload_from,
+    role_for,
+)
+
+
+class Asker:
+    """Asks roles on behalf of one walk, or of one item of a fan-out.
+
+    The first walk of a run uses each role's first process and its one thread. An item works ``apart``: it has a process
+    of each role to itself, and threads of its own that begin with it and remember its asks only.
+    """
+
+    def __init__(self, run: RunResources, instances: Instances, *, item: Json | None = None, number: int = 0) -> None:
+        self._run = run
+        self._instances = instances
+        self._leases = Leases(instances)
+        self._item = item
+        self._number = number
+        self._threads: dict[str, str] = {}
+
+    def apart(self, state: FlowState, step: StepSpec, item: Any) -> Asker:  # noqa: ANN401 - whatever the list holds
+        """The asker of one item. Its ask's number is drawn now, in the items' order."""
+        number = state.next_ask(step.ask) if step.ask else 0
+        return Asker(self._run, self._instances, item={step.as_: item}, number=number)
+
+    def release(self) -> None:
+        self._leases.release()
+
+    def ask(self, unit: Unit, state: FlowState) -> Answered:
+        """Ask the step's role with what it is to start from: its item, or the handoff before."""
+        name = unit.step.ask or ""
+        role = role_for(self._run.catalog.role(name), unit)
+        tolerate = unit.tolerate or role.optional
+        answered = ask(
+            self._run,
+            Ask(
+                role=role,
+                instance=self._leases.instance(name),
+                payload=self._payload(state),
+                tests=state.latest_tests,
+                earlier=state.latest_handoffs.get(name),
+                visit=self._number or state.next_ask(name),
+                cycle=state.cycle,
+                thread=CURRENT_THREAD if self._item is None else self._threads.get(name, NEW_THREAD),
+                tolerate=tolerate,
+            ),
+            unit.record,
+        )
+        if answered.thread_id:
+            self._threads[name] = answered.thread_id
+            self._leases.move(name, answered.instance)
+        return answered
+
+    def _payload(self, state: FlowState) -> Json | None:
+        if state.history:
+            return state.latest_handoffs.get(state.history[-1].role)
+        return self._item or dict(state.inputs) or None
+
+    def question(self, name: str, state: FlowState, ids: StepIds) -> Callable[[dict[str, Json], Json | None], Answered]:
+        """The ask of one role of a team, with its number drawn now; what it builds on is told later."""
+        role = self._run.catalog.role(name)
+        number, cycle, earlier = state.next_ask(name), state.cycle, state.latest_handoffs.get(name)
+        instance = self._leases.instance(name)
+
+        def ask_role(handoffs: dict[str, Json], tests: Json | None) -> Answered:
+            question = Ask(
+                role=role,
+                instance=instance,
+                payload=payload_from(handoffs),
+                tests=tests,
+                earlier=earlier,
+                visit=number,
+                cycle=cycle,
+                tolerate=role.optional,
+            )
+            return ask(self._run, question, ids.record)
+
+        return ask_role

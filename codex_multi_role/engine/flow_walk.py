@@ -1,0 +1,199 @@
+"""Walking a flow: take a step, look where to go, until an end. A called flow is walked the same way, one level down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
+from codex_multi_role.engine.askers import Asker
+from codex_multi_role.engine.fan_out import fan_out, items_of
+from codex_multi_role.engine.step_ids import STEPS_PER_ASK, StepIds
+from codex_multi_role.engine.team import Team
+from codex_multi_role.errors import DefinitionError, RoleFailed
+from codex_multi_role.flow import End, FlowState, after, new_state
+from codex_multi_role.run_folder.events import StepStarted
+from codex_multi_role.steps import Json, Outcome, RunResources, Unit, carry_out
+
+SAID_DONE = "done"
+FAILED_STEP = "failed"
+MOST_RECORDS_OF_A_UNIT = 20_000
+
+
+@dataclass(frozen=True)
+class Flows:
+    """A run's flow and those it calls, by name; ``most_records``: how many steps one of them can record at most."""
+
+    specs: Mapping[str, FlowSpec]
+    most_records: Callable[[str], int]
+
+
+class FlowWalk:
+    """One walk through one flow.
+
+    ``key`` and ``depth`` say where it was called from. A ``tolerant`` walk ends at its first failing step instead of
+    halting the run; ``error`` says why then.
+    """
+
+    def __init__(
+        self,
+        run: RunResources,
+        flows: Flows,
+        state: FlowState,
+        ids: StepIds,
+        asker: Asker,
+        *,
+        key: str = "",
+        depth: int = 1,
+        tolerant: bool = False,
+    ) -> None:
+        self._run = run
+        self._flows = flows
+        self._flow: FlowSpec = flows.specs[state.flow]
+        self._ids = ids
+        self._asker = asker
+        self._key = key
+        self._depth = depth
+        self._tolerant = tolerant
+        self._announced = ("", 0)
+        self.state = state
+        self.error = ""
+
+    def walk(self) -> End:
+        """Take steps until an end; the end named `SAID_DONE` is a role's DONE."""
+        step = self._flow.steps[0]
+        while True:
+            visit = self.state.enter(step.id)
+            self._take(step, visit)
+            if self.state.finished_by:
+                return End(SAID_DONE, 0)
+            if self.error:
+                return End(FAILED_STEP, 1)
+            self.state.set_vars(step, str(self._flow.source))
+            move = after(self._flow, step, self.state)
+            if isinstance(move, End):
+                return move
+            step = move.step
+
+    def _take(self, step: StepSpec, visit: int) -> None:
+        place = self._ids.mark() if self._depth == 1 else 0
+        ids = self._ids.announcing(lambda: self._announce(step, visit, place))
+        key = f"{self._key}{step.id}.{visit}"
+        if step.ask == EVERY_ROLE:
+            self._ask_every_role(step, ids)
+        elif step.for_each is not None:
+            self._fan_out(step, key, ids)
+        else:
+            outcome = carry_out(self._run, self._unit(step, key, self.state.context(), ids, self._asker))
+            self._absorb(outcome)
+            self._leave(step, outcome.output, outcome.error)
+
+    def _leave(self, step: StepSpec, output: Json, error: str) -> None:
+        self.state.leave(step.id, output, error)
+        if error and step.on_error == "fail" and self._tolerant:
+            self.error = error
+
+    def _unit(self, step: StepSpec, key: str, context: Mapping[str, Any], ids: StepIds, asker: Asker) -> Unit:
+        return Unit(
+            step=step,
+            key=key,
+            context=context,
+            record=ids.record,
+            ask_role=lambda unit: asker.ask(unit, self.state),
+            call_flow=lambda unit, inputs: self._call(unit, inputs, ids, asker),
+            tolerate=self._tolerant or step.on_error == "skip",
+        )
+
+    def _fan_out(self, step: StepSpec, key: str, ids: StepIds) -> None:
+        """One unit an item, each with a row of ids of its own and, for its asks, processes and threads of its own."""
+        context = self.state.context()
+        items, concurrency = items_of(step, context)
+        size = ids.record(f"{step.id}: reserve", lambda: {"size": self._records_of(step)})["size"]
+        work = [
+            (self._asker.apart(self.state, step, item), index, item, ids.row(size)) for index, item in enumerate(items)
+        ]
+
+        def one(part: tuple[Asker, int, Any, StepIds]) -> Outcome:
+            asker, index, item, row = part
+            own = {**context, step.as_: item, "item": item, "index": index}
+            try:
+                return carry_out(self._run, self._unit(step, f"{key}.{index}", own, row, asker))
+            finally:
+                asker.release()
+
+        outcomes = fan_out(work, concurrency, one)
+        for outcome in outcomes:
+            self._absorb(outcome)
+        results = [
+            {**outcome.output, "index": index, "status": "failed" if outcome.error else "done", "error": outcome.error}
+            for index, outcome in enumerate(outcomes)
+        ]
+        errors = [outcome.error for outcome in outcomes if outcome.error]
+        self._leave(step, {"results": results, "failed": len(errors)}, errors[0] if errors else "")
+
+    def _records_of(self, step: StepSpec) -> int:
+        """How many steps a unit can record. It is itself recorded: other options on resume must not move the rows."""
+        attempts = step.retry.attempts if step.retry else 1
+        records = attempts * (self._flows.most_records(step.call) if step.call else STEPS_PER_ASK) + attempts
+        if records > MOST_RECORDS_OF_A_UNIT:
+            raise DefinitionError(
+                f"step {step.id}: an item may record {records:,} steps, {MOST_RECORDS_OF_A_UNIT:,} are the most",
+                "Bound the called flow more tightly: max_visits, max_items, max_depth.",
+            )
+        return records
+
+    def _call(self, unit: Unit, inputs: Mapping[str, Any], ids: StepIds, asker: Asker) -> Outcome:
+        name = unit.step.call or ""
+        if unit.step.max_depth is not None and self._depth > unit.step.max_depth:
+            raise RoleFailed(f"{unit.where}: {name} calls itself deeper than {unit.step.max_depth} levels", "too_deep")
+        flow = self._flows.specs[name]
+        state = new_state(flow, self.state.goal, flow.resolve_inputs(inputs), self.state.cycles)
+        state.asks |= self.state.asks
+        walk = FlowWalk(
+            self._run,
+            self._flows,
+            state,
+            ids,
+            asker,
+            key=f"{unit.key}/",
+            depth=self._depth + 1,
+            tolerant=unit.tolerate,
+        )
+        end = walk.walk()
+        self.state.asks |= state.asks
+        self.state.history += state.history
+        steps = {step_id: each.output for step_id, each in state.steps.items() if each.visits}
+        output = {"outcome": end.outcome, "exit_code": end.exit_code, "vars": state.vars, "steps": steps}
+        return Outcome(output, walk.error, tests=state.latest_tests)
+
+    def _ask_every_role(self, step: StepSpec, ids: StepIds) -> None:
+        """Every role of the catalog, each when those it depends on have answered."""
+        dependencies = self._run.catalog.dependencies()
+        asks = {role: self._asker.question(role, self.state, ids.row(STEPS_PER_ASK)) for role in dependencies}
+        needed = {each for needs in dependencies.values() for each in needs}
+        latest = self.state.latest_handoffs
+        before = {role: latest[role] for role in dependencies if role not in needed and role in latest}
+        team = Team(dependencies, self.state.latest_tests)
+        answers = team.work(lambda role, handoffs, tests: asks[role](handoffs or before, tests))
+        for answer in answers:
+            self._absorb(Outcome({}, answer=answer, tests=answer.tests))
+        team.raise_failure()
+        self._leave(step, {"results": [answer.handoff for answer in answers]}, "")
+
+    def _absorb(self, outcome: Outcome) -> None:
+        if outcome.tests is not None:
+            self.state.latest_tests = outcome.tests
+        answer = outcome.answer
+        if answer is not None and answer.handoff is not None:
+            self.state.absorb_handoff(answer.role, answer.instance, answer.turn, answer.handoff)
+        if answer is not None and answer.done and not self.state.finished_by:
+            self.state.finished_by = answer.role
+
+    def _announce(self, step: StepSpec, visit: int, place: int) -> None:
+        """Tell that a visit begins, with what a fork from there needs: its place in the journal and the workspace."""
+        if self._announced == (step.id, visit):
+            return
+        self._announced = (step.id, visit)
+        tree = self._run.snapshots.take() if place and self._run.changes_workspace else ""
+        self._run.events.publish(StepStarted(f"{self._key}{step.id}", visit, self.state.cycle, place, tree))

@@ -1,0 +1,70 @@
+"""The places of recorded work in the journal, drawn in one order by the thread that walks the flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from dbos import DBOS, StepReservation
+
+from codex_multi_role.ending import ending_for
+from codex_multi_role.engine.halt import RunHalted
+from codex_multi_role.errors import StorageError
+from codex_multi_role.steps import Json
+
+RESUME = "Free some space or mend the database, then `codex-multi-role resume` the run."
+STEPS_PER_ASK = 16
+"""An ask's turn, its repair turns (ten at most), files and tests; a higher number is another journal version."""
+
+
+def _drawn() -> Iterator[StepReservation]:
+    while True:
+        yield DBOS.reserve_step()
+
+
+class StepIds:
+    """Draws step ids. Work that runs beside other work gets a row of its own, drawn before any of it begins.
+
+    So concurrent asks keep their places in the journal however fast each is, and a replay finds them there; child
+    workflows, with their polling, are not needed.
+    """
+
+    def __init__(self, before: Callable[[], None], source: Iterator[StepReservation] | None = None) -> None:
+        self._before = before
+        self._source = source or _drawn()
+
+    def row(self, size: int) -> StepIds:
+        """The next ``size`` ids."""
+        return StepIds(self._before, iter(list(islice(self._source, size))))
+
+    def mark(self) -> int:
+        """Draw an id that nothing is recorded under: the place in the journal where a step's visit begins."""
+        return next(self._source).step_id
+
+    def announcing(self, before: Callable[[], None]) -> StepIds:
+        """The same ids; ``before`` is called when work is really done under one of them, not on a replay."""
+
+        def both() -> None:
+            self._before()
+            before()
+
+        return StepIds(both, self._source)
+
+    def record(self, name: str, work: Callable[[], Json]) -> Json:
+        """Run ``work`` once and for all (the `Recorder` of the steps); what it raises halts the run, unrecorded."""
+
+        def guarded() -> Json:
+            try:
+                self._before()
+                return work()
+            except Exception as error:
+                raise RunHalted(ending_for(error)) from error
+
+        place = next(self._source, None)
+        if place is None:
+            message = f"no room is left in the journal for {name}: this item was to record less when it began"
+            raise RunHalted(ending_for(StorageError(message, "Fork the run from before this step.")))
+        try:
+            return place.run({"name": name}, guarded)
+        except Exception as error:  # the work raises no Exception: this is the journal's
+            raise RunHalted(ending_for(StorageError(f"the journal failed at {name}: {error}", RESUME))) from error

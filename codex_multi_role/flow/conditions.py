@@ -1,0 +1,78 @@
+"""What is known of a flow's conditions and values before it runs: numbers, inputs that have a value, ``cycles``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, Literal
+
+from codex_multi_role.catalog import FlowSpec
+from codex_multi_role.catalog.flow_expressions import (
+    has_expressions,
+    name_or_constant,
+    parse_expression,
+    whole_expression,
+)
+
+# What a name stands for: the value of ("inputs", "target"), or another name.
+Meanings = Mapping[object, object]
+UNKNOWN: Final = object()
+
+_MIRRORED = {"lt": "gt", "lteq": "gteq", "gt": "lt", "gteq": "lteq", "eq": "eq"}
+
+
+def meanings_of(flow: FlowSpec, cycles: int, inputs: Mapping[str, object]) -> dict[object, object]:
+    """What the names in ``flow`` stand for. ``inputs``: those whose value is known; nothing is added to them.
+
+    A variable that no step sets keeps its first value.
+    """
+    meanings: dict[object, object] = {("inputs", name): value for name, value in inputs.items()}
+    meanings |= {("cycles",): cycles, ("cycle",): ("steps", flow.steps[0].id, "visits")}
+    changed = {name for step in flow.steps for name in step.set}
+    for name in flow.vars.keys() - changed:
+        if (value := known_value(flow.vars[name], meanings)) is not UNKNOWN:
+            meanings["vars", name] = value
+    return meanings
+
+
+def known_value(value: object, meanings: Meanings) -> object:
+    """What ``value`` is once rendered: itself, or what the one name in its ``{{ … }}`` stands for; else `UNKNOWN`."""
+    if not has_expressions(value):
+        return value
+    expression = whole_expression(value) if isinstance(value, str) else None
+    found = None if expression is None else name_or_constant(parse_expression(expression))
+    meant = meanings.get(found, UNKNOWN) if isinstance(found, tuple) else found
+    return UNKNOWN if meant is None or isinstance(meant, tuple) else meant
+
+
+def names_compared(when: str | None) -> set[object]:
+    """The names that a condition, or a part of it, compares with something."""
+    joins: tuple[Literal["and", "or"], ...] = ("and", "or")
+    return {left for joined_by in joins for left, _, _ in _comparisons(when, joined_by) if isinstance(left, tuple)}
+
+
+def limits_in(
+    when: str | None, joined_by: Literal["and", "or"], signs: Collection[str], step_id: str, meanings: Meanings
+) -> Iterator[int]:
+    """The most visits of a step, by each comparison of their number with a number that is known."""
+    for left, sign, right in _comparisons(when, joined_by):
+        count, number = meanings.get(left, left), meanings.get(right, right)
+        if count != ("steps", step_id, "visits") or sign not in signs:
+            continue
+        # What no number of visits can equal is no limit: 2.5 for ==, or 1e999.
+        if isinstance(number, int | float) and abs(number) < math.inf and (sign != "eq" or 1 <= number == int(number)):
+            yield max(1, math.floor(number) + 1 if sign in ("lteq", "gt") else math.ceil(number))
+
+
+def _comparisons(when: str | None, joined_by: Literal["and", "or"]) -> Iterator[tuple[object, str, object]]:
+    """The comparisons that all hold if ``when`` does ("and"), or that each suffice for it ("or"), read both ways."""
+    from jinja2 import nodes
+
+    waiting: list[nodes.Expr] = [parse_expression(when)] if when else []
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, nodes.And if joined_by == "and" else nodes.Or):
+            waiting += [part.left, part.right]
+        elif isinstance(part, nodes.Compare) and len(part.ops) == 1:
+            left, sign, right = name_or_constant(part.expr), part.ops[0].op, name_or_constant(part.ops[0].expr)
+            yield from [(left, sign, right), (right, _MIRRORED.get(sign, ""), left)]

@@ -1,0 +1,57 @@
+"""What work can come to at most, added up: one piece after another, again and again, or side by side."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+MOST_AT_ONCE = 64
+"""The most items of a fan-out that are worked on at once."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """``turns`` without repairs, ``seconds`` of declared deadlines, ``records``: steps of the journal.
+
+    ``own``: the roles asked on the walk's own processes, one each. ``apart``: by role, how many processes its fan-outs
+    use at once besides.
+    """
+
+    turns: int = 0
+    seconds: float = 0.0
+    records: int = 0
+    own: frozenset[str] = frozenset()
+    apart: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def processes(self) -> Counter[str]:
+        """By role: all that are used at once. A walk keeps its own ones while it fans out."""
+        return Counter(self.own) + self.apart
+
+    def then(self, other: Effort) -> Effort:
+        """This, and the other one after it on the same processes."""
+        return Effort(
+            self.turns + other.turns,
+            self.seconds + other.seconds,
+            self.records + other.records,
+            self.own | other.own,
+            self.apart | other.apart,
+        )
+
+    def repeated(self, times: int) -> Effort:
+        """This ``times`` times, one after another."""
+        return replace(self, turns=self.turns * times, seconds=self.seconds * times, records=self.records * times)
+
+    def fanned_out(self, items: int, at_once: int | None) -> Effort:
+        """This for each of ``items``, ``at_once`` side by side; None: not known, so each figure has its own worst.
+
+        A role that might be asked has a process even if there is no item.
+        """
+        width = max(1, min(items, MOST_AT_ONCE if at_once is None else at_once))
+        return Effort(
+            self.turns * items,
+            self.seconds * (items if at_once is None else math.ceil(items / width)),
+            self.records * items,
+            apart=Counter({role: width * number for role, number in self.processes.items()}),
+        )

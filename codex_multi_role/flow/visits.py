@@ -1,0 +1,122 @@
+"""How often a run can visit each step of a flow at most, and whether its loops end at all. The routes are read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import takewhile
+
+from codex_multi_role.catalog import FlowSpec, StepSpec
+from codex_multi_role.catalog.flow_routes import ways_out
+from codex_multi_role.errors import DefinitionError
+from codex_multi_role.flow.conditions import Meanings, limits_in, names_compared
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way from step to step. ``limit``: the most visits ``target`` has had once it was taken; may be infinite."""
+
+    origin: str
+    target: str
+    limit: float
+
+
+def most_visits(flow: FlowSpec, meanings: Meanings) -> dict[str, int]:
+    """How often each step can be visited at most. Raises ``DefinitionError`` naming a loop that is not bounded.
+
+    A step without a limit is visited once at first, and once after each visit of the limited steps of its loop.
+    ``meanings``: see `conditions.meanings_of`.
+    """
+    loops = _loops(ways := list(_ways(flow, meanings)))
+    limits, endless = _limits(ways, loops)
+    if endless:
+        raise _unbounded(flow, endless, meanings)
+    unlimited = {step_id: 1 + sum(limits.get(other, 0) for other in loop) for step_id, loop in loops.items()}
+    return {step.id: 1 for step in flow.steps} | unlimited | limits
+
+
+def _limits(ways: list[Way], loops: Mapping[str, Collection[str]]) -> tuple[dict[str, int], list[Way]]:
+    """Take the limited steps out until no loop is left; those within a loop appear when its limited steps are out.
+
+    An inner loop can be entered anew after each visit of a step taken out before, whatever its own ways say. Also
+    returns the ways that are left with a loop that nothing limits, if there is one.
+    """
+    limits: dict[str, int] = {}
+    while inner := _loops(left := [way for way in ways if not {way.origin, way.target} & limits.keys()]):
+        found = {}
+        for step_id, loop in inner.items():
+            limit = max(way.limit for way in left if way.target == step_id and way.origin in loop)
+            if limit < math.inf:
+                found[step_id] = int(limit) + sum(limits.get(other, 0) for other in loops[step_id])
+        if not found:
+            return limits, left
+        limits |= found
+    return limits, []
+
+
+def _loops(ways: Collection[Way]) -> dict[str, set[str]]:
+    """Of every step that can reach itself: the steps that it reaches and that reach it."""
+    reached: dict[str, set[str]] = {}
+    for way in ways:
+        reached.setdefault(way.origin, set()).add(way.target)
+    for middle, further in reached.items():
+        for targets in reached.values():
+            targets.update(further if middle in targets else ())
+    return {
+        step_id: {other for other in targets if step_id in reached.get(other, ())}
+        for step_id, targets in reached.items()
+        if step_id in targets
+    }
+
+
+def _ways(flow: FlowSpec, meanings: Meanings) -> Iterator[Way]:
+    """Every ``to`` and every fall-through. An entry is reached only where the entries before it do not hold."""
+    own = {step.id: _own_limit(step, meanings) for step in flow.steps}
+    for index, step in enumerate(flow.steps):
+        for number, route in enumerate(routes := ways_out(flow, index)):
+            if route.to is not None:
+                limits = [own[route.to], *limits_in(route.when, "and", {"lt", "lteq"}, route.to, meanings)]
+                for earlier in routes[:number]:
+                    limits += limits_in(earlier.when, "or", {"gteq", "gt"}, route.to, meanings)
+                yield Way(step.id, route.to, min(limits))
+
+
+def _own_limit(step: StepSpec, meanings: Meanings) -> float:
+    """``max_visits``, or the visit at which an ``end`` is reached for certain: no ``to`` comes before it."""
+    limits: list[float] = [math.inf if step.max_visits is None else step.max_visits]
+    for route in takewhile(lambda each: each.to is None, step.next):
+        limits += limits_in(route.when, "or", {"gteq", "gt", "eq"}, step.id, meanings)
+    return min(limits)
+
+
+def _unbounded(flow: FlowSpec, ways: Collection[Way], meanings: Meanings) -> DefinitionError:
+    order = [step.id for step in flow.steps]
+    try:
+        TopologicalSorter({to: [way.origin for way in ways if way.target == to] for to in order}).prepare()
+    except CycleError as error:
+        loop: list[str] = error.args[1][:-1]
+    start = loop.index(min(loop, key=order.index))
+    named = [*loop[start:], *loop[: start + 1]]
+    message = f"{flow.source}: steps: nothing bounds the loop {' -> '.join(named)}"
+    if unknown := _inputs_missing(flow, meanings):
+        return DefinitionError(
+            f"{message}: the value of {' and '.join(f'inputs.{name}' for name in unknown)} is not known before the run",
+            "Give the input a default; where the flow is called, a number or one whole {{ … }} that is known there.",
+        )
+    condition = "cycle < cycles" if named[0] == order[0] else f"steps['{named[0]}'].visits < 5"
+    return DefinitionError(
+        message,
+        f'Give {named[0]} a max_visits, or take every way back to it only when "{condition}". '
+        "A limit is a number, cycles, or an input that has a value.",
+    )
+
+
+def _inputs_missing(flow: FlowSpec, meanings: Meanings) -> list[str]:
+    """The inputs whose values, if they were known, would bound every loop."""
+    compared = {name for step in flow.steps for route in step.next for name in names_compared(route.when)}
+    missing = [name for name in flow.inputs if ("inputs", name) in compared - meanings.keys()]
+    known: dict[object, object] = {("inputs", name): 1 for name in missing} | dict(meanings)
+    ways = list(_ways(flow, known))
+    return [] if _limits(ways, _loops(ways))[1] else missing

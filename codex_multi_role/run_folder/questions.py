@@ -1,0 +1,216 @@
+"""Questions to a person: ``reviews/<key>.json``. The run writes them; whoever is first answers, from any process."""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.run_folder.atomic import make_folder, storage_errors, write_json
+from codex_multi_role.run_folder.events import now
+
+BY_KILL = "the end of its turn"
+LOCK_ATTEMPTS = 500
+LOCK_PAUSE_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``by``: a user's name, ``--yes`` or ``time limit``. ``at``: ISO 8601, UTC."""
+
+    approved: bool
+    comment: str
+    by: str
+    at: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """``show``: what the decision is about. ``default`` is the answer once ``time_limit_seconds`` have passed.
+
+    ``key`` is the unit's that asks: ``<step>.<visit>``, with the item's index and below the step that called. A role
+    that asks within its turn wants ``words``, the answer's comment; the key is the turn's then.
+    """
+
+    key: str
+    question: str
+    show: str
+    asked_at: str
+    time_limit_seconds: float | None
+    default: str | None
+    words: bool = False
+    answer: Answer | None = None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until the default holds, 0 once it does; None without a time limit. By the clock on the wall."""
+        if self.time_limit_seconds is None:
+            return None
+        passed = datetime.now(UTC) - datetime.fromisoformat(self.asked_at)
+        return max(0.0, self.time_limit_seconds - passed.total_seconds())
+
+    @property
+    def out_of_time(self) -> bool:
+        return self.seconds_left == 0
+
+
+AskPerson = Callable[[Question, Callable[[], bool]], Answer | None]
+"""Asks whoever is there: ``ask(question, is_over)``. None: nobody answered, or ``is_over()`` said not to wait on."""
+
+
+def answer_of_person(approved: bool, comment: str) -> Answer:
+    """The answer of the user of this process, now."""
+    return Answer(approved, comment, _user(), now())
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # the user id has no name here; which of them depends on the version
+        return f"user {os.getuid()}"
+
+
+class Questions:
+    """The questions of the run in ``run_folder``."""
+
+    def __init__(self, run_folder: Path) -> None:
+        self._folder = run_folder / "reviews"
+        self._run_id = run_folder.name
+
+    def ask(self, question: Question) -> Question:
+        """Write the question. Where it was asked before, it keeps its time and its answer. Raises `StorageError`."""
+        with self._locked():
+            known = self.find(question.key)
+            if known is not None and (known.question, known.show) == (question.question, question.show):
+                question = replace(question, asked_at=known.asked_at, answer=known.answer)
+            if question != known:
+                self._write(question)
+        return question
+
+    def find(self, key: str) -> Question | None:
+        """The question as it is now; None for one that was not asked, or whose file is damaged."""
+        return _read(self._path(key))
+
+    def pending(self) -> list[Question]:
+        """Those without an answer, the oldest first."""
+        return [question for question in self._all() if question.answer is None]
+
+    def settle(self, key: str, answer: Answer) -> Question:
+        """Give the question its answer; returns it with the one that holds: the first. Raises `StorageError`."""
+        with self._locked():
+            question = self.find(key)
+            if question is None:
+                raise StorageError(f"the question {self._path(key)} is gone", "`codex-multi-role resume` asks again.")
+            if question.answer is None:
+                question = replace(question, answer=answer)
+                self._write(question)
+        return question
+
+    def close_words(self) -> None:
+        """Close what was asked within turns that a kill ended; nobody waits for it. Raises `StorageError`."""
+        for question in self.pending():
+            if question.words:
+                self.settle(question.key, Answer(False, "", BY_KILL, now()))
+
+    def answer(self, key: str | None, answer: Answer) -> Question:
+        """Answer the open question ``key``, or the only one.
+
+        Raises `UsageError` where there is none, or several, or it has an answer, or its time is up; `StorageError`.
+        """
+        question = self._choose(key)
+        if question.words and answer.approved and not answer.comment:
+            raise UsageError(f"{question.key} is to be answered in words", "Give them with --comment.")
+        if question.out_of_time:
+            raise UsageError(
+                f"the time to answer {question.key} is up; it counts as: {question.default}",
+                f"`codex-multi-role resume {self._run_id}` goes on with that.",
+            )
+        settled = self.settle(question.key, answer)
+        if settled.answer is not answer:
+            raise self._answered(settled)
+        return settled
+
+    def _choose(self, key: str | None) -> Question:
+        asked = self._all()
+        pending = [each for each in asked if each.answer is None]
+        if key is not None:
+            question = next((each for each in asked if each.key == key), None)
+            if question is None:
+                raise self._unknown(key, [each.key for each in pending or asked])
+            if question.answer is not None:
+                raise self._answered(question)
+            return question
+        if not pending:
+            raise self._answered(asked[-1]) if asked else UsageError(f"the run {self._run_id} has asked nothing")
+        if len(pending) > 1:
+            keys = ", ".join(each.key for each in pending)
+            raise UsageError(
+                f"the run {self._run_id} has {len(pending)} open questions: {keys}",
+                f"Name one with --question; `codex-multi-role show {self._run_id}` tells what they are.",
+            )
+        return pending[0]
+
+    def _unknown(self, key: str, known: list[str]) -> UsageError:
+        from difflib import get_close_matches  # here, not above: only a mistake pays for it
+
+        close = get_close_matches(key, known, n=1)
+        nearest = f"; did you mean '{close[0]}'?" if close else ""
+        hint = f"There are {', '.join(known)}." if known else ""
+        return UsageError(f"the run {self._run_id} has no question '{key}'{nearest}", hint)
+
+    def _answered(self, question: Question) -> UsageError:
+        answer = question.answer
+        assert answer is not None
+        verdict = "approved" if answer.approved else "rejected"
+        return UsageError(
+            f"the run {self._run_id} has no open question: {question.key} was {verdict} by {answer.by} at {answer.at}"
+        )
+
+    def _all(self) -> list[Question]:
+        found = map(_read, self._folder.rglob("*.json"))
+        return sorted(filter(None, found), key=lambda question: (question.asked_at, question.key))
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{key}.json"
+
+    def _write(self, question: Question) -> None:
+        path = self._path(question.key)
+        make_folder(path.parent)  # the key of a called flow's unit has a "/"
+        write_json(path, asdict(question))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        path = make_folder(self._folder) / ".lock"
+        with storage_errors(path), path.open("a", encoding="utf-8") as file:
+            _lock(file)
+            yield
+
+
+def _lock(file: TextIO) -> None:
+    """Take the lock that is let go when ``file`` is closed. Raises `StorageError` when it stays taken."""
+    for _ in range(LOCK_ATTEMPTS):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(LOCK_PAUSE_SECONDS)
+        else:
+            return
+    raise StorageError(f"{file.name} is locked by another process that does not let go", "End that process.")
+
+
+def _read(path: Path) -> Question | None:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        answer = content.pop("answer")
+        return Question(**content, answer=Answer(**answer) if answer else None)
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+        return None

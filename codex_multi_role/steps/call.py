@@ -1,0 +1,12 @@
+"""The step kind ``call``: another flow, with a state of its own."""
+
+from __future__ import annotations
+
+from codex_multi_role.catalog import render
+from codex_multi_role.steps.resources import RunResources
+from codex_multi_role.steps.unit import Outcome, Unit
+
+
+def call_step(run: RunResources, unit: Unit) -> Outcome:
+    """Walk the called flow with its inputs rendered. How it ended is output to route on, not a failure."""
+    return unit.call_flow(unit, render(unit.step.with_, unit.context, f"{unit.where}: with"))

@@ -1,0 +1,38 @@
+"""Carrying out one unit of any kind: its retries, and whether its failure ends the run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codex_multi_role.errors import RunInterrupted
+from codex_multi_role.steps.ask import ask_step
+from codex_multi_role.steps.call import call_step
+from codex_multi_role.steps.check import check_step
+from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.review import review_step
+from codex_multi_role.steps.unit import Outcome, StepKind, Unit
+
+KINDS: dict[str, StepKind] = {"ask": ask_step, "check": check_step, "review": review_step, "call": call_step}
+
+
+def carry_out(run: RunResources, unit: Unit) -> Outcome:
+    """The unit's outcome after at most ``retry.attempts`` tries; the pauses between them are recorded as well.
+
+    Raises what its kind raises, when the last try failed and the failure is not tolerated.
+    """
+    retry = unit.step.retry
+    attempts = retry.attempts if retry else 1
+    for attempt in range(1, attempts + 1):
+        last = attempt == attempts
+        outcome = KINDS[unit.step.kind](run, replace(unit, tolerate=unit.tolerate or not last))
+        if not outcome.error or last:
+            return outcome
+        pause = retry.backoff_seconds * 2 ** (attempt - 1) if retry else 0.0
+        unit.record("pause", lambda seconds=pause: _pause(run, seconds))  # type: ignore[misc]
+    raise AssertionError("a step has at least one attempt")
+
+
+def _pause(run: RunResources, seconds: float) -> Json:
+    if run.stopping.wait(seconds):
+        raise RunInterrupted
+    return {}

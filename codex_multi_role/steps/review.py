@@ -1,0 +1,96 @@
+"""The step kind ``review``: a person's decision, recorded once; until there is one, the run waits on disk."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from codex_multi_role.catalog import render
+from codex_multi_role.errors import ReviewWaiting, RunInterrupted
+from codex_multi_role.run_folder import Answer, Question, Questions
+from codex_multi_role.run_folder.events import ReviewAnswered, ReviewAsked, now
+from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.unit import Outcome, Unit
+
+BY_OPTION = "--yes"
+BY_TIME_LIMIT = "time limit"
+
+
+def review_step(run: RunResources, unit: Unit) -> Outcome:
+    """Ask a person and wait; a rejection is an output to route on, not a failure.
+
+    Raises `ReviewWaiting` when nobody is there to ask. That is never tolerated: the answer is still to come.
+    """
+    step = unit.step
+    question = Question(
+        key=unit.key,
+        question=_text(render(step.review, unit.context, f"{unit.where}: review")),
+        show=_text(render(step.show or "", unit.context, f"{unit.where}: show")),
+        asked_at=now(),
+        time_limit_seconds=step.time_limit_seconds,
+        default=step.default,
+    )
+    return Outcome(unit.record("review", lambda: _Review(run, question).decide()))
+
+
+def _text(value: object) -> str:
+    """A text as it is, anything else as JSON; without what no file can hold, so that it reads back the same."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    return text.encode("utf-8", "replace").decode()
+
+
+class _Review:
+    """One question on its way to an answer."""
+
+    def __init__(self, run: RunResources, question: Question) -> None:
+        self._run = run
+        self._questions = Questions(run.folder.path)
+        self._question = question
+
+    def decide(self) -> Json:
+        """The answer that holds: ``approved``, ``comment``, ``by``, ``at``."""
+        self._question = self._questions.ask(self._question)
+        if self._question.answer is None:
+            self._run.events.publish(ReviewAsked(self._question.key, self._question.question))
+            self._question = self._questions.settle(self._question.key, self._wait())
+        answer = self._question.answer
+        assert answer is not None
+        self._run.events.publish(
+            ReviewAnswered(self._question.key, answer.approved, answer.comment, answer.by),
+        )
+        return asdict(answer)
+
+    def _wait(self) -> Answer:
+        """An answer from wherever it comes first. Raises `ReviewWaiting`, `RunInterrupted`."""
+        if self._run.yes:
+            return Answer(True, "", BY_OPTION, now())
+        given = None
+        if self._run.ask_person is not None and not self._question.out_of_time:
+            given = self._run.ask_person(self._question, self._is_over)
+        if self._run.stopping.is_set() and given is None:
+            raise RunInterrupted
+        given = given or self._answered_elsewhere()
+        if given is None and self._question.out_of_time:
+            return Answer(False, "", BY_TIME_LIMIT, now())  # the only default there is: reject
+        if given is None:
+            raise self._waiting()
+        return given
+
+    def _is_over(self) -> bool:
+        """Whether whoever is asked need not answer any more."""
+        return self._run.stopping.is_set() or self._question.out_of_time or self._answered_elsewhere() is not None
+
+    def _answered_elsewhere(self) -> Answer | None:
+        known = self._questions.find(self._question.key)
+        return known.answer if known is not None else None
+
+    def _waiting(self) -> ReviewWaiting:
+        key, run_id = self._question.key, self._run.folder.run_id
+        limit = self._question.time_limit_seconds
+        later = f" Unanswered {limit:g} s after it was asked, it counts as: {self._question.default}." if limit else ""
+        which = f"{run_id} --question {key}"
+        return ReviewWaiting(
+            f"{key} waits for a person: {self._question.question}",
+            f"`codex-multi-role approve {which}` or `codex-multi-role reject {which} --comment …`, "
+            f"then `codex-multi-role resume {run_id}`.{later}",
+        )

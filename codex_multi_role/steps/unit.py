@@ -1,0 +1,61 @@
+"""One piece of a step's work, and what comes of it: the shape every step kind has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codex_multi_role.catalog import StepSpec
+from codex_multi_role.steps.resources import Json, Recorder, RunResources
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What came of an ask. ``handoff`` is None when a failure was tolerated: then ``error`` says why."""
+
+    role: str
+    instance: str
+    thread_id: str
+    turn: int
+    handoff: Json | None
+    error: str
+    tests: Json | None
+    done: bool
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A step, or one item of a step that fans out.
+
+    ``key`` is unique in the run: ``<step>.<visit>`` and the item's index, below the key of the step that called.
+    ``context`` is what its templates see. ``ask_role`` asks the step's role with the process, thread and number that
+    the walk has for it; ``call_flow`` walks another flow and returns what it came to. ``tolerate``: a failure is an
+    outcome, not the end of the run.
+    """
+
+    step: StepSpec
+    key: str
+    context: Mapping[str, Any]
+    record: Recorder
+    ask_role: Callable[[Unit], Answered]
+    call_flow: Callable[[Unit, Mapping[str, Any]], Outcome]
+    tolerate: bool = False
+
+    @property
+    def where(self) -> str:
+        """The place of the step's templates, for errors."""
+        return f"step {self.step.id}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``output``: the fields templates see. ``error``: why it failed, where that was tolerated."""
+
+    output: Json
+    error: str = ""
+    answer: Answered | None = None
+    tests: Json | None = None
+
+
+StepKind = Callable[[RunResources, Unit], Outcome]

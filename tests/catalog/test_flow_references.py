@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.catalog import RoleSpecCatalog, load_flow, load_flows
+from codex_multi_role.catalog.flow_references import unused_roles
+from codex_multi_role.errors import DefinitionError
+from tests.catalog.conftest import Write
+
+STALE = [
+    ("{ask: planner, prompt: '{{ gaol }}'}", 'prompt: there is no template name "gaol"; did you mean "goal"?'),
+    ("{ask: planner, prompt: '{{ goal'}", "prompt: unexpected end of template"),
+    ("{ask: planner, reply: {type: objekt}}", "reply.type: not a JSON Schema: 'objekt' is not valid"),
+    ("{id: r, review: 'Ok, {{ inputs.fiel }}?'}", 'review: there is no input "fiel"; did you mean "file"?'),
+    ("{id: r, review: 'Ok?', show: '{{ steps.q }}'}", 'show: there is no step "q"'),
+    ("{check: c, with: {a: ['{{ vars.ruonds }}']}}", 'with.a[0]: there is no var "ruonds"; did you mean "rounds"?'),
+    ("{check: c, for_each: '{{ inputs.fiels }}', max_items: 3}", 'for_each: there is no input "fiels"; did you mean'),
+    ("{check: c, for_each: ['{{ cylce }}']}", 'for_each[0]: there is no template name "cylce"; did you mean "cycle"?'),
+    ("{check: c, for_each: [1], concurrency: '{{ inputs.fiel }}'}", 'concurrency: there is no input "fiel"'),
+    ("{check: c, set: {rounds: '{{ vars.round }}'}}", 'set.rounds: there is no var "round"; did you mean "rounds"?'),
+    ("{check: c, next: [{when: 'vars.round', end: x}]}", 'next[0].when: there is no var "round"; did you mean'),
+]
+OUT_OF_SCOPE = [
+    ("{check: c, with: {a: '{{ item }}'}}", 'with.a: there is no template name "item"'),
+    ("{ask: planner, prompt: '{{ index }}'}", 'prompt: there is no template name "index"'),
+    (
+        "{check: c, for_each: [1], as: file, with: {a: '{{ flie }}'}}",
+        'with.a: there is no template name "flie"; did you',
+    ),
+    ("{check: c, for_each: ['{{ item }}']}", 'for_each[0]: there is no template name "item"'),
+    ("{check: c, for_each: [1], concurrency: '{{ item }}'}", 'concurrency: there is no template name "item"'),
+    ("{check: c, for_each: [1], set: {rounds: '{{ item }}'}}", 'set.rounds: there is no template name "item"'),
+    ("{check: c, for_each: [1], next: [{when: 'item', end: x}]}", 'next[0].when: there is no template name "item"'),
+]
+
+
+@pytest.mark.parametrize(("step", "message"), STALE + OUT_OF_SCOPE)
+def test_unknown_names_are_found_wherever_they_stand(
+    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, step: str, message: str
+) -> None:
+    path = write(f"inputs: {{file: x}}\nvars: {{rounds: 0}}\nsteps: [{step}]", "flows/f.yaml")
+    with pytest.raises(DefinitionError) as caught:
+        load_flow("f", tmp_path, two_roles)
+    assert str(caught.value).startswith(f"{path}: steps[0].{message}")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("{{ inputs.fiel }}", 'there is no input "fiel"; did you mean "file"?'),
+        ("{{ vars.a }}", 'there is no template name "vars"'),
+        ("{{ steps.c.visits }}", 'there is no template name "steps"'),
+        ("{{ goal", "unexpected end of template"),
+    ],
+)
+def test_the_first_values_of_variables_know_only_what_a_run_starts_with(
+    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, value: str, message: str
+) -> None:
+    path = write(f"inputs: {{file: x}}\nvars: {{a: 1, b: ['{value}']}}\nsteps: [{{check: c}}]", "flows/f.yaml")
+    with pytest.raises(DefinitionError) as caught:
+        load_flow("f", tmp_path, two_roles)
+    assert str(caught.value).startswith(f"{path}: vars.b[0]: {message}")
+
+
+def test_roles_that_no_step_asks(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+    write("steps: [{ask: developer}]", "flows/half.yaml")
+    write("steps: [{check: c}, {call: half}]", "flows/outer.yaml")
+    write("steps: [{check: c}]", "flows/none.yaml")
+    assert unused_roles(load_flows("half", tmp_path, two_roles), two_roles) == ("planner",)
+    assert unused_roles(load_flows("outer", tmp_path, two_roles), two_roles) == ("planner",)
+    assert unused_roles(load_flows("none", tmp_path, two_roles), two_roles) == ("planner", "developer")
+    assert unused_roles(load_flows("cycles", tmp_path, two_roles), two_roles) == ()

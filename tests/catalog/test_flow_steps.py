@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, load_flow
+from codex_multi_role.errors import DefinitionError
+from tests.catalog.conftest import Write
+
+WHOLE_LANGUAGE = """\
+description: Every key there is.
+inputs: {target: {type: path}, at_once: 2}
+vars: {rounds: 0, note: "about {{ goal }} in {{ inputs.target }}, {{ cycles }} cycles"}
+steps:
+  - id: plan
+    ask: planner
+    prompt: "Plan {{ goal }} for {{ inputs.target }} in cycle {{ cycle }} of {{ cycles }}: {{ vars.note }}"
+    reply: {type: object, required: [todos]}
+    limits: {turn_seconds: 60}
+    set: {rounds: "{{ vars.rounds + 1 }}", note: "{{ steps.plan.summary }}"}
+  - id: work
+    ask: developer
+    prompt: "{{ index + 1 }}: {{ todo.text }} ({{ item.text }}), after {{ roles.planner.summary }}"
+    for_each: "{{ steps.plan.todos }}"
+    as: todo
+    concurrency: "{{ inputs.at_once }}"
+    max_items: 8
+    isolate: worktree
+    retry: {attempts: 3, backoff_seconds: 0.5}
+    on_error: skip
+  - id: look
+    check: command
+    with: {argv: ["wc", "{{ file }}"]}
+    for_each: [a.py, b.py]
+    as: file
+    max_items: 2
+  - id: agreed
+    review: "Take {{ steps.work.results | length }} results?"
+    show: "{{ steps.work.results }}"
+    time_limit_seconds: 60
+    default: reject
+    max_visits: 3
+    next:
+      - {when: "steps.agreed.approved or vars.rounds >= 3", end: agreed}
+      - {to: plan}
+"""
+
+
+def test_every_key_of_the_language_is_read(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+    write(WHOLE_LANGUAGE, "flows/all.yaml")
+    flow = load_flow("all", tmp_path, two_roles)
+    assert [step.kind for step in flow.steps] == ["ask", "ask", "check", "review"]
+    work = flow.step("work")
+    assert (work.as_, work.concurrency, work.max_items, work.isolate) == ("todo", "{{ inputs.at_once }}", 8, "worktree")
+    assert (flow.step("look").as_, flow.step("look").for_each) == ("file", ["a.py", "b.py"])
+    assert flow.vars.keys() == {"rounds", "note"}
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ("{check: c, for_each: [1], as: steps}", 'steps[0].as: "steps" is what templates call something else'),
+        ("{check: c, for_each: [1], as: index}", 'steps[0].as: "index" is what templates call something else'),
+        ("{check: c, for_each: [1, 2], max_items: 1}", "steps[0].for_each: has 2 items, more than max_items, 1"),
+        ("{check: c, for_each: files, max_items: 1}", "steps[0].for_each: must be a list, or one whole {{ … }} that"),
+        ("{check: c, for_each: '{{ a }}, b', max_items: 1}", "steps[0].for_each: must be a list, or one whole {{ … }}"),
+        ("{check: c, for_each: '{{ a', max_items: 1}", "steps[0].for_each: must be a list, or one whole {{ … }}"),
+        ("{check: c, for_each: '{{ $ }}', max_items: 1}", "steps[0].for_each: unexpected char '$'"),
+        ("{check: c, for_each: '{{ 1 + }}', max_items: 1}", "steps[0].for_each: unexpected 'end of"),
+        ("{check: c, for_each: [1], concurrency: many}", "steps[0].concurrency: must be a number from 1 to 64, or one"),
+        (
+            "{check: c, for_each: [1], concurrency: '{{ a }}{{ b }}'}",
+            "steps[0].concurrency: must be a number from 1 to",
+        ),
+        ("{check: c, for_each: [1], concurrency: 65}", "steps[0].concurrency"),
+        ("{check: c, set: {x: 1}}", 'steps[0].set.x: there is no run variable "x"'),
+        (
+            "{check: c, set: {ruonds: 1}}",
+            'steps[0].set.ruonds: there is no run variable "ruonds"; did you mean "rounds"?',
+        ),
+        ("{check: a, next: [{end: x}]}, {check: b}", "steps[1]: never reached: b"),
+        (
+            "{check: a, next: [{to: c}]}, {check: b, next: [{to: d}]}, {check: c, next: [{end: x}]}, {check: d}",
+            "steps[1]: never reached: b, d",
+        ),
+    ],
+)
+def test_what_is_wrong_with_steps_names_file_and_key(
+    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, steps: str, message: str
+) -> None:
+    path = write(f"vars: {{rounds: 0}}\nsteps: [{steps}]", "flows/f.yaml")
+    with pytest.raises(DefinitionError) as caught:
+        load_flow("f", tmp_path, two_roles)
+    assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_steps_are_reached_by_any_entry_and_by_falling_through(
+    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog
+) -> None:
+    write(
+        "steps: [{check: a, next: [{when: 'false', to: d}]}, {check: b, next: [{end: x}]},"
+        " {check: c, next: [{to: b}]}, {check: d, next: [{to: c}]}]",
+        "flows/f.yaml",
+    )
+    assert isinstance(load_flow("f", tmp_path, two_roles), FlowSpec)

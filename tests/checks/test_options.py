@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import Field
+
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.errors import UsageError
+from tests.checks.conftest import MakeContext
+
+
+class Part(CheckOptions):
+    weight: int
+
+
+class Options(CheckOptions):
+    names: list[str] = Field(description="a list of texts: [a, b]")
+    schema_: str = Field(default="", alias="schema", description="a file")
+    parts: list[Part] = Field(default=[])
+
+
+def test_right_options(make_context: MakeContext) -> None:
+    options = read_options(Options, make_context({}, names=["a"], schema="s.json", parts=[{"weight": 2}]), "parcel")
+    assert (options.names, options.schema_, options.parts[0].weight) == (["a"], "s.json", 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "message", "hint"),
+    [
+        (
+            {"nmaes": ["a"]},
+            'check parcel: there is no option "nmaes"; did you mean "names"?',
+            "Known: names, schema, parts.",
+        ),
+        (
+            {"names": [], "schema_": "s"},
+            'check parcel: there is no option "schema_"; did you mean "schema"?',
+            "Known: names, schema, parts.",
+        ),
+        (
+            {"names": [], "parts": [{"weight": 1}, {"wieght": 2}]},
+            'check parcel: parts[1]: there is no option "wieght"; did you mean "weight"?',
+            "Known: weight.",
+        ),
+        ({}, "check parcel: names: is missing", "names: a list of texts: [a, b]"),
+        (
+            {"names": ["a", 1]},
+            "check parcel: names[1]: input should be a valid string, not 1",
+            "names: a list of texts: [a, b]",
+        ),
+        (
+            {"names": [], "schema": True},
+            "check parcel: schema: input should be a valid string, not True",
+            "schema: a file",
+        ),
+        (
+            {"names": [], "parts": [{"weight": "2"}]},
+            "check parcel: parts[0].weight: input should be a valid integer",
+            "",
+        ),
+    ],
+)
+def test_a_mistake_is_named(make_context: MakeContext, given: dict[str, object], message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_options(Options, make_context({}, **given), "parcel")
+    assert str(caught.value).startswith(message)
+    assert caught.value.hint == hint
+
+
+def test_a_large_value_is_not_shown_whole(make_context: MakeContext) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_options(Options, make_context({}, names="x" * 10_000), "parcel")
+    assert len(str(caught.value)) < 200

@@ -1,0 +1,65 @@
+"""Disks of a test's own, small or read-only, without being root: mounted where only the test's commands see them."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+BALLAST = "ballast"
+FOLDER = "project"
+MOUNT = 'mount -t tmpfs -o "size=$2" none "$1" && mkdir "$1/$3" && echo mounted && exec cat'
+NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount", "--propagation", "private")
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A file system that is there for the commands of `inside`. ``holder``: the process it lives with."""
+
+    mounted_at: Path
+    holder: int
+
+    @property
+    def folder(self) -> Path:
+        """The one folder on it, as this process sees it."""
+        return Path(f"/proc/{self.holder}/root{self.mounted_at}") / FOLDER
+
+    def inside(self, *command: str) -> list[str]:
+        """``command``, to be run in that folder by a process that sees the disk."""
+        enter = ["nsenter", f"--target={self.holder}", "--user", "--mount", "--preserve-credentials"]
+        return [*enter, "sh", "-c", 'cd "$0" && exec "$@"', str(self.mounted_at / FOLDER), *command]
+
+    def fill(self) -> None:
+        """Leave not a byte free."""
+        with suppress(OSError), (self.folder / BALLAST).open("ab", buffering=0) as file:
+            while True:
+                file.write(b"\0" * 65536)
+
+    def free(self) -> None:
+        """Take back what `fill` wrote."""
+        (self.folder / BALLAST).unlink()
+
+    def make_read_only(self) -> None:
+        subprocess.run(self.inside("mount", "-o", "remount,ro", str(self.mounted_at)), check=True, timeout=30)
+
+
+@contextmanager
+def small_disk(mount_point: Path, megabytes: int) -> Iterator[Disk]:
+    """A disk of that size. Raises `OSError` where the system gives no namespaces."""
+    if not all(map(shutil.which, ("unshare", "nsenter"))):
+        raise OSError(errno.ENOSYS, "there are no unshare and nsenter")
+    command = [*NAMESPACE, "sh", "-c", MOUNT, "sh", str(mount_point), f"{megabytes}m", FOLDER]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stderr is not None
+        if holder.stdout.readline() != "mounted\n":
+            raise OSError(errno.EPERM, holder.stderr.read().strip())
+        try:
+            yield Disk(mount_point, holder.pid)
+        finally:
+            holder.kill()

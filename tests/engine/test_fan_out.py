@@ -1,0 +1,141 @@
+"""``for_each``, ``retry``, ``on_error``, ``call``, ``set`` and per-step prompts on the real binary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from codex_multi_role.errors import DefinitionError
+from tests.engine.test_flows import with_flow
+from tests.teams import Record, TeamFolder, read, say
+
+ECHO: Record = {"json": {"summary": "did {{ (prompt | string).split('ITEM ')[1].split('.')[0] }}"}}
+
+
+def solver(folder: Path, steps: list[Record], plays: list[Record] | None = None, **more: object) -> TeamFolder:
+    team = TeamFolder(folder, {"solver": {}, "last": {}}, {"solver": plays or [ECHO] * 40, "last": [say()] * 5})
+    return with_flow(team, {"steps": steps, **more})
+
+
+def fan(items: object, **more: object) -> Record:
+    return {"id": "solve", "ask": "solver", "prompt": "ITEM {{ item }}.", "for_each": items, **more}
+
+
+def test_results_come_in_the_items_order_each_on_a_thread_of_its_own(tmp_path: Path) -> None:
+    letters = list("abcdef")
+    end = [
+        {"when": "steps.solve.results | map(attribute='summary') | list == expected", "end": "in_order"},
+        {"end": "no"},
+    ]
+    end[0]["when"] = f"steps.solve.results | map(attribute='summary') | list == {[f'did {each}' for each in letters]}"
+    team = solver(tmp_path, [fan(letters, concurrency=3, next=end)])
+    report = team.run(flow="own")
+    assert report.outcome == "in_order", report
+    started = {event["role"] for event in team.of_type("role_started")}
+    assert {"solver", "solver.2", "solver.3"} <= started
+    assert not started - {"solver", "solver.2", "solver.3", "last"}
+    turns = [read(path) for path in report.folder.glob("solver*/turn_*/turn.json")]
+    assert len({turn["thread_id"] for turn in turns}) == len(letters)
+
+
+def test_the_list_may_be_a_template_of_a_handoff(tmp_path: Path) -> None:
+    plays = [{"json": {"todos": ["x", "y"]}}, ECHO, ECHO]
+    steps: list[Record] = [
+        {"id": "plan", "ask": "solver"},
+        fan("{{ steps.plan.todos }}", max_items=5, concurrency="{{ inputs.at_once }}"),
+    ]
+    team = solver(tmp_path, steps, plays, inputs={"at_once": 2})
+    assert team.run(flow="own").outcome == "success"
+    assert len(team.turns()) == 3
+
+
+def test_more_items_than_declared_end_the_run(tmp_path: Path) -> None:
+    plays = [{"json": {"todos": ["x", "y"]}}]
+    steps = [{"id": "plan", "ask": "solver"}, fan("{{ steps.plan.todos }}", max_items=1)]
+    report = solver(tmp_path, steps, plays).run(flow="own")
+    assert report.exit_code == 2
+    assert "max_items is 1" in report.reason
+
+
+def test_a_failed_item_stays_visible_when_it_may_be_skipped(tmp_path: Path) -> None:
+    choose = [{"when": "'ITEM b' in prompt", "fault": {"status": 400}}, {**ECHO}]
+    end = [
+        {"when": "steps.solve.failed == 1 and steps.solve.results[1].status == 'failed'", "end": "seen"},
+        {"end": "no"},
+    ]
+    team = solver(tmp_path, [fan(["a", "b", "c"], on_error="skip", concurrency=2, next=end)], [{"choose": choose}] * 9)
+    report = team.run(flow="own")
+    assert (report.outcome, report.exit_code) == ("seen", 0)
+
+
+def test_a_failed_item_ends_the_run_otherwise_and_the_rest_is_not_paid_for_again(tmp_path: Path) -> None:
+    choose = [{"when": "'ITEM c' in prompt", "fault": {"status": 400}}, {**ECHO}]
+    team = solver(tmp_path, [fan(["a", "b", "c", "d"])], [{"choose": choose}] * 9)
+    assert team.run(flow="own").exit_code == 3
+    team.plays["solver"] = [ECHO] * 9
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).outcome == "success"
+    assert len(team.turns()) == 2
+
+
+def test_a_failure_is_tried_again_as_often_as_declared(tmp_path: Path) -> None:
+    plays = [{"fault": {"status": 400}}, {"fault": {"status": 400}}, say("third")]
+    steps = [{"id": "it", "ask": "solver", "retry": {"attempts": 3, "backoff_seconds": 0}}]
+    team = solver(tmp_path, steps, plays)
+    assert team.run(flow="own").outcome == "success"
+    assert [turn[2] for turn in team.turns()] == ["failed", "failed", "completed"]
+
+
+def test_a_called_flow_has_its_own_state_and_hands_back_how_it_ended(tmp_path: Path) -> None:
+    steps: list[Record] = [
+        {
+            "id": "sub",
+            "call": "inner",
+            "with": {"word": "{{ goal }}"},
+            "next": [
+                {"when": "steps.sub.outcome == 'inner_end' and steps.sub.vars.count == 2", "end": "good"},
+                {"end": "bad", "exit": 1},
+            ],
+        }
+    ]
+    team = solver(tmp_path, steps, [say()] * 5)
+    inner: list[Record] = [
+        {
+            "ask": "solver",
+            "prompt": "Say {{ inputs.word }}.",
+            "set": {"count": "{{ vars.count + 1 }}"},
+            "max_visits": 5,
+            "next": [{"when": "vars.count < 2", "to": "solver"}, {"end": "inner_end", "exit": 1}],
+        }
+    ]
+    called = {"inputs": {"word": {"required": True}}, "vars": {"count": 0}, "steps": inner}
+    (tmp_path / "roles/flows/inner.yaml").write_text(yaml.safe_dump(called))
+    report = team.run(flow="own")
+    assert (report.outcome, report.exit_code) == ("good", 0)
+    assert "Say reach it." in (report.folder / "solver/turn_002/prompt.txt").read_text()
+    assert [entry["role"] for entry in read(report.folder / "controller_state.json")["history"]] == ["solver", "solver"]
+
+
+def test_a_steps_reply_schema_stands_in_for_the_roles(tmp_path: Path) -> None:
+    reply = {"type": "object", "required": ["grade"], "properties": {"grade": {"type": "integer"}}}
+    plays = [{"json": {"summary": "no grade"}, "repairs": [{"json": {"grade": 3}}]}]
+    team = solver(tmp_path, [{"id": "it", "ask": "solver", "reply": reply}], plays)
+    assert team.run(flow="own").outcome == "success"
+    assert [turn[2] for turn in team.turns()] == ["invalid_reply", "completed"]
+
+
+@pytest.mark.parametrize("concurrency", ["{{ 0 }}", "{{ 'x' }}", "{{ 65 }}"])
+def test_a_concurrency_that_is_none_is_refused_before_the_run(tmp_path: Path, concurrency: str) -> None:
+    team = solver(tmp_path, [fan(["a"], concurrency=concurrency)])
+    with pytest.raises(DefinitionError, match="concurrency"):
+        team.run(flow="own")
+
+
+def test_a_concurrency_that_only_the_run_knows_is_checked_by_it(tmp_path: Path) -> None:
+    plays = [{"json": {"at_once": 0}}]
+    steps = [{"id": "plan", "ask": "solver"}, fan(["a"], concurrency="{{ steps.plan.at_once }}")]
+    report = solver(tmp_path, steps, plays).run(flow="own")
+    assert report.exit_code == 2
+    assert "concurrency" in report.reason

@@ -1,0 +1,271 @@
+"""A person's decisions on the real binary: asked, waited for, recorded once."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+import codex_multi_role
+from codex_multi_role.errors import UsageError
+from codex_multi_role.run_folder import Answer, Question, answer_of_person
+from tests.engine.test_flows import with_flow
+from tests.teams import Record, TeamFolder, read, say
+
+ROUTES: list[Record] = [
+    {"when": "steps.ok.approved and steps.ok.comment == 'good'", "end": "shipped"},
+    {"when": "steps.ok.approved", "end": "approved"},
+    {"end": "refused", "exit": 1},
+]
+REVIEW: Record = {
+    "id": "ok",
+    "review": "Ship {{ roles.one.summary }}?",
+    "show": "{{ roles.one }}",
+    "next": ROUTES,
+}
+LIMIT: Record = {"time_limit_seconds": 3600, "default": "reject"}
+
+
+def reviewed(folder: Path, summary: str = "it", **more: object) -> TeamFolder:
+    """An ask, then a review of what it said."""
+    team = TeamFolder(folder, {"one": {}}, {"one": [say(summary)]})
+    return with_flow(team, {"steps": [{"ask": "one"}, {**REVIEW, **more}]})
+
+
+def answer(team: TeamFolder, approved: bool, comment: str = "", question: str | None = None) -> Question:
+    return codex_multi_role.answer("latest", runs_dir=team.runs, approved=approved, comment=comment, question=question)
+
+
+def asked(team: TeamFolder, key: str = "ok.1") -> Record:
+    found: Record = read(team.runs / f"latest/reviews/{key}.json")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("approved", "comment", "ending"),
+    [(True, "good", ("shipped", 0)), (True, "", ("approved", 0)), (False, "bad", ("refused", 1))],
+)
+def test_a_run_parks_until_its_answer_comes_and_takes_the_way_it_says(
+    tmp_path: Path, approved: bool, comment: str, ending: tuple[str, int]
+) -> None:
+    team = reviewed(tmp_path)
+    parked = team.run(flow="own")
+    assert (parked.status, parked.outcome, parked.exit_code) == ("parked", "waiting_for_review", 4)
+    assert f"approve {parked.run_id} --question ok.1" in parked.hint
+    question = asked(team)
+    assert (question["question"], json.loads(question["show"])) == ("Ship it?", {"summary": "it"})
+    assert question["answer"] is None
+    assert [(event["key"], event["question"]) for event in team.of_type("review_asked")] == [("ok.1", "Ship it?")]
+
+    assert team.resume().exit_code == 4
+    assert asked(team) == question
+    answer(team, approved, comment)
+    report = team.resume()
+    assert (report.outcome, report.exit_code) == ending
+    assert team.turns() == []
+    (told,) = team.of_type("review_answered")
+    assert (told["key"], told["approved"], told["comment"]) == ("ok.1", approved, comment)
+    assert team.of_type("review_asked") == []
+
+    assert team.resume().outcome == ending[0]  # from the journal now
+    assert team.of_type("review_answered") == []
+
+
+def test_an_answer_is_final(tmp_path: Path) -> None:
+    team = reviewed(tmp_path)
+    team.run(flow="own")
+    answer(team, False, "bad")
+    with pytest.raises(UsageError, match=r"ok\.1 was rejected"):
+        answer(team, True)
+    assert team.resume().outcome == "refused"
+
+
+def test_yes_approves_and_a_run_remembers_it(tmp_path: Path) -> None:
+    team = reviewed(tmp_path)
+    report = team.run(flow="own", yes=True)
+    assert report.outcome == "approved"
+    assert asked(team)["answer"]["by"] == "--yes"
+    assert read(report.folder / "run.json")["options"]["yes"] is True
+
+
+def test_yes_may_come_with_a_resume(tmp_path: Path) -> None:
+    team = reviewed(tmp_path)
+    assert team.run(flow="own").exit_code == 4
+    assert team.resume(yes=True).outcome == "approved"
+
+
+def test_a_time_limit_counts_from_the_first_session_on_and_is_never_a_yes(tmp_path: Path) -> None:
+    team = reviewed(tmp_path, **LIMIT)
+    parked = team.run(flow="own")
+    assert parked.exit_code == 4
+    assert "it counts as: reject" in parked.hint
+    path = team.runs / "latest/reviews/ok.1.json"
+    path.write_text(json.dumps({**asked(team), "asked_at": "2001-01-01T00:00:00.000+00:00"}))
+    with pytest.raises(UsageError, match="time to answer"):
+        answer(team, True)
+    assert team.resume().outcome == "refused"
+    assert asked(team)["answer"]["by"] == "time limit"
+
+
+def until_over(_question: Question, is_over: Callable[[], bool]) -> Answer | None:
+    """A person who says nothing."""
+    for _ in range(600):
+        if is_over():
+            return None
+        time.sleep(0.05)
+    raise AssertionError("nothing ended the wait")
+
+
+def test_whoever_is_there_is_asked_until_the_time_is_up(tmp_path: Path) -> None:
+    team = reviewed(tmp_path, **LIMIT | {"time_limit_seconds": 0.5})
+    assert codex_multi_role.run(team.options(flow="own"), ask_person=until_over).outcome == "refused"
+
+
+def test_an_answer_from_elsewhere_ends_the_asking(tmp_path: Path) -> None:
+    team = reviewed(tmp_path)
+
+    def ask(question: Question, is_over: Callable[[], bool]) -> Answer | None:
+        assert not is_over()
+        answer(team, True, "good")
+        return until_over(question, is_over)
+
+    assert codex_multi_role.run(team.options(flow="own"), ask_person=ask).outcome == "shipped"
+
+
+def test_the_first_of_two_answers_holds(tmp_path: Path) -> None:
+    team = reviewed(tmp_path)
+
+    def ask(_question: Question, _is_over: Callable[[], bool]) -> Answer | None:
+        answer(team, False, "first")
+        return answer_of_person(True, "second")
+
+    report = codex_multi_role.run(team.options(flow="own"), team.events.append, ask)
+    assert report.outcome == "refused"
+    assert [event["comment"] for event in team.of_type("review_answered")] == ["first"]
+
+
+def test_whoever_is_there_may_leave_it_open(tmp_path: Path) -> None:
+    team = reviewed(tmp_path)
+    assert codex_multi_role.run(team.options(flow="own"), ask_person=lambda *_: None).exit_code == 4
+    assert asked(team)["answer"] is None
+
+
+def test_what_no_file_can_hold_does_not_make_it_another_question(tmp_path: Path) -> None:
+    team = reviewed(tmp_path)
+    team.plays["one"] = [{"text": '{"summary": "it \\ud800"}'}]
+    team.write_plays()
+    assert team.run(flow="own").exit_code == 4
+    answer(team, True)
+    assert team.resume().outcome == "approved"
+
+
+FAN: Record = {
+    "id": "ship",
+    "for_each": ["a", "b", "c"],
+    "review": "Ship {{ item }}?",
+    "on_error": "skip",
+    "retry": {"attempts": 2, "backoff_seconds": 0},
+    "next": [
+        {"when": "steps.ship.results | map(attribute='approved') | list == [true, false, true]", "end": "as_said"},
+        {"end": "otherwise", "exit": 1},
+    ],
+}
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_all_that_a_fan_out_asks_is_asked_at_once(tmp_path: Path, concurrency: int) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    with_flow(team, {"steps": [{"ask": "one"}, {**FAN, "concurrency": concurrency}]})
+    assert team.run(flow="own").exit_code == 4
+    assert sorted(event["key"] for event in team.of_type("review_asked")) == ["ship.1.0", "ship.1.1", "ship.1.2"]
+    with pytest.raises(UsageError, match="3 open questions"):
+        answer(team, True)
+    answer(team, True, question="ship.1.2")
+    assert team.resume().exit_code == 4
+    assert [event["key"] for event in team.of_type("review_answered")] == ["ship.1.2"]
+    answer(team, True, question="ship.1.0")
+    answer(team, False, question="ship.1.1")
+    assert team.resume().outcome == "as_said"
+    assert team.turns() == []
+
+
+def test_what_works_beside_a_question_is_finished_first(tmp_path: Path) -> None:
+    """Two items at once: one has a turn that takes a while, the other asks at once."""
+    slow = {"choose": [{"when": "'NO a' in prompt", **say("slow"), "delay_seconds": 2.0}, say("never")]}
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [slow] * 3})
+    inner: list[Record] = [
+        {"id": "start", "check": "command", "with": {"argv": ["true"]}, "next": [
+            {"when": "inputs.letter == 'a'", "to": "work"}, {"to": "ok"},
+        ]},
+        {"id": "work", "ask": "one", "prompt": "NO {{ inputs.letter }}", "next": [{"end": "worked"}]},
+        {"id": "ok", "review": "Ship {{ inputs.letter }}?", "next": [{"end": "asked"}]},
+    ]  # fmt: skip
+    calls = {"for_each": ["a", "b"], "concurrency": 2, "call": "inner", "with": {"letter": "{{ item }}"}}
+    with_flow(team, {"steps": [{"id": "both", **calls}]})
+    called = {"name": "inner", "inputs": {"letter": {"required": True}}, "steps": inner}
+    (tmp_path / "roles/flows/inner.yaml").write_text(yaml.safe_dump(called))
+    assert team.run(flow="own").exit_code == 4
+    assert [turn[2] for turn in team.turns()] == ["completed"]
+    assert asked(team, "both.1.1/ok.1")["question"] == "Ship b?"
+    answer(team, True)
+    report = team.resume()
+    assert (report.exit_code, team.turns()) == (0, [])
+
+
+WHICH: Record = {
+    "questions": [
+        {"id": "db", "header": "Store", "question": "Which database?", "options": [
+            {"label": "sqlite", "description": "one file"}, {"label": "postgres", "description": "a server"},
+        ]},
+        {"id": "name", "header": "Name", "question": "Which name?", "options": [
+            {"label": "a", "description": "one"}, {"label": "b", "description": "two"},
+        ]},
+    ]
+}  # fmt: skip
+
+
+def asking(folder: Path) -> TeamFolder:
+    """A role that asks two questions within its turn and hands over whether it got its answer."""
+    answered = {"choose": [{"when": "'use sqlite' in tool_outputs | string", **say("knows")}, say("does not know")]}
+    steps = {"steps": [{"call": "request_user_input", "arguments": WHICH}, answered]}
+    return TeamFolder(folder, {"one": {}}, {"one": [steps]})
+
+
+def summary(team: TeamFolder) -> str:
+    return str(read(team.runs / "latest/controller_state.json")["latest_json_by_role"]["one"]["summary"])
+
+
+OFFERED = ("features.default_mode_request_user_input=true",)
+
+
+def test_what_a_role_asks_within_its_turn_is_answered_by_whoever_is_there(tmp_path: Path) -> None:
+    team = asking(tmp_path)
+
+    def ask(question: Question, is_over: Callable[[], bool]) -> Answer | None:
+        if question.question == "Which name?":
+            return None
+        assert "- sqlite: one file" in question.show
+        with pytest.raises(UsageError, match="in words"):
+            answer(team, True)
+        answer(team, True, "use sqlite")
+        return until_over(question, is_over)
+
+    codex_multi_role.run(team.options(config=OFFERED), team.events.append, ask)
+    assert summary(team) == "knows"
+    told = [(event["key"], event["comment"]) for event in team.of_type("review_answered")]
+    assert told == [("one.turn_001.1", "use sqlite"), ("one.turn_001.2", "")]
+    assert [event["decision"] for event in team.of_type("approval")] == ["answer"]
+    assert asked(team, "one.turn_001.2")["answer"]["by"] == "nobody"
+
+
+@pytest.mark.parametrize("yes", [False, True])
+def test_a_role_that_asks_while_nobody_is_there_goes_on_at_once(tmp_path: Path, yes: bool) -> None:
+    team = asking(tmp_path)
+    codex_multi_role.run(team.options(config=OFFERED, yes=yes), team.events.append, until_over if yes else None)
+    assert summary(team) == "does not know"
+    assert [event["decision"] for event in team.of_type("approval")] == ["skip"]
+    assert not (team.runs / "latest/reviews").exists()

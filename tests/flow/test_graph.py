@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codex_multi_role.catalog import FlowSpec
+from codex_multi_role.flow.graph import ascii, mermaid
+from codex_multi_role.flow.words import arrows, one_line
+
+from .flows import flow_of, flows_of
+from .generated import flows_that_call
+
+FLOWS = flows_of(
+    main="""
+description: Everything that can be drawn.
+steps:
+  - {id: all, ask: "*"}
+  - id: look
+    review: Is "all" well?
+    max_visits: 2
+    next: [{when: "steps.look.approved and 1 < 2", to: work}, {when: "cycle < 3", to: all}, {end: given up, exit: 1}]
+  - {id: work, ask: developer, for_each: "{{ steps.all.todos }}", as: todo, max_items: 8, isolate: worktree}
+  - {id: dig, call: topic}
+  - {check: choose}
+""",
+    topic="steps: [{ask: reader}, {call: topic, max_depth: 2}, {id: again, call: other}]",
+    other="steps: [{check: c}]",
+    unrelated="steps: [{check: c}]",
+)
+
+NODE = re.compile(r'(?P<id>f\d+\w+)(?P<shape>\["|\[\["|\{\{"|\[/"|\(\["|\(\(")(?P<label>[^"]*)"[\]\)\}/]+')
+EDGE = re.compile(r'(?P<origin>f\d+\w+) (?:-->|-\.->)(?:\|"(?P<label>[^"]+)"\|)? (?P<target>f\d+\w+)')
+SUBGRAPH = re.compile(r'subgraph f\d+\["(?P<label>[^"]*)"\]')
+HARMLESS = re.compile(r"(?:[^\"&<>`%:;\\*~#]|#\d+;|<br/>)*")
+
+
+def parts(text: str) -> tuple[dict[str, tuple[str, str]], list[tuple[str, str, str]], list[str]]:
+    """Nodes (shape, label) by id, edges (origin, label, target) and subgraphs; every line is one of these."""
+    first, *lines = text.splitlines()
+    assert first == "flowchart TD"
+    nodes: dict[str, tuple[str, str]] = {}
+    edges, subgraphs = [], []
+    for line in map(str.strip, lines):
+        if node := NODE.fullmatch(line):
+            assert node["id"] not in nodes
+            nodes[node["id"]] = (node["shape"], read(node["label"]))
+        elif edge := EDGE.fullmatch(line):
+            edges.append((edge["origin"], read(edge["label"] or ""), edge["target"]))
+        elif subgraph := SUBGRAPH.fullmatch(line):
+            subgraphs.append(read(subgraph["label"]))
+        else:
+            assert line == "end"
+    assert {each for origin, _, target in edges for each in (origin, target)} == nodes.keys()
+    return nodes, edges, subgraphs
+
+
+def read(label: str) -> str:
+    """What a label shows. Nothing in it may be more than text to Mermaid."""
+    assert HARMLESS.fullmatch(label)
+    return unescape(re.sub(r"#(\d+);", r"&#\1;", label.replace("<br/>", "\n")))
+
+
+def test_every_kind_of_node_has_its_shape() -> None:
+    nodes, _, subgraphs = parts(mermaid(FLOWS, "main"))
+    assert nodes["f0s0"] == ('["', "all\nask every role")
+    assert nodes["f0s1"] == ('[/"', 'look\nreview: Is "all" well?\nat most 2 visits')
+    assert nodes["f0s2"][0] == '["'
+    assert "for each todo of steps.all.todos, 8 at most" in nodes["f0s2"][1].replace("\n", " ")
+    assert "in a worktree of its own" in nodes["f0s2"][1]
+    assert nodes["f0s3"] == ('[["', "dig\ncall topic")
+    assert nodes["f0s4"] == ('{{"', "check choose")
+    assert nodes["f0e0"] == ('(["', "look_visits_used_up\nexit 1")
+    assert nodes["f0e1"] == ('(["', "given up\nexit 1")
+    assert nodes["f0start"] == ('(("', "start")
+    assert subgraphs == ["flow topic", "flow other"]
+
+
+def test_routes_have_their_conditions_and_calls_lead_into_their_flow() -> None:
+    _, edges, _ = parts(mermaid(FLOWS, "main"))
+    assert edges[:6] == [
+        ("f0start", "", "f0s0"),
+        ("f0s0", "", "f0s1"),
+        ("f0s1", "visit 3", "f0e0"),
+        ("f0s1", "steps.look.approved and 1 < 2", "f0s2"),
+        ("f0s1", "cycle < 3", "f0s0"),
+        ("f0s1", "otherwise", "f0e1"),
+    ]
+    calls = [("f0s3", "calls", "f1start"), ("f1s1", "calls", "f1start"), ("f1s2", "calls", "f2start")]
+    assert edges[-3:] == calls
+
+
+def test_only_what_is_called_is_drawn() -> None:
+    nodes, _, subgraphs = parts(mermaid(FLOWS, "other"))
+    assert len(nodes) == 3
+    assert subgraphs == []
+    assert "flow unrelated" not in ascii(FLOWS, "main")
+
+
+ODD = [
+    '"',
+    "#",
+    ";",
+    ":",
+    "%%",
+    "<br/>",
+    "&amp;",
+    "`md`",
+    "{{",
+    "}}",
+    "|",
+    "[x]",
+    "(x)",
+    "\\",
+    "end",
+    "style:#x;",
+    "*b*",
+]
+NASTY = st.lists(st.sampled_from([*ODD, "__x__", "1. ", "- ", "subgraph", "-->", "\n", "é", "graph"]), min_size=1).map(
+    " ".join
+)
+
+
+@settings(deadline=None)
+@given(question=NASTY.filter(str.strip), outcome=NASTY.filter(str.strip))
+def test_whatever_stands_in_a_label_is_text(question: str, outcome: str) -> None:
+    step = {"id": "end", "review": question, "next": [{"when": f"x == '{question}'", "end": outcome}, {"to": "end"}]}
+    flow = FlowSpec.model_validate({"name": "x", "steps": [step]})
+    nodes, edges, _ = parts(mermaid({"x": flow}, "x"))
+    assert nodes["f0s0"][1].replace("\n", " ") == f"end {one_line(f'review: {question}')}"
+    assert nodes["f0e0"][1].replace("\n", " ") == f"{one_line(outcome)} exit 0"
+    assert edges[1][1].replace("\n", " ") == one_line(f"x == '{question}'")
+
+
+@settings(deadline=None)
+@given(flows=flows_that_call())
+def test_every_way_of_every_flow_is_an_edge(flows: dict[str, FlowSpec]) -> None:
+    _, edges, subgraphs = parts(mermaid(flows, "main"))
+    drawn = [flows["main"], *(flows[title.removeprefix("flow ")] for title in subgraphs)]
+    steps = [step for flow in drawn for step in flow.steps]
+    ways = [arrow for flow in drawn for index in range(len(flow.steps)) for arrow in arrows(flow, index)]
+    assert len(edges) == len(drawn) + len(ways) + len([step for step in steps if step.call])
+    text = ascii(flows, "main")
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert [text.count(f"\nflow {flow.name}") for flow in drawn[1:]] == [1] * (len(drawn) - 1)
+
+
+def test_plain_text_reads_from_top_to_bottom() -> None:
+    flow = flow_of(
+        """
+description: Draw it.
+steps:
+  - {ask: planner}
+  - {id: work, ask: developer, for_each: [1, 2], isolate: worktree}
+  - {check: tests, next: [{when: "steps.tests.verdict == 'failed' and cycle < 3", to: work}]}
+  - {id: ok, review: Ship?, next: [{when: "steps.ok.approved", to: ship}, {to: planner}]}
+  - {id: ship, call: deliver}
+""",
+        "draw",
+    )
+    assert (
+        ascii({"draw": flow, "deliver": flow_of("steps: [{check: c}]", "deliver")}, "draw")
+        == """\
+flow draw: Draw it.
+
+(start)
+   |
+   v
+[planner] ask planner
+   |
+   v
+[work] ask developer
+      for each item of 2 items, one at a time
+      in a worktree of its own
+   |
+   v
+{tests} check tests
+   |-- steps.tests.verdict == 'failed' and cycle < 3 --> work (back)
+   | otherwise
+   v
+/ok/ review: Ship?
+   |-- steps.ok.approved --> ship
+   `-- otherwise --> planner (back)
+
+[[ship]] call deliver
+   `--> (success, exit 0)
+
+flow deliver
+
+(start)
+   |
+   v
+{c} check c
+   `--> (success, exit 0)
+"""
+    )
+
+
+@pytest.mark.parametrize("length", [5, 60, 64])
+def test_long_names_and_conditions_are_wrapped(length: int) -> None:
+    name, condition = "n" * length, " and ".join(["steps.x.y"] * 20)
+    flow = flow_of(
+        f"steps: [{{id: {name}, check: {name}, next: [{{when: {condition}, to: {name}}}, {{end: {name}}}]}}]"
+    )
+    text = ascii({"x": flow}, "x")
+    assert max(map(len, text.splitlines())) <= 80
+    assert name in text
+    assert text.count("steps.x.y") == 20

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codex_multi_role.catalog import FlowSpec
+from codex_multi_role.errors import DefinitionError
+from codex_multi_role.flow import GoTo, after, new_state
+from codex_multi_role.flow.conditions import meanings_of
+from codex_multi_role.flow.visits import most_visits
+
+from .flows import flow_of, steps_of
+from .generated import STEP_IDS, flows_of_checks
+
+TEST_GENERATION = """
+inputs: {target: {type: path}, max_iterations: 5, target_coverage: 100}
+steps:
+  - id: plan
+    ask: planner
+  - id: develop
+    ask: developer
+  - id: execute
+    check: coverage
+    with: {target: "{{ inputs.target }}"}
+    next:
+      - {when: "steps.execute.visits >= inputs.max_iterations", end: timeout, exit: 1}
+      - {when: "steps.execute.crashed or steps.execute.failed", to: develop}
+      - {when: "steps.execute.coverage < inputs.target_coverage", to: plan}
+      - {end: success}
+"""
+
+
+def visits_of(flow: FlowSpec, **inputs: object) -> dict[str, int]:
+    """With three cycles, the inputs' defaults and ``inputs``."""
+    known = {name: spec.default for name, spec in flow.inputs.items() if not spec.required}
+    return most_visits(flow, meanings_of(flow, 3, known | inputs))
+
+
+def test_a_loop_ended_from_within_allows_its_other_steps_one_visit_more() -> None:
+    assert visits_of(flow_of(TEST_GENERATION)) == {"plan": 6, "develop": 6, "execute": 5}
+
+
+def test_an_input_that_is_given_counts_instead_of_its_default() -> None:
+    assert visits_of(flow_of(TEST_GENERATION), max_iterations=2) == {"plan": 3, "develop": 3, "execute": 2}
+
+
+@pytest.mark.parametrize(
+    ("routes", "most"),
+    [
+        ('{when: "cycle < cycles", to: a}', 3),
+        ('{when: "cycle <= cycles", to: a}', 4),
+        ('{when: "cycles > cycle and steps.a.red", to: a}', 3),
+        ('{when: "steps.a.red and (inputs.most >= steps.a.visits)", to: a}', 5),
+        ("{when: \"steps.a.visits < inputs['half']\", to: a}", 3),
+        ("{when: \"steps['a']['visits'] <= 2.5\", to: a}", 3),
+        ('{when: "cycle < 3 and cycle < 2", to: a}', 2),
+        ('{when: "cycle < 0", to: a}', 1),
+        ('{when: "cycle < 2", to: a}, {when: "cycle < 4 and steps.a.red", to: a}', 4),
+        ('{when: "steps.a.visits >= 2", end: late}, {to: a}', 2),
+        ('{when: "steps.a.red", end: red}, {when: "cycles < cycle or steps.a.green", end: late}, {to: a}', 4),
+        ('{when: "cycle == 2", end: late}, {to: a}', 2),
+        ('{when: "steps.a.red", end: red}, {when: "cycle < 4", to: a}', 4),
+        ('{when: "cycle >= 3", to: b}, {to: a}', 3),
+    ],
+)
+def test_what_limits_the_visits_of_a_step(routes: str, most: int) -> None:
+    assert visits_of(steps_of(a=routes, b="{end: done}")) == {"a": most, "b": 1}
+
+
+@pytest.mark.parametrize(
+    "routes",
+    [
+        "{to: a}",
+        '{when: "steps.a.red", to: a}',
+        '{when: "cycle < cycles or steps.a.red", to: a}',
+        '{when: "not cycle < 3", to: a}',
+        '{when: "cycle > 3", to: a}',
+        '{when: "3 < cycle", to: a}',
+        '{when: "cycle != 3", to: a}',
+        '{when: "cycle in [1, 2]", to: a}',
+        '{when: "cycle < 1e999", to: a}',
+        '{when: "cycle < inputs.word", to: a}',
+        '{when: "steps.b.visits < 3", to: a}',
+        '{when: "steps.a.results.visits < 3", to: a}',
+        '{when: "cycle < 3", to: a}, {to: a}',
+        '{when: "cycle >= 3 and steps.a.red", end: late}, {to: a}',
+        '{when: "cycle < 3", end: early}, {to: a}',
+        '{when: "cycle >= 3 > inputs.most", end: late}, {to: a}',
+        '{when: "cycle == 2.5", end: late}, {to: a}',
+        '{when: "cycle == 0", end: late}, {to: a}',
+        '{when: "steps.a.red", to: a}, {when: "cycle >= 3", end: late}',
+    ],
+)
+def test_what_does_not_limit_them(routes: str) -> None:
+    with pytest.raises(DefinitionError, match=r"^flows/x\.yaml: steps: nothing bounds the loop a -> a$"):
+        visits_of(steps_of(a=routes, b="{end: done}"))
+
+
+def test_an_input_without_a_value_limits_once_it_is_given() -> None:
+    flow = steps_of(a='{when: "cycle < inputs.asked", to: a}')
+    with pytest.raises(DefinitionError) as caught:
+        visits_of(flow)
+    assert str(caught.value) == (
+        "flows/x.yaml: steps: nothing bounds the loop a -> a: the value of inputs.asked is not known before the run"
+    )
+    assert "default" in caught.value.hint
+    assert visits_of(flow, asked=8) == {"a": 8}
+
+
+@pytest.mark.parametrize("first", ["4", "'{{ inputs.most }}'", "'{{ 4 }}'"])
+def test_a_variable_that_no_step_sets_limits_like_its_value(first: str) -> None:
+    text = "inputs: {most: 4}\nvars: {most: %s}\nsteps: [{check: a, %s next: [{when: 'cycle < vars.most', to: a}]}]"
+    assert visits_of(flow_of(text % (first, ""))) == {"a": 4}
+    with pytest.raises(DefinitionError, match=r"nothing bounds the loop a -> a$"):
+        visits_of(flow_of(text % (first, "set: {most: 9},")))
+
+
+def test_the_way_back_is_limited_wherever_it_comes_from() -> None:
+    closed = steps_of(a="", b='{when: "cycle >= cycles", end: late, exit: 1}, {to: a}')
+    assert visits_of(closed) == {"a": 3, "b": 4}
+    skipping = steps_of(a='{when: "steps.a.red", to: c}', b="", c='{when: "cycle < 2", to: a}')
+    assert visits_of(skipping) == {"a": 2, "b": 3, "c": 3}
+
+
+def test_a_loop_within_a_loop_begins_anew_with_every_round() -> None:
+    nested = steps_of(a="", b='{when: "steps.b.visits < 5", to: b}', c='{when: "cycle < cycles", to: a}')
+    assert visits_of(nested) == {"a": 3, "b": 5 + 3, "c": 1 + 3 + 8}
+
+
+def test_an_unbounded_loop_is_named_and_the_hint_mends_it() -> None:
+    text = "steps: [{id: prepare, check: tests}, {id: edit-it, check: tests}, {id: try, check: tests, next: [%s]}]"
+    with pytest.raises(DefinitionError) as caught:
+        visits_of(flow_of(text % "{to: edit-it}"))
+    assert str(caught.value) == "flows/x.yaml: steps: nothing bounds the loop edit-it -> try -> edit-it"
+    condition = caught.value.hint.split('"')[1]
+    assert visits_of(flow_of(text % f'{{when: "{condition}", to: edit-it}}'))["edit-it"] == 5
+    assert "max_visits" in caught.value.hint
+    with pytest.raises(DefinitionError) as caught:
+        visits_of(steps_of(a="", b="{to: a}"))
+    assert '"cycle < cycles"' in caught.value.hint
+
+
+def test_only_the_loop_without_a_limit_is_named() -> None:
+    flow = steps_of(a='{when: "cycle < 3", to: a}', b="", c='{when: "steps.c.red", to: b}')
+    with pytest.raises(DefinitionError, match=r"the loop b -> c -> b$"):
+        visits_of(flow)
+
+
+def walk(flow: FlowSpec, most: dict[str, int], chance: Random) -> None:
+    """Follow the flow to its end, each output decided by ``chance``, and never beyond ``most``."""
+    state = new_state(flow, "goal", {"most": 2}, 3)
+    move: object = GoTo(flow.steps[0])
+    while isinstance(move, GoTo):
+        assert state.enter(move.step.id) <= most[move.step.id]
+        state.leave(move.step.id, {"red": chance.random() < 0.5, "green": chance.random() < 0.5})
+        move = after(flow, move.step, state)
+
+
+@settings(deadline=None)
+@given(flow=flows_of_checks(), chance=st.integers().map(Random))
+def test_no_run_visits_a_step_more_often_than_the_bound(flow: FlowSpec, chance: Random) -> None:
+    try:
+        most = visits_of(flow)
+    except DefinitionError as error:
+        loop = str(error).rsplit("loop ", 1)[1].split(" -> ")
+        assert loop[0] == loop[-1]
+        assert all(leads_to(flow, *pair) for pair in pairwise(loop))
+    else:
+        for _ in range(5):
+            walk(flow, most, chance)
+
+
+def leads_to(flow: FlowSpec, origin: str, target: str) -> bool:
+    following = STEP_IDS[STEP_IDS.index(origin) + 1 :][:1] == (target,)
+    return following or target in [route.to for route in flow.step(origin).next]
+
+
+@settings(deadline=None)
+@given(flow=flows_of_checks(), limit=st.integers(1, 4))
+def test_a_flow_whose_steps_all_have_max_visits_is_bounded_by_them(flow: FlowSpec, limit: int) -> None:
+    steps = tuple(step.model_copy(update={"max_visits": limit}) for step in flow.steps)
+    most = visits_of(flow.model_copy(update={"steps": steps}))
+    assert all(1 <= times <= limit for times in most.values())

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from codex_multi_role.flow import End
+from codex_multi_role.flow.words import Arrow, arrows, end_words, step_notes, step_words
+
+from .flows import flow_of
+
+FAN_OUT = "check: c, for_each: '{{ goal }}', max_items: 8"
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("ask: planner", "ask planner"),
+        ("id: a, ask: '*'", "ask every role"),
+        ("check: tests", "check tests"),
+        ('id: a, review: "Is it\\n  all right?\\n"', "review: Is it all right?"),
+        ("call: topic", "call topic"),
+    ],
+)
+def test_what_a_step_does(keys: str, words: str) -> None:
+    assert step_words(flow_of(f"steps: [{{{keys}}}]").steps[0]) == words
+
+
+@pytest.mark.parametrize(
+    ("keys", "notes"),
+    [
+        ("check: c", []),
+        (FAN_OUT, ["for each item of goal, 8 at most, one at a time"]),
+        (f"{FAN_OUT}, as: file, concurrency: 4", ["for each file of goal, 8 at most, 4 at a time"]),
+        ("check: c, for_each: [1], concurrency: '{{ inputs.n }}'", ["for each item of 1 item, inputs.n at a time"]),
+        ("check: c, for_each: [1, 2]", ["for each item of 2 items, one at a time"]),
+        ("ask: a, isolate: worktree, retry: {attempts: 3}", ["in a worktree of its own", "up to 3 tries"]),
+        ("check: c, on_error: skip, max_visits: 2", ["a failure does not end the run", "at most 2 visits"]),
+        ("id: r, review: Well, time_limit_seconds: 90, default: reject", ["reject after 90 s"]),
+        ("call: x, max_depth: 3, set: {a: 1, b: 2}", ["at most 3 deep", "sets a, b"]),
+    ],
+)
+def test_what_stands_around_a_step(keys: str, notes: list[str]) -> None:
+    assert list(step_notes(flow_of(f"steps: [{{{keys}}}]").steps[0])) == notes
+
+
+def test_the_ways_out_in_the_order_they_are_tried() -> None:
+    flow = flow_of("""steps:
+      - {check: a, max_visits: 2, next: [{when: "steps.a.red\\n or cycle > 1", to: a}]}
+      - {check: b}
+      - {check: c, next: [{end: over, exit: 1}]}
+    """)
+    assert arrows(flow, 0) == (
+        Arrow("visit 3", End("a_visits_used_up", 1)),
+        Arrow("steps.a.red or cycle > 1", "a"),
+        Arrow("otherwise", "b"),
+    )
+    assert arrows(flow, 1) == (Arrow("", "c"),)
+    assert arrows(flow, 2) == (Arrow("", End("over", 1)),)
+    assert end_words(End("over", 1)) == "over, exit 1"

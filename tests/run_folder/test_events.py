@@ -1,0 +1,181 @@
+"""The event log: one order for all threads, one line an event, every type as `DESIGN` lists it."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.errors import StorageError
+from codex_multi_role.run_folder import EventLog, Record, RunEvent
+from codex_multi_role.run_folder.events import (
+    Approval,
+    DoneIgnored,
+    FilesApplied,
+    ReplyRepaired,
+    RoleActivity,
+    RoleRestarted,
+    RoleSkipped,
+    RoleStarted,
+    RunEnded,
+    RunStarted,
+    StepStarted,
+    TestsEnded,
+    TestsStarted,
+    TurnEnded,
+    TurnStarted,
+    Warning,
+)
+
+from .limits import largest_file
+
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00")
+RECORDS: dict[type[RunEvent], Record] = {
+    RunStarted: {
+        "run_id": "r",
+        "goal": "g",
+        "flow": "cycles",
+        "cycles": 3,
+        "roles": ["one"],
+        "workspace": "/w",
+        "folder": "/f",
+        "playbook": None,
+        "resumed": False,
+    },
+    RoleStarted: {"role": "one", "pid": 1, "thread_id": "t", "seconds": 0.1, "resumed": True},
+    StepStarted: {"step": "team", "visit": 1, "cycle": 1},
+    TurnStarted: {"role": "one", "turn": 2, "cycle": 1, "attempt": 1, "repair_of": 1},
+    RoleActivity: {"role": "one", "turn": 2, "activity": "command: pytest -q"},
+    Approval: {"role": "one", "turn": 2, "method": "m", "decision": "accept", "detail": "ls"},
+    TurnEnded: {
+        "role": "one",
+        "turn": 2,
+        "status": "completed",
+        "reason": "",
+        "input_tokens": 10,
+        "output_tokens": 2,
+        "seconds": 0.5,
+        "summary": "fine",
+    },
+    ReplyRepaired: {"role": "one", "turn": 2, "how": "local"},
+    FilesApplied: {"role": "one", "turn": 2, "written": 1, "skipped": 0, "paths": ["a.py"]},
+    TestsStarted: {"number": 1, "role": "one", "turn": 2},
+    TestsEnded: {
+        "number": 1,
+        "status": "passed",
+        "passed": 3,
+        "failed": 0,
+        "errors": 0,
+        "skipped": 0,
+        "seconds": 0.2,
+    },
+    DoneIgnored: {"role": "one", "turn": 2},
+    RoleRestarted: {"role": "one", "reason": "crashed"},
+    RoleSkipped: {"role": "one", "reason": "failed"},
+    Warning: {"message": "look here"},
+    RunEnded: {
+        "status": "succeeded",
+        "outcome": "done",
+        "reason": "said so",
+        "exit_code": 0,
+        "totals": {"turns": 2},
+        "folder": "/f",
+    },
+}
+
+
+def read(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("kind", RECORDS, ids=lambda kind: kind.__name__)
+def test_a_record_is_type_time_and_the_events_fields(kind: type[RunEvent]) -> None:
+    record = kind(**RECORDS[kind]).as_record()
+    assert list(record)[: 2 + len(RECORDS[kind])] == ["type", "at", *RECORDS[kind]]
+    assert record["type"] == re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+    assert MOMENT.fullmatch(record["at"])
+    assert RECORDS[kind].items() <= record.items()
+    assert json.loads(json.dumps(record)) == record
+
+
+def test_all_threads_share_one_order_and_subscribers_see_it(tmp_path: Path) -> None:
+    log, seen = EventLog(tmp_path / "events.jsonl"), list[Record]()
+    log.subscribe(seen.append)
+    starting = threading.Barrier(8)
+
+    def publish(role: str) -> None:
+        starting.wait(30)
+        for number in range(200):
+            log.publish(RoleActivity(role, number, "x" * 500))
+
+    threads = [threading.Thread(target=publish, args=(f"role{number}",)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    log.close()
+    written = read(tmp_path / "events.jsonl")
+    assert written == seen
+    assert [record["at"] for record in written] == sorted(record["at"] for record in written)
+    for role in {record["role"] for record in written}:
+        assert [record["turn"] for record in written if record["role"] == role] == list(range(200))
+
+
+def test_an_event_is_on_disk_before_it_is_shown(tmp_path: Path) -> None:
+    log, on_disk = EventLog(tmp_path / "events.jsonl"), list[Record]()
+    log.subscribe(lambda _: on_disk.extend(read(tmp_path / "events.jsonl")))
+    log.publish(Warning("first"))
+    log.close()
+    assert [record["message"] for record in on_disk] == ["first"]
+
+
+def test_a_resumed_run_writes_on_below_even_after_a_line_that_was_cut_short(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    for message in ("first", "second"):
+        log = EventLog(path)
+        log.publish(Warning(message))
+        log.close()
+    with path.open("a") as file:
+        file.write('{"type":"warning","at":"20')
+    log = EventLog(path)
+    log.publish(Warning("third"))
+    log.close()
+    first, second, cut, third = path.read_text().splitlines()
+    assert [json.loads(line)["message"] for line in (first, second, third)] == ["first", "second", "third"]
+    assert cut == '{"type":"warning","at":"20'
+
+
+def test_text_that_is_no_unicode_does_not_end_the_run(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.jsonl")
+    log.publish(Warning("half a character: \ud800, and two\nlines"))
+    log.close()
+    assert read(tmp_path / "events.jsonl")[0]["message"] == "half a character: ?, and two\nlines"
+
+
+def test_whoever_is_late_is_not_heard(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.jsonl")
+    log.close()
+    log.publish(Warning("late"))
+    assert read(tmp_path / "events.jsonl") == []
+
+
+def test_a_full_disk_is_named_and_no_event_is_shown_that_is_not_written(tmp_path: Path) -> None:
+    log, seen = EventLog(tmp_path / "events.jsonl"), list[Record]()
+    log.subscribe(seen.append)
+    log.publish(Warning("fits"))
+    with largest_file(200), pytest.raises(StorageError, match=r"cannot write .*events\.jsonl: File too large"):
+        log.publish(Warning("x" * 1000))
+    assert [record["message"] for record in seen] == ["fits"]
+    log.publish(Warning("after"))
+    log.close()
+    assert [record["message"] for record in read(tmp_path / "events.jsonl")] == ["fits", "x" * 1000, "after"]
+
+
+def test_a_log_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").mkdir()
+    with pytest.raises(StorageError, match=r"cannot write .*events\.jsonl: Is a directory"):
+        EventLog(tmp_path / "events.jsonl")

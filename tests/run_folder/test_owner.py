@@ -1,0 +1,121 @@
+"""One live owner a run: the kernel holds the lock, so that it ends with its process, however that ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from codex_multi_role.errors import RunBusy, StorageError
+from codex_multi_role.run_folder import Owner
+
+from .limits import largest_file
+
+HOLD = """
+import subprocess, sys
+from pathlib import Path
+from codex_multi_role.run_folder import Owner
+owner = Owner(Path(sys.argv[1]))
+owner.acquire()
+child = subprocess.Popen(["sleep", "60"])
+print(child.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    folder = tmp_path / "20260131_101500_00000000"
+    folder.mkdir()
+    return folder / "owner.json"
+
+
+@contextmanager
+def held(path: Path) -> Iterator[tuple[subprocess.Popen[str], psutil.Process]]:
+    """A process that has the lock, and a child of it that outlives it."""
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    child = psutil.Process(int(holder.stdout.readline()))
+    try:
+        yield holder, child
+    finally:
+        child.kill()
+        holder.kill()
+        holder.communicate()
+
+
+def test_a_second_process_is_refused_and_told_who_has_it(path: Path) -> None:
+    with held(path) as (holder, _), pytest.raises(RunBusy) as caught:
+        Owner(path).acquire()
+    assert str(caught.value) == f"run {path.parent.name} is being worked on by process {holder.pid}"
+    assert "Ctrl-C" in caught.value.hint
+
+
+def test_the_lock_is_free_after_kill_nine_even_while_children_live(path: Path) -> None:
+    owner = Owner(path)
+    with held(path) as (holder, child):
+        holder.send_signal(signal.SIGKILL)
+        holder.wait(30)
+        assert child.is_running()
+        owner.acquire()
+    owner.release()
+
+
+def test_the_file_says_whose_it_is_for_as_long_as_it_is(path: Path) -> None:
+    owner = Owner(path)
+    owner.acquire()
+    assert json.loads(path.read_text()) == {"pid": os.getpid(), "start_time": psutil.Process().create_time()}
+    owner.release()
+    assert path.read_text() == ""
+
+
+def test_what_an_owner_that_was_killed_left_is_written_over(path: Path) -> None:
+    path.write_text('{"pid": 1, "start_time": 1.5}\n' * 100)
+    owner = Owner(path)
+    owner.acquire()
+    assert json.loads(path.read_text())["pid"] == os.getpid()
+    owner.release()
+
+
+def test_an_owner_may_come_back(path: Path) -> None:
+    first, second = Owner(path), Owner(path)
+    first.acquire()
+    with pytest.raises(RunBusy, match=str(os.getpid())):
+        second.acquire()
+    first.release()
+    first.release()
+    second.acquire()
+    second.release()
+
+
+def test_an_owner_without_a_name_yet_is_one_that_is_just_starting(path: Path) -> None:
+    owner = Owner(path)
+    owner.acquire()
+    path.write_text("")
+    with pytest.raises(RunBusy, match="process that is just starting"):
+        Owner(path).acquire()
+    owner.release()
+
+
+def test_a_full_disk_is_named_and_the_lock_is_given_back(path: Path) -> None:
+    with largest_file(1), pytest.raises(StorageError, match=r"cannot write .*owner\.json: File too large"):
+        Owner(path).acquire()
+    owner = Owner(path)
+    owner.acquire()
+    owner.release()
+
+
+def test_a_folder_that_is_gone_is_named(path: Path) -> None:
+    path.parent.rmdir()
+    with pytest.raises(StorageError, match=r"cannot write .*owner\.json: No such file or directory"):
+        Owner(path).acquire()

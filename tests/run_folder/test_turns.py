@@ -1,0 +1,105 @@
+"""A turn's folder: its number is its own for ever, and a kill leaves no turn that seems to run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.run_folder import RunFolder, TurnFolder, close_unfinished, list_turns
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path / "runs", "run")
+
+
+def statuses(run: RunFolder) -> list[tuple[str, int, str]]:
+    return [(role, turn.number, turn.result()["status"]) for role, turn in list_turns(run)]
+
+
+def test_turns_are_numbered_role_by_role(run: RunFolder) -> None:
+    created = [TurnFolder.create(run, role).path.relative_to(run.path) for role in ("one", "two", "one")]
+    assert [str(path) for path in created] == ["one/turn_001", "two/turn_001", "one/turn_002"]
+
+
+def test_a_number_is_never_given_again_even_if_folders_are_missing(run: RunFolder) -> None:
+    for _ in range(3):
+        TurnFolder.create(run, "one")
+    shutil.rmtree(run.path / "one/turn_002")
+    assert TurnFolder.create(run, "one").number == 4
+    (run.path / "one/turn_next").mkdir()
+    assert TurnFolder.create(run, "one").number == 5
+
+
+def test_turns_are_listed_by_role_and_number_beyond_a_thousand_too(run: RunFolder) -> None:
+    for role, number in (("two", 1), ("one", 1000), ("one", 101), ("one", 999)):
+        TurnFolder.of(run, role, number).path.mkdir(parents=True)
+    (run.path / "one/turn_notes").mkdir()
+    listed = [(role, turn.number) for role, turn in list_turns(run)]
+    assert listed == [("one", 101), ("one", 999), ("one", 1000), ("two", 1)]
+
+
+def test_the_turn_before_is_what_it_was_when_the_next_is_begun(run: RunFolder) -> None:
+    first = TurnFolder.create(run, "one")
+    first.begin("Do it.", {"attempt": 1})
+    first.write_answer("said", "sa|id", "## message")
+    first.write_result({"status": "completed"})
+    TurnFolder.create(run, "one").begin("Do it again.", {"attempt": 1})
+    names = ["assistant_text.txt", "delta_text.txt", "items_text.md", "prompt.txt"]
+    assert [(first.path / name).read_text() for name in names] == ["said", "sa|id", "## message", "Do it."]
+    assert statuses(run) == [("one", 1, "completed"), ("one", 2, "running")]
+
+
+def test_a_turn_that_a_kill_cut_short_is_closed_and_keeps_what_is_known_of_it(run: RunFolder) -> None:
+    done, running, bare = (TurnFolder.create(run, "one") for _ in range(3))
+    done.begin("1", {})
+    done.write_result({"status": "completed", "thread_id": "t"})
+    running.begin("2", {"thread_id": "t", "attempt": 2})
+    assert close_unfinished(run) == 2
+    assert statuses(run) == [("one", 1, "completed"), ("one", 2, "interrupted"), ("one", 3, "interrupted")]
+    assert running.result() == {
+        "status": "interrupted",
+        "reason": "the run was killed during this turn",
+        "thread_id": "t",
+        "attempt": 2,
+    }
+    assert bare.result()["reason"] == "the run was killed during this turn"
+    assert close_unfinished(run) == 0
+    assert TurnFolder.create(run, "one").number == 4
+
+
+def test_a_handoff_is_stored_as_it_came(run: RunFolder) -> None:
+    turn = TurnFolder.create(run, "one")
+    handoff = {"summary": "füns", "tasks": [{"id": 1}], "analysis_md": None}
+    assert turn.handoff() is None
+    assert turn.write_handoff(handoff) == handoff
+    assert turn.handoff() == handoff
+    assert not (turn.path / "analysis.md").exists()
+
+
+def test_long_prose_moves_to_a_file_of_its_own(run: RunFolder) -> None:
+    turn = TurnFolder.create(run, "one")
+    original = {"summary": "s", "analysis_md": "# Why\n"}
+    handed_on = turn.write_handoff(original)
+    assert handed_on == {"summary": "s", "analysis_md_path": "one/turn_001/analysis.md"}
+    assert (run.path / handed_on["analysis_md_path"]).read_text() == "# Why\n"
+    assert original == {"summary": "s", "analysis_md": "# Why\n"}
+    assert turn.handoff() == handed_on
+
+
+def test_applied_files_and_the_patch_are_kept_byte_by_byte(run: RunFolder) -> None:
+    turn = TurnFolder.create(run, "one")
+    turn.write_files([{"path": "a.py", "status": "WROTE", "bytes": 1, "sha256": "0"}])
+    turn.write_patch(b"--- a\r\n\xff")
+    assert json.loads((turn.path / "applied_files.json").read_text())[0]["path"] == "a.py"
+    assert (turn.path / "changes.patch").read_bytes() == b"--- a\r\n\xff"
+
+
+def test_a_turn_json_that_was_never_written_is_an_empty_one(run: RunFolder) -> None:
+    turn = TurnFolder.create(run, "one")
+    assert turn.result() == {}
+    (turn.path / "turn.json").write_text("{")
+    assert turn.result() == {}

@@ -1,0 +1,344 @@
+"""Wrong files, missing programs, unwritable folders, full disks, kills at bad moments: a clear message, nothing lost.
+
+What is wrong before a run leaves nothing behind (exit 2); what goes wrong in one leaves all it did (exit 3), and
+`resume` goes on once it is mended.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role import RunReport, run
+from codex_multi_role.errors import DefinitionError, StorageError, UsageError
+from codex_multi_role.run_folder import Record, RunFolder, list_turns
+from tests.cli.console import DEADLINE_SECONDS, console, environment
+from tests.disks import Disk, small_disk
+from tests.run_folder.limits import largest_file
+from tests.teams import TeamFolder, read, say
+
+FULL = "No space left on device"
+DISK_MEGABYTES = 64
+RESUME = (sys.executable, "-m", "codex_multi_role", "resume", "mine")
+ONE = "version: 1\nroles:\n- {name: one, prompt_text: x}\n"
+TWO = "version: 1\nroles:\n- {name: one, prompt_text: x, depends_on: [%s]}\n- {name: two, prompt_text: x%s}\n"
+
+
+def team_of_three(folder: Path, pause_seconds: float = 0) -> TeamFolder:
+    """Role two thinks for ``pause_seconds``."""
+    plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ("one", "two", "three")}
+    plays["two"][0]["delay_seconds"] = pause_seconds
+    return TeamFolder(folder, {"one": {}, "two": {}, "three": {}}, plays)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below ``folder``, without those of a lock that was held for a moment."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "owner.json"}
+
+
+def history(folder: Path) -> list[str]:
+    return [entry["role"] for entry in read(folder / "controller_state.json")["history"]]
+
+
+def message_of(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line that says what is wrong."""
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert "Traceback" not in done.stderr
+    return line
+
+
+# Wrong before a run: exit 2, and nothing is left behind.
+
+CATALOGS = {
+    "": "catalog.yaml: line 1: the file is empty",
+    "\t- x": "catalog.yaml: line 1: found character that cannot start any token",
+    "version: 1\nroles: [\n": "catalog.yaml: line 3: ",
+    "version: 1\nversion: 1\n": 'catalog.yaml: line 2: duplicate key "version"',
+    "version: 2\nroles: [{name: a, prompt_text: x}]": "catalog.yaml: version: must be 1, not 2",
+    "version: 1\nroles: []": "catalog.yaml: roles: must have at least 1",
+    "version: 1\nroles: [{name: a, prompt_txt: x}]": 'roles[0].prompt_txt: unknown key; did you mean "prompt_text"?',
+    "version: 1\nroles: [{name: a}]": "catalog.yaml: roles[0].prompt_text: is missing",
+    "version: 1\nroles: [{name: a, role_file: a.yaml}]": "roles/a.yaml: cannot be read: No such file or directory",
+    "version: 1\nroles: [{name: a, prompt_file: a.md}]": "roles/a.md: cannot be read: No such file or directory",
+    "version: 1\nroles: [{name: ../up, prompt_text: x}]": 'roles[0].name: "../up" cannot be a name',
+    "version: 1\nroles: [{name: run.json, prompt_text: x}]": 'roles[0].name: "run.json" cannot be a role\'s name',
+    TWO % ("tow", ""): 'catalog.yaml: roles[0].depends_on[0]: there is no role "tow"; did you mean "two"?',
+    TWO % ("two", ", depends_on: [one]"): "the roles wait for each other: one -> two -> one",
+    TWO % ("two", ", sandbox: read-olny"): "roles[1].sandbox: must be 'read-only', 'workspace-write' or",
+}
+
+
+@pytest.mark.parametrize("text", CATALOGS, ids=lambda text: text.partition("\n")[2][:40] or text[:20])
+def test_a_wrong_catalog_names_file_and_place(tmp_path: Path, text: str) -> None:
+    team = team_of_three(tmp_path)
+    (tmp_path / "roles/catalog.yaml").write_text(text)
+    with pytest.raises(DefinitionError) as caught:
+        team.run()
+    assert str(caught.value).startswith(f"{tmp_path}/roles/")
+    assert CATALOGS[text] in str(caught.value)
+    assert not team.runs.exists()
+
+
+FLOWS = {
+    "name: mine\nsteps: [{id: a, ask: tow}]": 'mine.yaml: steps[0].ask: there is no role "tow"; did you mean "two"?',
+    "name: mine\nsteps: [{id: a, ask: two, next: [{to: a}]}]": "mine.yaml: steps: nothing bounds the loop a -> a",
+    "name: mine\nsteps: [{id: a, ask: two, netx: []}]": 'mine.yaml: steps[0].netx: unknown key; did you mean "next"?',
+}
+
+
+@pytest.mark.parametrize("text", FLOWS, ids=lambda text: text.partition("a, ")[2])
+def test_a_wrong_flow_names_file_and_place(tmp_path: Path, text: str) -> None:
+    team = team_of_three(tmp_path)
+    (tmp_path / "roles/flows").mkdir()
+    (tmp_path / "roles/flows/mine.yaml").write_text(text)
+    with pytest.raises(DefinitionError) as caught:
+        team.run(flow="mine")
+    assert FLOWS[text] in str(caught.value)
+    assert not team.runs.exists()
+
+
+USES: list[tuple[list[str], dict[str, str], str, str]] = [
+    (["--roles", "typo"], {}, 'typo/catalog.yaml: roles[0].naem: unknown key; did you mean "name"?', "Known keys"),
+    (["--workspace", "gone"], {}, "the workspace gone does not exist", "mkdir -p gone"),
+    (["--workspace", "file"], {}, "Directory 'file' is a file", "--help"),
+    (["--workspace", "x" * 300], {}, "cannot be reached: File name too long", ""),
+    (["--runs-dir", "file"], {}, "Directory 'file' is a file", "--help"),
+    (["--codex-bin", "no-program"], {}, "no-program is not an executable file", "--codex-bin"),
+    ([], {"CODEX_MULTI_ROLE_CODEX_BIN": "/gone/codex"}, "/gone/codex is not an executable file", "bundled"),
+    (["--playbook", "broken.yaml"], {}, "broken.yaml: roles.one[0]", ""),
+]
+
+
+@pytest.mark.parametrize(("arguments", "variables", "words", "hint"), USES, ids=lambda value: str(value)[:30])
+def test_wrong_surroundings_are_told_in_one_line_and_leave_nothing(
+    tmp_path: Path, arguments: list[str], variables: dict[str, str], words: str, hint: str
+) -> None:
+    for name in ("file", "no-program"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "typo").mkdir()
+    (tmp_path / "typo/catalog.yaml").write_text(ONE.replace("name", "naem"))
+    (tmp_path / "broken.yaml").write_text("name: x\nroles: {one: [{jsno: {}}]}\n")
+    before = contents(tmp_path)
+    playbook = [] if "--playbook" in arguments else ["--playbook", "roman-numerals"]
+    done = console("--goal", "x", *playbook, *arguments, folder=tmp_path, variables=variables)
+    assert done.returncode == 2
+    assert words in message_of(done)
+    assert hint in done.stderr
+    assert (contents(tmp_path), sorted(path.name for path in tmp_path.iterdir())) == (
+        before,
+        ["broken.yaml", "file", "no-program", "typo"],
+    )
+
+
+def test_a_resume_that_cannot_begin_changes_nothing(tmp_path: Path) -> None:
+    team = team_of_three(tmp_path)
+    report = team.run()
+    before = contents(report.folder)
+    with pytest.raises(UsageError, match="cycles must be at least 1"):
+        team.resume(cycles=0)
+    with pytest.raises(DefinitionError, match="cannot be read"):
+        team.resume(playbook=str(tmp_path / "gone.yaml"))
+    team.workspace.rename(tmp_path / "moved")
+    with pytest.raises(UsageError, match=f"the workspace {team.workspace} does not exist"):
+        team.resume()
+    team.workspace.write_text("x")
+    with pytest.raises(UsageError, match=f"the workspace {team.workspace} is not a folder"):
+        team.resume()
+    assert contents(report.folder) == before
+    assert team.resume(cycles=2, workspace=tmp_path / "moved").totals["turns"] == 6
+
+
+# Folders that cannot be written, disks that are full.
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    (tmp_path / "disk").mkdir()
+    try:
+        with small_disk(tmp_path / "disk", DISK_MEGABYTES) as disk:
+            yield disk
+    except OSError as error:
+        pytest.skip(f"this system gives no disk of one's own: {error}")
+
+
+def on_disk(disk: Disk, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        disk.inside(*command),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+
+
+def start_on_disk(disk: Disk, *command: str) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(disk.inside(*command), env=environment(), stdout=pipe, stderr=pipe, text=True)
+
+
+def read_until(process: subprocess.Popen[str], kind: str, role: str) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        event: Record = json.loads(line)
+        if (event["type"], event.get("role")) == (kind, role):
+            return
+    raise AssertionError(f"the run ended before {kind} of {role}: {process.communicate()}")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write in, root neither")
+def test_runs_that_cannot_be_recorded_are_not_begun(tmp_path: Path) -> None:
+    done = console("--playbook", "roman-numerals", "--runs-dir", "/proc/runs", folder=tmp_path)
+    assert done.returncode == 3
+    assert "cannot write /proc/runs: " in message_of(done)
+    assert "fix the permissions" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_read_only_disk_is_neither_a_workspace_nor_a_place_for_runs(disk: Disk) -> None:
+    team = team_of_three(disk.folder)
+    disk.make_read_only()
+    done = on_disk(disk, *team.command("--runs-dir", "/proc/runs"))
+    assert (done.returncode, message_of(done)) == (2, "error: the workspace workspace cannot be written")
+    done = on_disk(disk, *team.command("--workspace", "/tmp"))
+    assert done.returncode == 3
+    assert message_of(done).endswith("/runs: Read-only file system")
+
+
+def test_a_full_disk_at_the_start_costs_nothing_and_hides_no_earlier_run(disk: Disk) -> None:
+    team = team_of_three(disk.folder)
+    assert on_disk(disk, *team.command("--run-id", "first")).returncode == 1
+    before = contents(team.runs / "first")
+    disk.fill()
+    done = on_disk(disk, *team.command("--run-id", "second"))
+    assert done.returncode == 3
+    assert message_of(done).endswith(FULL)
+    assert "Free some space" in done.stderr
+    assert contents(team.runs / "first") == before
+    assert (team.runs / "latest").readlink() == Path("first")
+    disk.free()
+    assert on_disk(disk, *team.command("--run-id", "third")).returncode == 1
+
+
+def test_a_disk_that_fills_in_the_middle_of_a_run_loses_nothing(disk: Disk) -> None:
+    team = team_of_three(disk.folder, pause_seconds=1)
+    process = start_on_disk(disk, *team.command("--json", "--run-id", "mine"))
+    read_until(process, "turn_started", "two")
+    disk.fill()
+    process.communicate(timeout=DEADLINE_SECONDS)
+    assert process.returncode == 3
+    folder = team.runs / "mine"
+    assert read(folder / "one/turn_001/handoff.json") == {"summary": "one 1"}
+    disk.fill()
+    done = on_disk(disk, *RESUME)
+    assert (done.returncode, message_of(done).endswith(FULL)) == (3, True)
+    disk.free()
+    done = on_disk(disk, *RESUME)
+    assert (done.returncode, history(folder)) == (1, ["one", "two", "three"])
+    assert [path.name for path in sorted((folder / "one").glob("turn_*"))] == ["turn_001"]
+    assert read(folder / "run.json")["outcome"] == "cycles_used_up"
+    told = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines() if line.endswith("}")]
+    assert [event["resumed"] for event in told if event["type"] == "run_started"] == [False, True]
+
+
+def test_a_journal_that_can_grow_no_further_ends_the_run_and_resume_goes_on(tmp_path: Path) -> None:
+    team = team_of_three(tmp_path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def stop_growth(event: Record) -> None:
+        if (event["type"], event.get("role")) == ("turn_started", "two"):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (65536, limits[1]))
+
+    try:
+        report = run(team.options(), stop_growth)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (report.status, report.exit_code, history(report.folder)) == ("failed", 3, ["one"])
+    assert team.resume().outcome == "cycles_used_up"
+    assert [turn[0] for turn in team.turns()] == ["two", "three"]
+
+
+def test_definitions_that_cannot_be_kept_end_the_run_before_it_begins(tmp_path: Path) -> None:
+    team = team_of_three(tmp_path)
+    team.run(run_id="first")
+    with largest_file(100), pytest.raises(StorageError, match=r"cannot write .*/second/catalog/.*: File too large"):
+        team.run(run_id="second")
+    assert RunFolder.find(team.runs, "latest").run_id == "first"
+
+
+# Killed, damaged, or busy runs.
+
+
+def test_a_run_killed_as_it_began_is_no_run_and_in_nobodys_way(tmp_path: Path) -> None:
+    team = team_of_three(tmp_path)
+    team.run(run_id="first")
+    RunFolder.create(team.runs, "second")
+    done = console("runs", "--json", folder=tmp_path)
+    assert [record["run_id"] for record in json.loads(done.stdout)] == ["first"]
+    for command in ("resume", "show"):
+        done = console(command, "second", folder=tmp_path)
+        assert (done.returncode, message_of(done)) == (2, "error: the run second in runs has no run.json")
+        assert "look into runs/second, start another" in done.stderr
+    assert team.resume(cycles=2).run_id == "first"
+
+
+def test_a_damaged_run_json_is_named_and_the_rest_is_left_alone(tmp_path: Path) -> None:
+    team = team_of_three(tmp_path)
+    folder = team.run(run_id="mine").folder
+    whole = (folder / "run.json").read_text()
+    for text in ("", '{"run_id": "mi', "[]"):
+        (folder / "run.json").write_text(text)
+        before = contents(folder)
+        done = console("resume", "mine", folder=tmp_path)
+        assert done.returncode == 2
+        assert f"{folder}/run.json cannot be read: " in message_of(done)
+        assert "restore run.json from a copy" in done.stderr
+        assert contents(folder) == before
+    (folder / "run.json").write_text(whole)
+    assert team.resume(cycles=2).totals["turns"] == 6
+
+
+def damaged(journal: bytes) -> Iterator[bytes]:
+    yield b"this is no database" * 1000
+    yield journal[: len(journal) // 2]
+    yield journal[:4096] + b"\xff" * (len(journal) - 4096)
+
+
+def test_a_damaged_journal_is_named_and_a_copy_of_it_goes_on(tmp_path: Path) -> None:
+    team = team_of_three(tmp_path)
+    folder = RunFolder(team.run().folder)
+    state, whole = read(folder.state_path), folder.journal_path.read_bytes()
+    for journal in damaged(whole):
+        folder.journal_path.write_bytes(journal)
+        done = console("resume", "latest", "--cycles", "2", folder=tmp_path)
+        assert (done.returncode, folder.record()["outcome"]) == (3, "storage_failed")
+        assert f"the journal sqlite:///{folder.journal_path} cannot be opened" in done.stderr
+        assert (len(list(list_turns(folder))), read(folder.state_path)) == (3, state)
+    folder.journal_path.write_bytes(whole)
+    assert team.resume(cycles=2).outcome == "cycles_used_up"
+    assert history(folder.path) == ["one", "two", "three"] * 2
+
+
+def test_a_second_resume_is_refused_and_does_not_disturb_the_first(tmp_path: Path) -> None:
+    team = team_of_three(tmp_path, pause_seconds=2)
+    process = team.start("--json", "--run-id", "mine")
+    read_until(process, "turn_started", "two")
+    done = console("resume", "mine", folder=tmp_path)
+    process.communicate(timeout=DEADLINE_SECONDS)
+    assert done.returncode == 2
+    assert message_of(done) == f"error: run mine is being worked on by process {process.pid}"
+    assert "Wait for it to end" in done.stderr
+    assert (process.returncode, history(team.runs / "mine")) == (1, ["one", "two", "three"])
+
+
+@pytest.mark.parametrize("name", ["with space", "ünï", 'it\'s "q"', "back\\slash", "new\nline", "$HOME`x`", "-dash"])
+def test_folders_may_have_any_name(tmp_path: Path, name: str) -> None:
+    report: RunReport = TeamFolder(tmp_path / name, {"one": {}}, {"one": [say()]}).run()
+    assert report.outcome == "cycles_used_up"
+    assert [path.name for path in tmp_path.iterdir()] == [name]

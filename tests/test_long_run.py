@@ -1,0 +1,111 @@
+"""What keeps a run of a thousand turns flat: every turn leaves as much as any other, and next to nothing in memory.
+
+`benchmarks/long_run.py` measures memory and time over the whole thousand; this is a sample of sixty.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sqlite3
+import threading
+from collections import Counter
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+
+import psutil
+import pytest
+
+from codex_multi_role import RunReport, run
+from codex_multi_role.flow import HistoryEntry
+from codex_multi_role.playbook.request import Ask
+from codex_multi_role.run_folder import Record
+from tests.teams import TeamFolder, say
+
+ROLES = ("one", "two", "three", "four")
+CYCLES = 15
+TURNS = CYCLES * len(ROLES)
+WARM = 20
+KEPT_A_TURN = (HistoryEntry, Ask)
+"""A turn's place in the history, and what the embedded model remembers of its latest 10,000 requests."""
+
+MOST_OBJECTS_A_TURN = 20
+"""With what comes and goes: the weak references that sqlite3 clears by the two hundred, buffers, half a message."""
+
+
+class Retained:
+    """What this process holds now: objects by type, ours and all, threads, open files."""
+
+    def __init__(self) -> None:
+        gc.collect()
+        kinds = Counter(type(each) for each in gc.get_objects())
+        self.ours = Counter({kind: n for kind, n in kinds.items() if "codex_multi_role" in str(kind.__module__)})
+        self.objects = kinds.total()
+        self.threads = threading.active_count()
+        self.files = psutil.Process().num_fds()
+
+
+Measured = tuple[RunReport, Retained, Retained]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """A run of sixty turns, and what was retained at turn twenty and at turn sixty."""
+    plays = {role: [say("one more step")] for role in ROLES}
+    team = TeamFolder(tmp_path_factory.mktemp("long"), {role: {} for role in ROLES}, plays, {"repeat_last": True})
+    ends: list[Retained | None] = []
+
+    def watch(event: Record) -> None:
+        if event["type"] == "turn_ended":
+            ends.append(Retained() if len(ends) + 1 in (WARM, TURNS) else None)
+
+    report = run(team.options(cycles=CYCLES), watch)
+    assert (report.outcome, len(ends)) == ("cycles_used_up", TURNS)
+    warm, end = ends[WARM - 1], ends[TURNS - 1]
+    assert warm is not None
+    assert end is not None
+    return report, warm, end
+
+
+def test_a_turn_keeps_its_place_in_the_history_and_nothing_else(measured: Measured) -> None:
+    _, warm, end = measured
+    assert end.ours - warm.ours == Counter(dict.fromkeys(KEPT_A_TURN, TURNS - WARM))
+    assert end.objects - warm.objects < MOST_OBJECTS_A_TURN * (TURNS - WARM)
+
+
+def test_threads_and_open_files_do_not_add_up(measured: Measured) -> None:
+    _, warm, end = measured
+    assert end.threads - warm.threads < (TURNS - WARM) / 2  # connections to the journal come and go
+    assert end.files - warm.files < (TURNS - WARM) / 2
+
+
+def test_the_journal_has_one_row_a_turn_and_none_is_larger_than_the_first(measured: Measured) -> None:
+    rows = "SELECT length(output) FROM operation_outputs ORDER BY function_id"
+    with closing(sqlite3.connect(measured[0].folder / "journal.sqlite")) as journal:
+        sizes = [size for (size,) in journal.execute(rows)]
+        (runs,) = journal.execute("SELECT count(*) FROM workflow_status").fetchone()
+    assert (len(sizes), runs) == (TURNS, 1)
+    assert max(sizes) <= sizes[0] * 1.1
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_turn_asks_says_and_writes_as_much_as_the_one_before(measured: Measured, role: str) -> None:
+    folder = measured[0].folder / role
+    turns = sorted(folder.glob("turn_*"))
+    assert len(turns) == CYCLES
+    assert len({tuple(sorted(path.name for path in turn.iterdir())) for turn in turns}) == 1
+    assert len({(turn / "prompt.txt").stat().st_size for turn in turns[1:]}) == 1
+    ends = [number for number, line in enumerate(lines(folder / "events.jsonl")) if "turn/completed" in line]
+    messages = [after - before for before, after in pairwise(ends)]
+    assert max(messages) - min(messages) <= 2
+
+
+def test_events_grow_by_the_turn(measured: Measured) -> None:
+    kinds = Counter(json.loads(line)["type"] for line in lines(measured[0].folder / "events.jsonl"))
+    assert kinds["turn_started"] == kinds["turn_ended"] == TURNS
+    assert kinds.total() <= 4 * TURNS + 10
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
