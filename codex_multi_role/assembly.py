@@ -35,7 +35,7 @@ from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted
 from codex_multi_role.steps import RunResources, TestSettings
 from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.turns import may_change_workspace
-from codex_multi_role.workspace import Snapshots, Workspace
+from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
 
 LOOPBACK = "127.0.0.1,localhost"
 PLAYBOOK_MODEL = "playbook"
@@ -263,6 +263,8 @@ def _resources(
     holds_workspace = definitions.workspace.is_relative_to(runs_dir)
     workspace = Workspace(definitions.workspace, (folder.path if holds_workspace else runs_dir,))
 
+    snapshots = Snapshots(folder.snapshots_path, workspace)
+
     def wrap(argv: Sequence[str], writable: Path) -> list[str]:
         return sandboxed(definitions.codex, argv, writable) if options.test_sandbox else list(argv)
 
@@ -273,7 +275,8 @@ def _resources(
         events=events,
         fleet=fleet,
         workspace=workspace,
-        snapshots=Snapshots(folder.snapshots_path, workspace),
+        snapshots=snapshots,
+        worktrees=Worktrees(folder.path / "worktrees", workspace, snapshots, folder.run_id),
         environment={**os.environ, "CODEX_HOME": str(folder.codex_home(SANDBOX_HOME))},
         tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds),
         sandbox=wrap,

@@ -80,7 +80,7 @@ def _plain(value: object) -> object:
 
 @dataclass(frozen=True)
 class RunReport:
-    """How a run ended. ``status``: succeeded, ended, failed or interrupted; ``hint``: what to do next, may be empty."""
+    """How a run ended. ``status``: succeeded, ended, failed, parked or interrupted; ``hint``: what to do next."""
 
     run_id: str
     folder: Path

@@ -22,6 +22,7 @@ _RUN_FOLDER_NAMES = {
     "checks",
     "reviews",
     "tests",
+    "worktrees",
     "run.json",
     "controller_state.json",
     "events.jsonl",

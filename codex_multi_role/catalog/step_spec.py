@@ -13,7 +13,7 @@ EVERY_ROLE = "*"
 # The keys that say what a step does, exactly one a step; a new kind is one more field of StepSpec, named here with the
 # keys that belong to it alone.
 STEP_KINDS: dict[str, frozenset[str]] = {
-    "ask": frozenset({"prompt", "reply", "limits", "isolate"}),
+    "ask": frozenset({"prompt", "reply", "limits", "isolate", "merge"}),
     "check": frozenset({"with_"}),
     "review": frozenset({"show", "time_limit_seconds", "default"}),
     "call": frozenset({"with_", "max_depth"}),
@@ -62,8 +62,10 @@ class StepLimits(Definition):
 class StepSpec(Definition):
     """One step. Exactly one of ``ask``, ``check``, ``review`` and ``call``; ``id`` is its name unless given.
 
-    ``ask`` names a role, or is ``*``: every role of the catalog, ordered by its ``dependencies()``; ``prompt`` (a
-    template) and ``reply`` (a JSON Schema) stand in for the role's own, ``isolate`` gives it a copy of the workspace.
+    ``ask`` names a role, or is ``*``: every role of the catalog, ordered by its ``dependencies()``. ``prompt`` (a
+    template) and ``reply`` (a JSON Schema) stand in for the role's own. ``isolate`` gives it a copy of the workspace,
+    which is merged back after the step unless ``merge`` is none; then the check ``merge`` does it for the ``copy`` that
+    the result names.
     ``check`` names a check and ``with`` its arguments. ``review`` is a question to a person; unanswered after
     ``time_limit_seconds`` it has the answer ``default``. ``call`` names a flow and ``with`` its inputs; ``max_depth``
     bounds a flow that calls itself.
@@ -84,6 +86,7 @@ class StepSpec(Definition):
     reply: dict[str, JsonValue] | None = None
     limits: StepLimits | None = None
     isolate: Literal["worktree"] | None = None
+    merge: Literal["all", "none"] = "all"
     show: Text | None = None
     time_limit_seconds: Seconds | None = None
     default: Literal["reject"] | None = None
@@ -127,6 +130,10 @@ class StepSpec(Definition):
             raise ValueError('for_each goes with one role, not with "*"')
         if isinstance(self.for_each, str) and self.max_items is None:
             raise ValueError("for_each of a template needs max_items: nothing else bounds it")
+        if "merge" in self.model_fields_set and self.isolate is None:
+            raise ValueError("merge belongs to isolate")
+        if self.isolate is not None and self.ask == EVERY_ROLE:
+            raise ValueError('isolate goes with one role, not with "*"')
         if self.time_limit_seconds is not None and self.default is None:
             raise ValueError("a review with a time limit needs the default answer that holds then")
         return self

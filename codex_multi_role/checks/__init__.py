@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from codex_multi_role.checks.base import CheckContext, CheckFunction
 from codex_multi_role.checks.choose import choose_best
 from codex_multi_role.checks.command import run_argv
+from codex_multi_role.checks.merge import merge_copies
 from codex_multi_role.checks.schema import check_schema
 from codex_multi_role.checks.tests import run_tests
 from codex_multi_role.errors import UsageError
@@ -20,6 +21,7 @@ CHECKS: dict[str, CheckFunction] = {
     "command": run_argv,
     "schema": check_schema,
     "choose": choose_best,
+    "merge": merge_copies,
 }
 
 

@@ -61,15 +61,22 @@ class Asker:
                 earlier=state.latest_handoffs.get(name),
                 visit=self._number or state.next_ask(name),
                 cycle=state.cycle,
-                thread=CURRENT_THREAD if self._item is None else self._threads.get(name, NEW_THREAD),
+                thread=self._thread(name, unit.step),
                 tolerate=tolerate,
+                copy=unit.key if unit.step.isolate else "",
             ),
             unit.record,
         )
-        if answered.thread_id:
+        if answered.thread_id and not unit.step.isolate:
             self._threads[name] = answered.thread_id
             self._leases.move(name, answered.instance)
         return answered
+
+    def _thread(self, role: str, step: StepSpec) -> str:
+        """A thread works in one folder: a copy of the workspace has a thread of its own."""
+        if step.isolate:
+            return NEW_THREAD
+        return CURRENT_THREAD if self._item is None else self._threads.get(role, NEW_THREAD)
 
     def _payload(self, state: FlowState) -> Json | None:
         if state.history:

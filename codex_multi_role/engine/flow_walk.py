@@ -14,7 +14,7 @@ from codex_multi_role.engine.team import Team
 from codex_multi_role.errors import DefinitionError, RoleFailed
 from codex_multi_role.flow import End, FlowState, after, new_state
 from codex_multi_role.run_folder.events import StepStarted
-from codex_multi_role.steps import Json, Outcome, RunResources, Unit, carry_out
+from codex_multi_role.steps import Json, Outcome, RunResources, Unit, carry_out, merged_back
 
 SAID_DONE = "done"
 FAILED_STEP = "failed"
@@ -86,6 +86,7 @@ class FlowWalk:
             self._fan_out(step, key, ids)
         else:
             outcome = carry_out(self._run, self._unit(step, key, self.state.context(), ids, self._asker))
+            outcome = merged_back(self._run, step, key, outcome, ids.record)
             self._absorb(outcome)
             self._leave(step, outcome.output, outcome.error)
 
@@ -122,7 +123,10 @@ class FlowWalk:
             finally:
                 asker.release()
 
-        outcomes = fan_out(work, concurrency, one)
+        outcomes = [
+            merged_back(self._run, step, f"{key}.{index}", outcome, ids.record)
+            for index, outcome in enumerate(fan_out(work, concurrency, one))
+        ]
         for outcome in outcomes:
             self._absorb(outcome)
         results = [

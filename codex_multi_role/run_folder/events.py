@@ -133,6 +133,16 @@ class FilesApplied(RunEvent):
 
 
 @dataclass(frozen=True)
+class CopyMerged(RunEvent):
+    """What a role did in a copy of the workspace came back. ``status``: merged, unchanged or conflicts."""
+
+    copy: str
+    status: str
+    paths: list[str]
+    conflicts: list[dict[str, str]]
+
+
+@dataclass(frozen=True)
 class TestsStarted(RunEvent):
     __test__ = False
     number: int

@@ -3,6 +3,7 @@
 run.json  controller_state.json  events.jsonl  catalog/  journal.sqlite  owner.json
 <role>/events.jsonl  <role>/stderr.log  <role>/turn_<nnn>/…   (see turns.py)
 tests/<nnn>/…                                                 (see the check ``tests``)
+reviews/<key>.json                                            (see questions.py)
 .codex/<role>/      the role's own CODEX_HOME, when no user login is needed
 .snapshots/         the workspace's states, a private bare git repository
 """

@@ -37,7 +37,7 @@ class Ask:
 
     ``instance``: the process that is asked, named after the role; ``thread`` as in `Prompted`. ``earlier``: the role's
     own last handoff, for a thread that was lost. ``visit`` counts the asks of this role. ``tolerate``: a failure is an
-    answer, not the end of the run.
+    answer, not the end of the run. ``copy``: the key of the copy of the workspace it works in, or empty.
     """
 
     role: RoleSpec
@@ -49,6 +49,7 @@ class Ask:
     cycle: int
     thread: str = CURRENT_THREAD
     tolerate: bool = False
+    copy: str = ""
 
 
 def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
@@ -59,10 +60,12 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
         return Answered(role.name, turn.instance, turn.thread_id, turn.turn, None, turn.problem, None, False)
     changed = turn.changed_paths
     if role.behaviors.apply_files and "files" in turn.handoff:
-        changed = record("apply files", lambda: _apply(run, turn))["changed_paths"]
+        changed = record("apply files", lambda: _apply(run.in_copy(question.copy, fresh=False), turn))["changed_paths"]
     tests = None
     if changed and run.tests.enabled:
-        tests = record("run tests", lambda: run_tests(run, turn.instance, turn.turn))
+        tests = record(
+            "run tests", lambda: run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.turn)
+        )
     done = role.behaviors.can_finish and says_done(turn.handoff)
     return Answered(role.name, turn.instance, turn.thread_id, turn.turn, turn.handoff, "", tests, done)
 
@@ -89,11 +92,11 @@ def role_for(role: RoleSpec, unit: Unit) -> RoleSpec:
 
 def _turn_with_repairs(run: RunResources, question: Ask, record: Recorder) -> TurnResult:
     asked = _first_prompt(run, question)
-    turn = _recorded_turn(run, asked, question.tolerate, record)
+    turn = _recorded_turn(run, asked, question, record)
     while turn.ask_again:
         prompt = build_repair_prompt(run.catalog, question.role, turn.problem)
         asked = repair_of(asked, prompt, turn)
-        turn = _recorded_turn(run, asked, question.tolerate, record)
+        turn = _recorded_turn(run, asked, question, record)
     return turn
 
 
@@ -112,9 +115,14 @@ def _first_prompt(run: RunResources, question: Ask) -> Prompted:
     )
 
 
-def _recorded_turn(run: RunResources, asked: Prompted, tolerate: bool, record: Recorder) -> TurnResult:
+def _recorded_turn(run: RunResources, asked: Prompted, question: Ask, record: Recorder) -> TurnResult:
     name = f"{asked.role.name} turn" if asked.repair == 0 else f"{asked.role.name} repair turn {asked.repair}"
-    return TurnResult(**record(name, lambda: _turn_or_failure(run, asked, tolerate).as_json()))
+
+    def work() -> Json:
+        at_work = run.in_copy(question.copy, fresh=asked.repair == 0)
+        return _turn_or_failure(at_work, asked, question.tolerate).as_json()
+
+    return TurnResult(**record(name, work))
 
 
 def _turn_or_failure(run: RunResources, asked: Prompted, tolerate: bool) -> TurnResult:

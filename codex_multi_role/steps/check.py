@@ -70,4 +70,5 @@ def _context(run: RunResources, folder: Path, options: Mapping[str, object]) -> 
         deadline_seconds=run.tests.deadline_seconds,
         options=options,
         stopping=run.stopping,
+        worktrees=run.worktrees,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder
 from codex_multi_role.steps.budget import Budget
-from codex_multi_role.workspace import Snapshots, Workspace
+from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
 
 Json = dict[str, Any]
 Recorder = Callable[[str, Callable[[], Json]], Json]
@@ -47,6 +47,7 @@ class RunResources:
     fleet: Fleet
     workspace: Workspace
     snapshots: Snapshots
+    worktrees: Worktrees
     environment: Mapping[str, str]
     tests: TestSettings
     sandbox: Callable[[Sequence[str], Path], list[str]]
@@ -58,3 +59,18 @@ class RunResources:
     ask_person: AskPerson | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
     workspace_lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def in_copy(self, key: str, *, fresh: bool) -> RunResources:
+        """The same run at work in the copy of that key instead of the workspace; without a key, the run itself.
+
+        ``fresh``: the copy is made, or brought back to the state it was made in: what an interrupted turn left in it
+        is not the next one's business.
+        """
+        if not key:
+            return self
+        if fresh:
+            with self.workspace_lock:
+                copy = self.worktrees.create(key)
+        else:
+            copy = self.worktrees.open(key)
+        return replace(self, workspace=copy.workspace, snapshots=copy.snapshots)

@@ -4,5 +4,17 @@ from codex_multi_role.workspace.commands import CommandResult, run_command
 from codex_multi_role.workspace.files import AppliedFile, apply_files
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 from codex_multi_role.workspace.snapshots import Snapshots
+from codex_multi_role.workspace.worktrees import IsolatedWorkspace, MergeResult, Worktrees
 
-__all__ = ["AppliedFile", "CommandResult", "PathRefused", "Snapshots", "Workspace", "apply_files", "run_command"]
+__all__ = [
+    "AppliedFile",
+    "CommandResult",
+    "IsolatedWorkspace",
+    "MergeResult",
+    "PathRefused",
+    "Snapshots",
+    "Workspace",
+    "Worktrees",
+    "apply_files",
+    "run_command",
+]

@@ -1,0 +1,38 @@
+"""The check ``merge``: bring chosen copies of the workspace back, in the order they are named."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.errors import UsageError
+
+
+class MergeOptions(CheckOptions):
+    """``copies``: the ``copy`` of each result to merge, as a step with ``isolate`` and ``merge: none`` gave it."""
+
+    copies: Annotated[list[str], Field(min_length=1)]
+
+
+def merge_copies(context: CheckContext) -> dict[str, object]:
+    """``{status: merged|unchanged|conflicts, paths, conflicts: [{path, kind}], merges: [...]}``, one merge a copy.
+
+    ``status`` is conflicts when any has one. Raises UsageError for a copy that the run did not make.
+    """
+    options = read_options(MergeOptions, context, "merge")
+    if context.worktrees is None:
+        raise UsageError("the check merge has no copies of the workspace to merge")
+    merges = [{"copy": key, **context.worktrees.merge(key).as_json()} for key in options.copies]
+    statuses = {merge["status"] for merge in merges}
+    result: dict[str, object] = {
+        "status": next((each for each in ("conflicts", "merged") if each in statuses), "unchanged"),
+        "paths": sorted({path for merge in merges for path in merge["paths"]}),
+        "conflicts": [conflict for merge in merges for conflict in merge["conflicts"]],
+        "merges": merges,
+    }
+    write_result(context, result)
+    return result

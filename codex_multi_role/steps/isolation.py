@@ -1,0 +1,30 @@
+"""Bringing back what was done in a copy of the workspace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codex_multi_role.catalog import StepSpec
+from codex_multi_role.run_folder.events import CopyMerged
+from codex_multi_role.steps.resources import Json, Recorder, RunResources
+from codex_multi_role.steps.unit import Outcome
+
+
+def merged_back(run: RunResources, step: StepSpec, key: str, outcome: Outcome, record: Recorder) -> Outcome:
+    """The outcome of an isolated unit with its ``copy`` and, where the step merges, the ``merge``'s result.
+
+    A conflict is a result to route on; the copy of a failed unit is left as it is.
+    """
+    if step.isolate is None:
+        return outcome
+    output: Json = {**outcome.output, "copy": key}
+    if step.merge == "all" and not outcome.error:
+        output["merge"] = record(f"merge {key}", lambda: _merge(run, key))
+    return replace(outcome, output=output)
+
+
+def _merge(run: RunResources, key: str) -> Json:
+    with run.workspace_lock:
+        merged = run.worktrees.merge(key).as_json()
+    run.events.publish(CopyMerged(key, merged["status"], merged["paths"], merged["conflicts"]))
+    return merged

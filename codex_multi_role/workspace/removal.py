@@ -1,0 +1,118 @@
+"""Remove copies of the workspace: those that the manifest owns, once nothing in them would be lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from codex_multi_role.errors import CodexMultiRoleError, StorageError
+from codex_multi_role.workspace.copies import Copy, Places, snapshots_of, top_of
+from codex_multi_role.workspace.manifest import Manifest
+from codex_multi_role.workspace.repository import forget_worktree, has_own_commits
+
+_NAMED_CONFLICTS = 3
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What became of one copy, and why."""
+
+    key: str
+    path: Path
+    action: Literal["removed", "would remove", "kept", "failed"]
+    reason: str
+
+
+def collect(manifest_path: Path, *, alive: bool, dry_run: bool) -> list[Collected]:
+    """Remove the copies of one run that were merged and are as they were then; keep all others, and say why.
+
+    ``alive``: the run is being worked on, so nothing of it is touched; the caller keeps it from being resumed
+    meanwhile. What git ignores in a copy does not count as a change. Raises StorageError when there is no reading the
+    manifest.
+    """
+    manifest = Manifest(manifest_path.parent)
+    there = [copy for copy in manifest if not copy.removed_at or Places(manifest.folder, copy.key).copy.exists()]
+    return [_collect(manifest, copy, alive, dry_run) for copy in there]
+
+
+def _collect(manifest: Manifest, copy: Copy, alive: bool, dry_run: bool) -> Collected:
+    def done(action: Literal["removed", "would remove", "kept", "failed"], reason: str) -> Collected:
+        return Collected(copy.key, manifest.folder / copy.path, action, reason)
+
+    try:
+        if reason := "its run is being worked on" if alive else _reason_to_keep(manifest.folder, copy):
+            return done("kept", reason)
+        if not dry_run:
+            remove(manifest, copy)
+    except CodexMultiRoleError as error:
+        return done("failed", str(error))
+    return done("would remove" if dry_run else "removed", copy.state)
+
+
+def _reason_to_keep(folder: Path, copy: Copy) -> str:
+    """Why ``copy`` has to stay, or ``""``."""
+    root = folder / copy.path
+    if root.resolve() != root or Places(folder, copy.key).copy not in root.parents:
+        return "it lies outside the run's folder"
+    if copy.removed_at:
+        return ""
+    if copy.state == "conflicts":
+        return _conflicts_in_words(copy)
+    if copy.state not in ("merged", "unchanged"):
+        return "not merged: another one was chosen" if copy.state == "kept" else "not merged"
+    if not root.is_dir():
+        return ""
+    if snapshots_of(folder, copy).take() != copy.theirs:
+        return f"changed after it was {'merged' if copy.state == 'merged' else 'found unchanged'}"
+    if copy.commit and has_own_commits(top_of(folder, copy), copy.commit):
+        return "it has commits that no branch holds"
+    return ""
+
+
+def _conflicts_in_words(copy: Copy) -> str:
+    paths = [conflict.path for conflict in copy.conflicts]
+    more = f" and {len(paths) - _NAMED_CONFLICTS} more" if len(paths) > _NAMED_CONFLICTS else ""
+    return f"its changes conflict: {', '.join(paths[:_NAMED_CONFLICTS])}{more}"
+
+
+def remove(manifest: Manifest, copy: Copy) -> None:
+    """Remove the copy, whatever is in it; what its merge did stays recorded. Raises StorageError."""
+    manifest.change(copy.key, removed_at=copy.removed_at or datetime.now(UTC).isoformat(timespec="milliseconds"))
+    clear(manifest.folder, copy)
+
+
+def clear(folder: Path, copy: Copy) -> None:
+    """Delete the copy's files, whole or half made, and let the user's repository forget it. Raises StorageError."""
+    places = Places(folder, copy.key)
+    delete_folder(top_of(folder, copy))
+    if copy.repository:
+        forget_worktree(Path(copy.repository), top_of(folder, copy))
+    for path in (places.copy, places.scratch, places.snapshots):
+        delete_folder(path)
+
+
+def delete_folder(path: Path) -> None:
+    """Delete ``path`` with all that is in it, if it is there. Raises StorageError."""
+    try:
+        if path.is_symlink():
+            path.unlink()
+        elif path.exists():
+            for folder in _closed_folders(path):
+                folder.chmod(stat.S_IRWXU)
+            shutil.rmtree(path)
+    except OSError as error:
+        raise StorageError(f"{error.filename or path} cannot be deleted: {error.strerror}") from error
+
+
+def _closed_folders(path: Path) -> Iterator[Path]:
+    """The folders from which nothing can be deleted, each before what is in it."""
+    for parent, names, _ in os.walk(path):
+        for folder in (Path(parent, name) for name in names):
+            if not folder.is_symlink() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+                yield folder

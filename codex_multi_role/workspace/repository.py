@@ -1,0 +1,106 @@
+"""The user's git repository around a workspace: worktrees are added and removed, nothing else changes there."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from codex_multi_role.errors import StorageError
+from codex_multi_role.workspace.git import Git, last_words
+
+_NOBODY = {"NAME": "codex-multi-role", "EMAIL": "codex-multi-role@localhost"}
+_ENVIRONMENT = {
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "core.hooksPath",
+    "GIT_CONFIG_VALUE_0": os.devnull,
+    "GIT_CONFIG_KEY_1": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_1": "false",
+    **{f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in _NOBODY.items()},
+}
+NOT_THERE = 128
+
+
+class UserGit(Git):
+    """Git on a repository that is not ours: none of its hooks and monitors run either."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "environment", {**self.environment, **_ENVIRONMENT})
+
+
+@dataclass(frozen=True)
+class Repository:
+    """The repository whose work tree is ``top``. ``git_dir`` is the one that all its worktrees share."""
+
+    top: Path
+    git_dir: Path
+
+    @classmethod
+    def around(cls, root: Path) -> Repository | None:
+        """The repository ``root`` lies in; None where there is none, or a broken one, or one that ignores ``root``.
+
+        Raises UsageError where there is no git, StorageError when it fails.
+        """
+        for top in (root, *root.parents):
+            if (top / ".git").is_file() or (top / ".git" / "HEAD").exists():
+                git = UserGit(top / ".git", top)
+                found = git.run("rev-parse", "--git-common-dir", allowed=(0, NOT_THERE))
+                if found.returncode or (root != top and _ignores(git, root.relative_to(top))):
+                    return None
+                return cls(top, (top / os.fsdecode(found.stdout.removesuffix(b"\n"))).resolve())
+        return None
+
+    @property
+    def git(self) -> Git:
+        return UserGit(self.top / ".git", self.top)
+
+    def head(self) -> str:
+        """The commit that is checked out; before the first one, a new empty commit that no branch holds."""
+        found = self.git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1)).stdout
+        if not found:
+            tree = self.git.run("hash-object", "-t", "tree", "-w", "--stdin").stdout.decode().strip()
+            found = self.git.run("commit-tree", tree, "-m", "before the first commit").stdout
+        return found.decode().strip()
+
+    def tracked_though_ignored(self, root: Path) -> list[str]:
+        """The files below ``root`` that the repository tracks although a ``.gitignore`` names them, relative to it."""
+        ignored = ("--ignored", "--exclude-per-directory=.gitignore")
+        below = root.relative_to(self.top)
+        return [str(Path(path).relative_to(below)) for path in self._list(*ignored, "--", f":(literal){below}")]
+
+    def tracked_around(self, root: Path) -> list[str]:
+        """The files that the repository tracks outside ``root``, relative to ``top``."""
+        below = root.relative_to(self.top)
+        return self._list("--", ".", f":(exclude,literal){below}") if below.parts else []
+
+    def _list(self, *options: str) -> list[str]:
+        return os.fsdecode(self.git.run("ls-files", "--cached", "-z", *options).stdout).split("\0")[:-1]
+
+
+def add_worktree(git_dir: Path, path: Path, commit: str) -> None:
+    """A worktree at ``path`` that stands, detached, at ``commit``; its index is filled, its files are not written."""
+    options = ("--quiet", "--detach", "--no-checkout", str(path), commit)
+    UserGit(git_dir, git_dir).run("worktree", "add", *options)
+    UserGit(path / ".git", path).run("read-tree", commit)
+
+
+def forget_worktree(git_dir: Path, path: Path) -> None:
+    """Let the repository forget its worktree at ``path``, whose folder is gone already, and that one only."""
+    if not git_dir.is_dir():
+        return
+    options = ("--force", "--force", str(path))
+    done = UserGit(git_dir, git_dir).run("worktree", "remove", *options, allowed=(0, NOT_THERE))
+    if done.returncode and b"is not a working tree" not in done.stderr:
+        raise StorageError(f"{git_dir} does not forget its worktree {path}: {last_words(done.stderr)}")
+
+
+def has_own_commits(worktree: Path, commit: str) -> bool:
+    """Whether ``worktree`` stands at commits made since ``commit`` that no branch or tag holds."""
+    git = UserGit(worktree / ".git", worktree)
+    known = ("--not", commit, "--branches", "--tags", "--remotes")
+    return bool(git.run("rev-list", "--max-count=1", "HEAD", *known, allowed=(0, NOT_THERE)).stdout)
+
+
+def _ignores(git: Git, below: Path) -> bool:
+    return git.run("check-ignore", "--quiet", str(below), allowed=(0, 1)).returncode == 0

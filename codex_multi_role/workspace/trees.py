@@ -1,0 +1,80 @@
+"""Trees of a private repository, file by file: what differs, and their files brought back to disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codex_multi_role.workspace.git import Git
+
+EXECUTABLE, SYMLINK, REPOSITORY = "100755", "120000", "160000"
+_NOTHING = "000000"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file in a tree: git's mode and the id of its content."""
+
+    mode: str
+    oid: str
+
+    @property
+    def is_file(self) -> bool:
+        return self.mode not in (SYMLINK, REPOSITORY)
+
+
+Change = tuple[Entry | None, Entry | None]
+"""A file before and after; None where it is not there."""
+
+
+def changes(git: Git, before: str, after: str) -> dict[str, Change]:
+    """The files that differ between two trees; a renamed one is one deleted and one added."""
+    fields = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", before, after).stdout.split(b"\0")[:-1]
+    return {os.fsdecode(path): _change(header.decode()) for header, path in zip(fields[::2], fields[1::2], strict=True)}
+
+
+def _change(header: str) -> Change:
+    mode, new_mode, oid, new_oid, _ = header.removeprefix(":").split()
+    return (
+        None if mode == _NOTHING else Entry(mode, oid),
+        None if new_mode == _NOTHING else Entry(new_mode, new_oid),
+    )
+
+
+def paths_of(git: Git, tree: str) -> set[str]:
+    """All files of ``tree``, repositories nested in it among them."""
+    return set(os.fsdecode(git.run("ls-tree", "-r", "-z", "--name-only", tree).stdout).split("\0")[:-1])
+
+
+def repositories_in(git: Git, tree: str) -> list[str]:
+    """Where other repositories are nested in ``tree``: it knows their commits, not their files."""
+    listed = os.fsdecode(git.run("ls-tree", "-r", "-z", tree).stdout).split("\0")[:-1]
+    return [entry.partition("\t")[2] for entry in listed if entry.startswith(REPOSITORY)]
+
+
+def without(git: Git, tree: str, paths: Sequence[str]) -> str:
+    """``tree`` without those files and folders."""
+    if not paths or not git.run("ls-tree", "-z", "--name-only", tree, "--", *paths).stdout:
+        return tree
+    index = git.git_dir / "index.without"
+    git.run("read-tree", tree, index=index)
+    literally = (f":(literal){path}" for path in paths)
+    git.run("rm", "-r", "--cached", "--force", "--quiet", "--ignore-unmatch", "--", *literally, index=index)
+    return git.run("write-tree", index=index).stdout.decode().strip()
+
+
+def check_out(git: Git, entries: Mapping[str, Entry], folder: Path) -> None:
+    """Write ``entries`` below ``folder``, which need not exist, with their modes."""
+    if not entries:
+        return
+    index = git.git_dir / f"index.{folder.name}"
+    for left_by_a_kill in (index, index.with_name(f"{index.name}.lock")):
+        left_by_a_kill.unlink(missing_ok=True)
+    lines = b"".join(
+        f"{entry.mode} {entry.oid}\t".encode() + os.fsencode(path) + b"\0" for path, entry in entries.items()
+    )
+    git.run("update-index", "-z", "--index-info", stdin=lines, index=index)
+    git.run("checkout-index", "--all", "--force", "--quiet", f"--prefix={folder}/", index=index)
+    index.unlink(missing_ok=True)

@@ -1,0 +1,156 @@
+"""Carry out the changes of a merge in the workspace: files of any kind, each in one step, inside only."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from codex_multi_role.errors import StorageError
+from codex_multi_role.workspace.merging import Conflict, Kind, Plan
+from codex_multi_role.workspace.paths import PathRefused, Workspace
+from codex_multi_role.workspace.trees import EXECUTABLE, SYMLINK, Change, Entry
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def carry_out(workspace: Workspace, plan: Plan, staged: Path) -> tuple[list[str], list[Conflict]]:
+    """Make the changes of ``plan``, whose new files lie in ``staged``; returns the paths and all conflicts.
+
+    What was done already is left alone, so that a merge that was cut short can be done again. Raises StorageError.
+    """
+    done, conflicts = [], list(plan.conflicts)
+    # What is deleted goes first: a file may become a folder, and a folder a file.
+    for path, change in sorted(plan.changes.items(), key=lambda each: (each[1][1] is not None, each[0])):
+        try:
+            problem = _carry_out(workspace, path, change, staged / path)
+        except OSError as error:
+            raise StorageError(f"{workspace.root / path} cannot be written: {error.strerror or error}") from error
+        if problem:
+            conflicts.append(Conflict(path, problem))
+        else:
+            done.append(path)
+    return sorted(done), sorted(conflicts, key=lambda conflict: conflict.path)
+
+
+def _carry_out(workspace: Workspace, path: str, change: Change, staged: Path) -> Kind | None:
+    """Bring ``path`` from the first to the second state of ``change``, or say why it was left as it is."""
+    before, after = change
+    try:
+        _judge(workspace, path)
+        now = _now(workspace.root, path, after or before)
+    except PathRefused:
+        return "off limits"
+    except (NotADirectoryError, IsADirectoryError):
+        # A file that was to be deleted is gone then, perhaps because this merge put what follows in its place.
+        return None if after is None else "file and folder"
+    if now not in (before, after):
+        return "changed meanwhile"
+    if after is None:
+        _delete(workspace.root, path)
+    elif now != after:
+        _write(workspace.root, path, after, staged)
+    return None
+
+
+def _judge(workspace: Workspace, path: str) -> None:
+    """Raises PathRefused for what a model may not write either; a symlink is judged itself, not where it leads."""
+    place = workspace.root / path
+    if place.is_dir() and not place.is_symlink():
+        raise IsADirectoryError(path)
+    # Beside a symlink, the same folders lead to a name that follows no link.
+    beside = f"{path}.codex-multi-role" if place.is_symlink() else path
+    if workspace.resolve_inside(beside) != workspace.root / beside:
+        raise PathRefused("unsafe path")
+
+
+def _now(root: Path, path: str, like: Entry | None) -> Entry | None:
+    """The file as it is on disk, in the terms of a tree whose ids look like the one of ``like``."""
+    *parents, name = path.split("/")
+    try:
+        with _open_folder(root, parents) as folder:
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
+                return Entry(SYMLINK, _oid(os.fsencode(os.readlink(name, dir_fd=folder)), like))
+            if not stat.S_ISREG(status.st_mode):
+                raise IsADirectoryError(path)
+            with os.fdopen(os.open(name, _READ, dir_fd=folder), "rb") as file:
+                mode = EXECUTABLE if status.st_mode & stat.S_IXUSR else "100644"
+                return Entry(mode, _oid(file.read(), like))
+    except FileNotFoundError:
+        return None
+
+
+def _oid(content: bytes, like: Entry | None) -> str:
+    """Git's id of ``content``: SHA-1, or SHA-256 where the repository was made so."""
+    kind = "sha256" if like and len(like.oid) > hashlib.sha1().digest_size * 2 else "sha1"
+    return hashlib.new(kind, b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def _write(root: Path, path: str, entry: Entry, staged: Path) -> None:
+    *parents, name = path.split("/")
+    with _open_folder(root, parents, make=True) as folder:
+        # The name follows from the target, so a run killed here leaves nothing that its resume does not replace.
+        temporary = f".codex-multi-role-{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}.tmp"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+        try:
+            if entry.mode == SYMLINK:
+                os.symlink(staged.readlink(), temporary, dir_fd=folder)
+            else:
+                _write_new(folder, temporary, name, entry.mode == EXECUTABLE, staged)
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+
+
+def _write_new(folder: int, temporary: str, target: str, executable: bool, staged: Path) -> None:
+    """A new file with the content of ``staged``; who may read and write it is as with ``target``."""
+    descriptor = os.open(temporary, _NEW_FILE, 0o777 if executable else 0o666, dir_fd=folder)
+    with os.fdopen(descriptor, "wb") as file, staged.open("rb") as content:
+        with contextlib.suppress(FileNotFoundError):
+            status = os.stat(target, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode):
+                readers = status.st_mode & 0o666
+                os.fchmod(descriptor, readers | (readers & 0o444) >> 2 if executable else readers)
+        shutil.copyfileobj(content, file)
+
+
+def _delete(root: Path, path: str) -> None:
+    """Delete the file, and the folders that are empty then: git knows none."""
+    *parents, name = path.split("/")
+    with contextlib.suppress(FileNotFoundError), _open_folder(root, parents) as folder:
+        os.unlink(name, dir_fd=folder)
+    for depth in range(len(parents), 0, -1):
+        try:
+            with _open_folder(root, parents[: depth - 1]) as folder:
+                os.rmdir(parents[depth - 1], dir_fd=folder)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return
+
+
+@contextlib.contextmanager
+def _open_folder(root: Path, parts: Sequence[str], make: bool = False) -> Iterator[int]:
+    """A descriptor of the folder ``parts`` below ``root``, no symlink followed."""
+    folder = os.open(root, _FOLDER)
+    try:
+        for part in parts:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=folder)
+            below = os.open(part, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        yield folder
+    finally:
+        os.close(folder)

@@ -1,0 +1,71 @@
+"""What a template shows before the run it is written for."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_multi_role.catalog.template_preview import Unknown, preview
+from codex_multi_role.catalog.templates import render
+from codex_multi_role.errors import DefinitionError
+
+CONTEXT: dict[str, Any] = {
+    "goal": "grow",
+    "plan": Unknown("plan", {"visits": 1}),
+    "later": Unknown("later", {"visits": 0}, told=False),
+}
+
+
+@pytest.mark.parametrize(
+    ("template", "shown"),
+    [
+        ("{{ plan.todos }}", "<plan.todos>"),
+        ("{{ plan['todos'][0].title }}", "<plan.todos[0].title>"),
+        ("{{ plan.text[:300] }}", "<plan.text[…]>"),
+        ("{{ goal }}: {{ plan.items }} of {{ plan.visits }}", "grow: <plan.items> of 1"),
+        ("{{ plan.todos | map(attribute='id') | join(', ') }}", "<plan.todos | map(attribute='id') | join(', ')>"),
+        ("{{ plan.n + 1 }}, {{ 2 * plan.n }}", "<plan.n + 1>, <2 * plan.n>"),
+        ("{{ plan.text.split(',')[0] }}", "<plan.text.split(',')[0]>"),
+        ("{% for each in plan.todos %}- {{ each.id }}{% endfor %}", "- <plan.todos[…].id>"),
+        ("{% if plan.ok %}yes{% endif %}{% if plan.n > 3 %}more{% endif %}", "yes"),
+        ("{{ plan.text | default('none') }} {{ plan.text is defined }}", "<plan.text> True"),
+        ("{{ later.text | default('none') }} {{ later.text is defined }}", "none False"),
+        ("{% if later.visits or later.text %}again{% else %}first{% endif %}", "first"),
+        ("{{ later.text }}", "<later.text>"),
+    ],
+)
+def test_what_is_unknown_shows_as_where_it_comes_from(template: str, shown: str) -> None:
+    assert preview(template, CONTEXT) == shown
+
+
+def test_a_whole_expression_stays_unknown_and_anything_known_keeps_its_type() -> None:
+    assert isinstance(preview("{{ plan.todos }}", CONTEXT), Unknown)
+    assert preview({"a": ["{{ plan.visits + 1 }}", 2], "b": "{{ [plan.x, 3] }}"}, CONTEXT) == {
+        "a": [2, 2],
+        "b": ["<plan.x>", 3],
+    }
+
+
+@pytest.mark.parametrize("template", ["{{ -plan.n }}", "{{ goal | truncate(plan.n) }}", "{{ missing.n }}"])
+def test_a_text_that_needs_the_value_stays_as_it_is_written(template: str) -> None:
+    assert preview(template, CONTEXT) == template
+
+
+def test_an_unknown_value_can_be_written_as_json() -> None:
+    assert json.dumps({"item": CONTEXT["plan"], "name": CONTEXT["plan"]["name"]}) == (
+        '{"item": "<plan>", "name": "<plan.name>"}'
+    )
+
+
+@given(st.text(max_size=30) | st.sampled_from(["{{ x | upper }}", "{{ x * 2 }}", "{% if x %}{{ y }}{% endif %}"]))
+def test_where_everything_is_known_it_shows_what_the_run_will_say(template: str) -> None:
+    known = {"x": "a", "y": 2}
+    try:
+        expected = render(template, known, "here")
+    except DefinitionError:
+        expected = template
+    assert preview(template, known) == expected

@@ -1,0 +1,89 @@
+"""Parallel writers in copies of the workspace, merged back; a duel of which only the winner is merged."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.test_flows import with_flow
+from tests.teams import Record, TeamFolder, read, say
+
+WRITER: Record = {"behaviors": {"apply_files": True}}
+
+
+def writes(path: str, content: str, **more: Any) -> Record:
+    return say(files=[{"path": path, "content": content}], **more)
+
+
+def writers(folder: Path, plays: list[Record], steps: list[Record]) -> TeamFolder:
+    team = TeamFolder(folder, {"writer": WRITER}, {"writer": plays})
+    (team.workspace / "shared.txt").write_text("as it was\n")
+    return with_flow(team, {"steps": steps})
+
+
+def write_step(**more: object) -> Record:
+    step = {"id": "write", "ask": "writer", "isolate": "worktree", "for_each": ["a", "b"], "concurrency": 2}
+    return {**step, **more}
+
+
+@pytest.mark.parametrize("repository", [False, True])
+def test_each_writer_has_a_copy_and_both_come_back(tmp_path: Path, repository: bool) -> None:
+    merged = "steps.write.results | map(attribute='merge.status') | list == ['merged', 'merged']"
+    step = write_step(next=[{"when": merged, "end": "both"}, {"end": "not_both", "exit": 1}])
+    team = writers(tmp_path, [writes("a.txt", "A"), writes("b.txt", "B")], [step])
+    if repository:
+        person = ["-c", "user.name=t", "-c", "user.email=t@t"]
+        for command in (["init", "-q"], ["add", "-A"], [*person, "commit", "-qm", "x"]):
+            subprocess.run(["git", *command], cwd=team.workspace, check=True)
+        (team.workspace / "uncommitted.txt").write_text("seen in every copy\n")
+    report = team.run(flow="own")
+    assert report.outcome == "both", report
+    names = sorted(path.name for path in team.workspace.iterdir() if path.name != ".git")
+    assert names == sorted(["a.txt", "b.txt", "shared.txt", *(["uncommitted.txt"] if repository else [])])
+    turns = [read(path) for path in report.folder.glob("writer*/turn_*/applied_files.json")]
+    assert len(turns) == 2
+
+
+def test_a_conflict_is_a_result_to_route_on(tmp_path: Path) -> None:
+    clash = "steps.write.results[1].merge.status == 'conflicts'"
+    step = write_step(next=[{"when": clash, "end": "clash"}, {"end": "no_clash", "exit": 1}])
+    team = writers(tmp_path, [writes("shared.txt", "one\n"), writes("shared.txt", "two\n")], [step])
+    report = team.run(flow="own")
+    assert report.outcome == "clash"
+    assert (team.workspace / "shared.txt").read_text() in ("one\n", "two\n")
+    merges = team.of_type("copy_merged")
+    assert [event["status"] for event in merges] == ["merged", "conflicts"]
+    assert merges[1]["conflicts"][0]["path"] == "shared.txt"
+
+
+def test_of_a_duel_only_the_winner_is_merged_and_the_loser_kept(tmp_path: Path) -> None:
+    steps: list[Record] = [
+        write_step(merge="none"),
+        {
+            "id": "best",
+            "check": "choose",
+            "with": {"candidates": "{{ steps.write.results }}", "by": [{"key": "score", "prefer": "highest"}]},
+        },
+        {"id": "take", "check": "merge", "with": {"copies": ["{{ steps.best.winner.copy }}"]}},
+    ]
+    plays = [writes("shared.txt", "low\n", score=1), writes("shared.txt", "high\n", score=2)]
+    team = writers(tmp_path, plays, steps)
+    report = team.run(flow="own")
+    assert report.outcome == "success", report
+    assert (team.workspace / "shared.txt").read_text() == "high\n"
+    copies = [path.read_text() for path in (report.folder / "worktrees").rglob("shared.txt")]
+    assert "low\n" in copies
+
+
+def test_after_a_failure_no_writer_is_asked_again_and_its_work_comes_back(tmp_path: Path) -> None:
+    team = writers(tmp_path, [writes("a.txt", "A"), {"fault": {"status": 400}}], [write_step(concurrency=1)])
+    assert team.run(flow="own").exit_code == 3
+    assert not (team.workspace / "a.txt").exists()
+    team.plays["writer"][1] = writes("b.txt", "B")
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).outcome == "success"
+    assert len(team.turns()) == 1
+    assert {"a.txt", "b.txt"} <= {path.name for path in team.workspace.iterdir()}

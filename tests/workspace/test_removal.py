@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.errors import StorageError
+from codex_multi_role.workspace.removal import Collected, collect
+
+from .isolated import KEY, contents, fill, git, open_run, whole_repository
+from .kills import killed_until_it_is_done
+
+
+def _collect(root: Path, *, alive: bool = False, dry_run: bool = False) -> list[Collected]:
+    return collect(root / "runs" / "r1" / "worktrees" / "manifest.json", alive=alive, dry_run=dry_run)
+
+
+def _merged_copy(root: Path, key: str = KEY) -> Path:
+    worktrees = open_run(root)
+    copy = worktrees.create(key).workspace.root
+    (copy / f"{key}.txt").write_text("work\n")
+    assert worktrees.merge(key).status == "merged"
+    return copy
+
+
+def _kept(root: Path) -> str:
+    (found,) = _collect(root)
+    assert found.action == "kept"
+    assert found.path.is_dir()
+    return found.reason
+
+
+def test_merged_and_unchanged_copies_go_and_what_the_merge_did_stays(tmp_path: Path) -> None:
+    whole_repository(tmp_path)
+    copy = _merged_copy(tmp_path)
+    result = open_run(tmp_path).merge(KEY)
+    open_run(tmp_path).create("idle.1.0")
+    open_run(tmp_path).merge("idle.1.0")
+    (copy / "ignored.local").write_text("x")
+    (copy / "closed").mkdir()
+    (copy / "closed").chmod(0o500)
+    assert [(each.key, each.action, each.reason) for each in _collect(tmp_path)] == [
+        (KEY, "removed", "merged"),
+        ("idle.1.0", "removed", "unchanged"),
+    ]
+    assert not copy.exists()
+    assert len(git(tmp_path, "worktree", "list").splitlines()) == 1
+    assert open_run(tmp_path).merge(KEY) == result
+    assert _collect(tmp_path) == []
+
+
+def test_a_dry_run_only_says_it(tmp_path: Path) -> None:
+    whole_repository(tmp_path)
+    copy = _merged_copy(tmp_path)
+    manifest = (tmp_path / "runs" / "r1" / "worktrees" / "manifest.json").read_bytes()
+    (found,) = _collect(tmp_path, dry_run=True)
+    assert (found.action, found.path) == ("would remove", copy)
+    assert copy.is_dir()
+    assert (tmp_path / "runs" / "r1" / "worktrees" / "manifest.json").read_bytes() == manifest
+
+
+def test_what_was_not_merged_is_kept(tmp_path: Path) -> None:
+    fill(tmp_path)
+    worktrees = open_run(tmp_path)
+    worktrees.create(KEY)
+    assert _kept(tmp_path) == "not merged"
+    open_run(tmp_path).keep(KEY)
+    assert _kept(tmp_path) == "not merged: another one was chosen"
+
+
+def test_a_copy_with_conflicts_is_kept(tmp_path: Path) -> None:
+    fill(tmp_path)
+    worktrees = open_run(tmp_path)
+    copy = worktrees.create(KEY).workspace.root
+    for number in range(5):
+        (copy / f"{number}.txt").write_text("there")
+        (tmp_path / f"{number}.txt").write_text("here")
+    worktrees.merge(KEY)
+    assert _kept(tmp_path) == "its changes conflict: 0.txt, 1.txt, 2.txt and 2 more"
+
+
+def test_a_copy_that_changed_since_is_kept(tmp_path: Path) -> None:
+    fill(tmp_path)
+    (_merged_copy(tmp_path) / "later.txt").write_text("later\n")
+    assert _kept(tmp_path) == "changed after it was merged"
+
+
+def test_a_copy_with_commits_of_its_own_is_kept_until_a_branch_holds_them(tmp_path: Path) -> None:
+    whole_repository(tmp_path)
+    copy = _merged_copy(tmp_path)
+    git(copy, "add", ".")
+    git(copy, "commit", "-qm", "by a role")
+    assert _kept(tmp_path) == "it has commits that no branch holds"
+    git(copy, "branch", "saved")
+    assert [each.action for each in _collect(tmp_path)] == ["removed"]
+
+
+def test_nothing_of_a_live_run_is_touched(tmp_path: Path) -> None:
+    fill(tmp_path)
+    _merged_copy(tmp_path)
+    (found,) = _collect(tmp_path, alive=True)
+    assert (found.action, found.reason) == ("kept", "its run is being worked on")
+
+
+def test_a_copy_whose_folder_or_repository_is_gone_is_forgotten(tmp_path: Path) -> None:
+    whole_repository(tmp_path)
+    shutil.rmtree(_merged_copy(tmp_path))
+    assert [each.action for each in _collect(tmp_path)] == ["removed"]
+    assert len(git(tmp_path, "worktree", "list").splitlines()) == 1
+    copy = _merged_copy(tmp_path, "other.1.0")
+    (tmp_path / ".git").rename(tmp_path / "was.git")
+    assert [each.action for each in _collect(tmp_path)] == ["removed"]
+    assert not copy.exists()
+
+
+@pytest.mark.parametrize("path", ["duel.1.0/copy/../../../..", "duel.1.0/copy", "../../../outside", "/outside"])
+def test_only_what_lies_in_the_runs_folder_is_removed(path: str, tmp_path: Path) -> None:
+    fill(tmp_path)
+    _merged_copy(tmp_path)
+    _edit_manifest(tmp_path, path=path)
+    before = contents(tmp_path)
+    assert [(each.action, each.reason) for each in _collect(tmp_path)] == [("kept", "it lies outside the run's folder")]
+    assert contents(tmp_path) == before
+
+
+def test_a_link_in_the_place_of_a_copy_is_not_followed(tmp_path: Path) -> None:
+    fill(tmp_path / "work")
+    copy = _merged_copy(tmp_path / "work")
+    copy.rename(tmp_path / "elsewhere")
+    copy.symlink_to(tmp_path / "elsewhere")
+    assert [each.reason for each in _collect(tmp_path / "work")] == ["it lies outside the run's folder"]
+    open_run(tmp_path / "work").discard(KEY)
+    assert (tmp_path / "elsewhere" / "gone.txt").exists()
+
+
+def test_a_manifest_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    fill(tmp_path)
+    _merged_copy(tmp_path)
+    _edit_manifest(tmp_path, key="../..")
+    with pytest.raises(StorageError, match="cannot be read"):
+        _collect(tmp_path)
+
+
+def test_killed_anywhere_the_next_one_removes_the_rest(tmp_path: Path) -> None:
+    whole_repository(tmp_path)
+    copy = _merged_copy(tmp_path)
+    assert killed_until_it_is_done(lambda: _collect(tmp_path)) > 10
+    assert not copy.parent.exists()
+    assert len(git(tmp_path, "worktree", "list").splitlines()) == 1
+
+
+def _edit_manifest(root: Path, **values: Any) -> None:
+    path = root / "runs" / "r1" / "worktrees" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["copies"][0].update(values)
+    path.write_text(json.dumps(manifest))
