@@ -26,8 +26,8 @@ from codex_multi_role.codex.settings import (
     without_user_servers,
 )
 from codex_multi_role.codex.transport import Launch
-from codex_multi_role.errors import DefinitionError, UsageError
-from codex_multi_role.flow import WorstCase, worst_case
+from codex_multi_role.errors import UsageError
+from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.options import RunOptions
 from codex_multi_role.run_folder import EventLog, Redactor, RunFolder, list_turns
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors
@@ -59,25 +59,15 @@ class Definitions:
         """The flow of the run; the others are those it calls."""
         return self.flows[self.options.flow]
 
-    def most_records(self, flow: str) -> int:
-        """How many steps a walk of that flow can record at most; where its inputs decide, what the whole run can."""
-        try:
-            return self._worst_case(flow, None).records
-        except DefinitionError:
-            return self.worst_case().records
-
-    def worst_case(self) -> WorstCase:
-        """Upper bounds for the run. Raises `DefinitionError` for a flow without one."""
-        return self._worst_case(self.options.flow, self.inputs)
-
-    def _worst_case(self, flow: str, inputs: Mapping[str, Any] | None) -> WorstCase:
-        return worst_case(
+    def bound(self) -> WalkBound:
+        """The most that the run's walk, and every walk within it, can come to. Raises `DefinitionError`."""
+        return walk_bound(
             self.flows,
-            flow,
+            self.options.flow,
             self.catalog,
             cycles=self.options.cycles,
             repair_attempts=self.options.repair_attempts,
-            inputs=inputs,
+            inputs=self.inputs,
         )
 
     @property
@@ -116,7 +106,7 @@ def load_definitions(options: RunOptions) -> Definitions:
         codex=codex,
         workspace=_checked_workspace(options.workspace),
     )
-    definitions.worst_case()  # for what it raises: a flow without a bound is refused before anything starts
+    definitions.bound()  # for what it raises: a flow without a bound is refused before anything starts
     return definitions
 
 

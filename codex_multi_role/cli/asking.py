@@ -110,7 +110,7 @@ class TerminalAsker:
             return ""
 
     def _in_foreground(self) -> bool:
-        """Whether we may read: a process in the background is stopped when it does."""
+        """Whether the terminal listens to us: a process in the background is stopped when it reads or flushes."""
         try:
             return os.tcgetpgrp(self._descriptor) == os.getpgrp()
         except OSError:  # not the terminal that controls this process: it has no background
@@ -127,7 +127,8 @@ class TerminalAsker:
 
     def _forget_typed(self) -> None:
         with suppress(termios.error):
-            termios.tcflush(self._descriptor, termios.TCIFLUSH)
+            if self._in_foreground():
+                termios.tcflush(self._descriptor, termios.TCIFLUSH)
 
 
 def _shown(question: Question) -> Iterator[str]:

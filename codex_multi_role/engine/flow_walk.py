@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
 from codex_multi_role.engine.askers import Asker
 from codex_multi_role.engine.fan_out import fan_out, items_of
-from codex_multi_role.engine.step_ids import STEPS_PER_ASK, StepIds
+from codex_multi_role.engine.step_ids import StepIds
 from codex_multi_role.engine.team import Team
 from codex_multi_role.errors import DefinitionError, RoleFailed
-from codex_multi_role.flow import End, FlowState, after, new_state
+from codex_multi_role.flow import STEPS_PER_ASK, End, FlowState, WalkBound, after, new_state
 from codex_multi_role.run_folder.events import StepStarted
 from codex_multi_role.steps import Json, Outcome, RunResources, Unit, carry_out, merged_back
 
@@ -23,10 +23,10 @@ MOST_RECORDS_OF_A_UNIT = 20_000
 
 @dataclass(frozen=True)
 class Flows:
-    """A run's flow and those it calls, by name; ``most_records``: how many steps one of them can record at most."""
+    """A run's flow and those it calls, by name; ``bound``: the most that the run's walk can come to."""
 
     specs: Mapping[str, FlowSpec]
-    most_records: Callable[[str], int]
+    bound: WalkBound
 
 
 class FlowWalk:
@@ -45,7 +45,7 @@ class FlowWalk:
         asker: Asker,
         *,
         key: str = "",
-        depth: int = 1,
+        bound: WalkBound | None = None,
         tolerant: bool = False,
     ) -> None:
         self._run = run
@@ -54,7 +54,7 @@ class FlowWalk:
         self._ids = ids
         self._asker = asker
         self._key = key
-        self._depth = depth
+        self._bound = bound or flows.bound
         self._tolerant = tolerant
         self._announced = ("", 0)
         self.state = state
@@ -77,7 +77,7 @@ class FlowWalk:
             step = move.step
 
     def _take(self, step: StepSpec, visit: int) -> None:
-        place = self._ids.mark() if self._depth == 1 else 0
+        place = self._ids.mark() if not self._key else 0
         ids = self._ids.announcing(lambda: self._announce(step, visit, place))
         key = f"{self._key}{step.id}.{visit}"
         if step.ask == EVERY_ROLE:
@@ -138,8 +138,7 @@ class FlowWalk:
 
     def _records_of(self, step: StepSpec) -> int:
         """How many steps a unit can record. It is itself recorded: other options on resume must not move the rows."""
-        attempts = step.retry.attempts if step.retry else 1
-        records = attempts * (self._flows.most_records(step.call) if step.call else STEPS_PER_ASK) + attempts
+        records = self._bound.unit_records[step.id]
         if records > MOST_RECORDS_OF_A_UNIT:
             raise DefinitionError(
                 f"step {step.id}: an item may record {records:,} steps, {MOST_RECORDS_OF_A_UNIT:,} are the most",
@@ -149,8 +148,11 @@ class FlowWalk:
 
     def _call(self, unit: Unit, inputs: Mapping[str, Any], ids: StepIds, asker: Asker) -> Outcome:
         name = unit.step.call or ""
-        if unit.step.max_depth is not None and self._depth > unit.step.max_depth:
-            raise RoleFailed(f"{unit.where}: {name} calls itself deeper than {unit.step.max_depth} levels", "too_deep")
+        if unit.step.id not in self._bound.called:
+            problem = f"{unit.where}: {name} calls itself deeper than {unit.step.max_depth} levels"
+            if unit.tolerate:
+                return Outcome({}, problem)
+            raise RoleFailed(problem, "too_deep")
         flow = self._flows.specs[name]
         state = new_state(flow, self.state.goal, flow.resolve_inputs(inputs), self.state.cycles)
         state.asks |= self.state.asks
@@ -161,7 +163,7 @@ class FlowWalk:
             ids,
             asker,
             key=f"{unit.key}/",
-            depth=self._depth + 1,
+            bound=self._bound.called[unit.step.id],
             tolerant=unit.tolerate,
         )
         end = walk.walk()

@@ -13,8 +13,6 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.steps import Json
 
 RESUME = "Free some space or mend the database, then `codex-multi-role resume` the run."
-STEPS_PER_ASK = 16
-"""An ask's turn, its repair turns (ten at most), files and tests; a higher number is another journal version."""
 
 
 def _drawn() -> Iterator[StepReservation]:

@@ -57,7 +57,9 @@ def _mermaid_flow(flow: FlowSpec, prefix: str) -> Iterator[str]:
 
 def _label(texts: list[str]) -> str:
     """Lines of a label, each wrapped, with everything escaped that Mermaid would read as more than text."""
-    lines = [line for text in texts for line in wrap(text, _LABEL_COLUMNS, break_on_hyphens=False)]
+    lines: list[str] = []
+    for text in texts:
+        lines += wrap(one_line(text), _LABEL_COLUMNS, break_long_words=False, break_on_hyphens=False)
     return "<br/>".join(_NOT_TEXT.sub(lambda found: f"#{ord(found[0])};", line) for line in lines)
 
 
@@ -81,7 +83,7 @@ def _ascii_flow(flow: FlowSpec) -> Iterator[str]:
         falls_through = index + 1 < len(flow.steps) and ways[-1].to == flow.steps[index + 1].id
         yield from _ascii_ways(flow, index, ways[:-1] if falls_through else ways, falls_through)
         if falls_through:
-            yield from ("   |" if ways[-1].label == "" or len(ways) == 1 else "   | otherwise", "   v")
+            yield from (f"   | {ways[-1].label}".rstrip(), "   v")
         else:
             yield from [""] if index + 1 < len(flow.steps) else []
 

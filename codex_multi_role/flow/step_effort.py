@@ -13,6 +13,8 @@ STEPS_PER_ASK = MOST_REPAIRS + 6
 STEPS_PER_CHECK = 1
 STEPS_PER_REVIEW = 2
 STEPS_PER_PAUSE = 1
+STEPS_PER_MERGE = 1
+"""Merging back the copy that one item, or the step, worked in."""
 SPARE_STEPS_PER_VISIT = 2
 
 
@@ -35,11 +37,12 @@ def visit_effort(step: StepSpec, unit: Effort, meanings: Meanings, place: str) -
 
     Raises ``DefinitionError`` that begins with ``place`` when it is known that ``concurrency`` will be no such number.
     """
-    spare = Effort(records=SPARE_STEPS_PER_VISIT)
-    if step.for_each is None:
-        return unit.then(spare)
-    items = len(step.for_each) if isinstance(step.for_each, list) else step.max_items or 0
-    return unit.fanned_out(items, _at_once(step, meanings, place)).then(spare)
+    items, whole = 1, unit
+    if step.for_each is not None:
+        items = len(step.for_each) if isinstance(step.for_each, list) else step.max_items or 0
+        whole = unit.fanned_out(items, _at_once(step, meanings, place))
+    merges = items * STEPS_PER_MERGE if step.isolate is not None else 0
+    return whole.then(Effort(records=merges + SPARE_STEPS_PER_VISIT))
 
 
 def _once(step: StepSpec, catalog: RoleSpecCatalog, prompts: int, called: Effort | None) -> Effort:

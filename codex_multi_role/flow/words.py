@@ -66,7 +66,7 @@ def step_notes(step: StepSpec) -> Iterator[str]:
 
 def end_words(end: End) -> str:
     """``timeout, exit 1``."""
-    return f"{end.outcome}, exit {end.exit_code}"
+    return f"{one_line(end.outcome)}, exit {end.exit_code}"
 
 
 def one_line(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -11,7 +12,7 @@ import psutil
 import pytest
 
 from tests.engine.test_resume import running
-from tests.engine.test_review import reviewed
+from tests.engine.test_review import OFFERED, asking, reviewed, summary
 from tests.teams import TeamFolder, read, say
 
 from .console import console
@@ -175,6 +176,14 @@ def test_ctrl_c_stops_a_run_that_waits(team: TeamFolder) -> None:
     assert outcome(team) == ("shipped", 0)
 
 
+def test_in_the_background_nobody_is_asked_and_nothing_stops(team: TeamFolder) -> None:
+    command = shlex.join(team.command("--flow", "own"))
+    with at_terminal(["/bin/bash", "-c", f"set -m; {command} & wait $!; echo code $?"], team.folder) as terminal:
+        terminal.wait_for("code 4")
+        assert terminal.end() == 0
+    assert PROMPT not in terminal.drawn
+
+
 def test_after_kill_nine_while_it_waited(team: TeamFolder) -> None:
     with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
         asked_at(terminal)
@@ -193,6 +202,17 @@ def test_the_time_limit_ends_the_asking_with_its_default(tmp_path: Path) -> None
         terminal.wait_for("needs no answer here any more")
         assert terminal.end() == 1
     assert by(team) == "time limit"
+
+
+def test_what_a_role_asks_is_answered_in_words(tmp_path: Path) -> None:
+    team = asking(tmp_path)
+    with at_terminal(team.command("-c", OFFERED[0]), team.folder) as terminal:
+        for question, words in (("Which database?", "use sqlite\n"), ("Which name?", "\n")):
+            terminal.wait_for(f": {question}")
+            terminal.wait_for("your answer, one line")
+            terminal.type(words)
+        assert terminal.end() == 1
+    assert summary(team) == "knows"
 
 
 def test_cancel_stops_a_run_that_works_and_it_can_be_resumed(tmp_path: Path) -> None:

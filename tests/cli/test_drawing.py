@@ -30,6 +30,13 @@ def test_the_table_has_every_role_with_what_it_did_and_cost() -> None:
     assert "warning: the disk is nearly full" in view
 
 
+def test_a_question_stands_there_until_it_is_answered() -> None:
+    asked = [started(), e.ReviewAsked("ok.1", "Ship it?")]
+    assert "review ok.1: Ship it?" in drawn(Progress.of(in_order(*asked)), 100)
+    for later in (e.ReviewAnswered("ok.1", True, "", "ann"), started(resumed=True)):
+        assert "review" not in drawn(Progress.of(in_order(*asked, later)), 100)
+
+
 @pytest.mark.parametrize("width", [200, 92, 91, 64, 63, 40, 24])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     view = drawn(Progress.of(whole_run()), width)

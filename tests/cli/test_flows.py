@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from .console import console
 from .test_roles import CATALOG
@@ -17,11 +18,30 @@ steps:
 """
 
 
+WITH_INPUTS = """
+description: Tests for a file.
+inputs:
+  target: {type: path, description: What to test}
+  most: 5
+  note: {required: false}
+steps:
+  - {id: plan, ask: thinker}
+  - {id: develop, ask: doer, for_each: "{{ steps.plan.tasks }}", as: task, max_items: 8, concurrency: 3}
+  - id: execute
+    check: tests
+    next:
+      - {when: "steps.execute.visits >= inputs.most", end: timeout, exit: 1}
+      - {when: "steps.execute.verdict == 'failed'", to: develop}
+  - {call: once}
+"""
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "team" / "flows").mkdir(parents=True)
     (tmp_path / "team" / "catalog.yaml").write_text(CATALOG)
     (tmp_path / "team" / "flows" / "once.yaml").write_text(FLOW)
+    (tmp_path / "team" / "flows" / "testing.yaml").write_text(WITH_INPUTS)
     return tmp_path
 
 
@@ -31,19 +51,86 @@ def test_list_has_the_own_and_the_shipped_flows(project: Path) -> None:
     assert "Think once, then do." in done.stdout
     assert "cycles" in done.stdout
     listed = json.loads(console("flows", "list", "--json", "--roles", "team", folder=project).stdout)
-    assert "once" in [flow["name"] for flow in listed]
+    assert [flow["name"] for flow in listed] == ["cycles", "once", "testing"]
+    assert listed[2]["inputs"]["most"] == {"type": "integer", "default": 5, "required": False, "description": ""}
+    assert listed[2]["ends"] == [{"outcome": "timeout", "exit_code": 1}, {"outcome": "success", "exit_code": 0}]
+
+
+def test_list_tells_inputs_ends_and_what_cannot_be_read(project: Path) -> None:
+    (project / "team" / "flows" / "wrong.yaml").write_text("stpes: []\n")
+    table = console("flows", "list", "--roles", "team", folder=project).stdout
+    rows = {line.split()[0]: line for line in table.splitlines()}
+    assert "target, most=5, [note]  timeout 1, success 0  Tests for a file." in rows["testing"]
+    assert "done 0" in rows["once"]
+    assert 'stpes: unknown key; did you mean "steps"?' in rows["wrong"]
 
 
 def test_show_is_the_file_or_what_was_read(project: Path) -> None:
-    assert FLOW.strip() in console("flows", "show", "once", "--roles", "team", folder=project).stdout
+    done = console("flows", "show", "once", "--roles", "team", folder=project)
+    assert done.stdout.endswith(FLOW.strip() + "\n")
+    assert yaml.safe_load(done.stdout) == yaml.safe_load(FLOW)
     shown = json.loads(console("flows", "show", "once", "--json", "--roles", "team", folder=project).stdout)
     assert [step["id"] for step in shown["steps"]] == ["thinker", "doer"]
+
+
+def test_show_explains_the_flow_in_comments(project: Path) -> None:
+    done = console("flows", "show", "testing", "--roles", "team", "--repair-attempts", "0", folder=project)
+    assert yaml.safe_load(done.stdout) == yaml.safe_load(WITH_INPUTS)
+    explained = done.stdout.split("description: Tests", maxsplit=1)[0].splitlines()
+    assert all(line.startswith("#") or not line for line in explained)
+    assert [line.split() for line in explained[3:7]] == [
+        ["#", "Inputs"],
+        ["#", "target", "path", "required", "What", "to", "test"],
+        ["#", "most", "integer", "default", "5"],
+        ["#", "note", "string", "optional"],
+    ]
+    words = " ".join(" ".join(explained).replace("#", "").split())
+    assert "develop ask doer; for each task of steps.plan.tasks, 8 at most, 3 at a time -> execute" in words
+    assert "execute check tests -> (timeout, exit 1), develop, once" in words
+    assert "timeout exit 1 after execute" in words
+    assert "success exit 0 after once" in words
+    assert "Calls once Think once, then do." in words
+    assert "at most 51 turns and 0 repair turns of 5 processes in " in words
+
+
+def test_show_tells_why_a_flow_has_no_worst_case(project: Path) -> None:
+    (project / "team" / "flows" / "endless.yaml").write_text("steps:\n  - {ask: thinker, next: [{to: thinker}]}\n")
+    done = console("flows", "show", "endless", "--roles", "team", folder=project)
+    assert done.returncode == 0
+    assert "nothing bounds the loop thinker -> thinker" in " ".join(done.stdout.replace("#", "").split())
+
+
+def test_show_tells_that_a_role_may_finish(tmp_path: Path) -> None:
+    done = console("flows", "show", "cycles", folder=tmp_path)
+    words = [line.split() for line in done.stdout.splitlines()]
+    assert ["#", "done", "exit", "0", "when", "integrator", "says", "DONE"] in words
+
+
+def test_graph_draws_mermaid_or_plain_text(project: Path) -> None:
+    drawn = console("flows", "graph", "testing", "--roles", "team", folder=project).stdout
+    assert drawn.startswith("flowchart TD\n")
+    assert 'subgraph f1["flow once"]' in drawn
+    text = console("flows", "graph", "--ascii", "testing", "--roles", "team", folder=project).stdout
+    assert text.startswith("flow testing: Tests for a file.\n")
+    assert "[plan] ask thinker\n" in text
+    assert "flow once" in text
+
+
+def test_graph_draws_the_default_flow(tmp_path: Path) -> None:
+    assert "[team] ask every role" in console("flows", "graph", "--ascii", folder=tmp_path).stdout
 
 
 def test_validate_shows_the_worst_case(project: Path) -> None:
     done = console("flows", "validate", "--roles", "team", "once", folder=project)
     assert done.returncode == 0
     assert done.stdout.startswith("ok: once: at most 2 turns and 4 repair turns of 2 processes in ")
+
+
+def test_validate_tells_the_roles_that_are_never_asked(project: Path) -> None:
+    (project / "team" / "flows" / "half.yaml").write_text("steps: [{ask: thinker}]\n")
+    done = console("flows", "validate", "--roles", "team", "half", "once", folder=project)
+    assert done.returncode == 0
+    assert done.stderr == "note: half never asks doer\n"
 
 
 def test_validate_looks_at_all_flows_and_names_what_is_wrong(project: Path) -> None:

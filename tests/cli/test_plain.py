@@ -64,6 +64,19 @@ def test_every_event_type_can_be_told() -> None:
     ]
 
 
+def test_a_review_is_told_with_its_answer() -> None:
+    told = lines_of(
+        e.ReviewAsked("ok.1", "Ship it?"),
+        e.ReviewAnswered("ok.1", True, "", "--yes"),
+        e.ReviewAnswered("ok.2", False, "too\nearly", "ann"),
+    )
+    assert [line.split("  ", 1)[1] for line in told] == [
+        "review ok.1: Ship it?",
+        "review ok.1: approved by --yes",
+        "review ok.2: rejected by ann: too early",
+    ]
+
+
 def test_a_cycle_is_announced_once() -> None:
     told = lines_of(e.StepStarted("team", 1, 1), *turn("planner", 1, 1), *turn("implementer", 1, 1))
     assert len([line for line in told if "cycle 1 of 3" in line]) == 1

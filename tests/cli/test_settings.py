@@ -34,6 +34,7 @@ THREE_SOURCES = [
     ("model", ["--model", "a"], "b", "model: c", ("a", "b", "c", None)),
     ("run_tests", ["--run-tests"], "0", "run-tests: false", (True, False, False, True)),
     ("test_sandbox", ["--no-test-sandbox"], "yes", "test_sandbox: off", (False, True, False, True)),
+    ("yes", ["--yes"], "0", "yes: true", (True, False, True, False)),
     ("json", ["--json"], "true", "json: yes", (True, True, True, False)),
     ("runs_dir", ["--runs-dir", "a"], "b", "runs-dir: c", (Path("a"), Path("b"), Path("c"), Path("runs"))),
     (

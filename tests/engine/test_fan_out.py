@@ -139,3 +139,22 @@ def test_a_concurrency_that_only_the_run_knows_is_checked_by_it(tmp_path: Path) 
     report = solver(tmp_path, steps, plays).run(flow="own")
     assert report.exit_code == 2
     assert "concurrency" in report.reason
+
+
+def test_calls_within_a_fan_out_may_fan_out_themselves_and_take_more_turns_than_by_default(tmp_path: Path) -> None:
+    steps: list[Record] = [
+        {"id": "outer", "call": "inner", "for_each": [1, 2], "concurrency": 2, "with": {"most": 3}},
+    ]
+    team = solver(tmp_path, steps, [say()] * 20)
+    again = [{"when": "steps.again.visits < inputs.most", "to": "again"}]
+    inner: list[Record] = [
+        {"id": "parts", "ask": "solver", "prompt": "P {{ item }}", "for_each": ["x", "y"], "concurrency": 2},
+        {"id": "again", "ask": "last", "next": again},
+    ]
+    (tmp_path / "roles/flows/inner.yaml").write_text(yaml.safe_dump({"inputs": {"most": 1}, "steps": inner}))
+    team.plays["last"] = [say()] * 9
+    team.write_plays()
+    report = team.run(flow="own")
+    assert report.outcome == "success", report
+    assert len([turn for turn in team.turns() if turn[0].startswith("last")]) == 6
+    assert len([turn for turn in team.turns() if turn[0].startswith("solver")]) == 4

@@ -72,16 +72,13 @@ def _conditions(step_id: str) -> st.SearchStrategy[str]:
 @cache
 def _work(names: tuple[str, ...]) -> st.SearchStrategy[Keys]:
     """What a step does, and what stands around it."""
-    asks = st.fixed_dictionaries({"ask": st.sampled_from(list(ROLES))}, optional={"limits": _limits()})
+    around = {"limits": st.just({"turn_seconds": 2}), "isolate": st.just("worktree")}
+    asks = st.fixed_dictionaries({"ask": st.sampled_from(list(ROLES))}, optional=around)
     checks = st.just({"check": "tests"})
     reviews = st.just({"review": "Well?", "time_limit_seconds": 5, "default": "reject"})
     alone = asks | checks | reviews | _calls(names)
     whole = alone | _merged(alone, _fan_outs()) | st.just({"ask": "*"})
     return whole | _merged(whole, st.fixed_dictionaries({"retry": _retries()}))
-
-
-def _limits() -> st.SearchStrategy[Keys]:
-    return st.just({"turn_seconds": 2})
 
 
 def _retries() -> st.SearchStrategy[Keys]:

@@ -93,6 +93,7 @@ class Simulation:
             place.row.draw(self._chance.randint(0, 2))
             fans_out = move.step.for_each is not None
             seconds += self._fan_out(move.step, place) if fans_out else self._unit(move.step, place, {})
+            place.row.draw(0 if fans_out or move.step.isolate is None else 1)
             place.state.leave(move.step.id, {"red": self._maybe(), "green": self._maybe()})
             move = after(flow, move.step, place.state)
         return seconds
@@ -108,7 +109,7 @@ class Simulation:
         running: list[tuple[float, Counter[str]]] = []
         for index, item in enumerate(given):
             begin = heapq.heappop(ends) if len(ends) == at_once else 0.0
-            place.row.draw(size)
+            place.row.draw(size if step.isolate is None else size + 1)
             apart = replace(place, row=Row(size), processes=Processes())
             end = begin + self._unit(step, apart, {"item": item, "index": index})
             heapq.heappush(ends, end)

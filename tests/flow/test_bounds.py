@@ -64,6 +64,8 @@ def test_repairs_take_as_long_as_turns() -> None:
         ("{id: all, ask: '*'}", WorstCase(3, 0, 3, 111, 50)),
         ("{ask: planner, limits: {turn_seconds: 7}}", WorstCase(1, 0, 1, 7, 18)),
         ("{ask: planner, limits: {idle_seconds: 7}}", WorstCase(1, 0, 1, 100, 18)),
+        ("{ask: reader, isolate: worktree}", WorstCase(1, 0, 1, 1, 16 + 1 + 2)),
+        ("{ask: reader, isolate: worktree, for_each: [1, 2, 3]}", WorstCase(3, 0, 1, 3, 3 * (16 + 1) + 2)),
         ("{check: c}", WorstCase(0, 0, 0, 0, 3)),
         ("{id: r, review: Well}", WorstCase(0, 0, 0, 0, 4)),
         ("{id: r, review: Well, time_limit_seconds: 60, default: reject}", WorstCase(0, 0, 0, 60, 4)),

@@ -156,7 +156,7 @@ steps:
   - {ask: planner}
   - {id: work, ask: developer, for_each: [1, 2], isolate: worktree}
   - {check: tests, next: [{when: "steps.tests.verdict == 'failed' and cycle < 3", to: work}]}
-  - {id: ok, review: Ship?, next: [{when: "steps.ok.approved", to: ship}, {to: planner}]}
+  - {id: ok, review: "Ship?", next: [{when: "steps.ok.approved", to: ship}, {to: planner}]}
   - {id: ship, call: deliver}
 """,
         "draw",

@@ -110,3 +110,13 @@ def test_a_damaged_file_is_no_question_and_is_asked_again(tmp_path: Path, conten
     assert questions.pending() == []
     questions.ask(question())
     assert [each.key for each in questions.pending()] == ["ok.1"]
+
+
+def test_what_a_killed_turn_asked_is_closed_a_review_is_not(tmp_path: Path) -> None:
+    questions = Questions(tmp_path)
+    questions.ask(question("one.turn_001.1", words=True))
+    questions.ask(question("ok.1"))
+    with pytest.raises(UsageError, match="in words"):
+        questions.answer("one.turn_001.1", YES)
+    questions.close_words()
+    assert [each.key for each in questions.pending()] == ["ok.1"]
