@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -39,6 +40,8 @@ from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
 from codex_multi_role.steps import RunResources
 
 STOP_SECONDS = 20.0
+MOUNT_POINTS = (".git", ".codex", ".agents", ".aws")
+"""What Codex's sandbox makes in a workspace to keep it from being written."""
 OnEvent = Callable[[Record], None]
 
 
@@ -61,6 +64,7 @@ class Session:
         self._earlier = earlier
         self._began = time.monotonic()
         self._worked_before = float((earlier or {}).get("totals", {}).get("seconds", 0.0))
+        self._killed_turns = 0
         self._record = self._first_record(catalog_file)
         options = definitions.options
         self._state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
@@ -72,14 +76,22 @@ class Session:
         others = set(processes_below(os.getpid()))  # a program that runs us may have children of its own
         try:
             self._require_journal()
-            close_unfinished(self._folder)
+            self._remove_mount_points()
+            self._killed_turns = close_unfinished(self._folder)
             Questions(self._folder.path).close_words()
             self._folder.write_record(self._record)
             self._write_state()
             return self._work()
         finally:
             end_processes([each for each in processes_below(os.getpid()) if each not in others])
+            self._remove_mount_points()
             owner.release()
+
+    def _remove_mount_points(self) -> None:
+        """Codex's sandbox leaves empty folders in the workspace when a command of it is cut short (measured)."""
+        for name in self._record["absent_at_start"]:
+            with contextlib.suppress(OSError):  # not there, or not empty: then it is someone's
+                (self._definitions.workspace / name).rmdir()
 
     def _require_journal(self) -> None:
         """A run with turns has a journal; without it they would all be paid for again."""
@@ -110,7 +122,7 @@ class Session:
         events.publish(self._started())
         try:
             with live_parts(self._definitions, self._folder, events, self._worked_before) as parts:
-                return self._drive(replace(parts, ask_person=self._ask_person))
+                return self._drive(replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns))
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)
 
@@ -165,6 +177,7 @@ class Session:
     def _first_record(self, catalog_file: str) -> dict[str, Any]:
         definitions, options = self._definitions, self._definitions.options
         earlier = self._earlier or {}
+        absent = [name for name in MOUNT_POINTS if not os.path.lexists(definitions.workspace / name)]
         return {
             "run_id": self._folder.run_id,
             "goal": options.goal,
@@ -179,6 +192,7 @@ class Session:
             "ended_at": None,
             "versions": {"codex_multi_role": __version__, "python": platform.python_version()},
             "workspace": str(definitions.workspace),
+            "absent_at_start": earlier.get("absent_at_start", absent),
             "playbook": definitions.playbook.name if definitions.playbook else None,
             "playbook_file": definitions.playbook.source.name if definitions.playbook else None,
             "catalog_file": catalog_file,

@@ -47,11 +47,11 @@ def _following(ctx: click.Context, folder: RunFolder, key: str) -> str | None:
     A process that has nobody to ask ends soon after it asked: only one that took the answer goes on with it.
     """
     end = time.monotonic() + TAKEN_SECONDS
-    while is_alive(folder):
+    alive = True
+    while alive and time.monotonic() < end:
+        alive = is_alive(folder)  # looked at first: what a process takes it tells before it lets go of the run
         if any(event["type"] == "review_answered" and event["key"] == key for event in read_events(folder.events_path)):
             return "The run goes on by itself."
-        if time.monotonic() > end:
-            command = resume_command(folder.run_id, ctx.params["runs_dir"], None, 0)
-            return f"The run is busy with other work; if it then parks, `{command}` goes on."
-        time.sleep(LOOK_SECONDS)
-    return None
+        time.sleep(LOOK_SECONDS if alive else 0)
+    command = resume_command(folder.run_id, ctx.params["runs_dir"], None, 0)
+    return f"The run is busy with other work; if it then parks, `{command}` goes on." if alive else None

@@ -110,7 +110,7 @@ class FlowWalk:
         """One unit an item, each with a row of ids of its own and, for its asks, processes and threads of its own."""
         context = self.state.context()
         items, concurrency = items_of(step, context)
-        size = ids.record(f"{step.id}: reserve", lambda: {"size": self._records_of(step)})["size"]
+        size = ids.record(f"{step.id}: reserve", lambda _: {"size": self._records_of(step)})["size"]
         work = [
             (self._asker.apart(self.state, step, item), index, item, ids.row(size)) for index, item in enumerate(items)
         ]

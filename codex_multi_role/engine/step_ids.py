@@ -10,7 +10,7 @@ from dbos import DBOS, StepReservation
 from codex_multi_role.ending import ending_for
 from codex_multi_role.engine.halt import RunHalted
 from codex_multi_role.errors import StorageError
-from codex_multi_role.steps import Json
+from codex_multi_role.steps import Json, Work
 
 RESUME = "Free some space or mend the database, then `codex-multi-role resume` the run."
 
@@ -48,20 +48,22 @@ class StepIds:
 
         return StepIds(both, self._source)
 
-    def record(self, name: str, work: Callable[[], Json]) -> Json:
+    def record(self, name: str, work: Work) -> Json:
         """Run ``work`` once and for all (the `Recorder` of the steps); what it raises halts the run, unrecorded."""
-
-        def guarded() -> Json:
-            try:
-                self._before()
-                return work()
-            except Exception as error:
-                raise RunHalted(ending_for(error)) from error
 
         place = next(self._source, None)
         if place is None:
             message = f"no room is left in the journal for {name}: this item was to record less when it began"
             raise RunHalted(ending_for(StorageError(message, "Fork the run from before this step.")))
+        number = place.step_id
+
+        def guarded() -> Json:
+            try:
+                self._before()
+                return work(number)
+            except Exception as error:
+                raise RunHalted(ending_for(error)) from error
+
         try:
             return place.run({"name": name}, guarded)
         except Exception as error:  # the work raises no Exception: this is the journal's

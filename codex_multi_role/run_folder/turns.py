@@ -28,6 +28,12 @@ class TurnFolder:
     def of(cls, run: RunFolder, role: str, number: int) -> TurnFolder:
         return cls(run.path / role / f"{PREFIX}{number:03d}")
 
+    @classmethod
+    def latest(cls, run: RunFolder, instance: str) -> TurnFolder | None:
+        """The turn the instance took last, if it took any."""
+        numbers = [int(path.name.removeprefix(PREFIX)) for path in (run.path / instance).glob(f"{PREFIX}*")]
+        return cls.of(run, instance, max(numbers)) if numbers else None
+
     @property
     def number(self) -> int:
         return number_of(self.path, PREFIX)
@@ -58,6 +64,10 @@ class TurnFolder:
 
     def write_patch(self, patch: bytes) -> None:
         write_bytes(self.path / "changes.patch", patch)
+
+    def write_undone(self, patch: bytes) -> None:
+        """What the turn had changed when it was cut short, and was taken back before it was asked again."""
+        write_bytes(self.path / "undone.patch", patch)
 
     def write_result(self, result: Mapping[str, Any]) -> None:
         write_json(self.path / "turn.json", result)

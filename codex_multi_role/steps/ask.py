@@ -7,7 +7,7 @@ finished.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec, build_prompt, build_repair_prompt, render
@@ -20,6 +20,7 @@ from codex_multi_role.steps.turns import (
     CURRENT_THREAD,
     Prompted,
     TurnResult,
+    finished_before,
     repair_of,
     says_done,
     store_patch,
@@ -60,11 +61,12 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
         return Answered(role.name, turn.instance, turn.thread_id, turn.turn, None, turn.problem, None, False)
     changed = turn.changed_paths
     if role.behaviors.apply_files and "files" in turn.handoff:
-        changed = record("apply files", lambda: _apply(run.in_copy(question.copy, fresh=False), turn))["changed_paths"]
+        applied = record("apply files", lambda _: _apply(run.in_copy(question.copy, fresh=False), turn))
+        changed = applied["changed_paths"]
     tests = None
     if changed and run.tests.enabled:
         tests = record(
-            "run tests", lambda: run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.turn)
+            "run tests", lambda _: run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.turn)
         )
     done = role.behaviors.can_finish and says_done(turn.handoff)
     return Answered(role.name, turn.instance, turn.thread_id, turn.turn, turn.handoff, "", tests, done)
@@ -118,9 +120,12 @@ def _first_prompt(run: RunResources, question: Ask) -> Prompted:
 def _recorded_turn(run: RunResources, asked: Prompted, question: Ask, record: Recorder) -> TurnResult:
     name = f"{asked.role.name} turn" if asked.repair == 0 else f"{asked.role.name} repair turn {asked.repair}"
 
-    def work() -> Json:
+    def work(place: int) -> Json:
+        finished = finished_before(run, asked, place)
+        if finished is not None:
+            return finished.as_json()
         at_work = run.in_copy(question.copy, fresh=asked.repair == 0)
-        return _turn_or_failure(at_work, asked, question.tolerate).as_json()
+        return _turn_or_failure(at_work, replace(asked, place=place), question.tolerate).as_json()
 
     return TurnResult(**record(name, work))
 

@@ -28,7 +28,7 @@ def carry_out(run: RunResources, unit: Unit) -> Outcome:
         if not outcome.error or last:
             return outcome
         pause = retry.backoff_seconds * 2 ** (attempt - 1) if retry else 0.0
-        unit.record("pause", lambda seconds=pause: _pause(run, seconds))  # type: ignore[misc]
+        unit.record("pause", lambda _, seconds=pause: _pause(run, seconds))  # type: ignore[misc]
     raise AssertionError("a step has at least one attempt")
 
 

@@ -24,7 +24,7 @@ def check_step(run: RunResources, unit: Unit) -> Outcome:
     name = unit.step.check or ""
     options = render(unit.step.with_, unit.context, f"{unit.where}: with")
 
-    def work() -> Json:
+    def work(_: int) -> Json:
         try:
             return _carry_out(run, unit, name, options)
         except CodexMultiRoleError as error:

@@ -19,7 +19,7 @@ def merged_back(run: RunResources, step: StepSpec, key: str, outcome: Outcome, r
         return outcome
     output: Json = {**outcome.output, "copy": key}
     if step.merge == "all" and not outcome.error:
-        output["merge"] = record(f"merge {key}", lambda: _merge(run, key))
+        output["merge"] = record(f"merge {key}", lambda _: _merge(run, key))
     return replace(outcome, output=output)
 
 

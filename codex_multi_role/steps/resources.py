@@ -15,9 +15,11 @@ from codex_multi_role.steps.budget import Budget
 from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
 
 Json = dict[str, Any]
-Recorder = Callable[[str, Callable[[], Json]], Json]
+Work = Callable[[int], Json]
+Recorder = Callable[[str, Work], Json]
 """Runs work once and for all: ``record(name, work)`` returns what ``work`` returned, now or in an earlier process.
 
+``work`` is told its place in the journal, the same whenever it is done again.
 What ``work`` raises is not recorded: it ends the run, and a resumed run does the work again.
 """
 
@@ -37,6 +39,8 @@ class TestSettings:
 class RunResources:
     """One run's live parts. ``sandbox`` wraps a command; ``stopping`` is set once, when the run is asked to stop.
 
+    ``changes_workspace``: some role of the run can. ``killed_turns``: how many the session before left unfinished;
+    ``under_way``: the instances that take a turn now.
     ``yes`` approves every review; ``ask_person`` asks whoever is there, None where nobody is.
     """
 
@@ -55,9 +59,11 @@ class RunResources:
     repair_attempts: int
     run_model: str | None
     changes_workspace: bool
+    killed_turns: int = 0
     yes: bool = False
     ask_person: AskPerson | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
+    under_way: set[str] = field(default_factory=set)
     workspace_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def in_copy(self, key: str, *, fresh: bool) -> RunResources:

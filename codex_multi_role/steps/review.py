@@ -30,7 +30,7 @@ def review_step(run: RunResources, unit: Unit) -> Outcome:
         time_limit_seconds=step.time_limit_seconds,
         default=step.default,
     )
-    return Outcome(unit.record("review", lambda: _Review(run, question).decide()))
+    return Outcome(unit.record("review", lambda _: _Review(run, question).decide()))
 
 
 def _text(value: object) -> str:

@@ -38,6 +38,7 @@ class Prompted:
     """A prompt about to be sent. ``visit``: which ask of this role it is; ``repair``: 0, or the repair turn's number.
 
     ``instance`` is the process that takes it. ``thread``: `CURRENT_THREAD` of that process, `NEW_THREAD`, or an id.
+    ``place`` is the turn's in the journal.
     ``when_forgotten`` is sent instead where that thread holds nothing of the role's earlier turns.
     """
 
@@ -48,6 +49,7 @@ class Prompted:
     visit: int
     cycle: int
     thread: str = CURRENT_THREAD
+    place: int = 0
     repair: int = 0
     repair_of: int | None = None
 
@@ -79,7 +81,11 @@ def take_turn(run: RunResources, asked: Prompted) -> TurnResult:
     Raises `RoleFailed` when no attempt was answered, `RunInterrupted` when the run is stopping.
     """
     for attempt in range(1, PROVIDER_ATTEMPTS + 1):
-        turn, outcome = _Attempt(run, asked, attempt).take()
+        run.under_way.add(asked.instance)
+        try:
+            turn, outcome = _Attempt(run, asked, attempt).take()
+        finally:
+            run.under_way.discard(asked.instance)
         if turn is not None:
             return turn
         if outcome.reason == "cancelled":
@@ -106,12 +112,14 @@ class _Attempt:
         if asked.thread != CURRENT_THREAD and attempt == 1:
             self.client.use_thread(None if asked.thread == NEW_THREAD else asked.thread, str(run.workspace.root))
         run.budget.reserve_turn(asked.role.name)
+        self.cut_short = _cut_short(run, asked)
         self.folder = TurnFolder.create(run.folder, asked.instance)
         self.began = time.monotonic()
         self.activity = ""
+        self.before = ""
 
     def take(self) -> tuple[TurnResult | None, TurnOutcome]:
-        before = self.run.snapshots.take() if writes_itself(self.role) else ""
+        before = self.before = self._first_state() if writes_itself(self.role) else ""
         prompt = self.asked.when_forgotten if self.client.forgot else self.asked.prompt
         self.folder.begin(prompt, self._details())
         self.run.events.publish(
@@ -128,6 +136,25 @@ class _Attempt:
         turn = self._store(outcome, reply, before)
         self._tell_end(outcome, reply)
         return turn, outcome
+
+    def _first_state(self) -> str:
+        """The workspace's state before the turn. A turn that is taken again begins where it began the first time.
+
+        What the first try left is taken back, and kept as a patch; but not where others worked in the workspace at the
+        same time, for then no one can tell whose changes they are.
+        """
+        now = self.run.snapshots.take()
+        first = self.cut_short.result().get("snapshot") if self.cut_short else ""
+        if self.cut_short is None or not first or first == now:
+            return now
+        left = f"{self.instance}: what turn {self.cut_short.number} left half done in the workspace"
+        if self.run.killed_turns > 1 or self.run.under_way != {self.instance}:
+            self.run.events.publish(Warning(f"{left} stays: others worked in it as well"))
+            return now
+        self.cut_short.write_undone(self.run.snapshots.patch(first, now))
+        self.run.snapshots.restore(first)
+        self.run.events.publish(Warning(f"{left} was taken back; {self.cut_short.path}/undone.patch has it"))
+        return str(first)
 
     def _request(self, prompt: str) -> TurnRequest:
         metadata = {
@@ -148,6 +175,8 @@ class _Attempt:
             "attempt": self.attempt,
             "repair_of": self.asked.repair_of,
             "cycle": self.asked.cycle,
+            "journal_step": self.asked.place,
+            "snapshot": self.before,
             "tokens": {"input": 0, "output": 0},
             "seconds": 0.0,
         }
@@ -158,6 +187,7 @@ class _Attempt:
         changed = self._store_changes(before) if before else []
         if not before and handoff is not None and "files" in handoff and self.role.behaviors.apply_files:
             before = self.run.snapshots.take()
+        turn = self._result(reply, handoff, before, changed) if reply is not None else None
         self.folder.write_result(
             {
                 "status": self._status(outcome, reply),
@@ -167,18 +197,19 @@ class _Attempt:
                 "tokens": {"input": outcome.input_tokens, "output": outcome.output_tokens},
                 "seconds": self._seconds(),
                 "repaired_locally": bool(reply and reply.repaired_locally),
+                "recorded": turn.as_json() if turn else None,
             }
         )
-        if reply is None:
-            return None
-        again = bool(reply.problem) and self.asked.repair < self.run.repair_attempts
+        return turn
+
+    def _result(self, reply: Reply, handoff: Json | None, before: str, changed: list[str]) -> TurnResult:
         return TurnResult(
             instance=self.instance,
             turn=self.folder.number,
             thread_id=self.client.thread_id,
             handoff=handoff,
             problem=reply.problem,
-            ask_again=again,
+            ask_again=bool(reply.problem) and self.asked.repair < self.run.repair_attempts,
             snapshot=before,
             changed_paths=changed,
         )
@@ -232,6 +263,26 @@ class _Attempt:
         if activity != self.activity:
             self.activity = activity
             self.run.events.publish(RoleActivity(self.instance, self.folder.number, activity))
+
+
+def finished_before(run: RunResources, asked: Prompted, place: int) -> TurnResult | None:
+    """The turn that was finished at this place of the journal, where a kill came before the journal knew it.
+
+    Not one that ended its role: that is to be asked again.
+    """
+    latest = TurnFolder.latest(run.folder, asked.instance)
+    result = latest.result() if latest else {}
+    recorded = result.get("recorded")
+    if result.get("journal_step") != place or not recorded:
+        return None
+    turn = TurnResult(**recorded)
+    return turn if turn.ask_again or not turn.problem else None
+
+
+def _cut_short(run: RunResources, asked: Prompted) -> TurnFolder | None:
+    """The instance's latest turn, if it was this very one and came to no end."""
+    latest = TurnFolder.latest(run.folder, asked.instance)
+    return latest if latest and latest.result().get("journal_step") == asked.place else None
 
 
 def store_patch(run: RunResources, folder: TurnFolder, before: str, after: str) -> list[str]:

@@ -59,6 +59,12 @@ class Snapshots:
                 self._git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=paths)
             return self._write_tree()
 
+    def restore(self, tree: str) -> None:
+        """Make the workspace what it was at the snapshot ``tree``; what snapshots leave out stays as it is."""
+        now = self.take()
+        with self._lock:
+            self._git.run("read-tree", "-m", "-u", now, tree)
+
     def with_ignored(self, tree: str, paths: Iterable[str]) -> str:
         """``tree`` with the present content of those ``paths`` that it lacks only because they are ignored.
 

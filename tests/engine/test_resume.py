@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from codex_multi_role import run
 from codex_multi_role.errors import RunBusy, UsageError
 from tests.teams import Record, TeamFolder, read, say
 
@@ -180,3 +181,75 @@ def test_the_roles_of_a_resumed_run_are_those_it_was_started_with(tmp_path: Path
     team.run()
     (tmp_path / "roles/catalog.yaml").write_text("gone: wrong\n")
     finish(team)
+
+
+PATCHER: Record = {"prompt_flags": {"allow_write": True}}
+APPEND = "*** Begin Patch\n*** Update File: log.txt\n@@\n first\n+{line}\n*** End Patch"
+
+
+def appends(line: str, *then: Record) -> Record:
+    return {"steps": [{"patch": APPEND.format(line=line)}, *then]}
+
+
+def test_what_a_killed_turn_left_half_done_is_taken_back_and_kept_as_a_patch(tmp_path: Path) -> None:
+    """Found by the torture run: the line was there twice."""
+    team = TeamFolder(
+        tmp_path, {"patcher": PATCHER}, {"patcher": [appends("once", {"text": "x", "delay_seconds": 300})]}
+    )
+    (team.workspace / "log.txt").write_text("first\n")
+    with running(team, until=("role_activity", "patcher")) as process:
+        for _ in range(200):
+            if "once" in (team.workspace / "log.txt").read_text():
+                break
+            threading.Event().wait(0.05)
+        below = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+    wait_for_end(below)
+    assert (team.workspace / "log.txt").read_text() == "first\nonce\n"
+    team.plays["patcher"] = [appends("once", say())]
+    team.write_plays()
+    report = team.resume(playbook=str(team.playbook))
+    assert report.outcome == "cycles_used_up"
+    assert (team.workspace / "log.txt").read_text() == "first\nonce\n"
+    assert "+once" in (report.folder / "patcher/turn_001/undone.patch").read_text()
+
+
+def test_a_provider_retry_begins_with_the_workspace_as_it_was(tmp_path: Path) -> None:
+    attempts = [appends("once", {"fault": {"status": 500}}), appends("once", say())]
+    team = TeamFolder(tmp_path, {"patcher": PATCHER}, {"patcher": [{"attempts": attempts}]})
+    (team.workspace / "log.txt").write_text("first\n")
+    assert team.run().outcome == "cycles_used_up"
+    assert (team.workspace / "log.txt").read_text() == "first\nonce\n"
+
+
+def test_a_turn_that_was_finished_but_not_yet_in_the_journal_is_not_paid_for_again(tmp_path: Path) -> None:
+    team = team_of_three(tmp_path, say("second"))
+    events: list[Record] = []
+
+    def stop_at_the_end_of_two(event: Record) -> None:
+        events.append(event)
+        if (event["type"], event.get("role")) == ("turn_ended", "two"):
+            raise OSError("the machine goes down before the journal is written")
+
+    report = run(team.options(), stop_at_the_end_of_two)
+    assert report.exit_code == 3
+    assert team.resume().outcome == "cycles_used_up"
+    assert [turn[0] for turn in team.turns()] == ["three"]
+    assert [entry["role"] for entry in read(report.folder / "controller_state.json")["history"]] == [
+        "one",
+        "two",
+        "three",
+    ]
+
+
+def test_a_command_cut_short_leaves_no_mount_points_of_its_sandbox(tmp_path: Path) -> None:
+    sleeping = {"steps": [{"call": "exec_command", "arguments": {"cmd": "sleep 300", "yield_time_ms": 60_000}}, say()]}
+    team = TeamFolder(tmp_path, {"one": {**PATCHER, "prompt_flags": {"allow_write": True}}}, {"one": [sleeping]})
+    with running(team, until=("role_activity", "one")) as process:
+        for _ in range(200):
+            if (team.workspace / ".codex").exists():
+                break
+            threading.Event().wait(0.05)
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait(30) == 130
+    assert list(team.workspace.iterdir()) == []
