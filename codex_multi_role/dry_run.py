@@ -1,0 +1,162 @@
+"""A run that is only told: every prompt of its first pass, with what only a run can know as ``<planner.summary>``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from graphlib import TopologicalSorter
+from typing import Any
+
+from codex_multi_role.assembly import Definitions, load_definitions
+from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, StepSpec, build_prompt
+from codex_multi_role.catalog.template_preview import Unknown, preview
+from codex_multi_role.flow import FlowState
+from codex_multi_role.flow.state import StepState
+from codex_multi_role.options import RunOptions
+from codex_multi_role.run_folder import Record
+from codex_multi_role.steps import Json, payload_from
+from codex_multi_role.steps.turns import may_change_workspace
+
+REST = "…"
+TEST_RESULT: Json = {"status": "<test result>", REST: REST}
+
+
+def dry_run(options: RunOptions) -> list[Record]:
+    """What a run of ``options`` would ask and check, without any of it. Raises what a run raises before it starts.
+
+    Every step once, in the order they are written, as though all went well; of a fan-out its first item, of a called
+    flow its first call. A record begins ``{type, step, item}``: the kind, the step's id below those of the calls, and
+    which item it is (None without a fan-out). Then an ask has ``role`` and ``prompt``; a check ``check`` and ``with``;
+    a review ``question``, ``show``, ``time_limit_seconds`` and ``default``; a call ``flow``, ``with`` and ``first``.
+    """
+    definitions = load_definitions(options)
+    records: list[Record] = []
+    walk = _FirstPass(definitions, definitions.flow, definitions.inputs, records)
+    walk.tell()
+    return records
+
+
+class _FirstPass:
+    """The first pass through one flow. ``prefix``: where it was called; ``item``: what a fan-out started it with."""
+
+    def __init__(
+        self,
+        definitions: Definitions,
+        flow: FlowSpec,
+        inputs: Mapping[str, Any],
+        records: list[Record],
+        prefix: str = "",
+        item: Json | None = None,
+    ) -> None:
+        options = definitions.options
+        self._definitions = definitions
+        self._catalog = definitions.catalog
+        self._flow = flow
+        self._records = records
+        self._prefix = prefix
+        self._item = item
+        steps = {step.id: StepState() for step in flow.steps}
+        self.state = FlowState(flow.name, options.goal, inputs, options.cycles, flow.steps[0].id, steps)
+        self.state.vars = preview(flow.vars, self._context())
+
+    def tell(self) -> None:
+        for step in self._flow.steps:
+            self.state.enter(step.id)
+            if step.for_each is not None:
+                self._tell_first_item(step)
+            elif step.ask == EVERY_ROLE:
+                self._tell_every_role(step)
+            else:
+                self._tell(step, self._context(), self._item, None)
+            self.state.leave(step.id, {})
+            self.state.vars |= preview(step.set, self._context())
+
+    def _tell_first_item(self, step: StepSpec) -> None:
+        context = self._context()
+        items = preview(step.for_each, context)
+        if isinstance(items, list) and not items:
+            return
+        if isinstance(items, list):
+            own, which = {step.as_: items[0], "item": items[0], "index": 0}, f"1 of {len(items)}"
+        else:
+            item = Unknown(step.as_)
+            own, which = {step.as_: item, "item": item, "index": Unknown("index")}, f"each of {items}"
+        self._tell(step, {**context, **own}, {step.as_: own[step.as_]}, which)
+
+    def _tell(self, step: StepSpec, context: Mapping[str, Any], item: Json | None, which: str | None) -> None:
+        """One unit of ``step``, whatever its kind."""
+        if step.ask is not None:
+            self._tell_ask(step, _role_for(self._catalog.role(step.ask), step, context), self._payload(item), which)
+        elif step.check is not None:
+            self._put("check", step, which, {"check": step.check, "with": preview(step.with_, context)})
+            self.state.latest_tests = TEST_RESULT if step.check == "tests" else self.state.latest_tests
+        elif step.review is not None:
+            texts = {"question": preview(step.review, context), "show": preview(step.show or "", context)}
+            limits = {"time_limit_seconds": step.time_limit_seconds, "default": step.default}
+            self._put("review", step, which, texts | limits)
+        elif step.call is not None:
+            self._tell_call(step, step.call, preview(step.with_, context), item, which)
+
+    def _tell_every_role(self, step: StepSpec) -> None:
+        dependencies = self._catalog.dependencies()
+        needed = {each for needs in dependencies.values() for each in needs}
+        before = {role: handoff for role, handoff in self.state.latest_handoffs.items() if role not in needed}
+        for name in TopologicalSorter(dependencies).static_order():
+            handoffs = {each: self.state.latest_handoffs[each] for each in dependencies[name]}
+            self._tell_ask(step, self._catalog.role(name), payload_from(handoffs or before), None)
+
+    def _tell_ask(self, step: StepSpec, role: RoleSpec, payload: Json | None, which: str | None) -> None:
+        prompt = build_prompt(self._catalog, role, self.state.goal, payload, self.state.latest_tests)
+        self._put("ask", step, which, {"role": role.name, "prompt": prompt})
+        self.state.absorb_handoff(role.name, role.name, 0, _handoff_of(role))
+        if self._definitions.options.run_tests and may_change_workspace(role):
+            self.state.latest_tests = TEST_RESULT
+
+    def _tell_call(self, step: StepSpec, name: str, given: Json, item: Json | None, which: str | None) -> None:
+        first = all(record.get("flow") != name for record in self._records) and name != self._definitions.flow.name
+        self._put("call", step, which, {"flow": name, "with": given, "first": first})
+        if first:
+            called = self._definitions.flows[name]
+            inputs = {each: given.get(each, spec.default) for each, spec in called.inputs.items()}
+            prefix = f"{self._prefix}{step.id}/"
+            inner = _FirstPass(self._definitions, called, inputs, self._records, prefix, item)
+            inner.tell()
+            self.state.history += inner.state.history
+            self.state.latest_tests = inner.state.latest_tests or self.state.latest_tests
+
+    def _payload(self, item: Json | None) -> Json | None:
+        """What an ask starts from, as in a run: the handoff before it, else its item, else the inputs."""
+        if self.state.history:
+            return self.state.latest_handoffs.get(self.state.history[-1].role)
+        return item or dict(self.state.inputs) or None
+
+    def _put(self, kind: str, step: StepSpec, which: str | None, fields: Json) -> None:
+        self._records.append({"type": kind, "step": f"{self._prefix}{step.id}", "item": which, **fields})
+
+    def _context(self) -> dict[str, Any]:
+        """What templates see, with `Unknown` values for what steps and roles said or have not said yet."""
+        known = self.state.context()
+        told = self.state.latest_handoffs
+        roles = {role.name: Unknown(role.name, told=role.name in told) for role in self._catalog.roles}
+        steps = {
+            name: Unknown(name, fields, told=fields["status"] == "done") for name, fields in known["steps"].items()
+        }
+        return {**known, "roles": roles, "steps": steps}
+
+
+def _role_for(role: RoleSpec, step: StepSpec, context: Mapping[str, Any]) -> RoleSpec:
+    changes: dict[str, Any] = {}
+    if step.prompt is not None:
+        changes["prompt_text"] = str(preview(step.prompt, context))
+    if step.reply is not None:
+        changes["output_schema"] = step.reply
+        changes["schema_hint"] = json.dumps(step.reply, ensure_ascii=False, indent=2)
+    return role.model_copy(update=changes)
+
+
+def _handoff_of(role: RoleSpec) -> Json:
+    """What the role hands on: the fields its reply's schema names, or a summary and more."""
+    named = (role.output_schema or {}).get("properties")
+    if isinstance(named, Mapping):
+        return {name: Unknown(f"{role.name}.{name}") for name in named}
+    return {"summary": Unknown(f"{role.name}.summary"), REST: REST}
