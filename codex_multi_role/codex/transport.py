@@ -36,6 +36,7 @@ STDERR_TAIL_LINES = 20
 WRITE_SECONDS = 30.0
 GRACE_SECONDS = 3.0
 JOIN_SECONDS = 2.0
+LAST_WORDS_SECONDS = 0.5
 
 Message = dict[str, Any]
 
@@ -97,7 +98,7 @@ class AppServerTransport:
         assert stdout is not None
         assert stderr is not None
         os.set_blocking(stdin.fileno(), False)
-        for target, stream in ((self._read_stdout, stdout), (self._drain_stderr, stderr)):
+        for target, stream in ((self._drain_stderr, stderr), (self._read_stdout, stdout)):
             thread = threading.Thread(target=target, args=(stream,), name=f"codex-{child.pid}", daemon=True)
             thread.start()
             self._threads.append(thread)
@@ -219,17 +220,21 @@ class AppServerTransport:
                 self._log.write("in", line.rstrip(b"\n"))
                 self._route(line)
         finally:
+            self._hear_last_words()
             self._ended.set()
             for future in list(self._waiting.values()):
                 if not future.done():
-                    future.set_exception(self._crash_after_exit())
+                    future.set_exception(self._crash())
             self._put(_END)
             stream.close()
 
-    def _crash_after_exit(self) -> CodexCrashed:
+    def _hear_last_words(self) -> None:
+        """Wait a moment for the exit code and for what stderr says of it, before anyone is told of the end."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(0.5)
-        return self._crash()
+            self._process.wait(LAST_WORDS_SECONDS)
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(LAST_WORDS_SECONDS)
 
     def _route(self, line: bytes) -> None:
         try:
