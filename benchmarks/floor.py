@@ -13,130 +13,40 @@ time until Python has imported what the command needs).
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
+from functools import partial
 from pathlib import Path
-from threading import Thread
-from typing import Any
+
+from raw import IMPORTS, RawRole, at_once, medians, provider, timed
 
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.settings import app_server_argv, as_settings
+from codex_multi_role.codex.settings import app_server_argv
 from codex_multi_role.playbook import Playbook, PlaybookServer
 
 ROLES = ("planner", "architect", "implementer", "integrator")
 CYCLES = 3
 ANSWER = {"json": {"summary": "one more step", "status": "CONTINUE"}, "deltas": 1}
-IMPORTS = "import codex_multi_role.cli.run, codex_multi_role.app, codex_multi_role.engine"
-
-
-def provider(base_url: str) -> tuple[str, ...]:
-    table = {
-        "name": "bench",
-        "base_url": base_url,
-        "wire_api": "responses",
-        "request_max_retries": 0,
-        "stream_max_retries": 0,
-    }
-    return as_settings({"model_provider": "bench", "model": "bench", "model_providers.bench": table})
-
-
-class RawRole:
-    """A pipe, and the least of the protocol."""
-
-    def __init__(self, settings: tuple[str, ...], folder: Path, role: str) -> None:
-        home = folder / role
-        home.mkdir()
-        self.role, self.number = role, 0
-        self.child = subprocess.Popen(
-            app_server_argv(find_codex(None, os.environ), settings),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=folder,
-            env={**os.environ, "CODEX_HOME": str(home), "NO_PROXY": "127.0.0.1"},
-        )
-
-    def ask(self, method: str, params: dict[str, Any]) -> Any:
-        self.number += 1
-        self.send({"id": self.number, "method": method, "params": params})
-        return self.read_until(lambda message: message.get("id") == self.number)["result"]
-
-    def send(self, message: dict[str, Any]) -> None:
-        assert self.child.stdin is not None
-        self.child.stdin.write(json.dumps(message).encode() + b"\n")
-        self.child.stdin.flush()
-
-    def read_until(self, wanted: Any) -> Any:
-        assert self.child.stdout is not None
-        while not wanted(message := json.loads(self.child.stdout.readline())):
-            pass
-        return message
-
-    def open(self, folder: Path) -> None:
-        self.ask(
-            "initialize", {"clientInfo": {"name": "raw", "version": "0"}, "capabilities": {"experimentalApi": True}}
-        )
-        self.send({"method": "initialized"})
-        params = {"cwd": str(folder), "sandbox": "read-only", "approvalPolicy": "on-request"}
-        self.thread = self.ask("thread/start", params)["thread"]["id"]
-
-    def turn(self, visit: int, prompt: str) -> None:
-        metadata = {
-            "multi_role_role": self.role,
-            "multi_role_visit": str(visit),
-            "multi_role_repair": "0",
-            "multi_role_attempt": "1",
-        }
-        text = {"type": "text", "text": prompt}
-        params = {"threadId": self.thread, "input": [text], "responsesapiClientMetadata": metadata}
-        self.ask("turn/start", params)
-        self.read_until(lambda message: message.get("method") == "turn/completed")
-
-    def close(self) -> None:
-        assert self.child.stdin is not None
-        self.child.stdin.close()
-        self.child.wait()
 
 
 def raw(base_url: str) -> None:
     """The raw driver, in this process."""
+    argv = app_server_argv(find_codex(None, os.environ), provider(base_url))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        roles = [RawRole(provider(base_url), folder, role) for role in ROLES]
-        openers = [Thread(target=role.open, args=(folder,)) for role in roles]
-        for opener in openers:
-            opener.start()
-        for opener in openers:
-            opener.join()
+        roles = [RawRole(argv, folder, role) for role in ROLES]
+        at_once(RawRole.open, roles)
         for cycle in range(CYCLES):
             for role in roles:
                 role.turn(cycle + 1, "Say what comes next." * 40)
-        closers = [Thread(target=role.close) for role in roles]
-        for closer in closers:
-            closer.start()
-        for closer in closers:
-            closer.join()
+        at_once(RawRole.close, roles)
 
 
 def ours(base_url: str) -> list[str]:
     flags = [part for setting in provider(base_url) for part in ("-c", setting)]
     goal = ["--goal", "measure the floor", "--cycles", str(CYCLES), "--no-run-tests", "--quiet"]
     return [sys.executable, "-m", "codex_multi_role", *goal, *flags]
-
-
-def timed(command: list[str], expected: int) -> float:
-    with tempfile.TemporaryDirectory() as folder:
-        began = time.perf_counter()
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        seconds = time.perf_counter() - began
-    if done.returncode != expected:
-        raise SystemExit(f"{command[:4]} ended with {done.returncode}: {done.stderr}")
-    return seconds
 
 
 def main() -> None:
@@ -162,8 +72,7 @@ def measure(base_url: str, runs: int) -> dict[str, float]:
         "start-up": ([sys.executable, "-c", IMPORTS], 0),
         "raw start-up": ([sys.executable, __file__, "--help"], 0),
     }
-    rounds = [{name: timed(*command) for name, command in commands.items()} for _ in range(runs + 1)][1:]
-    return {name: statistics.median(each[name] for each in rounds) for name in commands}
+    return medians({name: partial(timed, *command) for name, command in commands.items()}, runs)
 
 
 def report(figures: dict[str, float]) -> None:
