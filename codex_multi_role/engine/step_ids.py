@@ -54,7 +54,7 @@ class StepIds:
         place = next(self._source, None)
         if place is None:
             message = f"no room is left in the journal for {name}: this item was to record less when it began"
-            raise RunHalted(ending_for(StorageError(message, "Fork the run from before this step.")))
+            raise RunHalted(ending_for(StorageError(message, "Start another run; this one cannot grow further here.")))
         number = place.step_id
 
         def guarded() -> Json:
