@@ -16,16 +16,8 @@ from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
 from codex_multi_role.steps.check import run_tests
 from codex_multi_role.steps.resources import Json, Recorder, RunResources
-from codex_multi_role.steps.turns import (
-    CURRENT_THREAD,
-    Prompted,
-    TurnResult,
-    finished_before,
-    repair_of,
-    says_done,
-    store_patch,
-    take_turn,
-)
+from codex_multi_role.steps.turn_result import TurnResult, finished_before
+from codex_multi_role.steps.turns import CURRENT_THREAD, Prompted, repair_of, says_done, store_patch, take_turn
 from codex_multi_role.steps.unit import Answered, Outcome, Unit
 from codex_multi_role.workspace import apply_files
 
@@ -121,7 +113,7 @@ def _recorded_turn(run: RunResources, asked: Prompted, question: Ask, record: Re
     name = f"{asked.role.name} turn" if asked.repair == 0 else f"{asked.role.name} repair turn {asked.repair}"
 
     def work(place: int) -> Json:
-        finished = finished_before(run, asked, place)
+        finished = finished_before(run, asked.instance, place)
         if finished is not None:
             return finished.as_json()
         at_work = run.in_copy(question.copy, fresh=asked.repair == 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
@@ -25,6 +25,7 @@ from codex_multi_role.run_folder.events import (
 )
 from codex_multi_role.steps.questions import asks_of_turn
 from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.turn_result import TurnResult, cut_short, first_state
 
 PROVIDER_ATTEMPTS = 3
 FIRST_BACKOFF_SECONDS = 1.0
@@ -52,27 +53,6 @@ class Prompted:
     place: int = 0
     repair: int = 0
     repair_of: int | None = None
-
-
-@dataclass(frozen=True)
-class TurnResult:
-    """What a finished turn left: its number, its handoff, or the ``problem`` with its reply.
-
-    ``ask_again``: a repair turn is to follow. ``snapshot`` is the workspace's state before the turn's changes, empty
-    where it could change nothing.
-    """
-
-    instance: str
-    turn: int
-    thread_id: str
-    handoff: Json | None
-    problem: str
-    ask_again: bool
-    snapshot: str
-    changed_paths: list[str]
-
-    def as_json(self) -> Json:
-        return asdict(self)
 
 
 def take_turn(run: RunResources, asked: Prompted) -> TurnResult:
@@ -112,14 +92,14 @@ class _Attempt:
         if asked.thread != CURRENT_THREAD and attempt == 1:
             self.client.use_thread(None if asked.thread == NEW_THREAD else asked.thread, str(run.workspace.root))
         run.budget.reserve_turn(asked.role.name)
-        self.cut_short = _cut_short(run, asked)
+        self.cut_short = cut_short(run, asked.instance, asked.place)
         self.folder = TurnFolder.create(run.folder, asked.instance)
         self.began = time.monotonic()
         self.activity = ""
         self.before = ""
 
     def take(self) -> tuple[TurnResult | None, TurnOutcome]:
-        before = self.before = self._first_state() if writes_itself(self.role) else ""
+        before = self.before = first_state(self.run, self.instance, self.cut_short) if writes_itself(self.role) else ""
         prompt = self.asked.when_forgotten if self.client.forgot else self.asked.prompt
         self.folder.begin(prompt, self._details())
         self.run.events.publish(
@@ -136,25 +116,6 @@ class _Attempt:
         turn = self._store(outcome, reply, before)
         self._tell_end(outcome, reply)
         return turn, outcome
-
-    def _first_state(self) -> str:
-        """The workspace's state before the turn. A turn that is taken again begins where it began the first time.
-
-        What the first try left is taken back, and kept as a patch; but not where others worked in the workspace at the
-        same time, for then no one can tell whose changes they are.
-        """
-        now = self.run.snapshots.take()
-        first = self.cut_short.result().get("snapshot") if self.cut_short else ""
-        if self.cut_short is None or not first or first == now:
-            return now
-        left = f"{self.instance}: what turn {self.cut_short.number} left half done in the workspace"
-        if self.run.killed_turns > 1 or self.run.under_way != {self.instance}:
-            self.run.events.publish(Warning(f"{left} stays: others worked in it as well"))
-            return now
-        self.cut_short.write_undone(self.run.snapshots.patch(first, now))
-        self.run.snapshots.restore(first)
-        self.run.events.publish(Warning(f"{left} was taken back; {self.cut_short.path}/undone.patch has it"))
-        return str(first)
 
     def _request(self, prompt: str) -> TurnRequest:
         metadata = {
@@ -263,26 +224,6 @@ class _Attempt:
         if activity != self.activity:
             self.activity = activity
             self.run.events.publish(RoleActivity(self.instance, self.folder.number, activity))
-
-
-def finished_before(run: RunResources, asked: Prompted, place: int) -> TurnResult | None:
-    """The turn that was finished at this place of the journal, where a kill came before the journal knew it.
-
-    Not one that ended its role: that is to be asked again.
-    """
-    latest = TurnFolder.latest(run.folder, asked.instance)
-    result = latest.result() if latest else {}
-    recorded = result.get("recorded")
-    if result.get("journal_step") != place or not recorded:
-        return None
-    turn = TurnResult(**recorded)
-    return turn if turn.ask_again or not turn.problem else None
-
-
-def _cut_short(run: RunResources, asked: Prompted) -> TurnFolder | None:
-    """The instance's latest turn, if it was this very one and came to no end."""
-    latest = TurnFolder.latest(run.folder, asked.instance)
-    return latest if latest and latest.result().get("journal_step") == asked.place else None
 
 
 def store_patch(run: RunResources, folder: TurnFolder, before: str, after: str) -> list[str]:

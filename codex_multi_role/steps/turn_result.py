@@ -1,0 +1,70 @@
+"""What a finished turn leaves for the journal, and what becomes of a turn that was cut short."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from codex_multi_role.run_folder import TurnFolder
+from codex_multi_role.run_folder.events import Warning
+from codex_multi_role.steps.resources import Json, RunResources
+
+
+@dataclass(frozen=True)
+class TurnResult:
+    """What a finished turn left: its number, its handoff, or the ``problem`` with its reply.
+
+    ``ask_again``: a repair turn is to follow. ``snapshot`` is the workspace's state before the turn's changes, empty
+    where it could change nothing.
+    """
+
+    instance: str
+    turn: int
+    thread_id: str
+    handoff: Json | None
+    problem: str
+    ask_again: bool
+    snapshot: str
+    changed_paths: list[str]
+
+    def as_json(self) -> Json:
+        return asdict(self)
+
+
+def finished_before(run: RunResources, instance: str, place: int) -> TurnResult | None:
+    """The turn that was finished at this place of the journal, where a kill came before the journal knew it.
+
+    Not one that ended its role: that is to be asked again.
+    """
+    latest = TurnFolder.latest(run.folder, instance)
+    result = latest.result() if latest else {}
+    recorded = result.get("recorded")
+    if result.get("journal_step") != place or not recorded:
+        return None
+    turn = TurnResult(**recorded)
+    return turn if turn.ask_again or not turn.problem else None
+
+
+def cut_short(run: RunResources, instance: str, place: int) -> TurnFolder | None:
+    """The instance's latest turn, if it was this very one and came to no end."""
+    latest = TurnFolder.latest(run.folder, instance)
+    return latest if latest and latest.result().get("journal_step") == place else None
+
+
+def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) -> str:
+    """The workspace's state before a turn. A turn that is taken again begins where its first try began.
+
+    What that left is taken back, and kept as a patch; but not where others worked in the workspace at the same time,
+    for then no one can tell whose changes they are.
+    """
+    now = run.snapshots.take()
+    first = str(first_try.result().get("snapshot", "")) if first_try else ""
+    if first_try is None or not first or first == now:
+        return now
+    left = f"{instance}: what turn {first_try.number} left half done in the workspace"
+    if run.killed_turns > 1 or run.under_way != {instance}:
+        run.events.publish(Warning(f"{left} stays: others worked in it as well"))
+        return now
+    first_try.write_undone(run.snapshots.patch(first, now))
+    run.snapshots.restore(first)
+    run.events.publish(Warning(f"{left} was taken back; {first_try.path}/undone.patch has it"))
+    return first
