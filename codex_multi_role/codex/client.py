@@ -88,6 +88,7 @@ class RoleClient:
         self.thread_id = ""
         self.thread_resumed = False
         self.forgot = False
+        self._unused = False
         self.model = thread.model or ""
 
     @property
@@ -129,11 +130,12 @@ class RoleClient:
     def use_thread(self, thread_id: str | None, folder: str) -> None:
         """Go on with another thread of this process in ``folder``: a new one, or the one of that id.
 
-        Raises `CodexError`. The id of the present thread changes nothing.
+        Raises `CodexError`. The id of the present thread changes nothing, and a thread without a turn is a new one.
         """
-        if thread_id is None or thread_id != self.thread_id:
-            self._settings = replace(self._settings, folder=folder)
-            self._open_thread(thread_id)
+        if thread_id == self.thread_id or (thread_id is None and self._unused and folder == self._settings.folder):
+            return
+        self._settings = replace(self._settings, folder=folder)
+        self._open_thread(thread_id)
 
     def _open_thread(self, resume_thread: str | None) -> None:
         params = self._settings.params()
@@ -145,6 +147,7 @@ class RoleClient:
         self.thread_resumed = result is not None
         self.forgot = bool(resume_thread) and not self.thread_resumed
         self._totals = None
+        self._unused = result is None
         if result is None:
             result = self._transport.request("thread/start", params, THREAD_SECONDS)
             self._totals = (0, 0)
@@ -160,6 +163,7 @@ class RoleClient:
         Afterwards ``broken`` says why the process can take no further turn, or is empty.
         """
         recorder = TurnRecorder(self._totals)
+        self._unused = False
         self._ask_user = ask_user
         try:
             outcome = self._run(request, deadlines, observe, recorder)

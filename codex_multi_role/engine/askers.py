@@ -10,7 +10,6 @@ from codex_multi_role.engine.leases import Instances, Leases
 from codex_multi_role.engine.step_ids import StepIds
 from codex_multi_role.flow import FlowState
 from codex_multi_role.steps import (
-    CURRENT_THREAD,
     NEW_THREAD,
     Answered,
     Ask,
@@ -76,7 +75,7 @@ class Asker:
         """A thread works in one folder: a copy of the workspace has a thread of its own."""
         if step.isolate:
             return NEW_THREAD
-        return CURRENT_THREAD if self._item is None else self._threads.get(role, NEW_THREAD)
+        return self._threads.get(role, NEW_THREAD)
 
     def _payload(self, state: FlowState) -> Json | None:
         if state.history:
@@ -87,7 +86,7 @@ class Asker:
         """The ask of one role of a team, with its number drawn now; what it builds on is told later."""
         role = self._run.catalog.role(name)
         number, cycle, earlier = state.next_ask(name), state.cycle, state.latest_handoffs.get(name)
-        instance = self._leases.instance(name)
+        instance, thread = self._leases.instance(name), self._threads.get(name, NEW_THREAD)
 
         def ask_role(handoffs: dict[str, Json], tests: Json | None) -> Answered:
             question = Ask(
@@ -98,8 +97,12 @@ class Asker:
                 earlier=earlier,
                 visit=number,
                 cycle=cycle,
+                thread=thread,
                 tolerate=role.optional,
             )
-            return ask(self._run, question, ids.record)
+            answered = ask(self._run, question, ids.record)
+            if answered.thread_id:
+                self._threads[name] = answered.thread_id
+            return answered
 
         return ask_role

@@ -158,3 +158,20 @@ def test_calls_within_a_fan_out_may_fan_out_themselves_and_take_more_turns_than_
     assert report.outcome == "success", report
     assert len([turn for turn in team.turns() if turn[0].startswith("last")]) == 6
     assert len([turn for turn in team.turns() if turn[0].startswith("solver")]) == 4
+
+
+def test_after_a_fan_out_a_role_goes_on_with_its_own_thread(tmp_path: Path) -> None:
+    """Found beside the scale test: the next ask went on with the last item's thread."""
+    steps: list[Record] = [
+        fan(["a", "b"]),
+        {"id": "after", "ask": "solver"},
+        {"id": "apart", "ask": "solver", "isolate": "worktree"},
+        {"id": "again", "ask": "solver"},
+    ]
+    team = solver(tmp_path, steps, [say()] * 9)
+    report = team.run(flow="own")
+    assert report.outcome == "success", report
+    turns = sorted((report.folder / "solver").glob("turn_*/turn.json"))
+    one, two, after, apart, again = (read(path)["thread_id"] for path in turns)
+    assert after == again
+    assert len({one, two, after, apart}) == 4
