@@ -4,8 +4,9 @@
 journal and all. The raw driver is a script with 16 pipes that keeps, checks and recovers nothing; it starts the
 processes in parallel, each in a Codex home of its own, *default* with no flags but the model's, *lean* with ours.
 
-With its default flags Codex asks a public host for plugins (``git ls-remote``) at every start. Nothing may leave the
-machine here: a proxy on a closed port refuses those attempts at once, so the default driver looks better than it is.
+With its default flags Codex asks a public host for plugins (``git ls-remote``) at every start, and runs the user's
+login-shell files for every thread. Nothing may leave the machine here: a proxy on a closed port refuses the first at
+once, so they cost no waiting. What the second costs is the machine's own: long shell files slow the default driver.
 
     python benchmarks/fanout.py [--runs 7]
 
