@@ -21,6 +21,7 @@ from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.codex.settings import (
     app_server_argv,
     as_settings,
+    marking,
     needs_user_home,
     user_home,
     without_user_servers,
@@ -29,6 +30,7 @@ from codex_multi_role.codex.transport import Launch
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.options import RunOptions
+from codex_multi_role.processes import Family
 from codex_multi_role.run_folder import EventLog, Redactor, RunFolder, list_turns
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted
@@ -224,13 +226,15 @@ def _member(
         own_home, settings = {}, (*without_user_servers(user_home(os.environ)), *settings)
     else:
         own_home = {"CODEX_HOME": str(folder.codex_home(instance))}
+    family = Family.of_run(folder.path, instance)
     return Member(
         role=instance,
         launch=Launch(
-            argv=app_server_argv(definitions.codex, settings),
+            argv=app_server_argv(definitions.codex, (*settings, marking(family))),
             environment={**os.environ, "NO_PROXY": _no_proxy(), **own_home},
             folder=definitions.workspace,
             stderr_path=folder.role_folder(instance) / "stderr.log",
+            family=family,
         ),
         thread=ThreadSettings(str(definitions.workspace), role.sandbox, role.approval_policy, model),
         approvals=ApprovalPolicy(role.auto_approve.commands, role.auto_approve.file_changes),
@@ -267,7 +271,9 @@ def _resources(
         workspace=workspace,
         snapshots=snapshots,
         worktrees=Worktrees(folder.path / "worktrees", workspace, snapshots, folder.run_id),
-        environment={**os.environ, "CODEX_HOME": str(folder.codex_home(SANDBOX_HOME))},
+        environment=Family.of_run(folder.path, "checks").marked(
+            {**os.environ, "CODEX_HOME": str(folder.codex_home(SANDBOX_HOME))}
+        ),
         tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds),
         sandbox=wrap,
         budget=Budget(limits, ledger, worked_seconds),

@@ -19,11 +19,11 @@ from typing import Any
 
 from codex_multi_role import __version__
 from codex_multi_role.assembly import Definitions, live_parts
-from codex_multi_role.codex.process_tree import end_processes, processes_below
 from codex_multi_role.ending import Ending, ending_for
 from codex_multi_role.errors import RunInterrupted, StorageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.options import RunReport
+from codex_multi_role.processes import Family, processes_below
 from codex_multi_role.run_folder import (
     AskPerson,
     EventLog,
@@ -36,7 +36,7 @@ from codex_multi_role.run_folder import (
     list_turns,
 )
 from codex_multi_role.run_folder.atomic import write_json, write_text
-from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
+from codex_multi_role.run_folder.events import RunEnded, RunStarted, Warning, now
 from codex_multi_role.steps import RunResources
 
 STOP_SECONDS = 20.0
@@ -65,6 +65,7 @@ class Session:
         self._began = time.monotonic()
         self._worked_before = float((earlier or {}).get("totals", {}).get("seconds", 0.0))
         self._killed_turns = 0
+        self._left_over = 0
         self._record = self._first_record(catalog_file)
         options = definitions.options
         self._state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
@@ -74,8 +75,10 @@ class Session:
         owner = Owner(self._folder.owner_path)
         owner.acquire()
         others = set(processes_below(os.getpid()))  # a program that runs us may have children of its own
+        family = Family.of_run(self._folder.path)
         try:
             self._require_journal()
+            self._left_over = family.end()
             self._remove_mount_points()
             self._killed_turns = close_unfinished(self._folder)
             Questions(self._folder.path).close_words()
@@ -83,7 +86,8 @@ class Session:
             self._write_state()
             return self._work()
         finally:
-            end_processes([each for each in processes_below(os.getpid()) if each not in others])
+            family.adopt(each for each in processes_below(os.getpid()) if each not in others)
+            family.end()
             self._remove_mount_points()
             owner.release()
 
@@ -120,6 +124,10 @@ class Session:
     def _run(self, events: EventLog) -> Ending:
         """The ending, whatever happens."""
         events.publish(self._started())
+        if self._left_over:
+            events.publish(
+                Warning(f"an earlier session had left {self._left_over} of its processes running; they were ended")
+            )
         try:
             with live_parts(self._definitions, self._folder, events, self._worked_before) as parts:
                 return self._drive(replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns))

@@ -11,6 +11,8 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+from codex_multi_role.processes import Family
+
 LEAN: tuple[str, ...] = (
     "features.unbounded_connection_retries=false",
     "features.plugins=false",
@@ -37,6 +39,11 @@ def app_server_argv(codex: Path, settings: tuple[str, ...]) -> list[str]:
     """``codex app-server`` with the lean settings first, so that ``settings`` (``key=value``, TOML) win over them."""
     flags = [part for setting in (*LEAN, *settings) for part in ("-c", setting)]
     return [str(codex), "app-server", *flags]
+
+
+def marking(family: Family) -> str:
+    """The setting that hands the mark of ``family`` on to the commands a model asks for; their environment is ours."""
+    return f"shell_environment_policy.set.{family.variable}={toml_value(family.mark)}"
 
 
 def as_settings(config: Mapping[str, object]) -> tuple[str, ...]:

@@ -20,13 +20,13 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from codex_multi_role.codex.process_tree import end_processes, processes_below
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexCrashed, CodexRefused, CodexStartFailed, CodexTimeout
+from codex_multi_role.processes import Family, processes_below
 
 INBOX_SIZE = 10_000
 TERMINAL_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -51,12 +51,16 @@ _END = object()
 
 @dataclass(frozen=True)
 class Launch:
-    """How to start a child: its command, environment, working folder, and where what it says is kept."""
+    """How to start a child: its command, environment, working folder, and where what it says is kept.
+
+    ``family``: what marks it and the commands it starts.
+    """
 
     argv: Sequence[str]
     environment: Mapping[str, str]
     folder: Path
     stderr_path: Path
+    family: Family = field(default_factory=Family)
 
 
 class AppServerTransport:
@@ -112,7 +116,7 @@ class AppServerTransport:
                 stderr=subprocess.PIPE,
                 bufsize=-1,
                 cwd=self._launch.folder,
-                env=dict(self._launch.environment),
+                env=self._launch.family.marked(self._launch.environment),
                 start_new_session=True,
             )
         except OSError as error:
@@ -160,13 +164,13 @@ class AppServerTransport:
             self._inbox.put_nowait(CANCELLED)
 
     def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """End the child and everything below it: stdin EOF, then SIGTERM, then SIGKILL. Idempotent."""
+        """End the child and all it started: stdin EOF, then SIGTERM, then SIGKILL. Only the first call does it."""
         with self._spawn_lock:
+            again, child = self._closing.is_set(), self._child
             self._closing.set()
-            child = self._child
-        if child is None or child.stdin is None:
+        if again or child is None or child.stdin is None:
             return
-        below = processes_below(child.pid)
+        self._launch.family.adopt(processes_below(child.pid))
         if grace_seconds <= 0:
             child.kill()
         with contextlib.suppress(OSError):
@@ -178,7 +182,7 @@ class AppServerTransport:
             except subprocess.TimeoutExpired:
                 step()
         child.wait(GRACE_SECONDS)
-        end_processes(below)
+        self._launch.family.end()
         for thread in self._threads:
             thread.join(JOIN_SECONDS)
         self._log.close()

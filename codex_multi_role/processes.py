@@ -1,0 +1,104 @@
+"""A process and all its descendants, wherever they hide: other groups, other sessions, orphaned."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import psutil
+
+COMMAND = "CODEX_MULTI_ROLE_COMMAND"
+RUN = "CODEX_MULTI_ROLE_RUN"
+GRACE_SECONDS = 2.0
+_KILL_ROUNDS = 3
+_POLL_SECONDS = 0.01
+
+
+class Family:
+    """The processes that one command started.
+
+    They are known by their session, by their parents, and by a mark in the environment that every child inherits: an
+    orphan in a session of its own has nothing else. Members bear ``mark``, or a path below it, as ``variable``.
+    Signals go to a pid whose start time is still the one it was found with; names mean nothing.
+    """
+
+    def __init__(self, variable: str = COMMAND, mark: str = "") -> None:
+        self.leader = 0
+        self.variable = variable
+        self.mark = mark or uuid.uuid4().hex
+        self._seen: set[psutil.Process] = set()
+
+    @classmethod
+    def of_run(cls, folder: Path, part: str = "") -> Family:
+        """Those that work for the run in ``folder``, or for one ``part`` of it, such as a role's process."""
+        return cls(RUN, str(folder / part))
+
+    def marked(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """The environment to start the command with."""
+        return {**environment, self.variable: self.mark}
+
+    def adopt(self, processes: Iterable[psutil.Process]) -> None:
+        """Count these in, whatever they bear: those below the leader, before it ends and none can tell any more."""
+        self._seen.update(processes)
+
+    def end(self) -> int:
+        """End whoever still runs: SIGTERM, then SIGKILL. Takes at most a few times GRACE_SECONDS, usually nothing.
+
+        Returns how many there were at first.
+        """
+        found = self._end_once(signal.SIGTERM)
+        if found:
+            # A process may have forked while it was being looked for, hence more than one round.
+            for _ in range(_KILL_ROUNDS):
+                if not self._end_once(signal.SIGKILL):
+                    break
+        return found
+
+    def _end_once(self, how: signal.Signals) -> int:
+        """Signal everyone and wait for them; returns how many had to be signalled."""
+        members = self._members()
+        for process in members:
+            with contextlib.suppress(psutil.Error):
+                process.send_signal(how)
+        deadline = time.monotonic() + GRACE_SECONDS
+        while any(map(_lives, members)) and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        return len(members)
+
+    def _members(self) -> list[psutil.Process]:
+        found = {process for process in psutil.process_iter() if self._owns(process)} | self._seen
+        if self.leader:
+            with contextlib.suppress(psutil.Error):
+                found.add(psutil.Process(self.leader))
+            found.update(processes_below(self.leader))
+        return [process for process in found if _lives(process)]
+
+    def _owns(self, process: psutil.Process) -> bool:
+        if process.pid == os.getpid():
+            return False  # a run may be started by a command of another one, with a mark of its own
+        try:
+            if self.leader and os.getsid(process.pid) == self.leader:
+                return True
+            return f"{process.environ().get(self.variable, '')}/".startswith(f"{self.mark}/")
+        except (psutil.Error, OSError):
+            return False
+
+
+def processes_below(pid: int) -> list[psutil.Process]:
+    """All descendants of ``pid`` now."""
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(pid).children(recursive=True)
+    return []
+
+
+def _lives(process: psutil.Process) -> bool:
+    """Whether ``process`` still does anything: a zombie only waits for its parent, who may take its time."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False

@@ -1,0 +1,70 @@
+"""No process that a run started outlives it, wherever it hides and however the run ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.engine.test_resume import NEVER, running
+from tests.teams import TeamFolder, say
+
+FREE = {"sandbox": "danger-full-access"}
+
+
+def hiding(seconds: int) -> str:
+    """A command that leaves a process behind: in a session of its own, with nobody above it."""
+    return f"setsid -f sleep {seconds}"
+
+
+def sleeping(seconds: int) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.cmdline() == ["sleep", str(seconds)] and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def command(seconds: int) -> dict[str, object]:
+    return {"call": "exec_command", "arguments": {"cmd": hiding(seconds)}}
+
+
+def test_what_a_roles_command_left_running_ends_with_the_run(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": FREE}, {"one": [{"steps": [command(86_511), say()]}]})
+    assert team.run().outcome == "cycles_used_up"
+    assert sleeping(86_511) == []
+
+
+@pytest.mark.parametrize("resumed_at_once", [True, False])
+def test_what_a_killed_run_left_ends_when_it_is_resumed(tmp_path: Path, resumed_at_once: bool) -> None:
+    number = 86_512 + resumed_at_once
+    plays = {"one": [{"steps": [command(number), say()]}], "two": [NEVER]}
+    team = TeamFolder(tmp_path, {"one": FREE, "two": {}}, plays)
+    with running(team, until=("turn_started", "two")) as process:
+        below = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        for each in [] if resumed_at_once else below:
+            with contextlib.suppress(psutil.Error):
+                each.kill()
+    assert len(sleeping(number)) == 1
+    team.plays["two"] = [say()]
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).outcome == "cycles_used_up"
+    assert sleeping(number) == []
+    assert any("they were ended" in event["message"] for event in team.of_type("warning"))
+
+
+def test_others_processes_are_left_alone(tmp_path: Path) -> None:
+    stranger = os.posix_spawnp("sleep", ["sleep", "86514"], {"CODEX_MULTI_ROLE_RUN": f"{tmp_path}/runs/it-2"})
+    try:
+        team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+        team.run(run_id="it")
+        assert psutil.Process(stranger).status() != psutil.STATUS_ZOMBIE
+    finally:
+        os.kill(stranger, signal.SIGKILL)
+        os.waitpid(stranger, 0)
