@@ -59,6 +59,12 @@ class Family:
                     break
         return found
 
+    def kill(self) -> None:
+        """Send SIGKILL to whoever is there, and wait for nobody."""
+        for process in self._members():
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
     def _end_once(self, how: signal.Signals) -> int:
         """Signal everyone and wait for them; returns how many had to be signalled."""
         members = self._members()

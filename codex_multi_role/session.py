@@ -84,7 +84,7 @@ class Session:
             Questions(self._folder.path).close_words()
             self._folder.write_record(self._record)
             self._write_state()
-            return self._work()
+            return self._work(family)
         finally:
             family.adopt(each for each in processes_below(os.getpid()) if each not in others)
             family.end()
@@ -108,12 +108,12 @@ class Session:
                 "Restore it from a copy, or start another run.",
             )
 
-    def _work(self) -> RunReport:
+    def _work(self, family: Family) -> RunReport:
         events = EventLog(self._folder.events_path)
         if self._on_event is not None:
             events.subscribe(self._on_event)
         try:
-            with _stop_signals():
+            with _stop_signals(family.kill):
                 ending = self._run(events)
             report = self._close(ending)
             events.publish(self._ended(report))
@@ -267,17 +267,27 @@ class Session:
 
 
 @contextmanager
-def _stop_signals() -> Iterator[None]:
-    """Let SIGTERM stop a run as Ctrl-C does; only the main thread may set handlers."""
+def _stop_signals(hurry: Callable[[], None]) -> Iterator[None]:
+    """Let SIGTERM stop a run as Ctrl-C does; ``hurry`` is called for every further signal, and nothing else.
+
+    A second KeyboardInterrupt could cut short the writing of the state. Only the main thread may set handlers.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    asked = False
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            hurry()
+            return
+        asked = True
         raise KeyboardInterrupt
 
-    previous = signal.signal(signal.SIGTERM, stop)
+    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -167,12 +167,9 @@ class RoleClient:
         self._ask_user = ask_user
         try:
             outcome = self._run(request, deadlines, observe, recorder)
-        except CodexCrashed as error:
+        except (CodexCrashed, CodexTimeout) as error:
             self.broken = str(error)
-            outcome = recorder.outcome("crashed", "crashed", self.broken, retryable=True)
-        except CodexTimeout as error:
-            self.broken = str(error)
-            outcome = recorder.outcome("stalled", "stalled", self.broken, retryable=True)
+            outcome = self._broken_off(error, recorder)
         except CodexRefused as error:
             outcome = recorder.outcome("failed", "refused", str(error))
         self._totals = recorder.totals
@@ -180,6 +177,12 @@ class RoleClient:
         if not self.broken:
             self._clean_up(outcome)
         return outcome
+
+    def _broken_off(self, error: CodexError, recorder: TurnRecorder) -> TurnOutcome:
+        if self._cancelled.is_set():  # a process that is not there in time, or was killed, is what was wanted
+            return recorder.outcome("interrupted", "cancelled", f"the run was stopped during this turn; {error}")
+        reason = "crashed" if isinstance(error, CodexCrashed) else "stalled"
+        return recorder.outcome(reason, reason, str(error), retryable=True)
 
     def _run(
         self, request: TurnRequest, deadlines: TurnDeadlines, observe: Observer, recorder: TurnRecorder

@@ -18,7 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +34,7 @@ LONGEST_LINE = 64 * 1024 * 1024
 STDERR_LIMIT = 8 * 1024 * 1024
 STDERR_TAIL_LINES = 20
 WRITE_SECONDS = 30.0
+CANCELLED_SECONDS = 1.0
 GRACE_SECONDS = 3.0
 JOIN_SECONDS = 2.0
 LAST_WORDS_SECONDS = 0.5
@@ -72,6 +73,7 @@ class AppServerTransport:
         self._ids = itertools.count(1)
         self._waiting: dict[int, Future[Message]] = {}
         self._inbox: queue.Queue[object] = queue.Queue(INBOX_SIZE)
+        self._cancelling: Future[Message] = Future()
         self._spawn_lock = threading.Lock()
         self._write_lock = threading.Lock()
         self._stderr_tail: deque[str] = deque(maxlen=STDERR_TAIL_LINES)
@@ -135,8 +137,9 @@ class AppServerTransport:
     def request(self, method: str, params: Mapping[str, Any], deadline_seconds: float) -> Message:
         """Send a request and wait for its result. Raises `CodexRefused`, `CodexCrashed`, `CodexTimeout`."""
         future = self.ask(method, params)
+        wait([future, self._cancelling], deadline_seconds, FIRST_COMPLETED)
         try:
-            return future.result(deadline_seconds)
+            return future.result(CANCELLED_SECONDS if self._cancelling.done() else 0)
         except FutureTimeoutError:
             raise CodexTimeout(f"{method} was not answered within {deadline_seconds:g} s") from None
 
@@ -159,7 +162,9 @@ class AppServerTransport:
         return entry  # type: ignore[return-value]  # the inbox holds messages, CANCELLED and _END only
 
     def cancel(self) -> None:
-        """Wake the consumer: its next message is `CANCELLED`. Never waits."""
+        """Wake the consumer: its next message is `CANCELLED`. Requests get `CANCELLED_SECONDS` more. Never waits."""
+        with contextlib.suppress(InvalidStateError):
+            self._cancelling.set_result({})
         with contextlib.suppress(queue.Full):
             self._inbox.put_nowait(CANCELLED)
 

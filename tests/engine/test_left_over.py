@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.engine.test_resume import NEVER, running
-from tests.teams import TeamFolder, say
+from tests.teams import Record, TeamFolder, say
 
 FREE = {"sandbox": "danger-full-access"}
 
@@ -30,7 +30,7 @@ def sleeping(seconds: int) -> list[psutil.Process]:
     return found
 
 
-def command(seconds: int) -> dict[str, object]:
+def command(seconds: int) -> Record:
     return {"call": "exec_command", "arguments": {"cmd": hiding(seconds)}}
 
 
@@ -43,7 +43,7 @@ def test_what_a_roles_command_left_running_ends_with_the_run(tmp_path: Path) -> 
 @pytest.mark.parametrize("resumed_at_once", [True, False])
 def test_what_a_killed_run_left_ends_when_it_is_resumed(tmp_path: Path, resumed_at_once: bool) -> None:
     number = 86_512 + resumed_at_once
-    plays = {"one": [{"steps": [command(number), say()]}], "two": [NEVER]}
+    plays: dict[str, list[Record]] = {"one": [{"steps": [command(number), say()]}], "two": [NEVER]}
     team = TeamFolder(tmp_path, {"one": FREE, "two": {}}, plays)
     with running(team, until=("turn_started", "two")) as process:
         below = psutil.Process(process.pid).children(recursive=True)

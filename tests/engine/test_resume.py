@@ -89,6 +89,22 @@ def test_after_a_stop_signal(tmp_path: Path, number: int) -> None:
     finish(team)
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_processes_that_do_not_react_are_no_reason_to_stay(tmp_path: Path, times: int) -> None:
+    team = team_of_three(tmp_path, NEVER)
+    with running(team, until=("turn_started", "two")) as process:
+        below = psutil.Process(process.pid).children(recursive=True)
+        for each in below:
+            each.suspend()
+        for _ in range(times):
+            os.kill(process.pid, signal.SIGINT)
+        assert process.wait(30) == 130
+        assert not [each for each in below if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+    assert read(team.runs / "latest/run.json")["status"] == "interrupted"
+    assert read(team.runs / "latest/two/turn_001/turn.json")["status"] == "interrupted"
+    finish(team)
+
+
 def test_ctrl_c_ends_the_tests_that_run_and_a_resumed_run_runs_them_again(tmp_path: Path) -> None:
     endless = {"path": "test_it.py", "content": "import time\ndef test_it():\n    time.sleep(600)\n"}
     roles = {"writer": {"behaviors": {"apply_files": True}}, "reader": {}}
