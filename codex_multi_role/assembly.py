@@ -17,6 +17,7 @@ from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.client import ThreadSettings
 from codex_multi_role.codex.fleet import Fleet, Member, Started
 from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile
 from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.codex.settings import (
     app_server_argv,
@@ -223,9 +224,14 @@ def _member(
 ) -> Member:
     model = PLAYBOOK_MODEL if definitions.playbook else role.resolved_model(os.environ, definitions.options.model)
     if needs_user_home(settings):
-        own_home, settings = {}, (*without_user_servers(user_home(os.environ)), *settings)
+        home, own_home = user_home(os.environ), {}
+        settings = (*without_user_servers(home), *settings)
     else:
-        own_home = {"CODEX_HOME": str(folder.codex_home(instance))}
+        home, own_home = None, {"CODEX_HOME": str(folder.codex_home(instance))}
+    permissions = ""
+    if role.sandbox == "workspace-write" and not has_own_rules(settings):
+        permissions = PROFILE
+        settings = (*settings, *profile(WriteAccess.of(settings, home), (folder.path.parent,)))
     family = Family.of_run(folder.path, instance)
     return Member(
         role=instance,
@@ -236,7 +242,7 @@ def _member(
             stderr_path=folder.role_folder(instance) / "stderr.log",
             family=family,
         ),
-        thread=ThreadSettings(str(definitions.workspace), role.sandbox, role.approval_policy, model),
+        thread=ThreadSettings(str(definitions.workspace), role.sandbox, role.approval_policy, model, permissions),
         approvals=ApprovalPolicy(role.auto_approve.commands, role.auto_approve.file_changes),
         wire_log=folder.role_folder(instance) / "events.jsonl",
         resume_thread=thread,
@@ -260,7 +266,9 @@ def _resources(
     snapshots = Snapshots(folder.snapshots_path, workspace)
 
     def wrap(argv: Sequence[str], writable: Path) -> list[str]:
-        return sandboxed(definitions.codex, argv, writable) if options.test_sandbox else list(argv)
+        if not options.test_sandbox:
+            return list(argv)
+        return sandboxed(definitions.codex, argv, writable, (runs_dir,))
 
     return RunResources(
         goal=options.goal,

@@ -38,16 +38,21 @@ FOUR_WAYS_OUT = (
 
 @dataclass(frozen=True)
 class ThreadSettings:
-    """``thread/start``: where the role works, what it may do, and which model answers."""
+    """``thread/start``: where the role works, what it may do, and which model answers.
+
+    ``permissions``, a profile that the process was started with, stands in for ``sandbox``.
+    """
 
     folder: str
     sandbox: str
     approval_policy: str
     model: str | None
+    permissions: str = ""
 
     def params(self) -> dict[str, Any]:
         model = {"model": self.model} if self.model else {}
-        return {"cwd": self.folder, "sandbox": self.sandbox, "approvalPolicy": self.approval_policy, **model}
+        access = {"permissions": self.permissions} if self.permissions else {"sandbox": self.sandbox}
+        return {"cwd": self.folder, "approvalPolicy": self.approval_policy, **access, **model}
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ class Harness:
         settings: tuple[str, ...] = (),
         codex: Path | None = None,
         resume_thread: str | None = None,
+        permissions: str = "",
     ) -> Fleet:
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
@@ -70,7 +71,7 @@ class Harness:
                 self.workspace,
                 self.stderr,
             ),
-            thread=ThreadSettings(str(self.workspace), sandbox, approval_policy, "playbook"),
+            thread=ThreadSettings(str(self.workspace), sandbox, approval_policy, "playbook", permissions),
             approvals=approvals or ApprovalPolicy(),
             wire_log=self.wire_log,
             resume_thread=resume_thread,

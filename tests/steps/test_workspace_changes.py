@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from pathlib import Path
 
@@ -100,16 +101,35 @@ def test_a_workspace_without_tests_says_so_and_does_not_fail(tmp_path: Path) -> 
     assert report.exit_code == 0
 
 
+def test_neither_a_role_nor_the_tests_can_write_where_the_runs_are(tmp_path: Path) -> None:
+    forged = "*** Begin Patch\n*** Add File: runs/forged.txt\n+passed\n*** End Patch"
+    attempt = {"cmd": "echo passed > runs/forged.txt; echo fine > fine.txt"}
+    code = "def test_it():\n    open('fine_too.txt', 'w').close()\n    open('runs/forged.txt', 'w').close()\n"
+    steps = [{"call": "exec_command", "arguments": attempt}, {"patch": forged}]
+    entry = {"steps": [*steps, say(files=[{"path": "test_it.py", "content": code}])]}
+    team = TeamFolder(tmp_path, {"writer": {**WRITER, "prompt_flags": {"allow_write": True}}}, {"writer": [entry]})
+    report = team.run(run_tests=True, runs_dir=team.workspace / "runs")
+    assert sorted(path.name for path in team.workspace.iterdir()) == ["fine.txt", "fine_too.txt", "runs", "test_it.py"]
+    assert not (team.workspace / "runs/forged.txt").exists()
+    assert "Read-only file system" in (report.folder / "writer/turn_001/items_text.md").read_text()
+    assert read(report.folder / "tests/001/result.json")["failed"] == 1
+    assert [(event["method"], event["decision"]) for event in team.of_type("approval")] == [
+        ("item/fileChange/requestApproval", "decline")
+    ]
+
+
 def test_tests_of_a_model_cannot_reach_out_of_their_sandbox(tmp_path: Path) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
     code = (
         "import pathlib, pytest, socket\n"
         "def test_files():\n"
         f"    with pytest.raises(OSError):\n        pathlib.Path({str(tmp_path / 'escaped')!r}).write_text('x')\n"
         "def test_network():\n"
-        "    with pytest.raises(OSError):\n        socket.create_connection(('127.0.0.1', 9), 2)\n"
+        f"    with pytest.raises(OSError):\n        socket.create_connection({listener.getsockname()!r}, 2)\n"
         "def test_secrets():\n    import os\n    assert 'MY_API_KEY' not in os.environ\n"
     )
-    report = writer(tmp_path, {"path": "test_it.py", "content": code}).run(run_tests=True)
+    with listener:
+        report = writer(tmp_path, {"path": "test_it.py", "content": code}).run(run_tests=True)
     assert read(report.folder / "tests/001/result.json")["passed"] == 3
     assert not (tmp_path / "escaped").exists()
 

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.codex.client import ApprovalAnswered
+from codex_multi_role.codex.events import CodexEvent
+from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile
+from tests.codex.conftest import Harness
+from tests.codex.test_client import ANSWER, PATIENT, request
+
+TABLE = """[sandbox_workspace_write]
+writable_roots = ["/a"]
+network_access = true
+"""
+
+
+@pytest.mark.parametrize(
+    ("config", "settings", "expected"),
+    [
+        ("", (), WriteAccess()),
+        ("broken = ", (), WriteAccess()),
+        (TABLE, (), WriteAccess(("/a",), network_access=True)),
+        (TABLE, ("sandbox_workspace_write.network_access=false",), WriteAccess(("/a",))),
+        ("", ('sandbox_workspace_write={writable_roots=["/b"]}', "model=x"), WriteAccess(("/b",))),
+        ("", ("sandbox_workspace_write.exclude_slash_tmp=true",), WriteAccess(exclude_slash_tmp=True)),
+    ],
+)
+def test_the_users_own_settings_of_workspace_write_hold(
+    tmp_path: Path, config: str, settings: tuple[str, ...], expected: WriteAccess
+) -> None:
+    (tmp_path / "config.toml").write_text(config)
+    assert WriteAccess.of(settings, tmp_path) == expected
+
+
+def test_settings_that_say_it_themselves_are_known() -> None:
+    assert has_own_rules(('permissions.mine.filesystem={":root"="read"}',))
+    assert has_own_rules(("default_permissions=mine",))
+    assert not has_own_rules(("sandbox_workspace_write.network_access=true", 'model="o3"'))
+
+
+@pytest.mark.parametrize("config", ["", 'sandbox_mode = "read-only"\n'])
+def test_a_folder_is_kept_from_writing_wherever_it_lies_but_not_a_copy_of_the_workspace_in_it(
+    harness: Harness, config: str
+) -> None:
+    runs, extra = harness.workspace / "runs", harness.folder / "extra"
+    copy = runs / "copies" / "one"
+    copy.mkdir(parents=True)
+    extra.mkdir()
+    (harness.folder / "home").mkdir()
+    (harness.folder / "home/config.toml").write_text(config)
+    command = f"touch here.txt; touch {runs}/forged.txt; touch {extra}/there.txt"
+    entry = {"steps": [{"call": "exec_command", "arguments": {"cmd": command}}, ANSWER]}
+    client = harness.client(
+        [entry],
+        sandbox="workspace-write",
+        approval_policy="on-request",
+        settings=profile(WriteAccess((str(extra),), exclude_slash_tmp=True, exclude_tmpdir_env_var=True), (runs,)),
+        permissions=PROFILE,
+    )
+    for folder in (harness.workspace, copy):
+        client.use_thread(None, str(folder))
+        assert client.run_turn(request(), PATIENT, nobody).status == "completed"
+        assert (folder / "here.txt").exists()
+    assert (extra / "there.txt").exists()
+    assert not (runs / "forged.txt").exists()
+
+
+def nobody(_: CodexEvent | ApprovalAnswered) -> None:
+    """Looks."""
