@@ -1,0 +1,46 @@
+"""Parts that go by a name: the built-in ones of a room, and those that other packages bring by entry point."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+from codex_multi_role.errors import UsageError
+
+PartT = TypeVar("PartT")
+
+
+@dataclass(frozen=True)
+class Registry(Generic[PartT]):
+    """All parts of one ``kind`` (a word for messages); ``group`` is the entry points' group."""
+
+    kind: str
+    group: str
+    built_in: Mapping[str, PartT]
+
+    def names(self) -> list[str]:
+        """The names of all there are, built in and installed, sorted."""
+        return sorted({*self.built_in, *entry_points(group=self.group).names})
+
+    def find(self, name: str) -> PartT:
+        """The part called ``name``; a built-in one wins over an installed one.
+
+        Raises UsageError for a name that none has, with the nearest one, and for an installed one that does not load.
+        """
+        if name in self.built_in:
+            return self.built_in[name]
+        found = entry_points(group=self.group, name=name)
+        if not found:
+            near = difflib.get_close_matches(name, self.names(), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(self.names())}"
+            raise UsageError(f"there is no {self.kind} called {name!r}", hint)
+        entry = next(iter(found))
+        try:
+            part: PartT = entry.load()
+        except Exception as error:
+            where = f"the {self.kind} {name!r} ({entry.value})"
+            raise UsageError(f"{where} does not load: {error}", "mend or remove it") from error
+        return part
