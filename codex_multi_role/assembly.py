@@ -13,7 +13,7 @@ from typing import Any
 
 from codex_multi_role import __version__
 from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, load_flows, packaged_roles
-from codex_multi_role.codex.approvals import ApprovalPolicy
+from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
 from codex_multi_role.codex.client import ThreadSettings
 from codex_multi_role.codex.fleet import Fleet, Member, Started
 from codex_multi_role.codex.locator import find_codex
@@ -34,10 +34,11 @@ from codex_multi_role.options import RunOptions
 from codex_multi_role.processes import Family
 from codex_multi_role.run_folder import EventLog, Redactor, RunFolder, list_turns
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors
-from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted
+from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
 from codex_multi_role.steps import RunResources, TestSettings
 from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.turns import may_change_workspace
+from codex_multi_role.tools import find_tool, tool_names
 from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
 
 LOOPBACK = "127.0.0.1,localhost"
@@ -88,10 +89,17 @@ def roles_folder(given: Path | None) -> Path:
     return local if (local / "catalog.yaml").is_file() else packaged_roles()
 
 
+def load_catalog(given: Path | None) -> RoleSpecCatalog:
+    """The catalog of `roles_folder`, its tools looked up. Raises `UsageError`."""
+    catalog = RoleSpecCatalog.load(roles_folder(given), tool_names)
+    for name in {name for role in catalog.roles for name in role.tools}:
+        find_tool(name)
+    return catalog
+
+
 def load_definitions(options: RunOptions) -> Definitions:
     """Read and check everything ``options`` names. Raises `UsageError` and `CodexNotFound`."""
-    source = roles_folder(options.roles)
-    catalog = RoleSpecCatalog.load(source)
+    catalog = load_catalog(options.roles)
     folder = catalog.source.parent
     flows = load_flows(options.flow, folder, catalog)
     playbook = None
@@ -183,8 +191,7 @@ def _playbook_settings(base_url: str) -> tuple[str, ...]:
 
 
 def _fleet(definitions: Definitions, folder: RunFolder, events: EventLog, provider: tuple[str, ...]) -> Fleet:
-    # The latest turn may have been killed before it was known on which thread.
-    threads = {instance: thread for instance, turn in list_turns(folder) if (thread := turn.result().get("thread_id"))}
+    threads, began_with = _threads(folder)
 
     def settings_of(role: RoleSpec) -> tuple[str, ...]:
         # The playbook's provider comes last: with --playbook no model is asked, whatever else the settings say.
@@ -193,6 +200,11 @@ def _fleet(definitions: Definitions, folder: RunFolder, events: EventLog, provid
     def member(instance: str) -> Member:
         role = definitions.catalog.role(role_of(instance, definitions.catalog))
         return _member(definitions, folder, role, instance, settings_of(role), threads.get(instance))
+
+    for role in definitions.roles:
+        kept = began_with.get(threads.get(role.name, ""), role.tools)
+        if set(kept) != set(role.tools):
+            events.publish(Warning(_kept_tools(role, kept)))
 
     def started(each: Started) -> None:
         events.publish(RoleStarted(each.role, each.pid, each.thread_id, each.seconds, each.resumed))
@@ -205,6 +217,27 @@ def _fleet(definitions: Definitions, folder: RunFolder, events: EventLog, provid
         on_started=started,
         on_restart=lambda role, reason: events.publish(RoleRestarted(role, reason)),
         first_alone=any(needs_user_home(settings_of(role)) for role in definitions.roles),
+    )
+
+
+def _threads(folder: RunFolder) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
+    """The latest thread of each instance, and the tools that each thread was started with."""
+    latest: dict[str, str] = {}
+    tools: dict[str, tuple[str, ...]] = {}
+    for instance, turn in list_turns(folder):
+        result = turn.result()
+        thread = result.get("thread_id")
+        if thread:  # the latest turn may have been killed before it was known on which one
+            latest[instance] = thread
+            tools.setdefault(thread, tuple(result.get("tools", ())))
+    return latest, tools
+
+
+def _kept_tools(role: RoleSpec, kept: Sequence[str]) -> str:
+    then, now = (", ".join(names) or "none" for names in (kept, role.tools))
+    return (
+        f"{role.name}: its conversation keeps the tools it began with ({then}), Codex cannot change them; those that "
+        f"its YAML names now ({now}) need a run of their own"
     )
 
 
@@ -242,11 +275,17 @@ def _member(
             stderr_path=folder.role_folder(instance) / "stderr.log",
             family=family,
         ),
-        thread=ThreadSettings(str(definitions.workspace), role.sandbox, role.approval_policy, model, permissions),
+        thread=ThreadSettings(
+            str(definitions.workspace), role.sandbox, role.approval_policy, model, permissions, _tools(role)
+        ),
         approvals=ApprovalPolicy(role.auto_approve.commands, role.auto_approve.file_changes),
         wire_log=folder.role_folder(instance) / "events.jsonl",
         resume_thread=thread,
     )
+
+
+def _tools(role: RoleSpec) -> tuple[ToolSpec, ...]:
+    return tuple(ToolSpec(tool.name, tool.description, tool.input_schema) for tool in map(find_tool, role.tools))
 
 
 def _no_proxy() -> str:

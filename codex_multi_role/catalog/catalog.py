@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -40,15 +40,16 @@ class RoleSpecCatalog:
     files: tuple[Path, ...]
 
     @classmethod
-    def load(cls, path: Path) -> RoleSpecCatalog:
+    def load(cls, path: Path, tool_names: Callable[[], Collection[str]] = tuple) -> RoleSpecCatalog:
         """Read a catalog file, or the ``catalog.yaml`` (or ``.yml``) of a folder.
 
+        ``tool_names``: the tools there are to offer, asked for only where a role has some.
         Raises ``DefinitionError`` with file and key path for whatever is wrong with it or the files it refers to.
         """
         source = _catalog_file(path)
         written = validate(CatalogFile, load_yaml(source), source)
         files = SourceFiles(source)
-        roles = build_role_specs(written, files)
+        roles = build_role_specs(written, files, tool_names)
         return cls(source, roles, completed(written.general_prompts), tuple(files.paths))
 
     def role(self, name: str) -> RoleSpec:
@@ -71,13 +72,17 @@ class RoleSpecCatalog:
         return {name: tuple(names[index - 1 : index]) if index else () for index, name in enumerate(names)}
 
 
-def build_role_specs(written: CatalogFile, files: SourceFiles) -> tuple[RoleSpec, ...]:
+def build_role_specs(
+    written: CatalogFile, files: SourceFiles, tool_names: Callable[[], Collection[str]]
+) -> tuple[RoleSpec, ...]:
     """The finished roles of a catalog file. Raises ``DefinitionError`` with file and key path."""
     hints = {name: text for name, text in written.schema_hints.items() if text is not None}
     sources = [RoleSource.read(index, entry, files) for index, entry in enumerate(written.roles)]
     roles = tuple(source.spec(written.defaults, hints, files) for source in sources)
     _check_names(sources, roles)
     _check_dependencies(sources, roles)
+    if any(role.tools for role in roles):
+        _check_tools(sources, roles, tool_names())
     return roles
 
 
@@ -125,3 +130,14 @@ def _check_dependencies(sources: list[RoleSource], roles: tuple[RoleSpec, ...]) 
         circle: list[str] = error.args[1]
         place = sources[names.index(circle[0])].place("depends_on")
         raise DefinitionError(f"{place}: the roles wait for each other: {' -> '.join(reversed(circle))}") from error
+
+
+def _check_tools(sources: list[RoleSource], roles: tuple[RoleSpec, ...], known: Collection[str]) -> None:
+    for source, role in zip(sources, roles, strict=True):
+        for index, name in enumerate(role.tools):
+            place = f"{source.place('tools')}[{index}]"
+            if name not in known:
+                message, hint = no_such("tool", name, known)
+                raise DefinitionError(f"{place}: {message}", hint)
+            if name in role.tools[:index]:
+                raise DefinitionError(f'{place}: "{name}" is there twice')

@@ -25,7 +25,10 @@ class _Holding:
 
 
 class CapabilityRules(Definition):
-    """What a role reads about its ``prompt_flags`` and skills, a line each. ``skills`` holds ``{skills}``."""
+    """What a role reads about its ``prompt_flags``, skills and tools, a line each.
+
+    ``skills`` holds ``{skills}``, ``own_tools`` holds ``{tools}``.
+    """
 
     tools_allowed: str = ""
     tools_forbidden: str = ""
@@ -35,6 +38,7 @@ class CapabilityRules(Definition):
     files_forbidden: str = ""
     file_suggestions: str = ""
     skills: Annotated[str, AfterValidator(_Holding("{skills}"))] = ""
+    own_tools: Annotated[str, AfterValidator(_Holding("{tools}"))] = ""
 
     def lines(self, role: RoleSpec) -> list[str]:
         """The rules that hold for ``role``. Codex loads a skill when its name stands in the prompt as ``$name``."""
@@ -51,6 +55,7 @@ class CapabilityRules(Definition):
             access[flags.allow_read, flags.allow_write],
             self.file_suggestions if flags.allow_file_suggestions else "",
             self.skills.replace("{skills}", names) if names else "",
+            self.own_tools.replace("{tools}", ", ".join(role.tools)) if role.tools else "",
         ]
 
 

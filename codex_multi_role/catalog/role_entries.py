@@ -74,6 +74,7 @@ class RoleFile(RoleSettings):
     schema_hint_template: str | None = None
     schema_hint_params: dict[Text, JsonValue] = Field(default_factory=dict)
     output_schema: Annotated[Any, AfterValidator(schema_or_path)] = None
+    tools: tuple[Text, ...] = ()
     optional: bool = False
 
 

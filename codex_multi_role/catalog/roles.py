@@ -97,8 +97,8 @@ class RoleSpec(Definition):
 
     ``sandbox``: read-only, or workspace-write with ``allow_write``. ``approval_policy``: on-request, or untrusted
     without ``allow_tools`` or ``allow_read``. ``limits``: 120 s idle and 900 s a turn, or 300 s and 1800 s with
-    ``timeout_policy: planner``; key by key. ``optional``: the run goes on when the role fails. ``source``: the file
-    that defines the role.
+    ``timeout_policy: planner``; key by key. ``tools``: which of the controller's tools its model may call.
+    ``optional``: the run goes on when the role fails. ``source``: the file that defines the role.
     """
 
     name: RoleName
@@ -112,6 +112,7 @@ class RoleSpec(Definition):
     prompt_flags: PromptFlags = PromptFlags()
     behaviors: RoleBehaviors = RoleBehaviors()
     output_schema: dict[str, JsonValue] | None = None
+    tools: tuple[str, ...] = ()
     sandbox: Sandbox = Field(default_factory=_sandbox_for)
     approval_policy: ApprovalPolicy = Field(default_factory=_approval_policy_for)
     auto_approve: AutoApprove = AutoApprove()

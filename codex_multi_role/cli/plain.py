@@ -61,6 +61,11 @@ def _approval(record: Record) -> list[str]:
     return _about(record, f"{record['decision']} {record['method']}: {record['detail']}")
 
 
+def _tool_called(record: Record) -> list[str]:
+    outcome = "answered" if record["success"] else "failed"
+    return _about(record, f"tool {record['tool']} {outcome} in {duration(record['seconds'])}")
+
+
 def _turn_ended(record: Record) -> list[str]:
     tokens = f"{record['input_tokens']:,} tokens in, {record['output_tokens']:,} out"
     status = record["status"].replace("_", " ")
@@ -118,6 +123,7 @@ _FORMATTERS: dict[str, Callable[[Record], list[str]]] = {
     "turn_started": _turn_started,
     "role_activity": _role_activity,
     "approval": _approval,
+    "tool_called": _tool_called,
     "turn_ended": _turn_ended,
     "reply_repaired": _reply_repaired,
     "files_applied": _files_applied,

@@ -129,6 +129,10 @@ def _approval(progress: Progress, record: Record) -> None:
     progress.role(record).last = f"{record['decision']}: {record['detail']}"
 
 
+def _tool_called(progress: Progress, record: Record) -> None:
+    progress.role(record).last = f"tool {record['tool']}{'' if record['success'] else ' failed'}"
+
+
 def _turn_ended(progress: Progress, record: Record) -> None:
     role = progress.role(record)
     role.state, role.working_since = record["status"], ""
@@ -203,6 +207,7 @@ _HANDLERS: dict[str, Callable[[Progress, Record], None]] = {
     "turn_started": _turn_started,
     "role_activity": _role_activity,
     "approval": _approval,
+    "tool_called": _tool_called,
     "turn_ended": _turn_ended,
     "reply_repaired": _reply_repaired,
     "files_applied": _files_applied,

@@ -27,11 +27,10 @@ roles = LazyGroup(
 
 
 def open_catalog(given: Path | None) -> RoleSpecCatalog:
-    """The catalog of ``--roles``, else of ./roles, else the shipped one. Raises `DefinitionError`."""
-    from codex_multi_role.assembly import roles_folder  # here: `--help` should not load the catalog
-    from codex_multi_role.catalog import RoleSpecCatalog
+    """The catalog of ``--roles``, else of ./roles, else the shipped one. Raises `UsageError`."""
+    from codex_multi_role.assembly import load_catalog  # here: `--help` should not load the catalog
 
-    return RoleSpecCatalog.load(roles_folder(given))
+    return load_catalog(given)
 
 
 @command(ROLES, JSON, name="list", short_help="List the roles.")

@@ -1,4 +1,4 @@
-"""What is answered when Codex asks for permission.
+"""What is answered when Codex asks: for permission, for a person's words, for a tool's result.
 
 Source: the server requests of the app-server protocol. The default is the least: nothing that leaves the sandbox is
 accepted unless the role's YAML says so. Every request is answered, since Codex waits for ever for one that is not.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 METHOD_NOT_FOUND = -32601
 
@@ -29,11 +29,48 @@ class ApprovalAnswer:
     reply: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class ToolSpec:
+    """A tool of ours that a thread's model may call; ``input_schema`` is a JSON Schema."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """One of ``dynamicTools`` of ``thread/start``."""
+        named = {"type": "function", "name": self.name, "description": self.description}
+        return {**named, "inputSchema": dict(self.input_schema)}
+
+
+@dataclass(frozen=True)
+class ToolReply:
+    """What a tool's call came to, for the model to read."""
+
+    text: str
+    success: bool
+
+
 Params = Mapping[str, Any]
-AskUser = Callable[[Params], Mapping[str, str]]
-"""Puts a role's questions to a person: from the request's params to answers by question id; the rest is skipped."""
+
+
+class Helpers(Protocol):
+    """Who helps with what a model asks for within its turn."""
+
+    @property
+    def person_seconds(self) -> float:
+        """How long a person was waited for in this turn; that time is not the turn's."""
+
+    def ask_user(self, params: Params) -> Mapping[str, str]:
+        """Put questions to a person: from the request's params to answers by question id; the rest is skipped."""
+
+    def call_tool(self, name: str, arguments: object) -> ToolReply:
+        """Carry out a tool's call. Raises nothing for what is wrong with the call or the tool."""
+
 
 USER_INPUT = "item/tool/requestUserInput"
+TOOL_CALL = "item/tool/call"
+NO_TOOL = ToolReply("This tool cannot be called now.", success=False)
 
 
 def _decide(allowed: bool) -> ApprovalAnswer:
@@ -52,22 +89,31 @@ def _answers(given: Mapping[str, str]) -> ApprovalAnswer:
     return ApprovalAnswer("answer" if answers else "skip", {"result": {"answers": answers}})
 
 
+def _tool_result(reply: ToolReply) -> ApprovalAnswer:
+    content = [{"type": "inputText", "text": reply.text}]
+    decision = "answer" if reply.success else "fail"
+    return ApprovalAnswer(decision, {"result": {"contentItems": content, "success": reply.success}})
+
+
 _ANSWERS: dict[str, Callable[[Params, ApprovalPolicy], ApprovalAnswer]] = {
     "item/commandExecution/requestApproval": lambda _, policy: _decide(policy.commands),
     "item/fileChange/requestApproval": lambda _, policy: _decide(policy.file_changes),
     "item/permissions/requestApproval": _permissions,
     USER_INPUT: lambda *_: _answers({}),
+    TOOL_CALL: lambda *_: _tool_result(NO_TOOL),
     "mcpServer/elicitation/request": lambda *_: ApprovalAnswer("decline", {"result": {"action": "decline"}}),
 }
 
 
-def answer(method: str, params: Params, policy: ApprovalPolicy, ask_user: AskUser | None = None) -> ApprovalAnswer:
+def answer(method: str, params: Params, policy: ApprovalPolicy, helpers: Helpers | None = None) -> ApprovalAnswer:
     """The answer to the server request ``method``; a JSON-RPC error for a method that is not known here.
 
-    Waits only for ``ask_user``, and only for what the role asks a person.
+    Waits only for ``helpers``, and only for a tool and for what the role asks a person.
     """
-    if method == USER_INPUT and ask_user is not None:
-        return _answers(ask_user(params))
+    if helpers is not None and method == USER_INPUT:
+        return _answers(helpers.ask_user(params))
+    if helpers is not None and method == TOOL_CALL:
+        return _tool_result(helpers.call_tool(str(params.get("tool")), params.get("arguments")))
     known = _ANSWERS.get(method)
     if known is None:
         error = {"code": METHOD_NOT_FOUND, "message": f"{method} is not supported by this client"}

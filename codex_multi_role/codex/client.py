@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codex_multi_role.codex.approvals import ApprovalPolicy, AskUser, answer
+from codex_multi_role.codex.approvals import TOOL_CALL, ApprovalPolicy, Helpers, ToolSpec, answer
 from codex_multi_role.codex.events import CodexEvent, EventParser, TurnFinished, describe, turn_id_of
 from codex_multi_role.codex.transport import GRACE_SECONDS, AppServerTransport, Cancelled, Message
 from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
@@ -38,9 +38,10 @@ FOUR_WAYS_OUT = (
 
 @dataclass(frozen=True)
 class ThreadSettings:
-    """``thread/start``: where the role works, what it may do, and which model answers.
+    """``thread/start``: where the role works, what it may do, which model answers, and which tools of ours it has.
 
-    ``permissions``, a profile that the process was started with, stands in for ``sandbox``.
+    ``permissions``, a profile that the process was started with, stands in for ``sandbox``. A thread keeps the tools it
+    was started with: ``thread/resume`` and ``thread/fork`` take none (measured).
     """
 
     folder: str
@@ -48,11 +49,16 @@ class ThreadSettings:
     approval_policy: str
     model: str | None
     permissions: str = ""
+    tools: tuple[ToolSpec, ...] = ()
 
     def params(self) -> dict[str, Any]:
         model = {"model": self.model} if self.model else {}
         access = {"permissions": self.permissions} if self.permissions else {"sandbox": self.sandbox}
         return {"cwd": self.folder, "approvalPolicy": self.approval_policy, **access, **model}
+
+    def start_params(self) -> dict[str, Any]:
+        tools = {"dynamicTools": [tool.as_json() for tool in self.tools]} if self.tools else {}
+        return {**self.params(), **tools}
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ class RoleClient:
         self._parser = EventParser()
         self._cancelled = threading.Event()
         self._totals: tuple[int, int] | None = None
-        self._ask_user: AskUser | None = None
+        self._helpers: Helpers | None = None
         self.broken = ""
         self.thread_id = ""
         self.thread_resumed = False
@@ -154,22 +160,22 @@ class RoleClient:
         self._totals = None
         self._unused = result is None
         if result is None:
-            result = self._transport.request("thread/start", params, THREAD_SECONDS)
+            result = self._transport.request("thread/start", self._settings.start_params(), THREAD_SECONDS)
             self._totals = (0, 0)
         self.thread_id = str(result["thread"]["id"])
         self.model = str(result.get("model", self.model))
 
     def run_turn(
-        self, request: TurnRequest, deadlines: TurnDeadlines, observe: Observer, ask_user: AskUser | None = None
+        self, request: TurnRequest, deadlines: TurnDeadlines, observe: Observer, helpers: Helpers | None = None
     ) -> TurnOutcome:
         """One prompt and all that comes of it. Never raises for a fault of Codex: that is an outcome.
 
-        ``ask_user`` answers what the role asks a person; its time is not the turn's.
+        ``helpers`` answer what the role asks a person, and its calls of tools; the person's time is not the turn's.
         Afterwards ``broken`` says why the process can take no further turn, or is empty.
         """
         recorder = TurnRecorder(self._totals)
         self._unused = False
-        self._ask_user = ask_user
+        self._helpers = helpers
         try:
             outcome = self._run(request, deadlines, observe, recorder)
         except (CodexCrashed, CodexTimeout) as error:
@@ -202,20 +208,20 @@ class RoleClient:
         started = self._transport.request("turn/start", request.params(self.thread_id), patience)
         turn_id = recorder.turn_id = str(started["turn"]["id"])
         while not self._cancelled.is_set():
-            received = self._transport.next_message(min(deadlines.idle, end - time.monotonic()))
-            late = time.monotonic() >= end
+            received = self._transport.next_message(min(deadlines.idle, self._seconds_to(end)))
+            late = self._seconds_to(end) <= 0
             if received is None or late:
                 return self._give_up(turn_id, recorder, observe, deadlines, late)
             if isinstance(received, Cancelled):
                 break
-            asked_at = time.monotonic()
             finished = self._take(received, turn_id, recorder, observe)
             if finished is not None:
                 return recorder.finished(finished)
-            if "id" in received:
-                end += time.monotonic() - asked_at
         self._interrupt(turn_id, recorder, observe)
         return recorder.outcome("interrupted", "cancelled", "the run was stopped during this turn")
+
+    def _seconds_to(self, end: float) -> float:
+        return end + (self._helpers.person_seconds if self._helpers else 0.0) - time.monotonic()
 
     def _give_up(
         self, turn_id: str, recorder: TurnRecorder, observe: Observer, deadlines: TurnDeadlines, late: bool
@@ -244,9 +250,10 @@ class RoleClient:
 
     def _answer(self, message: Message, recorder: TurnRecorder, observe: Observer) -> None:
         method, params = str(message["method"]), message.get("params") or {}
-        answered = answer(method, params, self._approvals, self._ask_user)
+        answered = answer(method, params, self._approvals, self._helpers)
         self._transport.reply(message["id"], answered.reply)
-        observe(ApprovalAnswered(method, answered.decision, _detail(params, recorder.started_items)))
+        if method != TOOL_CALL:
+            observe(ApprovalAnswered(method, answered.decision, _detail(params, recorder.started_items)))
 
     def _interrupt(self, turn_id: str, recorder: TurnRecorder, observe: Observer) -> TurnFinished | None:
         """Ask Codex to end the turn and hear it out; a process that stays deaf is ``broken``, and None comes back.
@@ -255,7 +262,7 @@ class RoleClient:
         asked once, in between, and only the turn's end counts as the answer.
         """
         asked = False
-        self._ask_user = None
+        self._helpers = None
         end = time.monotonic() + INTERRUPT_SECONDS
         while (remaining := end - time.monotonic()) > 0:
             if recorder.begun and not asked:

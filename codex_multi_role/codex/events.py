@@ -112,5 +112,7 @@ def describe(item: Mapping[str, Any]) -> str:
             return "file change: " + ", ".join(change.get("path", "?") for change in item.get("changes", []))
         case "agentMessage":
             return "message"
+        case "dynamicToolCall":
+            return f"tool: {item.get('tool', '')}"
         case kind:
             return str(kind)

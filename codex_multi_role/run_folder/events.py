@@ -103,6 +103,17 @@ class Approval(RunEvent):
 
 
 @dataclass(frozen=True)
+class ToolCalled(RunEvent):
+    """A role called a tool of the controller; arguments and answer are in the turn's ``tool_calls.jsonl``."""
+
+    role: str
+    turn: int
+    tool: str
+    success: bool
+    seconds: float
+
+
+@dataclass(frozen=True)
 class TurnEnded(RunEvent):
     role: str
     turn: int

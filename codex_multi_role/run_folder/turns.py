@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.run_folder.atomic import write_bytes, write_json, write_text
+from codex_multi_role.run_folder.atomic import storage_errors, write_bytes, write_json, write_text
 from codex_multi_role.run_folder.folder import RunFolder, new_numbered, number_of
 
 PREFIX = "turn_"
@@ -64,6 +64,12 @@ class TurnFolder:
 
     def write_patch(self, patch: bytes) -> None:
         write_bytes(self.path / "changes.patch", patch)
+
+    def add_tool_call(self, line: str) -> None:
+        """One more line of ``tool_calls.jsonl``: a call as a JSON object."""
+        path = self.path / "tool_calls.jsonl"
+        with storage_errors(path), path.open("a", encoding="utf-8", errors="replace") as file:
+            file.write(f"{line}\n")
 
     def write_undone(self, patch: bytes) -> None:
         """What the turn had changed when it was cut short, and was taken back before it was asked again."""

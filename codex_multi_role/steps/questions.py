@@ -2,61 +2,74 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codex_multi_role.codex.approvals import AskUser, Params
+from codex_multi_role.codex.approvals import Params
 from codex_multi_role.run_folder import Answer, AskPerson, Question, Questions
-from codex_multi_role.run_folder.events import ReviewAnswered, ReviewAsked, now
+from codex_multi_role.run_folder.events import ReviewAnswered, ReviewAsked, Warning, now
 from codex_multi_role.steps.resources import RunResources
 
 BY_NOBODY = "nobody"
 SKIP = "skip"
+LONGEST_QUESTION_TOLD = 200
 
 
-def asks_of_turn(run: RunResources, instance: str, turn: int, patience_seconds: float) -> AskUser | None:
-    """What asks for the role in this turn; None where there is nobody to ask, or nobody is to be asked."""
-    if run.ask_person is None or run.yes:
-        return None
-    return _TurnQuestions(run, run.ask_person, f"{instance}.turn_{turn:03d}", patience_seconds).put
+class TurnQuestions:
+    """The questions of one turn, one after the other; each has an answer for ``patience_seconds`` to come.
 
+    ``seconds``: how long they took so far.
+    """
 
-class _TurnQuestions:
-    """The questions of one turn, one after the other; each has an answer for ``patience_seconds`` to come."""
-
-    def __init__(self, run: RunResources, ask_person: AskPerson, place: str, patience_seconds: float) -> None:
+    def __init__(self, run: RunResources, instance: str, turn: int, patience_seconds: float) -> None:
         self._run = run
-        self._ask_person = ask_person
         self._questions = Questions(run.folder.path)
-        self._place = place
+        self._instance = instance
+        self._place = f"{instance}.turn_{turn:03d}"
         self._patience_seconds = patience_seconds
         self._count = 0
+        self.seconds = 0.0
 
     def put(self, params: Params) -> dict[str, str]:
         """The answers there are, by question id. A secret is not asked for: it would lie in the run folder."""
         asked = [each for each in params.get("questions", ()) if not each.get("isSecret")]
-        answers = {str(each["id"]): self._put(each) for each in asked}
-        return {name: words for name, words in answers.items() if words}
+        answers = {str(each["id"]): self.ask(str(each["question"]), "\n".join(_options(each))) for each in asked}
+        return {name: answer.comment for name, answer in answers.items() if answer and answer.approved}
 
-    def _put(self, asked: Mapping[str, Any]) -> str:
+    def ask(self, question: str, show: str) -> Answer | None:
+        """A person's answer; None where nobody is there or is to be asked, or nobody answered in time."""
+        ask_person = None if self._run.yes else self._run.ask_person
+        if ask_person is None:
+            told = question[:LONGEST_QUESTION_TOLD]
+            self._run.events.publish(Warning(f"{self._instance} goes on without an answer, nobody is there: {told}"))
+            return None
+        began = time.monotonic()
+        try:
+            answer = self._put(question, show, ask_person)
+        finally:
+            self.seconds += time.monotonic() - began
+        return answer if answer.approved or answer.by != BY_NOBODY else None
+
+    def _put(self, question: str, show: str, ask_person: AskPerson) -> Answer:
         self._count += 1
-        question = self._questions.ask(
+        asked = self._questions.ask(
             Question(
                 key=f"{self._place}.{self._count}",
-                question=str(asked["question"]),
-                show="\n".join(_options(asked)),
+                question=question,
+                show=show,
                 asked_at=now(),
                 time_limit_seconds=self._patience_seconds,
                 default=SKIP,
                 words=True,
             )
         )
-        self._run.events.publish(ReviewAsked(question.key, question.question))
-        given = self._ask_person(question, lambda: self._is_over(question))
-        answer = self._questions.settle(question.key, given or Answer(False, "", BY_NOBODY, now())).answer
+        self._run.events.publish(ReviewAsked(asked.key, question))
+        given = ask_person(asked, lambda: self._is_over(asked))
+        answer = self._questions.settle(asked.key, given or Answer(False, "", BY_NOBODY, now())).answer
         assert answer is not None
-        self._run.events.publish(ReviewAnswered(question.key, answer.approved, answer.comment, answer.by))
-        return answer.comment if answer.approved else ""
+        self._run.events.publish(ReviewAnswered(asked.key, answer.approved, answer.comment, answer.by))
+        return answer
 
     def _is_over(self, question: Question) -> bool:
         known = self._questions.find(question.key)

@@ -23,8 +23,8 @@ from codex_multi_role.run_folder.events import (
     TurnStarted,
     Warning,
 )
-from codex_multi_role.steps.questions import asks_of_turn
 from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.turn_helpers import TurnHelpers
 from codex_multi_role.steps.turn_result import TurnResult, cut_short, first_state
 
 PROVIDER_ATTEMPTS = 3
@@ -109,7 +109,7 @@ class _Attempt:
             self._request(prompt),
             self._deadlines(),
             self._observe,
-            asks_of_turn(self.run, self.instance, self.folder.number, self.role.limits.turn_seconds),
+            TurnHelpers(self.run, self.role, self.instance, self.folder),
         )
         self.run.budget.spend_tokens(self.role.name, outcome.input_tokens + outcome.output_tokens)
         reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == "completed" else None
@@ -135,6 +135,7 @@ class _Attempt:
             "model": self.client.model,
             "attempt": self.attempt,
             "repair_of": self.asked.repair_of,
+            "tools": list(self.role.tools),
             "cycle": self.asked.cycle,
             "journal_step": self.asked.place,
             "snapshot": self.before,

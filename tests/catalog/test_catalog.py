@@ -134,6 +134,9 @@ def test_hint_parameters_may_be_any_value(write: Write) -> None:
         (_roles("name: a, prompt_text: A, limits: {idle_seconds: 0}"), "roles[0].limits.idle_seconds: must be greater"),
         (_roles(f"{_A}, sandbox: none"), "roles[0].sandbox: must be 'read-only', 'workspace-write' or"),
         (_roles("name: a, prompt_text: A, skills: ['']"), "roles[0].skills[0]: must have at least 1"),
+        (_roles(f"{_A}, tools: ask"), "roles[0].tools: must be a list, not 'ask'"),
+        (_roles(f"{_A}, tools: [saerch]"), 'roles[0].tools[0]: there is no tool "saerch"; did you mean "search"?'),
+        (_roles(f"{_A}, tools: [ask, search, ask]"), 'roles[0].tools[2]: "ask" is there twice'),
         (_roles("name: a, prompt_text: A, output_schema: [1]"), "roles[0].output_schema: must be a JSON Schema, or"),
         (
             _roles("name: a, prompt_text: A, output_schema: {properties: {x: {type: strin}}}"),
@@ -145,7 +148,7 @@ def test_hint_parameters_may_be_any_value(write: Write) -> None:
 def test_every_mistake_names_file_and_key(tmp_path: Path, write: Write, text: str, message: str) -> None:
     path = write(text)
     with pytest.raises(DefinitionError) as caught:
-        RoleSpecCatalog.load(path)
+        RoleSpecCatalog.load(path, lambda: ["ask", "search"])
     assert str(caught.value).startswith(f"{path}: {message.replace('{folder}', str(tmp_path))}")
 
 

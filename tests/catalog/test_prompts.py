@@ -69,14 +69,16 @@ def test_a_catalog_can_translate_every_part(write: Write) -> None:
     texts |= {key: f"<{key} {{{placeholder}}}>" for key, placeholder in sections.items()}
     rules = ("tools_allowed", "tools_forbidden", "files_read_and_write", "files_read_only", "files_write_only")
     capability = {key: f"<{key}>" for key in (*rules, "files_forbidden", "file_suggestions")}
-    general = texts | {"repair_section": "<{problem}>", "capability_rules": capability | {"skills": "<{skills}>"}}
-    roles = [{"name": "a", "prompt_text": "<text>", "skills": ["s"]}]
-    catalog = RoleSpecCatalog.load(write(json.dumps({"version": 1, "general_prompts": general, "roles": roles})))
+    general = texts | {"repair_section": "<{problem}>", "capability_rules": capability}
+    capability |= {"skills": "<{skills}>", "own_tools": "<{tools}>"}
+    roles = [{"name": "a", "prompt_text": "<text>", "skills": ["s"], "tools": ["t", "u"]}]
+    path = write(json.dumps({"version": 1, "general_prompts": general, "roles": roles}))
+    catalog = RoleSpecCatalog.load(path, lambda: ["t", "u"])
     prompt = build_prompt(catalog, catalog.role("a"), "g", {"p": 1}, {"t": 1}, earlier=[{"e": 1}])
     untranslated = [line for line in prompt.splitlines() if line and line[0] not in '<{[}] "']
     assert not untranslated
     assert prompt.startswith("<role_header a>\n\n<text>\n\n<goal_section g>\n\n<earlier_section [")
-    assert prompt.endswith("<rules_header a>\n<tools_allowed>\n<files_read_only>\n<$s>\n<analysis_rules a>\n")
+    assert prompt.endswith("<rules_header a>\n<tools_allowed>\n<files_read_only>\n<$s>\n<t, u>\n<analysis_rules a>\n")
     assert build_repair_prompt(catalog, catalog.role("a"), "p") == "<role_header a>\n\n<p>\n\n<json_contract a>\n"
 
 

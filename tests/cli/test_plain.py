@@ -51,6 +51,8 @@ def test_every_event_type_can_be_told() -> None:
     told = lines_of(
         e.RoleStarted("planner", 1, "t", 0.1, True),
         e.Approval("planner", 1, "item/fileChange", "decline", "roman.py"),
+        e.ToolCalled("planner", 1, "ask_user", True, 3.0),
+        e.ToolCalled("planner", 1, "ask_user", False, 0.1),
         e.ReplyRepaired("planner", 1),
         e.RoleRestarted("planner", "it crashed"),
         e.RoleSkipped("planner", "it timed out"),
@@ -58,6 +60,8 @@ def test_every_event_type_can_be_told() -> None:
     assert [line.split("planner: ")[1] for line in told] == [
         "ready again, its conversation restored, after 0.1 s (process 1)",
         "decline item/fileChange: roman.py",
+        "tool ask_user answered in 3.0 s",
+        "tool ask_user failed in 0.1 s",
         "the damaged answer of turn 1 was mended without asking again",
         "restarted: it crashed",
         "skipped: it timed out; the run goes on without it",

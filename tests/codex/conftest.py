@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.codex.approvals import ApprovalPolicy
+from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
 from codex_multi_role.codex.client import RoleClient, ThreadSettings
 from codex_multi_role.codex.fleet import Fleet, Member
 from codex_multi_role.codex.locator import find_codex
@@ -45,6 +45,7 @@ class Harness:
         codex: Path | None = None,
         resume_thread: str | None = None,
         permissions: str = "",
+        tools: tuple[ToolSpec, ...] = (),
     ) -> Fleet:
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
@@ -71,7 +72,7 @@ class Harness:
                 self.workspace,
                 self.stderr,
             ),
-            thread=ThreadSettings(str(self.workspace), sandbox, approval_policy, "playbook", permissions),
+            thread=ThreadSettings(str(self.workspace), sandbox, approval_policy, "playbook", permissions, tools),
             approvals=approvals or ApprovalPolicy(),
             wire_log=self.wire_log,
             resume_thread=resume_thread,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from codex_multi_role.codex.approvals import ApprovalPolicy, answer
+from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec, answer
 from codex_multi_role.codex.client import TurnDeadlines
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.turn import TurnRequest
@@ -22,8 +22,11 @@ RESPONSES = {
     "item/fileChange/requestApproval": "FileChangeRequestApprovalResponse",
     "item/permissions/requestApproval": "PermissionsRequestApprovalResponse",
     "item/tool/requestUserInput": "ToolRequestUserInputResponse",
+    "item/tool/call": "DynamicToolCallResponse",
     "mcpServer/elicitation/request": "McpServerElicitationRequestResponse",
 }
+
+TOOLS = (ToolSpec("ask_user", "Ask.", {"type": "object", "properties": {"question": {"type": "string"}}}),)
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +42,7 @@ def validator(schemas: Path, name: str) -> Draft7Validator:
 
 
 def test_every_outgoing_message_fits_the_schema(harness: Harness, schemas: Path) -> None:
-    fleet = harness.fleet([PATCH, {"fault": {"stall_seconds": 60}}, ANSWER], sandbox="workspace-write")
+    fleet = harness.fleet([PATCH, {"fault": {"stall_seconds": 60}}, ANSWER], sandbox="workspace-write", tools=TOOLS)
     schema: dict[str, Any] = {"type": "object", "properties": {"summary": {"type": "string"}}}
     client = fleet.client(ROLE)
     full = TurnRequest("go", schema, "low", "playbook", request().metadata)

@@ -1,0 +1,52 @@
+"""The tool ``ask_user``: a question to a person, within the turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from codex_multi_role.tools.base import Tool, ToolContext, ToolResult
+
+NOBODY = "Nobody is available to answer. Go on with your best assumption, and say in your answer which one you made."
+NO_WORDS = "The person gave no answer. Go on with your best assumption, and say in your answer which one you made."
+REJECTED = "The person rejected this: "
+
+_SCHEMA = {
+    "type": "object",
+    "required": ["question"],
+    "additionalProperties": False,
+    "properties": {
+        "question": {
+            "type": "string",
+            "minLength": 1,
+            "description": "One question, with what is needed to decide it.",
+        },
+        "options": {
+            "type": "array",
+            "items": {"type": "string", "minLength": 1},
+            "maxItems": 20,
+            "description": "Answers to choose from, where there are a few. The person may answer otherwise.",
+        },
+    },
+}
+
+
+def _call(context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+    options = "\n".join(f"- {option}" for option in arguments.get("options", ()))
+    answer = context.ask_person(str(arguments["question"]), options)
+    if answer is None:
+        return ToolResult(NOBODY)
+    if not answer.comment:
+        return ToolResult(NO_WORDS)
+    return ToolResult(answer.comment if answer.approved else f"{REJECTED}{answer.comment}")
+
+
+ask_user = Tool(
+    name="ask_user",
+    description=(
+        "Ask a person one question and get the answer as text. Use it only for a decision that is not yours, or for a "
+        "fact that you cannot find out yourself. If nobody is available you are told at once."
+    ),
+    input_schema=_SCHEMA,
+    call=_call,
+)

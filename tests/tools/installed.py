@@ -1,0 +1,34 @@
+"""A distribution that brings tools of its own, as an installed one would."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+SHOUTING = """
+from codex_multi_role.tools import Tool, ToolResult
+
+def _call(context, arguments):
+    if arguments["text"] == "fail":
+        raise RuntimeError("no voice")
+    (context.folder / "shouted.txt").write_text(arguments["text"])
+    return ToolResult(arguments["text"].upper())
+
+SCHEMA = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
+shout = Tool("shout", "Say it loud.", SCHEMA, _call)
+"""
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch, names: Iterable[str], module: str = SHOUTING) -> None:
+    """Make ``module`` importable as ``extra_tools``, with an entry point for each of ``names``."""
+    information = folder / "extra_tools-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: extra-tools\nVersion: 1.0\n")
+    points = "".join(f"{name} = extra_tools:{name}\n" for name in names)
+    (information / "entry_points.txt").write_text(f"[codex_multi_role.tools]\n{points}")
+    (folder / "extra_tools.py").write_text(module)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "extra_tools", raising=False)
