@@ -13,6 +13,7 @@ from typing import Any
 
 from codex_multi_role import __version__
 from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, load_flows, packaged_roles
+from codex_multi_role.checks import find_check
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
 from codex_multi_role.codex.client import ThreadSettings
 from codex_multi_role.codex.fleet import Fleet, Member, Started
@@ -28,7 +29,7 @@ from codex_multi_role.codex.settings import (
     without_user_servers,
 )
 from codex_multi_role.codex.transport import Launch
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.options import RunOptions
 from codex_multi_role.processes import Family
@@ -97,16 +98,32 @@ def load_catalog(given: Path | None) -> RoleSpecCatalog:
     return catalog
 
 
+def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> dict[str, FlowSpec]:
+    """`load_flows` of the catalog's folder, their checks looked up. Raises `UsageError`."""
+    flows = load_flows(name, catalog.source.parent, catalog)
+    for flow in flows.values():
+        for index, step in enumerate(flow.steps):
+            if step.check is not None:
+                _check_check(step.check, f"{flow.source}: steps[{index}].check")
+    return flows
+
+
+def _check_check(name: str, place: str) -> None:
+    try:
+        find_check(name)
+    except UsageError as error:
+        raise DefinitionError(f"{place}: {error}", error.hint) from error
+
+
 def load_definitions(options: RunOptions) -> Definitions:
     """Read and check everything ``options`` names. Raises `UsageError` and `CodexNotFound`."""
     catalog = load_catalog(options.roles)
-    folder = catalog.source.parent
-    flows = load_flows(options.flow, folder, catalog)
+    flows = load_flow_and_called(options.flow, catalog)
     playbook = None
     if options.playbook is not None:
         from codex_multi_role.playbook import load_playbook
 
-        playbook = load_playbook(options.playbook, folder)
+        playbook = load_playbook(options.playbook, catalog.source.parent)
     codex = find_codex(options.codex_bin, os.environ)
     definitions = Definitions(
         options=replace(options, codex_bin=codex) if options.codex_bin else options,  # PATH may be another at a resume

@@ -75,11 +75,12 @@ def show_flows(name: str, roles: Path | None, cycles: int, repair_attempts: int,
 
     The explanation is in comments: what is printed is the flow's YAML still.
     """
-    from codex_multi_role.catalog import load_flows, read_text  # as above
+    from codex_multi_role.assembly import load_flow_and_called  # as above
+    from codex_multi_role.catalog import read_text
     from codex_multi_role.cli.flow_explanation import explanation, worst_case_words
 
     catalog = open_catalog(roles)
-    flows = load_flows(name, catalog.source.parent, catalog)
+    flows = load_flow_and_called(name, catalog)
     if json:
         put_json(flows[name].model_dump(mode="json", by_alias=True))
         return
@@ -94,11 +95,11 @@ def show_flows(name: str, roles: Path | None, cycles: int, repair_attempts: int,
 @click.argument("name", metavar="[FLOW]", default=DEFAULTS["flow"])
 def graph_flows(name: str, roles: Path | None, ascii: bool) -> None:
     """Draw FLOW (by default cycles) and those that it calls, as a Mermaid flowchart or as plain text."""
-    from codex_multi_role.catalog import load_flows  # as above
+    from codex_multi_role.assembly import load_flow_and_called  # as above
     from codex_multi_role.flow import graph
 
     catalog = open_catalog(roles)
-    flows = load_flows(name, catalog.source.parent, catalog)
+    flows = load_flow_and_called(name, catalog)
     draw = graph.ascii if ascii else graph.mermaid
     click.echo(draw(flows, name), nl=False)
 
@@ -126,11 +127,11 @@ def validate_flows(
 
 
 def _validate(name: str, catalog: RoleSpecCatalog, cycles: int, repair_attempts: int) -> None:
-    from codex_multi_role.catalog import load_flows  # as above
+    from codex_multi_role.assembly import load_flow_and_called  # as above
     from codex_multi_role.catalog.flow_references import unused_roles
     from codex_multi_role.cli.flow_explanation import worst_case_words
 
-    flows = load_flows(name, catalog.source.parent, catalog)
+    flows = load_flow_and_called(name, catalog)
     most = worst_case_words(flows, name, catalog, cycles=cycles, repair_attempts=repair_attempts)
     click.echo(f"ok: {name}: {most}")
     if unused := unused_roles(flows, catalog):

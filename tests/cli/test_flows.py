@@ -143,6 +143,14 @@ def test_validate_looks_at_all_flows_and_names_what_is_wrong(project: Path) -> N
     assert "thinker" in done.stderr
 
 
+def test_an_unknown_check_is_named(project: Path) -> None:
+    (project / "team" / "flows" / "wrong.yaml").write_text("steps:\n  - check: tets\n")
+    done = console("flows", "validate", "--roles", "team", "wrong", folder=project)
+    assert done.returncode == 2
+    assert "wrong.yaml: steps[0].check: there is no check called 'tets'" in done.stderr
+    assert "did you mean 'tests'?" in done.stderr
+
+
 def test_an_endless_flow_is_refused(project: Path) -> None:
     (project / "team" / "flows" / "endless.yaml").write_text("steps:\n  - ask: thinker\n    next: [{to: thinker}]\n")
     done = console("flows", "validate", "--roles", "team", "endless", folder=project)
