@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 class Definition(BaseModel):
     """A frozen model that knows all its keys. A key without a value (``model:``) counts as not given."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     @model_validator(mode="before")
     @classmethod

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field, JsonValue, PrivateAttr, model_validator
+from pydantic import Field, JsonValue, PrivateAttr, model_validator
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.nearest import did_you_mean
@@ -24,8 +24,6 @@ Forms = dict[str, set[str]]
 
 class _OneOf(Definition):
     """Exactly one key of ``forms`` is set, and besides it only the settings that form takes."""
-
-    model_config = ConfigDict(populate_by_name=False)
 
     forms: ClassVar[Forms]
 

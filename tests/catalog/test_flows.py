@@ -96,6 +96,8 @@ def test_an_unknown_flow_names_the_nearest(two_roles: RoleSpecCatalog, name: str
         ("steps: [{ask: planner, next: [{when: 'true'}]}]", "steps[0].next[0]: give either to or end"),
         ("steps: [{ask: planner, next: [{to: planner, exit: 0}]}]", "steps[0].next[0]: exit belongs to end"),
         ("steps: [{ask: planner, next: [{end: x, exit: 2}]}]", "steps[0].next[0].exit: must be 0 or 1, not 2"),
+        ("steps: [{check: c, with_: {a: 1}}]", 'steps[0].with_: unknown key; did you mean "with"?'),
+        ("steps: [{check: c, for_each: [1], as_: a}]", 'steps[0].as_: unknown key; did you mean "as"?'),
         ("steps: [{ask: planner, next: [{end: x, wen: y}]}]", 'steps[0].next[0].wen: unknown key; did you mean'),
         (
             "steps: [{ask: planner, next: [{end: x}, {to: planner}]}]",
