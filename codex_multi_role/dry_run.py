@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from graphlib import TopologicalSorter
 from typing import Any
@@ -14,7 +13,7 @@ from codex_multi_role.flow import FlowState
 from codex_multi_role.flow.state import StepState
 from codex_multi_role.options import RunOptions
 from codex_multi_role.run_folder import Record
-from codex_multi_role.steps import Json, payload_from
+from codex_multi_role.steps import Json, payload_from, role_for
 from codex_multi_role.steps.turns import may_change_workspace
 
 REST = "…"
@@ -86,7 +85,8 @@ class _FirstPass:
     def _tell(self, step: StepSpec, context: Mapping[str, Any], item: Json | None, which: str | None) -> None:
         """One unit of ``step``, whatever its kind."""
         if step.ask is not None:
-            self._tell_ask(step, _role_for(self._catalog.role(step.ask), step, context), self._payload(item), which)
+            role = role_for(self._catalog.role(step.ask), step, lambda template: preview(template, context))
+            self._tell_ask(step, role, self._payload(item), which)
         elif step.check is not None:
             self._put("check", step, which, {"check": step.check, "with": preview(step.with_, context)})
             self.state.latest_tests = TEST_RESULT if step.check == "tests" else self.state.latest_tests
@@ -142,16 +142,6 @@ class _FirstPass:
             name: Unknown(name, fields, told=fields["status"] == "done") for name, fields in known["steps"].items()
         }
         return {**known, "roles": roles, "steps": steps}
-
-
-def _role_for(role: RoleSpec, step: StepSpec, context: Mapping[str, Any]) -> RoleSpec:
-    changes: dict[str, Any] = {}
-    if step.prompt is not None:
-        changes["prompt_text"] = str(preview(step.prompt, context))
-    if step.reply is not None:
-        changes["output_schema"] = step.reply
-        changes["schema_hint"] = json.dumps(step.reply, ensure_ascii=False, indent=2)
-    return role.model_copy(update=changes)
 
 
 def _handoff_of(role: RoleSpec) -> Json:

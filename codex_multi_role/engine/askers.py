@@ -48,7 +48,7 @@ class Asker:
     def ask(self, unit: Unit, state: FlowState) -> Answered:
         """Ask the step's role with what it is to start from: its item, or the handoff before."""
         name = unit.step.ask or ""
-        role = role_for(self._run.catalog.role(name), unit)
+        role = role_for(self._run.catalog.role(name), unit.step, unit.prompt)
         tolerate = unit.tolerate or role.optional
         answered = ask(
             self._run,

@@ -7,10 +7,11 @@ finished.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codex_multi_role.catalog import RoleSpec, build_prompt, build_repair_prompt, render
+from codex_multi_role.catalog import RoleSpec, StepSpec, build_prompt, build_repair_prompt
 from codex_multi_role.errors import CodexError, RoleFailed
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
@@ -70,12 +71,11 @@ def ask_step(run: RunResources, unit: Unit) -> Outcome:
     return Outcome(answer.handoff or {}, answer.error, answer, answer.tests)
 
 
-def role_for(role: RoleSpec, unit: Unit) -> RoleSpec:
-    """``role`` as the step wants it: with its prompt, reply and limits where it has its own."""
-    step = unit.step
+def role_for(role: RoleSpec, step: StepSpec, fill: Callable[[str], object]) -> RoleSpec:
+    """``role`` as the step wants it: with its prompt, filled in, its reply and limits where it has its own."""
     changes: dict[str, Any] = {}
     if step.prompt is not None:
-        changes["prompt_text"] = str(render(step.prompt, unit.context, f"{unit.where}: prompt"))
+        changes["prompt_text"] = str(fill(step.prompt))
     if step.reply is not None:
         changes["output_schema"] = step.reply
         changes["schema_hint"] = json.dumps(step.reply, ensure_ascii=False, indent=2)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codex_multi_role.catalog import StepSpec
+from codex_multi_role.catalog import StepSpec, render
 from codex_multi_role.steps.resources import Json, Recorder, RunResources
 
 
@@ -46,6 +46,10 @@ class Unit:
     def where(self) -> str:
         """The place of the step's templates, for errors."""
         return f"step {self.step.id}"
+
+    def prompt(self, template: str) -> object:
+        """The step's own prompt, filled in. Raises `DefinitionError`."""
+        return render(template, self.context, f"{self.where}: prompt")
 
 
 @dataclass(frozen=True)
