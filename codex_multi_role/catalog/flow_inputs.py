@@ -5,19 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
+import yaml
 from pydantic import JsonValue, TypeAdapter, ValidationError, model_validator
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.nearest import no_such
+from codex_multi_role.catalog.yaml_loader import parse_yaml
 from codex_multi_role.errors import UsageError
 
-InputType = Literal["string", "integer", "number", "boolean", "path"]
-_PYTHON_TYPES: dict[InputType, type] = {"string": str, "integer": int, "number": float, "boolean": bool, "path": str}
+InputType = Literal["string", "integer", "number", "boolean", "path", "list", "mapping"]
+_PYTHON_TYPES: dict[InputType, type] = {
+    "string": str,
+    "integer": int,
+    "number": float,
+    "boolean": bool,
+    "path": str,
+    "list": list,
+    "mapping": dict,
+}
+_YAML_EXAMPLES: dict[InputType, str] = {"list": "[a, b]", "mapping": "{a: 1}"}
 
 
 class InputSpec(Definition):
     """One input. ``max_iterations: 5`` is short for a default and the type it has, ``question:`` for a required text.
 
+    The text of a ``list`` or a ``mapping`` is YAML. A default that is a mapping needs the whole form.
     ``required``: unless said otherwise, an input without a default is. An optional one without a default is None.
     """
 
@@ -31,7 +43,7 @@ class InputSpec(Definition):
     def _expand(cls, data: object) -> object:
         if data is None:
             return {"required": True}
-        if isinstance(data, bool | int | float | str):
+        if isinstance(data, bool | int | float | str | list):
             return {"type": _type_of(data), "default": data}
         if isinstance(data, dict) and data.get("default") is None:
             return {"required": True} | data
@@ -65,18 +77,31 @@ def resolve_inputs(flow: str, specs: Mapping[str, InputSpec], given: Mapping[str
 def _resolve(flow: str, name: str, spec: InputSpec, given: Mapping[str, object]) -> object:
     if name not in given:
         if spec.required:
-            raise UsageError(f'flow {flow}: the input "{name}" is missing', f"Give --input {name}=<{spec.type}>.")
+            hint = _example(name, spec.type) or f"Give --input {name}=<{spec.type}>."
+            raise UsageError(f'flow {flow}: the input "{name}" is missing', hint)
         return spec.default
     try:
-        return _convert(spec.type, given[name])
+        return _convert(spec.type, _read(spec.type, given[name]))
+    except yaml.YAMLError as error:
+        problem = getattr(error, "problem", None) or "a character that YAML forbids"
+        raise UsageError(f'flow {flow}: the input "{name}" is no YAML: {problem}', _example(name, spec.type)) from error
     except ValidationError as error:
-        raise UsageError(f'flow {flow}: the input "{name}" is not of type {spec.type}: {given[name]!r}') from error
+        raise UsageError(
+            f'flow {flow}: the input "{name}" is not of type {spec.type}: {given[name]!r}', _example(name, spec.type)
+        ) from error
+
+
+def _read(kind: InputType, value: object) -> object:
+    return parse_yaml(value) if kind in _YAML_EXAMPLES and isinstance(value, str) else value
+
+
+def _example(name: str, kind: InputType) -> str:
+    return f"Give --input '{name}={_YAML_EXAMPLES[kind]}'." if kind in _YAML_EXAMPLES else ""
 
 
 def _convert(kind: InputType, value: object, *, strict: bool = False) -> object:
     return TypeAdapter(_PYTHON_TYPES[kind], config={"allow_inf_nan": False}).validate_python(value, strict=strict)
 
 
-def _type_of(value: bool | float | str) -> InputType:
-    by_type: dict[type, InputType] = {bool: "boolean", int: "integer", float: "number", str: "string"}
-    return by_type[type(value)]
+def _type_of(value: bool | float | str | list[Any]) -> InputType:
+    return next(kind for kind, python_type in _PYTHON_TYPES.items() if type(value) is python_type)

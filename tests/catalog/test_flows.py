@@ -123,7 +123,8 @@ def test_an_unknown_flow_names_the_nearest(two_roles: RoleSpecCatalog, name: str
         ("inputs: {a: {tpye: path}}\nsteps: [{ask: planner}]", 'inputs.a.tpye: unknown key; did you mean "type"?'),
         ("inputs: {a: {type: integer, default: x}}\nsteps: [{ask: planner}]", "inputs.a: the default 'x' is not"),
         ("inputs: {a: {required: true, default: x}}\nsteps: [{ask: planner}]", "inputs.a: a required input has no use"),
-        ("inputs: {a: [1]}\nsteps: [{ask: planner}]", "inputs.a: must be a mapping, not [1]"),
+        ("inputs: {a: {type: list, default: {b: 1}}}\nsteps: [{ask: planner}]", "inputs.a: the default {'b': 1} is"),
+        ("inputs: {a: {b: 1}}\nsteps: [{ask: planner}]", "inputs.a.b: unknown key"),
         ("inputs: {a: &x {default: *x}}\nsteps: [{ask: planner}]", "line 1: *x contains itself"),
     ],
 )  # fmt: skip
@@ -149,6 +150,47 @@ def test_inputs_have_their_types(flow: FlowSpec) -> None:
     converted = flow.resolve_inputs(given)
     assert converted == {"target": "s", "max_iterations": 7, "ratio": 2.0, "strict": True, "label": "5", "note": ""}
     assert flow.resolve_inputs({"target": "s", "max_iterations": 8})["max_iterations"] == 8
+
+
+COLLECTIONS = """
+inputs:
+  names: [a, b]
+  wanted: {type: list}
+  sizes: {type: mapping, default: {a: 1}}
+steps:
+  - {ask: planner, for_each: "{{ inputs.names }}", max_items: 9}
+"""
+
+
+@pytest.fixture
+def collecting(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> FlowSpec:
+    write(COLLECTIONS, "flows/collecting.yaml")
+    return load_flow("collecting", tmp_path, two_roles)
+
+
+def test_lists_and_mappings_are_yaml_text(collecting: FlowSpec) -> None:
+    read = collecting.resolve_inputs({"wanted": "[x, {y: 1}]", "sizes": '{"b": [true]}'})
+    assert read == {"names": ["a", "b"], "wanted": ["x", {"y": 1}], "sizes": {"b": [True]}}
+    assert collecting.resolve_inputs({"wanted": ["x"]}) == {"names": ["a", "b"], "wanted": ["x"], "sizes": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    ("given", "message", "hint"),
+    [
+        ({}, 'the input "wanted" is missing', "Give --input 'wanted=[a, b]'."),
+        ({"wanted": "a"}, "the input \"wanted\" is not of type list: 'a'", "Give --input 'wanted=[a, b]'."),
+        ({"wanted": ""}, 'the input "wanted" is not of type list', "Give"),
+        ({"wanted": "[a"}, 'the input "wanted" is no YAML: did not find expected', "Give"),
+        ({"wanted": "[" * 100 + "]" * 100}, 'the input "wanted" is no YAML: nested more than 64', "Give"),
+        ({"wanted": "[\0]"}, 'the input "wanted" is no YAML', "Give"),
+        ({"wanted": "[]", "sizes": "[1]"}, 'the input "sizes" is not of type mapping', "Give --input 'sizes={a: 1}'."),
+    ],
+)
+def test_wrong_lists_and_mappings(collecting: FlowSpec, given: dict[str, str], message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        collecting.resolve_inputs(given)
+    assert message in str(caught.value)
+    assert caught.value.hint.startswith(hint)
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,15 @@ def test_the_list_may_be_a_template_of_a_handoff(tmp_path: Path) -> None:
     assert len(team.turns()) == 3
 
 
+def test_the_list_may_be_given_with_the_run(tmp_path: Path) -> None:
+    end = [{"when": "steps.solve.results[1].summary == 'did b'", "end": "all"}, {"end": "no"}]
+    steps = [fan("{{ inputs.items }}", max_items=2, next=end)]
+    team = solver(tmp_path, steps, inputs={"items": {"type": "list"}})
+    assert team.run(flow="own", inputs={"items": "[a, b]"}).outcome == "all"
+    too_many = team.run(flow="own", inputs={"items": "[a, b, c]"})
+    assert (too_many.exit_code, len(team.turns())) == (2, 0)
+
+
 def test_more_items_than_declared_end_the_run(tmp_path: Path) -> None:
     plays = [{"json": {"todos": ["x", "y"]}}]
     steps = [{"id": "plan", "ask": "solver"}, fan("{{ steps.plan.todos }}", max_items=1)]
