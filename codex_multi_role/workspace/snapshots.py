@@ -7,13 +7,16 @@ conversion, so that a snapshot holds the bytes on disk. Repositories nested in t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+import os
+import shutil
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import Lock
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace.git import Git, last_words
 from codex_multi_role.workspace.paths import PathRefused, Workspace
+from codex_multi_role.workspace.trees import repositories_in, without
 
 # `!diff` leaves it to git to find out what is binary.
 _ATTRIBUTES = "* -text -eol -ident -filter !working-tree-encoding !diff !merge\n"
@@ -64,6 +67,25 @@ class Snapshots:
         now = self.take()
         with self._lock:
             self._git.run("read-tree", "-m", "-u", now, tree)
+
+    def fill_from(self, source: Path, tree: str, leave_out: Sequence[str] = ()) -> list[str]:
+        """Fill the workspace, which is empty, with ``tree`` of another run's repository; know all that one knows.
+
+        ``leave_out`` are folders, relative to the workspace. Returns where repositories are nested: their files are in
+        no snapshot. ``source`` is only read, and may be in use.
+        """
+        with self._lock:
+            self._prepare()
+            _copy_objects(source / "objects", self._git.git_dir / "objects")
+            if self._git.run("cat-file", "-e", f"{tree}^{{tree}}", allowed=(0, 1, 128)).returncode:
+                raise StorageError(
+                    f"the recorded state {tree} of the workspace is not in {source}",
+                    "Restore the run folder from a copy, or start another run.",
+                )
+            nested = repositories_in(self._git, tree)
+            files = without(self._git, tree, [*nested, *leave_out])
+        self.restore(files)
+        return nested
 
     def with_ignored(self, tree: str, paths: Iterable[str]) -> str:
         """``tree`` with the present content of those ``paths`` that it lacks only because they are ignored.
@@ -148,6 +170,23 @@ class Snapshots:
         except OSError as error:
             raise StorageError(f"{git_dir} cannot be written: {error.strerror}") from error
         self._ready = True
+
+
+def _copy_objects(source: Path, target: Path) -> None:
+    """Git never changes an object that it has written, so that a second name for it will do."""
+    try:
+        shutil.copytree(
+            source, target, ignore=shutil.ignore_patterns("tmp_*"), copy_function=_link_or_copy, dirs_exist_ok=True
+        )
+    except (OSError, shutil.Error) as error:
+        raise StorageError(f"{source} cannot be copied to {target}: {error}") from error
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
 
 
 def _escaped(folder: str) -> str:

@@ -288,3 +288,78 @@ def test_a_workspace_that_is_gone_is_an_error(tmp_path: Path) -> None:
     shutil.rmtree(root)
     with pytest.raises(StorageError, match="is gone"):
         snapshots.take()
+
+
+def _filled(folder: Path, source: Path, tree: str, leave_out: tuple[str, ...] = ()) -> tuple[Snapshots, list[str]]:
+    """The snapshots of a new workspace ``folder`` that was filled from another run's."""
+    folder.mkdir()
+    snapshots = Snapshots(folder.parent / f"{folder.name}.git", Workspace(folder))
+    return snapshots, snapshots.fill_from(source, tree, leave_out)
+
+
+def test_another_runs_snapshot_fills_an_empty_workspace(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    _fill(root)
+    (root / "link").symlink_to("text.txt")
+    (root / "script.sh").chmod(0o755)
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "kept.log").write_text("handed in")
+    snapshots = _snapshots(root)
+    tree = snapshots.take(force=["kept.log"])
+    before = _contents(root)
+    _change(root)
+    (root / "kept.log").unlink()
+    later = snapshots.take()
+    source = root / "runs" / "r1" / "snapshots.git"
+    restored, nested = _filled(tmp_path / "new", source, tree)
+    assert nested == []
+    assert _contents(tmp_path / "new") == before
+    assert (tmp_path / "new" / "link").readlink() == Path("text.txt")
+    assert os.access(tmp_path / "new" / "script.sh", os.X_OK)
+    (tmp_path / "new" / "kept.log").write_text("changed")  # ignored, but taken from then on, as where it comes from
+    assert restored.changed_paths(tree, restored.take()) == ["kept.log"]
+    shutil.rmtree(source)
+    assert "text.txt" in restored.changed_paths(tree, later)  # it knows what that one knew, and needs it no more
+
+
+def test_neither_nested_repositories_nor_folders_left_out_are_filled_in(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    (root / "sub" / "nested").mkdir(parents=True)
+    _git(root / "sub" / "nested", "init", "-q")
+    (root / "sub" / "nested" / "file").write_text("x")
+    _git(root / "sub" / "nested", "add", ".")
+    _git(root / "sub" / "nested", "commit", "-q", "-m", "first")
+    for path in ("sub/own.txt", "kept/a.txt", "out/b.txt"):
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text("x")
+    source = tmp_path / "snapshots.git"
+    tree = Snapshots(source, Workspace(root)).take()
+    _, nested = _filled(tmp_path / "new", source, tree, ("out",))
+    assert nested == ["sub/nested"]
+    assert sorted(_contents(tmp_path / "new")) == ["kept/a.txt", "sub/own.txt"]
+    assert sorted(path.name for path in (tmp_path / "new" / "sub").iterdir()) == ["own.txt"]
+
+
+def test_filling_does_not_change_the_source(tmp_path: Path) -> None:
+    _fill(tmp_path / "work")
+    source = tmp_path / "snapshots.git"
+    tree = Snapshots(source, Workspace(tmp_path / "work")).take()
+    (source / "index.lock").write_text("someone is writing")
+    (source / "objects" / "tmp_obj_x").write_text("half")
+    before = {path: (path.stat().st_mtime_ns, path.is_file() and path.read_bytes()) for path in source.rglob("*")}
+    _filled(tmp_path / "new", source, tree)
+    assert {
+        path: (path.stat().st_mtime_ns, path.is_file() and path.read_bytes()) for path in source.rglob("*")
+    } == before
+    assert not (tmp_path / "new.git" / "objects" / "tmp_obj_x").exists()
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_snapshot_that_is_gone_is_said_so(tmp_path: Path, there: bool) -> None:
+    _fill(tmp_path / "work")
+    source = tmp_path / "snapshots.git"
+    if there:
+        Snapshots(source, Workspace(tmp_path / "work")).take()
+    with pytest.raises(StorageError, match=str(source)):
+        _filled(tmp_path / "new", source, "1" * 40)
+    assert list((tmp_path / "new").iterdir()) == []
