@@ -297,7 +297,7 @@ def _member(
         ),
         approvals=ApprovalPolicy(role.auto_approve.commands, role.auto_approve.file_changes),
         wire_log=folder.role_folder(instance) / "events.jsonl",
-        resume_thread=thread,
+        thread_id=thread,
     )
 
 

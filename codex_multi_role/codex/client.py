@@ -84,19 +84,29 @@ Observer = Callable[[CodexEvent | ApprovalAnswered], None]
 class RoleClient:
     """Starts the role's process and thread, and runs its turns, one at a time.
 
-    ``cancel`` may be called from any thread; everything else belongs to the thread that runs the turns.
+    ``inherited``: threads of another run, which it goes on with and which are left as they are: by id, the last turn
+    on it to remember. ``cancel`` may be called from any thread; everything else belongs to the thread that runs the
+    turns.
     """
 
-    def __init__(self, transport: AppServerTransport, thread: ThreadSettings, approvals: ApprovalPolicy) -> None:
+    def __init__(
+        self,
+        transport: AppServerTransport,
+        thread: ThreadSettings,
+        approvals: ApprovalPolicy,
+        inherited: Mapping[str, str],
+    ) -> None:
         self._transport = transport
         self._settings = thread
         self._approvals = approvals
+        self._inherited = inherited
         self._parser = EventParser()
         self._cancelled = threading.Event()
         self._totals: tuple[int, int] | None = None
         self._helpers: Helpers | None = None
         self.broken = ""
         self.thread_id = ""
+        self._asked_for: str | None = None
         self.thread_resumed = False
         self.forgot = False
         self._unused = False
@@ -106,15 +116,15 @@ class RoleClient:
     def pid(self) -> int:
         return self._transport.pid
 
-    def start(self, version: str, resume_thread: str | None) -> None:
-        """Spawn, ``initialize``, check the login, and start or resume the thread.
+    def start(self, version: str, thread_id: str | None) -> None:
+        """Spawn, ``initialize``, check the login, and start a thread or go on with the one of that id.
 
         A thread that Codex lost is started afresh; ``forgot`` then says so until a turn was completed on it.
         Raises `CodexStartFailed`, `CodexNotLoggedIn`.
         """
         self.connect(version)
         with _start_failures():
-            self._open_thread(resume_thread)
+            self._open_thread(thread_id)
 
     def connect(self, version: str) -> str:
         """Spawn, ``initialize`` and ask who is logged in; returns that in words. Raises as `start`."""
@@ -143,20 +153,19 @@ class RoleClient:
 
         Raises `CodexError`. The id of the present thread changes nothing, and a thread without a turn is a new one.
         """
-        if thread_id == self.thread_id or (thread_id is None and self._unused and folder == self._settings.folder):
-            return
-        self._settings = replace(self._settings, folder=folder)
-        self._open_thread(thread_id)
+        if thread_id is None:
+            present = self._unused and folder == self._settings.folder
+        else:
+            present = thread_id in (self.thread_id, self._asked_for)
+        if not present:
+            self._settings = replace(self._settings, folder=folder)
+            self._open_thread(thread_id)
 
-    def _open_thread(self, resume_thread: str | None) -> None:
-        params = self._settings.params()
-        result: Message | None = None
-        if resume_thread:
-            with contextlib.suppress(CodexRefused):
-                resume = {**params, "threadId": resume_thread, "excludeTurns": True}
-                result = self._transport.request("thread/resume", resume, THREAD_SECONDS)
+    def _open_thread(self, thread_id: str | None) -> None:
+        result = self._recall(thread_id) if thread_id else None
+        self._asked_for = thread_id
         self.thread_resumed = result is not None
-        self.forgot = bool(resume_thread) and not self.thread_resumed
+        self.forgot = bool(thread_id) and not self.thread_resumed
         self._totals = None
         self._unused = result is None
         if result is None:
@@ -164,6 +173,16 @@ class RoleClient:
             self._totals = (0, 0)
         self.thread_id = str(result["thread"]["id"])
         self.model = str(result.get("model", self.model))
+
+    def _recall(self, thread_id: str) -> Message | None:
+        """The thread of that id, or a fork of it where it is inherited; None where Codex has it no more."""
+        params = {**self._settings.params(), "threadId": thread_id, "excludeTurns": True}
+        last_turn = self._inherited.get(thread_id)
+        with contextlib.suppress(CodexRefused):
+            if last_turn is None:
+                return self._transport.request("thread/resume", params, THREAD_SECONDS)
+            return self._transport.request("thread/fork", {**params, "lastTurnId": last_turn}, THREAD_SECONDS)
+        return None
 
     def run_turn(
         self, request: TurnRequest, deadlines: TurnDeadlines, observe: Observer, helpers: Helpers | None = None

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
@@ -22,14 +22,18 @@ PARALLEL_STARTS = 8
 
 @dataclass(frozen=True)
 class Member:
-    """How to start one role's process and thread. ``resume_thread``: the thread an earlier process of the role had."""
+    """How to start one role's process and thread.
+
+    ``thread_id``: the thread that an earlier process of the role had; ``inherited`` as in `RoleClient`.
+    """
 
     role: str
     launch: Launch
     thread: ThreadSettings
     approvals: ApprovalPolicy
     wire_log: Path
-    resume_thread: str | None = None
+    thread_id: str | None = None
+    inherited: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -96,12 +100,12 @@ class Fleet:
     def _start_one(self, member: Member) -> RoleClient:
         began = time.monotonic()
         transport = AppServerTransport(member.launch, WireLog(member.wire_log, self._redact))
-        client = RoleClient(transport, member.thread, member.approvals)
+        client = RoleClient(transport, member.thread, member.approvals, member.inherited)
         with self._lock:
             if self._stopping.is_set():
                 raise CodexTimeout("the run is stopping")
             self._spawned.append(client)
-        client.start(self._version, member.resume_thread)
+        client.start(self._version, member.thread_id)
         seconds = time.monotonic() - began
         self._on_started(Started(member.role, client.pid, client.thread_id, round(seconds, 3), client.thread_resumed))
         return client
@@ -130,7 +134,7 @@ class Fleet:
     def _restart(self, role: str, broken: RoleClient) -> RoleClient:
         self._on_restart(role, broken.broken)
         broken.stop()
-        self._members[role] = replace(self._members[role], resume_thread=broken.thread_id)
+        self._members[role] = replace(self._members[role], thread_id=broken.thread_id)
         self._clients[role] = future = Future[RoleClient]()
         self._start_into(role, future)
         return future.result(0)

@@ -20,7 +20,7 @@ def login_state(codex: Path, settings: tuple[str, ...], version: str) -> str:
         own_home = {} if needs_user_home(settings) else {"CODEX_HOME": name}
         launch = Launch(app_server_argv(codex, settings), {**os.environ, **own_home}, folder, folder / "stderr.log")
         transport = AppServerTransport(launch, WireLog(folder / "events.jsonl", lambda text: text))
-        client = RoleClient(transport, ThreadSettings(name, "read-only", "untrusted", None), ApprovalPolicy())
+        client = RoleClient(transport, ThreadSettings(name, "read-only", "untrusted", None), ApprovalPolicy(), {})
         try:
             return client.connect(version)
         finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -43,11 +43,13 @@ class Harness:
         approvals: ApprovalPolicy | None = None,
         settings: tuple[str, ...] = (),
         codex: Path | None = None,
-        resume_thread: str | None = None,
         permissions: str = "",
         tools: tuple[ToolSpec, ...] = (),
+        thread_id: str | None = None,
+        inherited: Mapping[str, str] | None = None,
+        home: Path | None = None,
     ) -> Fleet:
-        home = self.folder / "home"
+        home = home or self.folder / "home"
         home.mkdir(exist_ok=True)
         playbook = Playbook.model_validate({"name": "test", "roles": {ROLE: entries}, "repeat_last": True})
         server = self._stack.enter_context(PlaybookServer(playbook))
@@ -75,7 +77,8 @@ class Harness:
             thread=ThreadSettings(str(self.workspace), sandbox, approval_policy, "playbook", permissions, tools),
             approvals=approvals or ApprovalPolicy(),
             wire_log=self.wire_log,
-            resume_thread=resume_thread,
+            thread_id=thread_id,
+            inherited=inherited or {},
         )
         fleet = Fleet(
             {ROLE: member},

@@ -50,7 +50,9 @@ def test_every_outgoing_message_fits_the_schema(harness: Harness, schemas: Path)
     assert take(client, 2, TurnDeadlines(idle=1, turn=30)).status == "stalled"
     thread = client.thread_id
     fleet.stop()
-    assert take(harness.client([ANSWER], resume_thread=thread)).status == "completed"
+    again = take(harness.client([ANSWER], thread_id=thread))
+    assert again.status == "completed"
+    assert harness.client([ANSWER], thread_id=thread, inherited={thread: again.turn_id}).thread_resumed
     sent = wire(harness, "out")
     assert {message["method"] for message in sent if "method" in message} == {
         "initialize",
@@ -58,6 +60,7 @@ def test_every_outgoing_message_fits_the_schema(harness: Harness, schemas: Path)
         "account/read",
         "thread/start",
         "thread/resume",
+        "thread/fork",
         "turn/start",
         "turn/interrupt",
         "thread/backgroundTerminals/clean",
