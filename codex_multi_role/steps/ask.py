@@ -52,15 +52,12 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
     turn = _turn_with_repairs(run, question, record)
     if turn.handoff is None:
         return Answered(role.name, turn.instance, turn.thread_id, turn.turn, None, turn.problem, None, False)
-    changed = turn.changed_paths
-    if role.behaviors.apply_files and "files" in turn.handoff:
-        applied = record("apply files", lambda _: _apply(run.in_copy(question.copy, fresh=False), turn))
-        changed = applied["changed_paths"]
-    tests = None
-    if changed and run.tests.enabled:
-        tests = record(
-            "run tests", lambda _: run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.turn)
-        )
+    changed, tests = turn.changed_paths, None
+    # Recorded even where the options of this session leave nothing to do: those of another must find the same places.
+    if "files" in turn.handoff:
+        changed = record("apply files", lambda _: _apply(run, question, turn))["changed_paths"]
+    if changed:
+        tests = record("run tests", lambda _: _test(run, question, turn)) or None
     done = role.behaviors.can_finish and says_done(turn.handoff)
     return Answered(role.name, turn.instance, turn.thread_id, turn.turn, turn.handoff, "", tests, done)
 
@@ -141,8 +138,11 @@ def _turn_or_failure(run: RunResources, asked: Prompted, tolerate: bool) -> Turn
     return turn
 
 
-def _apply(run: RunResources, turn: TurnResult) -> Json:
-    """Write ``files[]`` into the workspace; the turn's patch then covers all it changed."""
+def _apply(run: RunResources, question: Ask, turn: TurnResult) -> Json:
+    """Write ``files[]`` into the workspace, if the role may; the turn's patch then covers all it changed."""
+    if not (question.role.behaviors.apply_files and turn.snapshot):
+        return {"changed_paths": turn.changed_paths}
+    run = run.in_copy(question.copy, fresh=False)
     folder = TurnFolder.of(run.folder, turn.instance, turn.turn)
     with run.workspace_lock:
         entries = (turn.handoff or {}).get("files")
@@ -155,6 +155,13 @@ def _apply(run: RunResources, turn: TurnResult) -> Json:
     event = FilesApplied(turn.instance, turn.turn, len(written), len(applied) - len(written), written[:SHOWN_PATHS])
     run.events.publish(event)
     return {"changed_paths": changed}
+
+
+def _test(run: RunResources, question: Ask, turn: TurnResult) -> Json:
+    """The tests' result, empty where they are not to run."""
+    if not run.tests.enabled:
+        return {}
+    return run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.turn)
 
 
 def named_paths(entries: object) -> list[str]:
