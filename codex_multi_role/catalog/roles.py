@@ -26,6 +26,7 @@ _RUN_FOLDER_NAMES = {
     "run.json",
     "controller_state.json",
     "events.jsonl",
+    "inherited_events.jsonl",
     "report.html",
 }
 _DEFAULT_LIMITS = {"default": {"idle_seconds": 120.0, "turn_seconds": 900.0}}

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import RunNotFound
-from codex_multi_role.run_folder import Question, Questions, Record, RunFolder, TurnFolder, list_turns
+from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, events_with_inherited, list_turns
 
 OVER = (0, 1)
 
 
-def read_events(path: Path) -> Iterator[Record]:
-    """The events of ``events.jsonl`` in order; a line that a kill cut short is passed over."""
-    if not path.exists():
-        return
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            with contextlib.suppress(ValueError):
-                yield json.loads(line)
-
-
 def read_turns(folder: RunFolder) -> list[dict[str, Any]]:
     """``turn.json`` of every turn in the order they began, with the handoff's ``summary``."""
-    began = [event for event in read_events(folder.events_path) if event["type"] == "turn_started"]
+    began = [event for event in events_with_inherited(folder) if event["type"] == "turn_started"]
     order = {(event["role"], event["turn"]): position for position, event in enumerate(began)}
     turns = sorted(list_turns(folder), key=lambda each: order.get((each[0], each[1].number), len(order)))
     return [_turn(role, turn) for role, turn in turns]

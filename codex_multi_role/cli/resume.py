@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -11,11 +11,11 @@ from click.core import ParameterSource
 from codex_multi_role.cli.asking import person_at
 from codex_multi_role.cli.options import CHANGEABLE, JSON, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.progress import Progress
-from codex_multi_role.cli.recorded import read_events
 from codex_multi_role.cli.run import close, parse_inputs
+from codex_multi_role.cli.settings import Setting
 from codex_multi_role.cli.streams import say
 from codex_multi_role.cli.views import open_view
-from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder import RunFolder, read_events
 
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
@@ -36,8 +36,7 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     """
     folder = RunFolder.find(values["runs_dir"], run)
     changes = changes_of(ctx, folder.record()["options"])
-    if changes and not (values["json"] or values["quiet"]):
-        say(f"changed: {', '.join(f'{name}={value}' for name, value in changes.items())}")
+    say_changes(ctx, changes)
     go_on(ctx, folder, changes)
 
 
@@ -58,9 +57,17 @@ def go_on(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]) -> 
     close(ctx, report, progress)
 
 
-def changes_of(ctx: click.Context, remembered: Mapping[str, Any]) -> dict[str, Any]:
+def say_changes(ctx: click.Context, changes: Mapping[str, Any]) -> None:
+    """What a run will have otherwise than before, for people."""
+    if changes and not (ctx.params["json"] or ctx.params["quiet"]):
+        say(f"changed: {', '.join(f'{name}={value}' for name, value in changes.items())}")
+
+
+def changes_of(
+    ctx: click.Context, remembered: Mapping[str, Any], settings: Sequence[Setting] = CHANGEABLE
+) -> dict[str, Any]:
     """`RunOptions` fields that were given now; ``remembered`` are the run's. What may be repeated adds to those."""
-    keys = [setting.key for setting in CHANGEABLE]
+    keys = [setting.key for setting in settings]
     changes = {key: ctx.params[key] for key in keys if ctx.get_parameter_source(key) in GIVEN_NOW}
     if "input" in changes:
         changes["inputs"] = {**remembered["inputs"], **parse_inputs(changes.pop("input"))}

@@ -11,13 +11,13 @@ import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command
 from codex_multi_role.cli.progress import Progress
-from codex_multi_role.cli.recorded import open_questions, read_events, read_tests, read_turns, status_now
+from codex_multi_role.cli.recorded import open_questions, read_tests, read_turns, status_now
 from codex_multi_role.cli.streams import put_json, say
 from codex_multi_role.cli.summary import EXIT_MEANINGS, next_command, outcome_in_words
 from codex_multi_role.cli.tables import put_table
 from codex_multi_role.cli.text import duration, one_line, plural, verdict
 from codex_multi_role.errors import StorageError
-from codex_multi_role.run_folder import Question, RunFolder
+from codex_multi_role.run_folder import Question, RunFolder, read_events
 
 TURN_HEADINGS = ("role", "turn", "status", "tokens in", "out", "seconds", "about")
 PLACES = {
@@ -81,6 +81,8 @@ def _heading(folder: RunFolder, record: dict[str, Any]) -> Iterator[str]:
     yield f"run        {folder.run_id}"
     yield f"goal       {one_line(record.get('goal', ''), 500)}"
     yield f"flow       {record.get('flow')}, {plural(_cycles(record), 'cycle')}"
+    if origin := record.get("forked_from"):
+        yield f"fork       of {origin['run_id']}, from before {origin['step']}:{origin['visit']}"
     yield f"workspace  {record.get('workspace')}"
     yield f"status     {record['status']}: {outcome}"
     if record.get("reason"):
@@ -108,6 +110,7 @@ def _cycles(record: dict[str, Any]) -> int:
 def _turn_row(turn: dict[str, Any]) -> list[object]:
     tokens = turn.get("tokens") or {}
     repair = f"mends turn {turn['repair_of']}. " if turn.get("repair_of") else ""
+    inherited = "inherited. " if turn.get("inherited") else ""
     return [
         turn["role"],
         turn["turn"],
@@ -115,7 +118,7 @@ def _turn_row(turn: dict[str, Any]) -> list[object]:
         f"{tokens.get('input', 0):,}",
         f"{tokens.get('output', 0):,}",
         f"{turn.get('seconds', 0):.1f}",
-        f"{repair}{turn.get('reason') or turn.get('summary') or ''}",
+        f"{inherited}{repair}{turn.get('reason') or turn.get('summary') or ''}",
     ]
 
 

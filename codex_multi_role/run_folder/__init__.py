@@ -1,15 +1,17 @@
 """The layout of ``runs/<id>/``, atomic writes, the event log."""
 
-from codex_multi_role.run_folder.events import EventLog, Record, RunEvent
+from codex_multi_role.run_folder.events import EventLog, Record, RunEvent, read_events
 from codex_multi_role.run_folder.folder import RunFolder, list_runs
 from codex_multi_role.run_folder.owner import Owner
+from codex_multi_role.run_folder.past import Beginning, beginnings, events_with_inherited, inherit
 from codex_multi_role.run_folder.questions import Answer, AskPerson, Question, Questions, answer_of_person
 from codex_multi_role.run_folder.redaction import Redactor
-from codex_multi_role.run_folder.turns import TurnFolder, close_unfinished, list_turns
+from codex_multi_role.run_folder.turns import TurnFolder, close_unfinished, inherited_threads, list_turns, own_turns
 
 __all__ = [
     "Answer",
     "AskPerson",
+    "Beginning",
     "EventLog",
     "Owner",
     "Question",
@@ -20,7 +22,13 @@ __all__ = [
     "RunFolder",
     "TurnFolder",
     "answer_of_person",
+    "beginnings",
     "close_unfinished",
+    "events_with_inherited",
+    "inherit",
+    "inherited_threads",
     "list_runs",
     "list_turns",
+    "own_turns",
+    "read_events",
 ]

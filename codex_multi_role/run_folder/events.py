@@ -6,10 +6,11 @@ same while it lives and after. ``as_record`` gives the JSON object of one line: 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -65,7 +66,7 @@ class StepStarted(RunEvent):
     """A visit of a step begins.
 
     ``journal_step`` is its place in the journal, 0 in a called flow; ``workspace`` the workspace's state among the
-    run's snapshots, empty where no role of the run can change it.
+    run's snapshots, empty where nothing of the run can change it.
     """
 
     step: str
@@ -226,6 +227,16 @@ class RunEnded(RunEvent):
     exit_code: int
     totals: dict[str, float]
     folder: str
+
+
+def read_events(path: Path) -> Iterator[Record]:
+    """The events of ``events.jsonl`` in order; a line that a kill cut short is passed over."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            with contextlib.suppress(ValueError):
+                yield json.loads(line)
 
 
 def _ends_within_a_line(path: Path) -> bool:

@@ -4,6 +4,7 @@ run.json  controller_state.json  events.jsonl  catalog/  journal.sqlite  owner.j
 <role>/events.jsonl  <role>/stderr.log  <role>/turn_<nnn>/…   (see turns.py)
 tests/<nnn>/…                                                 (see the check ``tests``)
 reviews/<key>.json                                            (see questions.py)
+inherited_events.jsonl                                        (of a fork; see past.py)
 .codex/<role>/      the role's own CODEX_HOME, when no user login is needed
 .snapshots/         the workspace's states, a private bare git repository
 """
@@ -36,6 +37,7 @@ class RunFolder:
         self.record_path = path / "run.json"
         self.state_path = path / "controller_state.json"
         self.events_path = path / "events.jsonl"
+        self.inherited_events_path = path / "inherited_events.jsonl"
         self.owner_path = path / "owner.json"
         self.journal_path = path / "journal.sqlite"
         self.catalog_path = path / "catalog"

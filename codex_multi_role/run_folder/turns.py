@@ -12,6 +12,8 @@ from codex_multi_role.run_folder.atomic import storage_errors, write_bytes, writ
 from codex_multi_role.run_folder.folder import RunFolder, new_numbered, number_of
 
 PREFIX = "turn_"
+INHERITED = "inherited"
+"""In ``turn.json`` of a fork: a turn that the run it was forked from took."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,26 @@ def list_turns(run: RunFolder) -> Iterator[tuple[str, TurnFolder]]:
     paths = (path for path in run.path.glob(f"*/{PREFIX}*") if number_of(path, PREFIX))
     for path in sorted(paths, key=lambda path: (path.parent.name, number_of(path, PREFIX))):
         yield path.parent.name, TurnFolder(path)
+
+
+def own_turns(run: RunFolder) -> Iterator[tuple[str, dict[str, Any]]]:
+    """``(role, turn.json)`` of the turns that this run paid for: not of those that a fork inherited."""
+    results = ((role, turn.result()) for role, turn in list_turns(run))
+    return ((role, result) for role, result in results if not result.get(INHERITED))
+
+
+def inherited_threads(run: RunFolder) -> dict[str, str]:
+    """The threads of the turns that a fork inherited: by id, Codex's id of the last such turn on it that was answered.
+
+    It is empty for a thread without one. Others are no end for a thread: Codex does not know one that it died in.
+    """
+    found: dict[str, str] = {}
+    for _, turn in list_turns(run):
+        result = turn.result()
+        thread = result.get("thread_id")
+        if thread and result.get(INHERITED):
+            found[thread] = result["turn_id"] if result.get("recorded") else found.get(thread, "")
+    return found
 
 
 def close_unfinished(run: RunFolder) -> int:

@@ -39,7 +39,7 @@ class TestSettings:
 class RunResources:
     """One run's live parts. ``sandbox`` wraps a command; ``stopping`` is set once, when the run is asked to stop.
 
-    ``changes_workspace``: some role of the run can. ``killed_turns``: how many the session before left unfinished;
+    ``changes_workspace``: something of the run can. ``killed_turns``: how many the session before left unfinished;
     ``under_way``: the instances that take a turn now.
     ``yes`` approves every review; ``ask_person`` asks whoever is there, None where nobody is.
     """

@@ -1,0 +1,103 @@
+"""What a run has behind it at the beginning of a step's visit, and how a fork inherits it.
+
+inherited_events.jsonl   in a fork: the events of the runs before it, up to where it begins
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codex_multi_role.run_folder.atomic import make_folder, storage_errors, write_text
+from codex_multi_role.run_folder.events import Record, read_events
+from codex_multi_role.run_folder.folder import RunFolder
+from codex_multi_role.run_folder.turns import INHERITED, TurnFolder
+
+BY_UNIT = ("checks", "reviews")
+"""Folders of the run that hold what belongs to a unit or a turn under its key: ``<step>.<visit>``, and more behind."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where a visit of a step of the run's own flow began.
+
+    ``place`` is its place in the journal; ``workspace`` the workspace's state then among the run's snapshots, empty
+    where nothing of the run could change it; ``position`` the number of events before it.
+    """
+
+    step: str
+    visit: int
+    place: int
+    workspace: str
+    position: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.step}.{self.visit}"
+
+
+def events_with_inherited(folder: RunFolder) -> list[Record]:
+    """All that happened in the run, and in those before it that it inherited from."""
+    return [*read_events(folder.inherited_events_path), *read_events(folder.events_path)]
+
+
+def beginnings(events: Iterable[Record]) -> list[Beginning]:
+    """Every visit of a step of the run's own flow, in order.
+
+    A run that was resumed tells of the visit it was in once more: what counts is when nothing of it was done.
+    """
+    found: dict[str, Beginning] = {}
+    for position, event in enumerate(events):
+        if event["type"] == "step_started" and event.get("journal_step"):
+            began = Beginning(event["step"], event["visit"], event["journal_step"], event["workspace"], position)
+            found.setdefault(began.key, began)
+    return list(found.values())
+
+
+def inherit(parent: RunFolder, fork: RunFolder, events: Sequence[Record], start: Beginning) -> None:
+    """Copy to ``fork`` what lies behind ``start``; ``events`` are the parent's with its inherited ones.
+
+    The turns are marked as inherited: the fork did not pay for them. Raises `StorageError`.
+    """
+    past = events[: start.position]
+    turns = {(event["role"], event["turn"]) for event in past if event["type"] == "turn_started"}
+    for role, number in turns:
+        _inherit_turn(TurnFolder.of(parent, role, number), TurnFolder.of(fork, role, number))
+    for number in {event["number"] for event in past if event["type"] == "tests_started"}:
+        _copy(parent.path / "tests" / f"{number:03d}", fork.path / "tests" / f"{number:03d}")
+    keys = {each.key: each.position < start.position for each in beginnings(events)}
+    keys |= {f"{role}.turn_{number:03d}": True for role, number in turns}
+    for name in BY_UNIT:
+        for path in _of_past_units(parent.path / name, keys):
+            _copy(path, fork.path / name / path.name)
+    lines = (json.dumps(event, ensure_ascii=False) + "\n" for event in past)
+    write_text(fork.inherited_events_path, "".join(lines))
+
+
+def _inherit_turn(turn: TurnFolder, copy: TurnFolder) -> None:
+    if turn.path.is_dir():
+        _copy(turn.path, copy.path)
+        copy.write_result({**turn.result(), INHERITED: True})
+
+
+def _of_past_units(folder: Path, past: dict[str, bool]) -> Iterator[Path]:
+    """What is in ``folder`` under the keys that ``past`` says to be over. Ids may hold dots: the longest key fits."""
+    with contextlib.suppress(FileNotFoundError):
+        for path in folder.iterdir():
+            name = path.name.removesuffix(".json")
+            keys = [key for key in past if name == key or name.startswith(f"{key}.")]
+            if keys and past[max(keys, key=len)]:
+                yield path
+
+
+def _copy(source: Path, target: Path) -> None:
+    make_folder(target.parent)
+    with storage_errors(target):
+        if source.is_dir():
+            shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+        elif source.exists():
+            shutil.copy2(source, target)
