@@ -70,9 +70,12 @@ _live: dict[str, DurableRun] = {}
 
 
 @DBOS.workflow(name="flow")
-def _flow(run_id: str) -> None:
-    """What the journal knows of a run is its id; its live parts are in this process."""
-    _live.pop(run_id).work()
+def _flow(_first_id: str) -> None:
+    """What the journal knows of a run is its id; its live parts are in this process.
+
+    The argument of a fork is the id of the run it began as, so the workflow's own id counts.
+    """
+    _live.pop(str(DBOS.workflow_id)).work()
 
 
 def begin(run_id: str, durable: DurableRun) -> None:
@@ -86,9 +89,14 @@ def begin(run_id: str, durable: DurableRun) -> None:
         with SetWorkflowID(run_id):
             DBOS.start_workflow(_flow, run_id)
         return
-    if known.app_version != JOURNAL_VERSION:
-        raise StorageError(
-            f"the journal of run {run_id} has version {known.app_version}, this program writes {JOURNAL_VERSION}",
-            "Resume it with the version of codex-multi-role that `run.json` names.",
-        )
+    require_version(run_id, known.app_version)
     DBOS.resume_workflow(run_id)
+
+
+def require_version(run_id: str, version: str | None) -> None:
+    """Raise `StorageError` for a run whose journal this program does not read."""
+    if version != JOURNAL_VERSION:
+        raise StorageError(
+            f"the journal of run {run_id} has version {version}, this program writes {JOURNAL_VERSION}",
+            "Use the version of codex-multi-role that `run.json` names.",
+        )

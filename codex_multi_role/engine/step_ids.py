@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import Protocol
 
-from dbos import DBOS, StepReservation
+from dbos import DBOS, StepOptions
 
 from codex_multi_role.ending import ending_for
 from codex_multi_role.engine.halt import RunHalted
@@ -15,7 +16,16 @@ from codex_multi_role.steps import Json, Work
 RESUME = "Free some space or mend the database, then `codex-multi-role resume` the run."
 
 
-def _drawn() -> Iterator[StepReservation]:
+class Place(Protocol):
+    """A place in the journal: DBOS's ``StepReservation``, or what stands in for one where nothing is to be done."""
+
+    @property
+    def step_id(self) -> int: ...
+
+    def run(self, dbos_step_options: StepOptions | None, func: Callable[[], Json], /) -> Json: ...
+
+
+def _drawn() -> Iterator[Place]:
     while True:
         yield DBOS.reserve_step()
 
@@ -27,7 +37,7 @@ class StepIds:
     workflows, with their polling, are not needed.
     """
 
-    def __init__(self, before: Callable[[], None], source: Iterator[StepReservation] | None = None) -> None:
+    def __init__(self, before: Callable[[], None], source: Iterator[Place] | None = None) -> None:
         self._before = before
         self._source = source or _drawn()
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import psutil
@@ -27,10 +27,14 @@ def team_of_three(folder: Path, second: Record) -> TeamFolder:
     return TeamFolder(folder, ROLES, plays)
 
 
+def running(team: TeamFolder, *more: str, until: tuple[str, str]) -> AbstractContextManager[subprocess.Popen[str]]:
+    """``run`` in a process of its own, as `watched`."""
+    return watched(team.start("--json", *more), until)
+
+
 @contextmanager
-def running(team: TeamFolder, *more: str, until: tuple[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """The command in a process of its own, once it has told the event ``until`` (type, role); gone afterwards."""
-    process = team.start("--json", *more)
+def watched(process: subprocess.Popen[str], until: tuple[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """A command with ``--json``, once it has told the event ``until`` (type, role); gone afterwards."""
     watchdog = threading.Timer(60, process.kill)
     watchdog.start()
     assert process.stdout is not None

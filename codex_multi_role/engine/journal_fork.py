@@ -1,0 +1,86 @@
+"""A fork's journal: what a run recorded before a place, under the fork's own id."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbos import DBOSClient, SetWorkflowID
+
+from codex_multi_role.engine.journal import APPLICATION, JOURNAL_VERSION, require_version
+from codex_multi_role.errors import CodexMultiRoleError, StorageError
+from codex_multi_role.steps import Json
+
+NO_QUEUE = "forked"
+"""Nobody listens to it: the fork waits there until its own process begins it."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recorded step: what was done, and what came of it."""
+
+    name: str
+    output: Json
+
+
+def copy_journal(source: Path, target: Path) -> None:
+    """Copy the journal of a run, which may be live, and is not changed. Raises `StorageError`."""
+    if not (source.exists() and source.stat().st_size):
+        raise StorageError(
+            f"the journal {source} is gone, and with it the account of what was done",
+            "Restore it from a copy, or start another run.",
+        )
+    # A journal that was closed has no log beside it; read as it is, it gets none.
+    closed = not source.with_name(f"{source.name}-wal").exists()
+    url = f"{source.resolve().as_uri()}?mode=ro{'&immutable=1' if closed else ''}"
+    try:
+        with closing(sqlite3.connect(url, uri=True)) as here, closing(sqlite3.connect(target)) as there:
+            here.backup(there)
+    except sqlite3.Error as error:
+        raise StorageError(f"the journal {source} cannot be copied: {error}") from error
+
+
+def fork_journal(database_url: str, run_id: str, fork_id: str, place: int) -> dict[int, Recorded]:
+    """Give ``fork_id`` what ``run_id`` recorded before ``place``; returns that, by place.
+
+    Raises `StorageError`, also for a journal of another version.
+    """
+    with _client(database_url) as client:
+        known = client.list_workflows(workflow_ids=[run_id], load_input=False, load_output=False)
+        if not known:
+            raise StorageError(f"the journal {database_url} knows no run {run_id}", "Restore it from a copy.")
+        require_version(run_id, known[0].app_version)
+        with SetWorkflowID(fork_id):
+            client.fork_workflow(run_id, place, application_version=JOURNAL_VERSION, queue_name=NO_QUEUE)
+        steps: list[Any] = client.list_workflow_steps(fork_id)
+    return {step["function_id"]: Recorded(step["function_name"], step["output"]) for step in steps}
+
+
+def forget(database_url: str, run_id: str) -> None:
+    """Delete what the journal has of a run. Raises `StorageError`."""
+    with _client(database_url) as client:
+        client.delete_workflow(run_id)
+
+
+@contextmanager
+def _client(database_url: str) -> Iterator[DBOSClient]:
+    """The journal without a worker: nothing that it holds is begun."""
+    logging.getLogger("dbos").setLevel(logging.CRITICAL)
+    try:
+        client = DBOSClient(
+            system_database_url=database_url, application_name=APPLICATION, retry_connection_errors=False
+        )
+        try:
+            yield client
+        finally:
+            client.destroy()
+    except CodexMultiRoleError:
+        raise
+    except Exception as error:
+        problem = str(error).partition("\n")[0]  # the library adds its statement, which helps nobody here
+        raise StorageError(f"the journal {database_url} cannot be used: {problem}") from error
