@@ -1,18 +1,18 @@
-"""The public API: `run` a flow for a goal, `resume` a run that stopped."""
+"""The public API: `run` a flow for a goal, `resume` a run that stopped, `fork` one from a recorded point."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from pathlib import Path
 
-from codex_multi_role.assembly import keep_definitions, load_definitions
+from codex_multi_role.assembly import keep_definitions, load_definitions, remembered_options
 from codex_multi_role.errors import UsageError
+from codex_multi_role.forking import prepare_fork
 from codex_multi_role.options import RunOptions, RunReport
 from codex_multi_role.run_folder import AskPerson, Question, Questions, RunFolder, answer_of_person
 from codex_multi_role.session import OnEvent, Session
 
-__all__ = ["RunOptions", "RunReport", "answer", "resume", "run"]
+__all__ = ["RunOptions", "RunReport", "answer", "fork", "resume", "run"]
 
 KEPT_BY_A_RUN = frozenset({"goal", "run_id", "runs_dir", "flow", "database_url"})
 
@@ -45,18 +45,39 @@ def resume(
     """
     folder = RunFolder.find(runs_dir, reference)
     record = folder.record()
-    catalog = folder.catalog_path / record["catalog_file"]
-    remembered = replace(RunOptions.from_record(record["options"]), roles=catalog)
-    if remembered.playbook is not None:
-        remembered = replace(remembered, playbook=str(catalog.parent / "playbooks" / record["playbook_file"]))
     fixed = KEPT_BY_A_RUN & set(changes or {})
     if fixed:
         raise UsageError(f"a resumed run keeps its {', '.join(sorted(fixed))}", "Start another run for that.")
-    unknown = set(changes or {}) - {each.name for each in fields(RunOptions)}
-    if unknown:
-        raise UsageError(f"a run has no option called {', '.join(sorted(unknown))}")
-    definitions = load_definitions(replace(remembered, **(changes or {})))  # type: ignore[arg-type]  # checked by name
+    definitions = load_definitions(remembered_options(folder, record).changed(changes or {}))
     return Session(definitions, folder, record["catalog_file"], on_event, record, ask_person).work()
+
+
+def fork(
+    reference: str,
+    *,
+    runs_dir: Path,
+    start: str | None,
+    changes: Mapping[str, object] | None = None,
+    on_event: OnEvent | None = None,
+    ask_person: AskPerson | None = None,
+) -> RunReport:
+    """Start a run with the past of another up to ``start``, ``STEP[:VISIT]``, and wait for its end.
+
+    Turns, tests, handoffs and role threads are those of that run up to there, the workspace is as it was then, in a new
+    folder. The rest goes by that run's options but for ``changes`` (`RunOptions` fields). Raises what `resume` raises,
+    but `RunBusy`: a run may be forked while it goes on.
+    """
+    made = prepare_fork(RunFolder.find(runs_dir, reference), start, changes or {})
+    session = Session(
+        made.definitions,
+        made.folder,
+        made.catalog_file,
+        on_event,
+        ask_person=ask_person,
+        forked_from=made.forked_from,
+        notes=(made.note,),
+    )
+    return session.work()
 
 
 def answer(

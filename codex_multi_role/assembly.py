@@ -33,7 +33,7 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.options import RunOptions
 from codex_multi_role.processes import Family
-from codex_multi_role.run_folder import EventLog, Redactor, RunFolder, list_turns
+from codex_multi_role.run_folder import EventLog, Redactor, RunFolder, inherited_threads, list_turns, own_turns
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
 from codex_multi_role.steps import RunResources, TestSettings
@@ -45,6 +45,7 @@ from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
 LOOPBACK = "127.0.0.1,localhost"
 PLAYBOOK_MODEL = "playbook"
 SANDBOX_HOME = "tests"
+LOOKING_CHECKS = frozenset({"tests", "schema", "choose"})
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,12 @@ class Definitions:
         """The roles the flows ask, in the catalog's order."""
         asked = {step.ask for flow in self.flows.values() for step in flow.steps if step.ask}
         return [role for role in self.catalog.roles if "*" in asked or role.name in asked]
+
+    @property
+    def changes_workspace(self) -> bool:
+        """Whether some role or check of the run is there to change the workspace."""
+        checks = {step.check for flow in self.flows.values() for step in flow.steps if step.check}
+        return any(may_change_workspace(role) for role in self.roles) or not checks <= LOOKING_CHECKS
 
 
 def roles_folder(given: Path | None) -> Path:
@@ -175,6 +182,27 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
+def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptions:
+    """The options of a recorded run, with the YAML that it kept; ``record`` is its ``run.json``."""
+    catalog = folder.catalog_path / record["catalog_file"]
+    remembered = replace(RunOptions.from_record(record["options"]), roles=catalog)
+    if remembered.playbook is None:
+        return remembered
+    return replace(remembered, playbook=str(catalog.parent / "playbooks" / record["playbook_file"]))
+
+
+@contextmanager
+def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResources]:
+    """What a run needs, with nothing started: enough to walk through its past."""
+    events = EventLog(folder.events_path)
+    fleet = _fleet(definitions, folder, events, ())
+    try:
+        yield _resources(definitions, folder, events, fleet, 0.0)
+    finally:
+        fleet.stop()
+        events.close()
+
+
 @contextmanager
 def live_parts(
     definitions: Definitions, folder: RunFolder, events: EventLog, worked_seconds: float
@@ -209,6 +237,7 @@ def _playbook_settings(base_url: str) -> tuple[str, ...]:
 
 def _fleet(definitions: Definitions, folder: RunFolder, events: EventLog, provider: tuple[str, ...]) -> Fleet:
     threads, began_with = _threads(folder)
+    inherited = inherited_threads(folder)
 
     def settings_of(role: RoleSpec) -> tuple[str, ...]:
         # The playbook's provider comes last: with --playbook no model is asked, whatever else the settings say.
@@ -216,7 +245,8 @@ def _fleet(definitions: Definitions, folder: RunFolder, events: EventLog, provid
 
     def member(instance: str) -> Member:
         role = definitions.catalog.role(role_of(instance, definitions.catalog))
-        return _member(definitions, folder, role, instance, settings_of(role), threads.get(instance))
+        each = _member(definitions, folder, role, instance, settings_of(role))
+        return replace(each, thread_id=threads.get(instance), inherited=inherited)
 
     for role in definitions.roles:
         kept = began_with.get(threads.get(role.name, ""), role.tools)
@@ -270,7 +300,6 @@ def _member(
     role: RoleSpec,
     instance: str,
     settings: tuple[str, ...],
-    thread: str | None,
 ) -> Member:
     model = PLAYBOOK_MODEL if definitions.playbook else role.resolved_model(os.environ, definitions.options.model)
     if needs_user_home(settings):
@@ -297,7 +326,6 @@ def _member(
         ),
         approvals=ApprovalPolicy(role.auto_approve.commands, role.auto_approve.file_changes),
         wire_log=folder.role_folder(instance) / "events.jsonl",
-        thread_id=thread,
     )
 
 
@@ -314,7 +342,7 @@ def _resources(
 ) -> RunResources:
     options = definitions.options
     limits = Limits(options.max_turns, options.max_tokens, options.max_seconds)
-    ledger = ((role_of(instance, definitions.catalog), turn.result()) for instance, turn in list_turns(folder))
+    ledger = ((role_of(instance, definitions.catalog), turn) for instance, turn in own_turns(folder))
     runs_dir = folder.path.parent
     holds_workspace = definitions.workspace.is_relative_to(runs_dir)
     workspace = Workspace(definitions.workspace, (folder.path if holds_workspace else runs_dir,))
@@ -343,7 +371,7 @@ def _resources(
         budget=Budget(limits, ledger, worked_seconds),
         repair_attempts=options.repair_attempts,
         run_model=options.model,
-        changes_workspace=any(may_change_workspace(role) for role in definitions.roles),
+        changes_workspace=definitions.changes_workspace,
         yes=options.yes,
         stopping=threading.Event(),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -68,6 +68,13 @@ class RunOptions:
         for name in ("workspace", "roles", "runs_dir", "codex_bin"):
             known[name] = Path(known[name]) if known.get(name) else None
         return cls(**{**known, "config": tuple(known.get("config", ()))})
+
+    def changed(self, changes: Mapping[str, object]) -> RunOptions:
+        """These options with some changed, by name. Raises `UsageError` for one there is not."""
+        unknown = set(changes) - {each.name for each in fields(self)}
+        if unknown:
+            raise UsageError(f"a run has no option called {', '.join(sorted(unknown))}")
+        return replace(self, **changes)  # type: ignore[arg-type]  # checked by name
 
 
 def _plain(value: object) -> object:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import platform
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
@@ -31,12 +30,13 @@ from codex_multi_role.run_folder import (
     Questions,
     Record,
     RunFolder,
-    TurnFolder,
     close_unfinished,
     list_turns,
+    own_turns,
 )
-from codex_multi_role.run_folder.atomic import write_json, write_text
+from codex_multi_role.run_folder.atomic import write_text
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, Warning, now
+from codex_multi_role.state_file import write_state
 from codex_multi_role.steps import RunResources
 
 STOP_SECONDS = 20.0
@@ -46,7 +46,10 @@ OnEvent = Callable[[Record], None]
 
 
 class Session:
-    """Works on one run in this process. ``earlier`` is the ``run.json`` of the session before, when resuming."""
+    """Works on one run in this process. ``earlier`` is the ``run.json`` of the session before, when resuming.
+
+    ``forked_from`` (run_id, step, visit) says where a fork's first session comes from; ``notes`` are told at the start.
+    """
 
     def __init__(
         self,
@@ -56,16 +59,19 @@ class Session:
         on_event: OnEvent | None,
         earlier: Mapping[str, Any] | None = None,
         ask_person: AskPerson | None = None,
+        forked_from: Mapping[str, Any] | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self._definitions = definitions
         self._folder = folder
         self._on_event = on_event
         self._ask_person = ask_person
         self._earlier = earlier
+        self._forked_from = forked_from or (earlier or {}).get("forked_from")
+        self._notes = list(notes)
         self._began = time.monotonic()
         self._worked_before = float((earlier or {}).get("totals", {}).get("seconds", 0.0))
         self._killed_turns = 0
-        self._left_over = 0
         self._record = self._first_record(catalog_file)
         options = definitions.options
         self._state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
@@ -78,18 +84,22 @@ class Session:
         family = Family.of_run(self._folder.path)
         try:
             self._require_journal()
-            self._left_over = family.end()
+            self._end_left_over(family)
             self._remove_mount_points()
             self._killed_turns = close_unfinished(self._folder)
             Questions(self._folder.path).close_words()
             self._folder.write_record(self._record)
-            self._write_state()
+            write_state(self._folder, self._state)
             return self._work(family)
         finally:
             family.adopt(each for each in processes_below(os.getpid()) if each not in others)
             family.end()
             self._remove_mount_points()
             owner.release()
+
+    def _end_left_over(self, family: Family) -> None:
+        if left := family.end():
+            self._notes.append(f"an earlier session had left {left} of its processes running; they were ended")
 
     def _remove_mount_points(self) -> None:
         """Codex's sandbox leaves empty folders in the workspace when a command of it is cut short (measured)."""
@@ -124,10 +134,8 @@ class Session:
     def _run(self, events: EventLog) -> Ending:
         """The ending, whatever happens."""
         events.publish(self._started())
-        if self._left_over:
-            events.publish(
-                Warning(f"an earlier session had left {self._left_over} of its processes running; they were ended")
-            )
+        for note in self._notes:
+            events.publish(Warning(note))
         try:
             with live_parts(self._definitions, self._folder, events, self._worked_before) as parts:
                 return self._drive(replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns))
@@ -169,7 +177,7 @@ class Session:
         }
         if ending.details:
             write_text(self._folder.path / "traceback.txt", ending.details)
-        self._write_state()
+        write_state(self._folder, self._state)
         self._folder.write_record(self._record)
         return RunReport(
             run_id=self._folder.run_id,
@@ -195,6 +203,7 @@ class Session:
             "outcome": "",
             "reason": "",
             "exit_code": None,
+            "forked_from": self._forked_from,
             "started_at": earlier.get("started_at") or now(),
             "resumed_at": [*earlier.get("resumed_at", []), now()] if earlier else [],
             "ended_at": None,
@@ -209,7 +218,7 @@ class Session:
         }
 
     def _totals(self) -> dict[str, float]:
-        turns = [turn.result() for _, turn in list_turns(self._folder)]
+        turns = [turn for _, turn in own_turns(self._folder)]
         return {
             "turns": len(turns),
             "repairs": sum(turn.get("repair_of") is not None for turn in turns),
@@ -217,29 +226,6 @@ class Session:
             "output_tokens": sum(turn.get("tokens", {}).get("output", 0) for turn in turns),
             "seconds": round(self._worked_before + time.monotonic() - self._began, 3),
         }
-
-    def _write_state(self) -> None:
-        """``controller_state.json``; a replay that was cut short knows less than the file, and leaves it alone."""
-        if len(self._state.history) < self._recorded_entries():
-            return
-        history = [
-            {
-                "role": entry.role,
-                "turn": entry.turn,
-                "handoff": TurnFolder.of(self._folder, entry.instance, entry.turn).handoff(),
-            }
-            for entry in self._state.history
-        ]
-        latest = self._state.latest_handoffs
-        state = {"goal": self._state.goal, "latest_json_by_role": latest, "history": history}
-        write_json(self._folder.state_path, state)
-
-    def _recorded_entries(self) -> int:
-        """How long the history in ``controller_state.json`` is; a file that cannot be read has none."""
-        try:
-            return len(json.loads(self._folder.state_path.read_text(encoding="utf-8"))["history"])
-        except (OSError, ValueError, LookupError, TypeError):
-            return 0
 
     def _started(self) -> RunStarted:
         definitions = self._definitions

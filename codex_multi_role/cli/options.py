@@ -172,6 +172,20 @@ DRY_RUN = Setting(
     show_default=False,
     help="Start nothing: show every prompt of the first pass, with <role.field> for what only a run can know.",
 )
+NEW_WORKSPACE = Setting(
+    ["--workspace"],
+    metavar="DIR",
+    type=FOLDER,
+    help="The folder to restore the workspace in: one that is empty or not there.",
+    show_default="<workspace>.fork-…, beside the old one",
+)
+START = Setting(
+    ["--from"],
+    metavar="STEP[:VISIT]",
+    callback=not_empty,
+    help="Where the fork begins: before this visit of the step.",
+    show_default="the step's last visit",
+)
 JSON = Setting(["--json"], is_flag=True, help="Machine output on standard output.", show_default=False)
 QUIET = Setting(["--quiet"], is_flag=True, help="Say nothing unless something is wrong.", show_default=False)
 
@@ -192,6 +206,11 @@ def _remembered(setting: Setting) -> Setting:
 CHANGEABLE = [
     *map(_remembered, (CYCLES, INPUT, WORKSPACE, ROLES, MODEL, REPAIR_ATTEMPTS, RUN_TESTS, PYTEST_CMD, TEST_SANDBOX)),
     *map(_remembered, (TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS, YES)),
+]
+FORKABLE = [
+    *map(_remembered, (GOAL, GOAL_FILE, FLOW)),
+    *(NEW_WORKSPACE if each.key == "workspace" else each for each in CHANGEABLE),
+    RUN_ID,
 ]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role import fork
 from codex_multi_role.errors import UsageError
 from tests.teams import Record, TeamFolder, say
 
@@ -91,3 +92,18 @@ def test_a_password_in_the_url_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="password"):
         team.run(database_url="postgresql://tester:secret@127.0.0.1:1/postgres")
     assert not team.runs.exists()
+
+
+def test_a_fork_beside_its_run(tmp_path: Path, database_url: str) -> None:
+    plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ("one", "two")}
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, plays)
+    parent = team.run(database_url=database_url, cycles=2)
+    with pytest.raises(UsageError, match="the flow would end before"):
+        fork(parent.run_id, runs_dir=team.runs, start="team:2", changes={"cycles": 1, "run_id": "second"})
+    team.events.clear()
+    changes = {"goal": "another", "run_id": "second"}
+    report = fork(parent.run_id, runs_dir=team.runs, start="team:2", changes=changes, on_event=team.events.append)
+    assert report.outcome == "cycles_used_up"
+    assert [turn[:2] for turn in team.turns()] == [("one", 2), ("two", 2)]
+    assert team.resume().outcome == "cycles_used_up"
+    assert team.turns() == []

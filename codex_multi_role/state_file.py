@@ -1,0 +1,36 @@
+"""``controller_state.json``: the latest handoff of every role, and all of them in order."""
+
+from __future__ import annotations
+
+import json
+
+from codex_multi_role.flow import FlowState
+from codex_multi_role.run_folder import RunFolder, TurnFolder
+from codex_multi_role.run_folder.atomic import write_json
+
+
+def write_state(folder: RunFolder, state: FlowState) -> None:
+    """Write it, unless ``state`` is of a replay that was cut short and knows less than the file.
+
+    Raises `StorageError`.
+    """
+    if len(state.history) < _recorded_entries(folder):
+        return
+    history = [
+        {
+            "role": entry.role,
+            "turn": entry.turn,
+            "handoff": TurnFolder.of(folder, entry.instance, entry.turn).handoff(),
+        }
+        for entry in state.history
+    ]
+    record = {"goal": state.goal, "latest_json_by_role": state.latest_handoffs, "history": history}
+    write_json(folder.state_path, record)
+
+
+def _recorded_entries(folder: RunFolder) -> int:
+    """How long the history in the file is; one that cannot be read has none."""
+    try:
+        return len(json.loads(folder.state_path.read_text(encoding="utf-8"))["history"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return 0

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.cli.fork import changes_for, fork
+from codex_multi_role.cli.options import FORKABLE
+from codex_multi_role.options import RunOptions
+from tests.teams import TeamFolder, say
+
+from .console import console
+
+REMEMBERED = {"flow": "own", "cycles": 3, "inputs": {"a": "1"}, "config": ["model=x"]}
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def changes(*arguments: str) -> dict[str, Any]:
+    with fork.make_context("fork", ["latest", "--from", "plan", *arguments]) as context:
+        return changes_for(context, REMEMBERED)
+
+
+def test_what_is_not_given_does_not_change() -> None:
+    assert changes() == {}
+
+
+def test_goal_flow_and_everything_else_may_change() -> None:
+    Path("goal.md").write_text("from a file\n")
+    assert changes("--goal-file", "goal.md", "--run-id", "second", "--workspace", "w", "--cycles", "3") == {
+        "goal": "from a file",
+        "run_id": "second",
+        "workspace": Path("w"),
+        "cycles": 3,
+    }
+
+
+def test_inputs_are_added_to_those_of_the_same_flow_only() -> None:
+    assert changes("-i", "b=2", "-c", "other=y") == {
+        "inputs": {"a": "1", "b": "2"},
+        "config": ("model=x", "other=y"),
+    }
+    assert changes("--flow", "another", "-i", "b=2") == {"flow": "another", "inputs": {"b": "2"}}
+    assert changes("--flow", "own", "-i", "b=2")["inputs"] == {"a": "1", "b": "2"}
+
+
+def test_the_environment_changes_a_fork_the_settings_file_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("codex-multi-role.yaml").write_text("cycles: 9\ngoal: z\nworkspace: here\n")
+    monkeypatch.setenv("CODEX_MULTI_ROLE_GOAL", "from the environment")
+    assert changes() == {"goal": "from the environment"}
+
+
+def test_changes_are_run_options() -> None:
+    assert {setting.key for setting in FORKABLE} - {"input", "goal_file"} < set(RunOptions.__dataclass_fields__)
+
+
+def test_a_fork_from_the_shell(tmp_path: Path) -> None:
+    plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ("one", "two")}
+    TeamFolder(tmp_path, {"one": {"behaviors": {"apply_files": True}}, "two": {}}, plays)
+    first = ["--goal", "reach it", "--playbook", "playbook.yaml", "--workspace", "workspace", "--no-run-tests"]
+    assert console("run", *first, "--cycles", "2", "--run-id", "first", folder=tmp_path).returncode == 1
+    unsaid = console("fork", "first", folder=tmp_path)
+    assert (unsaid.returncode, unsaid.stderr) == (
+        2,
+        "error: it is not said from where to fork\nhint: --from STEP[:VISIT]: team:1, team:2.\n",
+    )
+    done = console("fork", "fir", "--from", "team", "--goal", "another", "--run-id", "second", folder=tmp_path)
+    assert done.returncode == 1
+    assert "changed: goal=another, run_id=second" in done.stderr
+    assert "forked from first before team:2; the workspace" in done.stderr
+    assert (tmp_path / "workspace.fork-second").is_dir()
+    shown = console("show", "latest", folder=tmp_path).stdout.splitlines()
+    assert "fork       of first, from before team:2" in shown
+    turns = [line.split() for line in shown if line.startswith(("one ", "two "))]
+    assert [(turn[0], turn[1], "inherited." in turn) for turn in turns] == [
+        ("one", "1", True),
+        ("two", "1", True),
+        ("one", "2", False),
+        ("two", "2", False),
+    ]
+    events = console("fork", "first", "--from", "team", "--json", folder=tmp_path).stdout.splitlines()
+    assert [json.loads(line)["type"] for line in events][:2] == ["run_started", "warning"]

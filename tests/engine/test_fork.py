@@ -1,0 +1,269 @@
+"""A run forked from a recorded point, on the real binary."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from codex_multi_role import RunReport, answer, fork
+from codex_multi_role.errors import UsageError
+from tests.engine.test_flows import WRITER, with_flow
+from tests.engine.test_resume import NEVER, running
+from tests.teams import Record, TeamFolder, read, say
+
+CHORES = "chmod +x tool.sh; rm old.txt; ln -s a.txt link; mkdir empty; echo junk > ignored.log; echo 2 > b/deep.txt"
+LOOP: list[Record] = [{"when": "steps.judge.visits >= 3", "end": "judged"}, {"to": "build"}]
+STEPS: list[Record] = [
+    {"ask": "plan"},
+    {"ask": "build"},
+    {"id": "chores", "check": "command", "with": {"argv": ["sh", "-c", CHORES], "expect": [0, 1]}},
+    {"ask": "judge", "next": LOOP},
+]
+
+
+def builders(folder: Path, steps: list[Record] | None = None, **more: object) -> TeamFolder:
+    """A plan, then building and judging three times over; every build writes ``a.txt`` anew and a file of its own."""
+    builds = [
+        say(f"build {n}", files=[{"path": "a.txt", "content": f"{n}\n"}, {"path": f"new{n}.txt", "content": ""}])
+        for n in (1, 2, 3)
+    ]
+    judges = [say(f"judge {n}") for n in (1, 2, 3)]
+    team = TeamFolder(
+        folder,
+        {"plan": {}, "build": WRITER, "judge": {}},
+        {"plan": [say("plan 1")], "build": builds, "judge": judges},
+    )
+    for name, text in (
+        (".gitignore", "*.log\n"),
+        ("tool.sh", "#!/bin/sh\n"),
+        ("old.txt", "old\n"),
+        ("b/deep.txt", "1"),
+    ):
+        path = team.workspace / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return with_flow(team, {"steps": steps or STEPS, **more})
+
+
+def forked(team: TeamFolder, start: str | None, run: str = "latest", **changes: Any) -> RunReport:
+    team.events.clear()
+    return fork(run, runs_dir=team.runs, start=start, changes=changes, on_event=team.events.append)
+
+
+def everything(*folders: Path) -> dict[str, str]:
+    """Every file, link and mode below the folders."""
+    found = {}
+    for path in (path for folder in folders for path in folder.rglob("*")):
+        content = str(path.readlink()) if path.is_symlink() else ""
+        if path.is_file() and not path.is_symlink():
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+        found[str(path)] = f"{path.lstat().st_mode:o} {content}"
+    return found
+
+
+def tree(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): str(path.readlink()) if path.is_symlink() else path.read_text()
+        for path in folder.rglob("*")
+        if path.is_symlink() or path.is_file()
+    }
+
+
+def test_only_what_comes_after_is_asked_with_another_goal_and_the_old_handoffs(tmp_path: Path) -> None:
+    team = builders(tmp_path)
+    parent = team.run(flow="own")
+    before = everything(parent.folder, team.workspace)
+    report = forked(team, "judge:2", goal="something else")
+    assert report.outcome == "judged", report
+    assert team.turns() == [("judge", 2, "completed"), ("build", 3, "completed"), ("judge", 3, "completed")]
+    prompt = (report.folder / "judge/turn_002/prompt.txt").read_text()
+    assert "something else" in prompt
+    assert "reach it" not in prompt
+    assert '"summary": "build 2"' in prompt
+    assert everything(parent.folder, team.workspace) == before
+    assert (team.runs / "latest").resolve() == report.folder
+
+
+def test_a_fork_has_the_records_of_its_past_and_pays_only_for_what_is_its_own(tmp_path: Path) -> None:
+    team = builders(tmp_path)
+    parent = team.run(flow="own", max_turns=7)
+    report = forked(team, "build:3", max_turns=2)
+    record = read(report.folder / "run.json")
+    assert record["forked_from"] == {"run_id": parent.run_id, "step": "build", "visit": 3}
+    assert record["goal"] == "reach it"
+    assert record["resumed_at"] == []
+    inherited = {path.parent.name for path in report.folder.glob("build/*/turn.json") if read(path).get("inherited")}
+    assert inherited == {"turn_001", "turn_002"}
+    assert (report.folder / "build/turn_002/changes.patch").is_file()
+    assert sorted(path.name for path in (report.folder / "checks").iterdir()) == ["chores.1", "chores.2", "chores.3"]
+    assert report.totals["turns"] == 2
+    own = [read(report.folder / name / "turn_003/turn.json")["tokens"]["input"] for name in ("build", "judge")]
+    assert report.totals["input_tokens"] == sum(own)
+    history = read(report.folder / "controller_state.json")["history"]
+    assert [entry["handoff"]["summary"] for entry in history] == [
+        *("plan 1", "build 1", "judge 1", "build 2", "judge 2", "build 3", "judge 3")
+    ]
+    assert [event["type"] for event in team.events][:2] == ["run_started", "warning"]
+    assert not team.events[0]["resumed"]
+
+
+AT_FIRST = {".gitignore": "*.log\n", "tool.sh": "#!/bin/sh\n", "old.txt": "old\n", "b/deep.txt": "1"}
+AFTER_CHORES = {".gitignore": "*.log\n", "tool.sh": "#!/bin/sh\n", "b/deep.txt": "2\n", "link": "a.txt"}
+
+
+@pytest.mark.parametrize(
+    ("start", "files", "executable"),
+    [
+        ("plan", AT_FIRST, False),
+        ("judge:1", {**AFTER_CHORES, "a.txt": "1\n", "new1.txt": ""}, True),
+        ("judge:2", {**AFTER_CHORES, "a.txt": "2\n", "new1.txt": "", "new2.txt": ""}, True),
+    ],
+)
+def test_the_workspace_is_as_it_was_then(tmp_path: Path, start: str, files: dict[str, str], executable: bool) -> None:
+    team = builders(tmp_path)
+    parent = team.run(flow="own")
+    shutil.rmtree(team.workspace)
+    report = forked(team, start, max_turns=1)  # of what comes after, only a turn that changes nothing
+    assert report.exit_code == 5
+    workspace = tmp_path / f"workspace.fork-{report.run_id[-8:]}"
+    assert tree(workspace) == files
+    assert bool((workspace / "tool.sh").stat().st_mode & 0o111) == executable
+    assert read(report.folder / "run.json")["workspace"] == str(workspace)
+    [note] = [event["message"] for event in team.of_type("warning")]
+    assert parent.run_id in note
+    assert "what git ignored" in note
+    assert str(workspace) in note
+
+
+def test_the_workspace_may_be_put_elsewhere(tmp_path: Path) -> None:
+    team = builders(tmp_path)
+    team.run(flow="own")
+    target = tmp_path / "deep" / "er"
+    assert forked(team, "judge:1", max_turns=1, workspace=target).exit_code == 5
+    assert (target / "a.txt").read_text() == "1\n"
+    assert read(team.runs / "latest/run.json")["options"]["workspace"] == str(target)
+
+
+def test_another_role_file(tmp_path: Path) -> None:
+    team = builders(tmp_path)
+    team.run(flow="own")
+    team.roles["judge"] = {"prompt_text": "Judge more mildly.", "behaviors": {"can_finish": True}}
+    team.write_catalog()
+    team.plays["judge"][1] = say("judge 2", status="DONE")
+    team.write_plays()
+    report = forked(team, "judge:2", roles=tmp_path / "roles", playbook=str(team.playbook))
+    assert (report.outcome, report.exit_code) == ("done", 0)
+    assert "Judge more mildly." in (report.folder / "judge/turn_002/prompt.txt").read_text()
+    assert (report.folder / "catalog/catalog.yaml").read_text() == (tmp_path / "roles/catalog.yaml").read_text()
+
+
+def test_another_flow_that_leads_the_same_way_up_to_there(tmp_path: Path) -> None:
+    team = builders(tmp_path)
+    team.run(flow="own")
+    other = [*STEPS[:3], {"ask": "judge", "next": [{"end": "at_once"}]}]
+    (tmp_path / "roles/flows/other.yaml").write_text(yaml.safe_dump({"name": "other", "steps": other}))
+    report = forked(team, "judge:1", flow="other", roles=tmp_path / "roles")
+    assert (report.outcome, len(team.turns())) == ("at_once", 1)
+
+
+@pytest.mark.parametrize("tests_then", [True, False])
+def test_tests_may_be_switched_on_and_off(tmp_path: Path, tests_then: bool) -> None:
+    team = builders(tmp_path)
+    team.run(flow="own", run_tests=tests_then)
+    report = forked(team, "build:3", run_tests=not tests_then)
+    assert report.outcome == "judged", report
+    assert len(team.of_type("tests_ended")) == (0 if tests_then else 1)
+    assert len(list(report.folder.glob("tests/*/result.json"))) == (2 if tests_then else 1)
+
+
+def test_a_run_that_failed(tmp_path: Path) -> None:
+    team = builders(tmp_path)
+    good = team.plays["build"][1]
+    team.plays["build"][1] = {"fault": {"status": 400}}
+    team.write_plays()
+    assert team.run(flow="own").exit_code == 3
+    team.plays["build"][1] = good
+    team.write_plays()
+    report = forked(team, "build", playbook=str(team.playbook))
+    assert report.outcome == "judged"
+    assert [turn[:2] for turn in team.turns()] == [("build", 2), ("judge", 2), ("build", 3), ("judge", 3)]
+
+
+def test_a_visit_that_a_resumed_run_told_of_twice_begins_where_nothing_of_it_was_done(tmp_path: Path) -> None:
+    team = builders(tmp_path)
+    good = team.plays["build"][1]
+    team.plays["build"][1] = {"fault": {"status": 400}}
+    team.write_plays()
+    team.run(flow="own")
+    (team.workspace / "meddled.txt").write_text("between the two sessions")
+    team.plays["build"][1] = good
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).outcome == "judged"
+    report = forked(team, "build:2", max_turns=1)
+    assert [turn[:2] for turn in team.turns()] == [("build", 2)]
+    assert not (Path(read(report.folder / "run.json")["workspace"]) / "meddled.txt").exists()
+
+
+def test_a_run_that_is_being_worked_on(tmp_path: Path) -> None:
+    team = builders(tmp_path)
+    good = team.plays["judge"][1]
+    team.plays["judge"][1] = NEVER
+    team.write_plays()
+    with running(team, "--flow", "own", until=("files_applied", "build")) as process:
+        wait_for(team.runs, "judge/turn_002/prompt.txt")
+        parent = next(each for each in team.runs.iterdir() if not each.is_symlink() and each.is_dir())
+        team.plays["judge"][1] = good
+        team.write_plays()
+        report = forked(team, "judge:2", run=parent.name, playbook=str(team.playbook))
+        assert process.poll() is None
+    assert report.outcome == "judged", report
+    assert [turn[0] for turn in team.turns()] == ["judge", "build", "judge"]
+
+
+def wait_for(runs: Path, pattern: str) -> None:
+    for _ in range(600):
+        if list(runs.glob(f"*/{pattern}")):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{pattern} never came")
+
+
+def test_what_was_decided_and_fanned_out_before_stays(tmp_path: Path) -> None:
+    steps: list[Record] = [
+        {"id": "many", "ask": "plan", "for_each": ["x", "y", "z"], "concurrency": 2},
+        {"id": "sure", "review": "Build {{ steps.many.results | length }}?"},
+        {"ask": "build", "next": [{"when": "steps.sure.comment == 'go'", "end": "built"}, {"end": "not_sure"}]},
+    ]
+    team = builders(tmp_path, steps)
+    team.plays["plan"] = [say(f"plan {n}") for n in range(3)]
+    team.write_plays()
+    assert team.run(flow="own").exit_code == 4
+    answer("latest", runs_dir=team.runs, approved=True, comment="go")
+    assert team.resume().outcome == "built"
+    report = forked(team, "build")
+    assert (report.outcome, [turn[0] for turn in team.turns()]) == ("built", ["build"])
+    assert read(report.folder / "reviews/sure.1.json")["answer"]["comment"] == "go"
+    again = forked(team, "sure")
+    assert (again.exit_code, team.turns()) == (4, [])
+    assert read(again.folder / "reviews/sure.1.json")["answer"] is None
+
+
+def test_a_workspace_that_nothing_could_change_is_used_as_it_is(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("one"), say("two", files=[{"path": "x", "content": ""}])]})
+    team.run(cycles=2)
+    assert forked(team, "team:2").outcome == "cycles_used_up"
+    assert read(team.runs / "latest/run.json")["workspace"] == str(team.workspace)
+    assert "as it is now" in team.of_type("warning")[0]["message"]
+    team.roles["one"] = WRITER
+    team.write_catalog()
+    with pytest.raises(UsageError, match="nothing in the run could change it, but the fork can"):
+        forked(team, "team:2", roles=tmp_path / "roles")
+    copy = shutil.copytree(team.workspace, tmp_path / "copy")
+    assert forked(team, "team:2", roles=tmp_path / "roles", workspace=copy).outcome == "cycles_used_up"
+    assert ([*team.workspace.iterdir()], [path.name for path in copy.iterdir()]) == ([], ["x"])

@@ -1,0 +1,132 @@
+"""Forks that cannot be: each says why, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+import yaml
+
+from codex_multi_role.errors import StorageError, UsageError
+from tests.engine.test_fork import LOOP, STEPS, builders, everything, forked
+from tests.teams import Record, TeamFolder, say
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        ("bild", 'no step "bild"; did you mean "build"?'),
+        ("build:4", "build:1, build:2, build:3"),
+        ("build:x", "has not begun build:x"),
+        (None, "plan:1, build:1, chores:1, judge:1, build:2"),
+    ],
+)
+def test_steps_and_visits_there_are_not(tmp_path: Path, start: str | None, words: str) -> None:
+    team = builders(tmp_path)
+    team.run(flow="own")
+    with pytest.raises(UsageError) as caught:
+        forked(team, start)
+    assert words in f"{caught.value} {caught.value.hint}"
+
+
+def another_flow(team: TeamFolder, steps: list[Record]) -> Record:
+    (team.folder / "roles/flows/other.yaml").write_text(yaml.safe_dump({"name": "other", "steps": steps}))
+    return {"flow": "other", "roles": team.folder / "roles"}
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ([{"ask": "build"}, *STEPS[2:]], '"build turn" would be done at place 2 of the journal, where "plan turn" was'),
+        ([STEPS[0], {"ask": "build", "next": [{"end": "short"}]}], "the flow would end before, with short"),
+        ([*STEPS[:2], {"ask": "judge", "next": LOOP}], "it would be at judge:1 there"),
+        ([*STEPS[:2], {**STEPS[2], "id": "other"}, *STEPS[3:]], "it would be at other:1 there"),
+        ([STEPS[0], {"ask": "judge"}], '"judge turn" would be done'),
+        ([STEPS[0], {"id": "build", "check": "choose", "with": {}}], '"check choose" would be done'),
+    ],
+)
+def test_a_flow_that_does_not_fit_the_past_leaves_nothing_behind(
+    tmp_path: Path, steps: list[Record], words: str
+) -> None:
+    team = builders(tmp_path)
+    team.run(flow="own")
+    before = everything(tmp_path)
+    changes = another_flow(team, steps)
+    with pytest.raises(UsageError) as caught:
+        forked(team, "chores:1", **changes)
+    assert words in f"{caught.value} {caught.value.hint}"
+    (tmp_path / "roles/flows/other.yaml").unlink()
+    assert everything(tmp_path) == before
+
+
+def test_a_called_flow_begins_no_fork_and_has_to_do_as_much_as_then(tmp_path: Path) -> None:
+    team = builders(tmp_path, [{"id": "each", "call": "sub", "for_each": ["x"]}, {"ask": "build"}])
+    sub = tmp_path / "roles/flows/sub.yaml"
+    sub.write_text(yaml.safe_dump({"steps": [{"ask": "plan"}, {"ask": "judge"}]}))
+    assert team.run(flow="own").outcome == "success"
+    assert forked(team, "build", max_turns=1).outcome == "success"
+    with pytest.raises(UsageError, match='"judge" is in a flow that was called') as caught:
+        forked(team, "judge")
+    assert caught.value.hint == "Fork from before the call: --from each:1."
+    sub.write_text(yaml.safe_dump({"steps": [{"ask": "plan"}]}))
+    with pytest.raises(UsageError, match='"judge turn" would be left out'):
+        forked(team, "build", roles=tmp_path / "roles")
+
+
+def test_cycles_that_end_before_the_fork_would_begin(tmp_path: Path) -> None:
+    plays = {"one": [say(f"one {n}") for n in (1, 2, 3)]}
+    team = TeamFolder(tmp_path, {"one": {}}, plays)
+    team.run(cycles=3)
+    with pytest.raises(UsageError, match="team:3 as the run did: the flow would end before, with cycles_used_up"):
+        forked(team, "team:3", cycles=1)
+    assert len(list(team.runs.glob("*/run.json"))) == 2
+
+
+def test_folders_that_cannot_be_the_workspace(tmp_path: Path) -> None:
+    team = builders(tmp_path)
+    team.run(flow="own")
+    before = everything(tmp_path)
+    file = team.workspace / "a.txt"
+    for wrong, words in ((team.workspace, "not empty"), (team.workspace / "new", "lies in"), (file, "cannot be")):
+        with pytest.raises(UsageError, match=words):
+            forked(team, "judge:1", workspace=wrong)
+    assert everything(tmp_path) == before
+
+
+def test_an_empty_folder_is_empty_again_when_the_fork_fails(tmp_path: Path) -> None:
+    team = builders(tmp_path)
+    parent = team.run(flow="own")
+    shutil.rmtree(parent.folder / ".snapshots/objects")
+    target = tmp_path / "target"
+    target.mkdir()
+    with pytest.raises(StorageError, match="snapshots"):
+        forked(team, "judge:1", workspace=target)
+    assert list(target.iterdir()) == []
+    assert len(list(team.runs.iterdir())) == 3  # the parent, latest, .gitignore
+
+
+@pytest.mark.parametrize("change", ["runs_dir", "database_url"])
+def test_what_a_fork_keeps(tmp_path: Path, change: str) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    team.run()
+    with pytest.raises(UsageError, match=change):
+        forked(team, "team", **{change: "x"})
+
+
+def test_a_journal_that_is_gone_or_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    parent = team.run()
+    monkeypatch.setattr("codex_multi_role.engine.journal.JOURNAL_VERSION", "2")
+    with pytest.raises(StorageError, match="has version 1, this program writes 2"):
+        forked(team, "team")
+    monkeypatch.undo()
+    (parent.folder / "journal.sqlite").write_bytes(b"")
+    with pytest.raises(StorageError, match="is gone"):
+        forked(team, "team")
+    sqlite3.connect(parent.folder / "journal.sqlite").execute("CREATE TABLE other (x)").connection.close()
+    with pytest.raises(StorageError, match="cannot be used") as caught:
+        forked(team, "team")
+    assert "\n" not in str(caught.value)
+    assert [each.name for each in team.runs.glob("*/run.json")] == ["run.json"] * 2  # the parent's, and by latest
