@@ -264,6 +264,7 @@ def _fleet(definitions: Definitions, folder: RunFolder, events: EventLog, provid
         on_started=started,
         on_restart=lambda role, reason: events.publish(RoleRestarted(role, reason)),
         first_alone=any(needs_user_home(settings_of(role)) for role in definitions.roles),
+        most=definitions.options.max_processes,
     )
 
 

@@ -135,7 +135,7 @@ class ReviewWaiting(RunParked):
 
 
 class BudgetUsedUp(RunParked):
-    """A limit of turns, tokens, seconds or processes is reached; the message says which, and where it went."""
+    """A limit of turns, tokens or seconds is reached; the message says which, and where it went."""
 
     exit_code = 5
     reason = "budget_used_up"

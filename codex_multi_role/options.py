@@ -39,6 +39,7 @@ class RunOptions:
     max_turns: int | None = None
     max_tokens: int | None = None
     max_seconds: float | None = None
+    max_processes: int | None = None
     yes: bool = False
     database_url: str | None = None
 
@@ -49,6 +50,8 @@ class RunOptions:
             raise UsageError(f"cycles must be at least 1, not {self.cycles}")
         if not 0 <= self.repair_attempts <= MOST_REPAIRS:
             raise UsageError(f"repair attempts must be from 0 to {MOST_REPAIRS}, not {self.repair_attempts}")
+        if self.max_processes is not None and self.max_processes < 1:
+            raise UsageError(f"processes at once must be at least 1, not {self.max_processes}")
         if self.database_url and urlsplit(self.database_url).password:
             raise UsageError(
                 "the database URL holds a password, which would lie in run.json and in the list of processes",

@@ -36,6 +36,11 @@ OPTIONS = st.builds(
     config=st.lists(TEXT, max_size=3).map(tuple),
     codex_bin=st.none() | ABSOLUTE,
     playbook=st.none() | TEXT,
+    max_turns=st.none() | st.integers(1, 1000),
+    max_tokens=st.none() | st.integers(1, 10**9),
+    max_seconds=st.none() | st.floats(0.001, 1e6),
+    max_processes=st.none() | st.integers(1, 64),
+    yes=st.booleans(),
     database_url=st.none() | TEXT,
 )
 
@@ -51,6 +56,7 @@ def remembered(options: RunOptions) -> RunOptions:
         ({"cycles": 0}, "cycles must be at least 1, not 0"),
         ({"repair_attempts": -1}, "repair attempts must be from 0 to 10, not -1"),
         ({"repair_attempts": MOST_REPAIRS + 1}, "repair attempts must be from 0 to 10, not 11"),
+        ({"max_processes": 0}, "processes at once must be at least 1, not 0"),
         ({"test_seconds": 0}, "the seconds for tests must be more than 0, not 0"),
         ({"test_seconds": -1.5}, "not -1.5"),
         ({"test_seconds": float("nan")}, "not nan"),

@@ -158,6 +158,12 @@ MAX_SECONDS = Setting(
     type=click.FloatRange(min=0, min_open=True),
     help="Park the run rather than begin a turn once it was worked on for S seconds.",
 )
+MAX_PROCESSES = Setting(
+    ["--max-processes"],
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Keep at most N Codex processes alive at once; further turns wait for one to be free.",
+)
 YES = Setting(["--yes/--no-yes"], default=DEFAULTS["yes"], help="Approve every review; nobody is asked.")
 DATABASE_URL = Setting(
     ["--database-url"],
@@ -192,7 +198,7 @@ QUIET = Setting(["--quiet"], is_flag=True, help="Say nothing unless something is
 RUN = [
     *(GOAL, GOAL_FILE, CYCLES, FLOW, INPUT, WORKSPACE, ROLES, RUNS_DIR, RUN_ID, MODEL, REPAIR_ATTEMPTS, RUN_TESTS),
     *(PYTEST_CMD, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS),
-    *(YES, DATABASE_URL, DRY_RUN, JSON, QUIET),
+    *(MAX_PROCESSES, YES, DATABASE_URL, DRY_RUN, JSON, QUIET),
 ]
 
 
@@ -205,7 +211,8 @@ def _remembered(setting: Setting) -> Setting:
 
 CHANGEABLE = [
     *map(_remembered, (CYCLES, INPUT, WORKSPACE, ROLES, MODEL, REPAIR_ATTEMPTS, RUN_TESTS, PYTEST_CMD, TEST_SANDBOX)),
-    *map(_remembered, (TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS, YES)),
+    *map(_remembered, (TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS)),
+    *map(_remembered, (MAX_PROCESSES, YES)),
 ]
 FORKABLE = [
     *map(_remembered, (GOAL, GOAL_FILE, FLOW)),

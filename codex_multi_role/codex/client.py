@@ -116,6 +116,16 @@ class RoleClient:
     def pid(self) -> int:
         return self._transport.pid
 
+    @property
+    def settings(self) -> ThreadSettings:
+        """Those of the present thread."""
+        return self._settings
+
+    @property
+    def used(self) -> bool:
+        """Whether the present thread has a turn, so that another process can go on with it."""
+        return not self._unused
+
     def start(self, version: str, thread_id: str | None) -> None:
         """Spawn, ``initialize``, check the login, and start a thread or go on with the one of that id.
 

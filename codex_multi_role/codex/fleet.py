@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.client import RoleClient, ThreadSettings
+from codex_multi_role.codex.slots import Slots
 from codex_multi_role.codex.transport import AppServerTransport, Launch
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexTimeout
@@ -51,7 +53,8 @@ class Fleet:
     """Owns the processes. ``first_alone`` starts the first one before the rest, for a Codex home they share.
 
     ``more`` tells how to start one that is asked for later. A shared home has one state database, and fresh processes
-    race for it (measured: 7 of 8 die).
+    race for it (measured: 7 of 8 die). At most ``most`` are alive at once: one that has no turn is ended for another
+    role's, and its thread is gone on with when it is asked again.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Fleet:
         on_started: Callable[[Started], None],
         on_restart: Callable[[str, str], None],
         first_alone: bool,
+        most: int | None = None,
     ) -> None:
         self._members = dict(members)
         self._more = more
@@ -72,30 +76,80 @@ class Fleet:
         self._on_started = on_started
         self._on_restart = on_restart
         self._first_alone = first_alone
+        self._slots = Slots(most, self._retire)
         self._lock = threading.Lock()
-        self._clients: dict[str, Future[RoleClient]] = {role: Future() for role in members}
+        self._clients: dict[str, Future[RoleClient]] = {}
+        self._retired: dict[str, Future[RoleClient]] = {}
+        self._first: Future[RoleClient] | None = None
         self._spawned: list[RoleClient] = []
         self._stoppers: list[threading.Thread] = []
+        self._cancelled = threading.Event()
         self._stopping = threading.Event()
         self._pool = ThreadPoolExecutor(PARALLEL_STARTS, thread_name_prefix="codex-start")
 
     def start(self) -> None:
-        """Begin to start every member; returns at once."""
-        first = next(iter(self._clients), None)
-        for role, future in self._clients.items():
-            later = self._first_alone and role != first
-            self._pool.submit(self._start_after_first if later else self._start_into, role, future)
+        """Begin to start the members there is room for; returns at once."""
+        for role in self._slots.fill(self._members):
+            self._pool.submit(self._start_into, role, self._new(role))
 
-    def _start_after_first(self, role: str, future: Future[RoleClient]) -> None:
-        first = next(iter(self._clients.values()))
-        wait([first], timeout=READY_SECONDS)
-        self._start_into(role, future)
+    @contextmanager
+    def borrowed(self, role: str) -> Iterator[RoleClient]:
+        """The client of ``role`` for one turn, as soon as there is room for its process.
+
+        Raises as `client`, and `RunInterrupted` once the run is cancelled.
+        """
+        longest_idle = self._slots.take(role)
+        try:
+            if longest_idle in self._retired:
+                self._end(self._retired[longest_idle])
+            yield self.client(role)
+        finally:
+            self._slots.give_back(role)
+
+    def client(self, role: str) -> RoleClient:
+        """The client of ``role`` (or ``role.2`` …), ready for a turn; a broken process is replaced on its thread.
+
+        Raises what its start raised, or `CodexTimeout`. One caller a role at a time.
+        """
+        client = self._started(role)
+        if client.broken:
+            self._on_restart(role, client.broken)
+            self._retire(role)
+            client = self._started(role)
+        return client
+
+    def _started(self, role: str) -> RoleClient:
+        if role not in self._clients:
+            self._start_into(role, self._new(role))
+        try:
+            return self._clients[role].result(READY_SECONDS)
+        except FutureTimeoutError:
+            raise CodexTimeout(f"Codex for {role} was not ready within {READY_SECONDS:g} s") from None
+
+    def _new(self, role: str) -> Future[RoleClient]:
+        with self._lock:
+            if role not in self._members and self._more is not None:
+                self._members[role] = self._more(role)
+            self._clients[role] = future = Future[RoleClient]()
+            self._first = self._first or future
+        return future
 
     def _start_into(self, role: str, future: Future[RoleClient]) -> None:
         try:
+            if self._first_alone and self._first is not None and future is not self._first:
+                wait([self._first], timeout=READY_SECONDS)
+            self._take_over(role)
             future.set_result(self._start_one(self._members[role]))
         except BaseException as error:  # whoever asks for the client gets it
             future.set_exception(error)
+
+    def _take_over(self, role: str) -> None:
+        """See to it that the role's process before has ended, and go on with what it leaves."""
+        client = self._end(self._retired[role]) if role in self._retired else None
+        if client is not None:
+            member = self._members[role]
+            thread = client.thread_id if client.used else member.thread_id
+            self._members[role] = replace(member, thread=client.settings, thread_id=thread)
 
     def _start_one(self, member: Member) -> RoleClient:
         began = time.monotonic()
@@ -105,49 +159,46 @@ class Fleet:
             if self._stopping.is_set():
                 raise CodexTimeout("the run is stopping")
             self._spawned.append(client)
-        client.start(self._version, member.thread_id)
+        if self._cancelled.is_set():
+            client.cancel()
+        try:
+            client.start(self._version, member.thread_id)
+        except BaseException:
+            self._stop_one(client)
+            raise
         seconds = time.monotonic() - began
         self._on_started(Started(member.role, client.pid, client.thread_id, round(seconds, 3), client.thread_resumed))
         return client
 
-    def client(self, role: str) -> RoleClient:
-        """The client of ``role`` (or ``role.2`` …), ready for a turn; a broken process is replaced on its thread.
+    def _retire(self, role: str) -> None:
+        """Whoever asks for the role next gets another process, once this one has ended."""
+        if role in self._clients:
+            self._retired[role] = self._clients.pop(role)
 
-        Raises what its start raised, or `CodexTimeout`. One caller a role at a time.
-        """
-        self._add(role)
-        try:
-            client = self._clients[role].result(READY_SECONDS)
-        except FutureTimeoutError:
-            raise CodexTimeout(f"Codex for {role} was not ready within {READY_SECONDS:g} s") from None
-        return self._restart(role, client) if client.broken else client
+    def _end(self, retired: Future[RoleClient]) -> RoleClient | None:
+        """End the process; returns its client, None where it did not start. Idempotent."""
+        if retired.exception() is not None:  # a start has deadlines of its own
+            return None
+        self._stop_one(retired.result())
+        return retired.result()
 
-    def _add(self, role: str) -> None:
-        """Start a process that was not among the first ones: the second, third … of a role."""
-        with self._lock:
-            if role in self._clients or self._more is None:
-                return
-            self._members[role] = self._more(role)
-            self._clients[role] = future = Future[RoleClient]()
-        self._start_into(role, future)
-
-    def _restart(self, role: str, broken: RoleClient) -> RoleClient:
-        self._on_restart(role, broken.broken)
-        broken.stop()
-        self._members[role] = replace(self._members[role], thread_id=broken.thread_id)
-        self._clients[role] = future = Future[RoleClient]()
-        self._start_into(role, future)
-        return future.result(0)
+    def _stop_one(self, client: RoleClient) -> None:
+        client.stop()
+        with self._lock, suppress(ValueError):  # another is ending it as well
+            self._spawned.remove(client)
 
     def cancel(self) -> None:
-        """Interrupt every running turn. Returns at once."""
+        """Interrupt every running turn, and let none begin. Returns at once."""
+        self._slots.close()
         with self._lock:
+            self._cancelled.set()
             clients = list(self._spawned)
         for client in clients:
             client.cancel()
 
     def stop_soon(self) -> None:
         """Begin to end every process; `stop` waits for it. No turn may begin any more."""
+        self._slots.close()
         with self._lock:
             self._stopping.set()
             clients, self._spawned = self._spawned, []

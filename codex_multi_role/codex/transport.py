@@ -75,6 +75,8 @@ class AppServerTransport:
         self._inbox: queue.Queue[object] = queue.Queue(INBOX_SIZE)
         self._cancelling: Future[Message] = Future()
         self._spawn_lock = threading.Lock()
+        self._stop_lock = threading.Lock()
+        self._stopped = False
         self._write_lock = threading.Lock()
         self._stderr_tail: deque[str] = deque(maxlen=STDERR_TAIL_LINES)
         self._closing = threading.Event()
@@ -169,16 +171,21 @@ class AppServerTransport:
             self._inbox.put_nowait(CANCELLED)
 
     def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """End the child and all it started: stdin EOF, then SIGTERM, then SIGKILL. Only the first call does it."""
+        """End the child and all it started: stdin EOF, then SIGTERM, then SIGKILL. Further calls wait for the first."""
         with self._spawn_lock:
-            again, child = self._closing.is_set(), self._child
             self._closing.set()
-        if again or child is None or child.stdin is None:
-            return
+            child = self._child
+        with self._stop_lock:
+            if child is not None and not self._stopped:
+                self._stopped = True
+                self._end(child, grace_seconds)
+
+    def _end(self, child: subprocess.Popen[bytes], grace_seconds: float) -> None:
         self._launch.family.adopt(processes_below(child.pid))
         if grace_seconds <= 0:
             child.kill()
         with contextlib.suppress(OSError):
+            assert child.stdin is not None
             child.stdin.close()
         for step in (child.terminate, child.kill):
             try:

@@ -61,11 +61,7 @@ def take_turn(run: RunResources, asked: Prompted) -> TurnResult:
     Raises `RoleFailed` when no attempt was answered, `RunInterrupted` when the run is stopping.
     """
     for attempt in range(1, PROVIDER_ATTEMPTS + 1):
-        run.under_way.add(asked.instance)
-        try:
-            turn, outcome = _Attempt(run, asked, attempt).take()
-        finally:
-            run.under_way.discard(asked.instance)
+        turn, outcome = _attempt(run, asked, attempt)
         if turn is not None:
             return turn
         if outcome.reason == "cancelled":
@@ -81,14 +77,24 @@ def take_turn(run: RunResources, asked: Prompted) -> TurnResult:
     )
 
 
+def _attempt(run: RunResources, asked: Prompted, attempt: int) -> tuple[TurnResult | None, TurnOutcome]:
+    """Send the prompt once, as soon as there is room for its process."""
+    with run.fleet.borrowed(asked.instance) as client:
+        run.under_way.add(asked.instance)
+        try:
+            return _Attempt(run, asked, attempt, client).take()
+        finally:
+            run.under_way.discard(asked.instance)
+
+
 class _Attempt:
     """One prompt sent once."""
 
-    def __init__(self, run: RunResources, asked: Prompted, attempt: int) -> None:
+    def __init__(self, run: RunResources, asked: Prompted, attempt: int, client: RoleClient) -> None:
         self.run, self.asked, self.attempt = run, asked, attempt
         self.role = asked.role
         self.instance = asked.instance
-        self.client: RoleClient = run.fleet.client(asked.instance)
+        self.client = client
         if asked.thread != CURRENT_THREAD and attempt == 1:
             self.client.use_thread(None if asked.thread == NEW_THREAD else asked.thread, str(run.workspace.root))
         run.budget.reserve_turn(asked.role.name)

@@ -1,0 +1,130 @@
+"""``--max-processes`` on the real binary: further turns wait, idle processes make room, and threads live on."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from codex_multi_role import RunReport, resume, run
+from tests.engine.test_fan_out import ECHO, fan, solver
+from tests.engine.test_flows import with_flow
+from tests.teams import Record, TeamFolder, read, say
+
+LOOK_SECONDS = 0.01
+
+
+def app_servers() -> int:
+    """How many Codex processes of this one are alive."""
+    found = 0
+    for child in psutil.Process().children():
+        try:
+            found += child.status() != psutil.STATUS_ZOMBIE and "app-server" in child.cmdline()
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+@dataclass
+class Counter:
+    """Looks all the time while a run goes on."""
+
+    most: int = 0
+    events: list[Record] = field(default_factory=list)
+
+    def run(self, team: TeamFolder, **changes: object) -> RunReport:
+        over = threading.Event()
+        looking = threading.Thread(target=self._look, args=(over,))
+        looking.start()
+        try:
+            return run(team.options(flow="own", **changes), self.events.append)
+        finally:
+            over.set()
+            looking.join()
+
+    def _look(self, over: threading.Event) -> None:
+        while not over.wait(LOOK_SECONDS):
+            self.most = max(self.most, app_servers())
+
+
+def turns(report: RunReport) -> dict[str, list[Record]]:
+    """By instance, the ``turn.json`` files of a run."""
+    found: dict[str, list[Record]] = {}
+    for path in sorted(report.folder.glob("*/turn_*/turn.json")):
+        found.setdefault(path.parts[-3], []).append(read(path))
+    return found
+
+
+def test_six_items_at_once_share_two_processes_and_their_results_are_in_order(tmp_path: Path) -> None:
+    letters = list("abcdef")
+    in_order = f"steps.solve.results | map(attribute='summary') | list == {[f'did {each}' for each in letters]}"
+    end = [{"when": in_order, "end": "in_order"}, {"end": "no"}]
+    counter = Counter()
+    report = counter.run(solver(tmp_path, [fan(letters, concurrency=6, next=end)]), max_processes=2)
+    assert report.outcome == "in_order", report
+    assert counter.most == 2
+    assert read(report.folder / "run.json")["options"]["max_processes"] == 2
+    assert len({turn["thread_id"] for each in turns(report).values() for turn in each}) == len(letters)
+
+
+def test_two_roles_that_take_turns_in_one_process_remember_what_was_said(tmp_path: Path) -> None:
+    again = [{"when": "steps.one.visits < 3", "to": "one"}]
+    seen = {}
+    for most in (1, None):
+        folder = tmp_path / str(most)
+        folder.mkdir()
+        team = TeamFolder(folder, {"one": {}, "two": {}}, {name: [say("x" * 4000)] * 3 for name in ("one", "two")})
+        with_flow(team, {"steps": [{"ask": "one"}, {"ask": "two", "next": again}]})
+        counter = Counter()
+        report = counter.run(team, max_processes=most)
+        assert report.outcome == "success", report
+        assert counter.most == (most or 2)
+        by_role = turns(report)
+        assert [len({turn["thread_id"] for turn in by_role[role]}) for role in ("one", "two")] == [1, 1]
+        started = [event["resumed"] for event in counter.events if event["type"] == "role_started"]
+        assert started.count(True) == (4 if most else 0)
+        assert not [event for event in counter.events if event["type"] == "role_restarted"]
+        seen[most] = [turn["tokens"]["input"] for role in ("one", "two") for turn in by_role[role]]
+    # What the model is sent has all that was said before, as it has where no process was ever ended.
+    assert seen[1] == pytest.approx(seen[None], rel=0.02)
+    assert seen[1][2] > seen[1][0] + 2000
+
+
+def test_calls_within_a_fan_out_do_not_lock_each_other_out(tmp_path: Path) -> None:
+    team = solver(tmp_path, [{"id": "outer", "call": "inner", "for_each": [1, 2, 3], "concurrency": 3}], [say()] * 20)
+    inner: list[Record] = [
+        {"id": "parts", "ask": "solver", "prompt": "P {{ item }}", "for_each": ["x", "y"], "concurrency": 2},
+        {"ask": "last"},
+    ]
+    (tmp_path / "roles/flows/inner.yaml").write_text(yaml.safe_dump({"steps": inner}))
+    counter = Counter()
+    report = counter.run(team, max_processes=1)
+    assert report.outcome == "success", report
+    assert counter.most == 1
+    assert report.totals["turns"] == 3 * (2 + 1)
+
+
+def test_an_attempt_after_others_goes_on_in_its_copy_of_the_workspace(tmp_path: Path) -> None:
+    """The pause before it frees the process; the one that takes its place knows the thread and its folder."""
+    failing: Record = {"attempts": [{"fault": {"status": 500}}, {"steps": [
+        {"call": "exec_command", "arguments": {"cmd": "pwd"}},
+        {"json": {"summary": "{{ tool_outputs[0] }}"}},
+    ]}]}  # fmt: skip
+    team = solver(tmp_path, [fan(["a", "b"], concurrency=2, isolate="worktree")], [failing, failing])
+    report = Counter().run(team, max_processes=1)
+    assert report.outcome == "success", report
+    answers = [read(path)["summary"] for path in report.folder.glob("solver*/turn_*/handoff.json")]
+    assert len(answers) == 2
+    assert all(f"{report.run_id}/worktrees/solve.1." in answer for answer in answers), answers
+
+
+def test_a_resumed_run_may_have_another_number(tmp_path: Path) -> None:
+    team = solver(tmp_path, [fan(list("abcd"), concurrency=4)], [ECHO] * 9)
+    assert Counter().run(team, max_processes=1, max_turns=2).exit_code == 5
+    report = resume("latest", runs_dir=team.runs, changes={"max_processes": 2, "max_turns": None})
+    assert report.outcome == "success"
+    assert read(report.folder / "run.json")["options"]["max_processes"] == 2
