@@ -38,7 +38,7 @@ from codex_multi_role.run_folder.atomic import make_folder, storage_errors
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
 from codex_multi_role.steps import RunResources, TestSettings
 from codex_multi_role.steps.budget import Budget, Limits
-from codex_multi_role.steps.turns import may_change_workspace
+from codex_multi_role.steps.terms import terms
 from codex_multi_role.tools import find_tool, tool_names
 from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
 
@@ -67,14 +67,14 @@ class Definitions:
 
     def bound(self) -> WalkBound:
         """The most that the run's walk, and every walk within it, can come to. Raises `DefinitionError`."""
-        return walk_bound(
-            self.flows,
-            self.options.flow,
-            self.catalog,
-            cycles=self.options.cycles,
-            repair_attempts=self.options.repair_attempts,
-            inputs=self.inputs,
+        options = self.options
+        given = terms(
+            cycles=options.cycles,
+            repair_attempts=options.repair_attempts,
+            run_tests=options.run_tests,
+            test_seconds=options.test_seconds,
         )
+        return walk_bound(self.flows, options.flow, self.catalog, given, self.inputs)
 
     @property
     def roles(self) -> list[RoleSpec]:
@@ -86,7 +86,7 @@ class Definitions:
     def changes_workspace(self) -> bool:
         """Whether some role or check of the run is there to change the workspace."""
         checks = {step.check for flow in self.flows.values() for step in flow.steps if step.check}
-        return any(may_change_workspace(role) for role in self.roles) or not checks <= LOOKING_CHECKS
+        return any(role.may_change_workspace for role in self.roles) or not checks <= LOOKING_CHECKS
 
 
 def roles_folder(given: Path | None) -> Path:

@@ -14,7 +14,6 @@ from codex_multi_role.flow.state import StepState
 from codex_multi_role.options import RunOptions
 from codex_multi_role.run_folder import Record
 from codex_multi_role.steps import Json, payload_from, role_for
-from codex_multi_role.steps.turns import may_change_workspace
 
 REST = "…"
 TEST_RESULT: Json = {"status": "<test result>", REST: REST}
@@ -109,7 +108,7 @@ class _FirstPass:
         prompt = build_prompt(self._catalog, role, self.state.goal, payload, self.state.latest_tests)
         self._put("ask", step, which, {"role": role.name, "prompt": prompt})
         self.state.absorb_handoff(role.name, role.name, 0, _handoff_of(role))
-        if self._definitions.options.run_tests and may_change_workspace(role):
+        if self._definitions.options.run_tests and role.may_change_workspace:
             self.state.latest_tests = TEST_RESULT
 
     def _tell_call(self, step: StepSpec, name: str, given: Json, item: Json | None, which: str | None) -> None:

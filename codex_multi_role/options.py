@@ -13,6 +13,10 @@ from codex_multi_role.errors import UsageError
 
 MOST_REPAIRS = 10
 """What ``repair_attempts`` may be at most: it bounds the steps an ask can record."""
+PROVIDER_ATTEMPTS = 3
+"""How often one prompt is sent at most, where the model provider or the Codex process fails."""
+FIRST_PAUSE_SECONDS = 1.0
+"""Before a prompt is sent the second time; each later pause is twice as long."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -130,6 +130,16 @@ class RoleSpec(Definition):
             return _DEFAULT_LIMITS[behaviors.timeout_policy] | dict(given)
         return given
 
+    @property
+    def writes_itself(self) -> bool:
+        """Whether the role's own Codex can change files."""
+        return self.sandbox != "read-only" or self.auto_approve.file_changes
+
+    @property
+    def may_change_workspace(self) -> bool:
+        """Whether a turn of the role can change files: its Codex, or what it hands in."""
+        return self.writes_itself or self.behaviors.apply_files
+
     def resolved_model(self, environment: Mapping[str, str], run_model: str | None) -> str | None:
         """The model to ask for: ``model``, else the variable ``model_env`` names, else the run's; None: Codex's own."""
         from_environment = environment.get(self.model_env, "").strip() if self.model_env else ""

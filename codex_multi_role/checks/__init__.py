@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codex_multi_role.checks.base import CheckContext, CheckFunction
+from codex_multi_role.checks.base import CheckContext, CheckFunction, lasts, longest_seconds
 from codex_multi_role.checks.choose import choose_best
 from codex_multi_role.checks.command import run_argv
 from codex_multi_role.checks.merge import merge_copies
@@ -10,7 +10,7 @@ from codex_multi_role.checks.schema import check_schema
 from codex_multi_role.checks.tests import run_tests
 from codex_multi_role.registry import Registry
 
-__all__ = ["CHECKS", "CheckContext", "CheckFunction", "check_names", "find_check"]
+__all__ = ["CHECKS", "CheckContext", "CheckFunction", "check_names", "find_check", "lasts", "longest_seconds"]
 
 CHECKS: dict[str, CheckFunction] = {
     "tests": run_tests,

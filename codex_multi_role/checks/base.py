@@ -38,3 +38,28 @@ class CheckContext:
 
 # A check's result can be written as JSON and has a `status`. A bad verdict is a result; CheckFailed is for no verdict.
 CheckFunction = Callable[[CheckContext], dict[str, object]]
+Longest = Callable[[Mapping[str, object], float], float]
+_LONGEST: dict[CheckFunction, Longest] = {}
+
+
+def lasts(longest: Longest) -> Callable[[CheckFunction], CheckFunction]:
+    """Declare how long a check takes at most: ``longest(options, deadline_seconds)``.
+
+    ``options`` are those known before the run, not yet looked at. A check that declares nothing takes the deadline.
+    """
+
+    def declared(check: CheckFunction) -> CheckFunction:
+        _LONGEST[check] = longest
+        return check
+
+    return declared
+
+
+def longest_seconds(check: CheckFunction, options: Mapping[str, object], deadline_seconds: float) -> float:
+    """The longest that ``check`` takes, as it declares."""
+    return _LONGEST[check](options, deadline_seconds) if check in _LONGEST else deadline_seconds
+
+
+def no_time(options: Mapping[str, object], deadline_seconds: float) -> float:
+    """Of a check that waits for nothing: what it takes is not worth counting."""
+    return 0.0

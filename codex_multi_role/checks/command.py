@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, field_validator
 
 from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.base import CheckContext, lasts
 from codex_multi_role.checks.documents import parse_json
 from codex_multi_role.checks.environment import without_secrets
 from codex_multi_role.checks.options import CheckOptions, read_options
@@ -52,6 +52,12 @@ class CommandOptions(CheckOptions):
         return argv
 
 
+def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
+    own = options.get("timeout_seconds")
+    return min(own, deadline_seconds) if isinstance(own, int | float) else deadline_seconds
+
+
+@lasts(_longest)
 def run_argv(context: CheckContext) -> dict[str, object]:
     """Run ``argv`` without input; write ``output.txt``, ``stderr.txt`` (both bounded to 2 MiB) and ``result.json``.
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.base import CheckContext, lasts, no_time
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.errors import UsageError
 
@@ -18,6 +18,7 @@ class MergeOptions(CheckOptions):
     copies: Annotated[list[str], Field(min_length=1)]
 
 
+@lasts(no_time)
 def merge_copies(context: CheckContext) -> dict[str, object]:
     """``{status: merged|unchanged|conflicts, paths, conflicts: [{path, kind}], merges: [...]}``, one merge a copy.
 

@@ -8,8 +8,8 @@ from textwrap import wrap
 
 from codex_multi_role.catalog import FlowSpec, InputSpec, RoleSpecCatalog
 from codex_multi_role.catalog.flow_references import unused_roles
-from codex_multi_role.cli.text import duration, one_line, plural
-from codex_multi_role.flow import End, worst_case
+from codex_multi_role.cli.text import one_line
+from codex_multi_role.flow import End
 from codex_multi_role.flow.ends import ends
 from codex_multi_role.flow.words import arrows, end_words, step_notes, step_words
 
@@ -38,18 +38,6 @@ def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
         if table := list(_aligned([[one_line(cell, MOST_CHARACTERS) for cell in row] for row in rows])):
             lines += ["", heading, *(f"  {line}" for line in table)]
     return "\n".join(f"# {line}".rstrip() for line in lines)
-
-
-def worst_case_words(
-    flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog, *, cycles: int, repair_attempts: int
-) -> str:
-    """``at most 12 turns and …``. Raises `DefinitionError` for a flow without a bound."""
-    most = worst_case(flows, name, catalog, cycles=cycles, repair_attempts=repair_attempts)
-    return (
-        f"at most {plural(most.turns, 'turn')} and {plural(most.repair_turns, 'repair turn')} "
-        f"of {plural(most.processes, 'process')} in {duration(most.seconds)}, "
-        f"with {plural(cycles, 'cycle')} and {plural(repair_attempts, 'repair attempt')}"
-    )
 
 
 def inputs_in_short(flow: FlowSpec) -> str:

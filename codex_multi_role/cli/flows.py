@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from codex_multi_role.cli.boundary import complain
 from codex_multi_role.cli.lazy import LazyGroup
-from codex_multi_role.cli.options import CYCLES, DEFAULTS, JSON, REPAIR_ATTEMPTS, ROLES, command
+from codex_multi_role.cli.options import BOUNDING, DEFAULTS, JSON, ROLES, command
 from codex_multi_role.cli.roles import open_catalog
 from codex_multi_role.cli.settings import Setting
 from codex_multi_role.cli.streams import put_json, say
@@ -68,16 +68,17 @@ def _row(entry: FlowEntry) -> tuple[object, ...]:
     return (entry.name, *in_short, entry.problem or entry.description, entry.source)
 
 
-@command(ROLES, CYCLES, REPAIR_ATTEMPTS, JSON, name="show", short_help="Explain and show a flow.")
+@command(ROLES, *BOUNDING, JSON, name="show", short_help="Explain and show a flow.")
 @click.argument("name", metavar="FLOW")
-def show_flows(name: str, roles: Path | None, cycles: int, repair_attempts: int, json: bool) -> None:
+def show_flows(name: str, roles: Path | None, json: bool, **bounding: Any) -> None:  # noqa: ANN401 - the settings above
     """Explain FLOW (its inputs, steps, ends and worst case) and show its file; with --json what was read from it.
 
     The explanation is in comments: what is printed is the flow's YAML still.
     """
     from codex_multi_role.assembly import load_flow_and_called  # as above
     from codex_multi_role.catalog import read_text
-    from codex_multi_role.cli.flow_explanation import explanation, worst_case_words
+    from codex_multi_role.cli.flow_explanation import explanation
+    from codex_multi_role.cli.worst_case import worst_case_words
 
     catalog = open_catalog(roles)
     flows = load_flow_and_called(name, catalog)
@@ -85,7 +86,7 @@ def show_flows(name: str, roles: Path | None, cycles: int, repair_attempts: int,
         put_json(flows[name].model_dump(mode="json", by_alias=True))
         return
     try:
-        most = worst_case_words(flows, name, catalog, cycles=cycles, repair_attempts=repair_attempts)
+        most = worst_case_words(flows, name, catalog, **bounding)
     except DefinitionError as error:
         most = f"none: {error}"
     click.echo(f"{explanation(flows, name, catalog, most)}\n\n{read_text(flows[name].source).rstrip()}")
@@ -104,14 +105,20 @@ def graph_flows(name: str, roles: Path | None, ascii: bool) -> None:
     click.echo(draw(flows, name), nl=False)
 
 
-@command(ROLES, CYCLES, REPAIR_ATTEMPTS, name="validate", short_help="Check flows; show their worst case.")
+@command(ROLES, *BOUNDING, name="validate", short_help="Check flows; show their worst case.")
 @click.argument("names", metavar="[FLOW]...", nargs=-1)
 @click.pass_context
 def validate_flows(
-    ctx: click.Context, /, names: tuple[str, ...], roles: Path | None, cycles: int, repair_attempts: int
+    ctx: click.Context,
+    /,
+    names: tuple[str, ...],
+    roles: Path | None,
+    **bounding: Any,  # noqa: ANN401 - the settings above
 ) -> None:
     """Check each FLOW, or all of them, against the catalog, and show the most that a run of it can take.
 
+    The time is that of all deadlines passing: those of turns, tests, checks and of reviews that have a limit. The
+    limits of a run make the worst case smaller; each resume after a failure takes what failed once more.
     Roles that a flow never asks are told, and are no mistake: a catalog may serve several flows.
     """
     from codex_multi_role.catalog import list_flows as find_flows  # as above
@@ -120,19 +127,19 @@ def validate_flows(
     worst_code = 0
     for name in names or [entry.name for entry in find_flows(catalog.source.parent)]:
         try:
-            _validate(name, catalog, cycles, repair_attempts)
+            _validate(name, catalog, bounding)
         except UsageError as error:
             worst_code = complain(str(error), error.hint, error.exit_code)
     ctx.exit(worst_code)
 
 
-def _validate(name: str, catalog: RoleSpecCatalog, cycles: int, repair_attempts: int) -> None:
+def _validate(name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any]) -> None:
     from codex_multi_role.assembly import load_flow_and_called  # as above
     from codex_multi_role.catalog.flow_references import unused_roles
-    from codex_multi_role.cli.flow_explanation import worst_case_words
+    from codex_multi_role.cli.worst_case import worst_case_words
 
     flows = load_flow_and_called(name, catalog)
-    most = worst_case_words(flows, name, catalog, cycles=cycles, repair_attempts=repair_attempts)
+    most = worst_case_words(flows, name, catalog, **bounding)
     click.echo(f"ok: {name}: {most}")
     if unused := unused_roles(flows, catalog):
         say(f"note: {name} never asks {', '.join(unused)}")

@@ -118,7 +118,7 @@ TEST_SECONDS = Setting(
     type=click.FloatRange(min=0, min_open=True),
     default=DEFAULTS["test_seconds"],
     callback=_finite,
-    help="The deadline of one test run.",
+    help="The deadline of one test run, and of other checks.",
 )
 CONFIG = Setting(
     ["-c", "--config"],
@@ -200,6 +200,11 @@ RUN = [
     *(PYTEST_CMD, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS),
     *(MAX_PROCESSES, YES, DATABASE_URL, DRY_RUN, JSON, QUIET),
 ]
+
+BOUNDING = [
+    *(CYCLES, REPAIR_ATTEMPTS, RUN_TESTS, TEST_SECONDS, MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES),
+]
+"""What the worst case of a run depends on."""
 
 
 def _remembered(setting: Setting) -> Setting:

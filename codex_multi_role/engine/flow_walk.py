@@ -11,14 +11,13 @@ from codex_multi_role.engine.askers import Asker
 from codex_multi_role.engine.fan_out import fan_out, items_of
 from codex_multi_role.engine.step_ids import StepIds
 from codex_multi_role.engine.team import Team
-from codex_multi_role.errors import DefinitionError, RoleFailed
+from codex_multi_role.errors import RoleFailed
 from codex_multi_role.flow import STEPS_PER_ASK, End, FlowState, WalkBound, after, new_state
 from codex_multi_role.run_folder.events import StepStarted
 from codex_multi_role.steps import Json, Outcome, RunResources, Unit, carry_out, merged_back
 
 SAID_DONE = "done"
 FAILED_STEP = "failed"
-MOST_RECORDS_OF_A_UNIT = 20_000
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,8 @@ class FlowWalk:
         """One unit an item, each with a row of ids of its own and, for its asks, processes and threads of its own."""
         context = self.state.context()
         items, concurrency = items_of(step, context)
-        size = ids.record(f"{step.id}: reserve", lambda _: {"size": self._records_of(step)})["size"]
+        # Recorded itself: other options on resume must not move the rows.
+        size = ids.record(f"{step.id}: reserve", lambda _: {"size": self._bound.unit_records[step.id]})["size"]
         work = [
             (self._asker.apart(self.state, step, item), index, item, ids.row(size)) for index, item in enumerate(items)
         ]
@@ -135,16 +135,6 @@ class FlowWalk:
         ]
         errors = [outcome.error for outcome in outcomes if outcome.error]
         self._leave(step, {"results": results, "failed": len(errors)}, errors[0] if errors else "")
-
-    def _records_of(self, step: StepSpec) -> int:
-        """How many steps a unit can record. It is itself recorded: other options on resume must not move the rows."""
-        records = self._bound.unit_records[step.id]
-        if records > MOST_RECORDS_OF_A_UNIT:
-            raise DefinitionError(
-                f"step {step.id}: an item may record {records:,} steps, {MOST_RECORDS_OF_A_UNIT:,} are the most",
-                "Bound the called flow more tightly: max_visits, max_items, max_depth.",
-            )
-        return records
 
     def _call(self, unit: Unit, inputs: Mapping[str, Any], ids: StepIds, asker: Asker) -> Outcome:
         name = unit.step.call or ""

@@ -5,6 +5,7 @@ from codex_multi_role.flow.calls import may_call
 from codex_multi_role.flow.routing import End, GoTo, after
 from codex_multi_role.flow.state import FlowState, HistoryEntry, new_state
 from codex_multi_role.flow.step_effort import STEPS_PER_ASK
+from codex_multi_role.flow.terms import Terms
 
 __all__ = [
     "STEPS_PER_ASK",
@@ -12,6 +13,7 @@ __all__ = [
     "FlowState",
     "GoTo",
     "HistoryEntry",
+    "Terms",
     "WalkBound",
     "WorstCase",
     "after",

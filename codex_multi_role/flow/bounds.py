@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, StepSpec
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.calls import known_inputs, may_call
 from codex_multi_role.flow.conditions import Meanings, meanings_of
 from codex_multi_role.flow.effort import Effort
-from codex_multi_role.flow.step_effort import unit_effort, visit_effort
+from codex_multi_role.flow.step_effort import StepEfforts
+from codex_multi_role.flow.terms import Terms
 from codex_multi_role.flow.visits import most_visits
+from codex_multi_role.options import PROVIDER_ATTEMPTS
 
 MOST_RECORDS = 10**12
 """A flow that may need more journal steps is as good as unbounded."""
+MOST_RECORDS_OF_AN_ITEM = 20_000
+"""Places in the journal are kept free for every item of a fan-out before any of them begins."""
 MOST_DEPTH = 100
 MOST_SITUATIONS = 10_000
 """How many different ways for a flow to be called are looked at."""
@@ -22,17 +26,37 @@ MOST_SITUATIONS = 10_000
 
 @dataclass(frozen=True)
 class WorstCase:
-    """``turns`` without repairs; ``processes`` at once; ``records``: steps of the journal, all flows together.
+    """The most that one session of a run comes to; one that goes on after a failure takes what failed once more.
 
-    ``seconds``: every turn and review times out, and only a fan-out's items are done side by side. Checks, and reviews
-    without a time limit, are not in it.
+    ``turns`` without ``repair_turns``. ``prompts``: each of both is sent again where the provider fails, at most
+    `PROVIDER_ATTEMPTS` times in all. ``processes`` at once. ``records``: steps of the journal, all flows together.
+    ``seconds``: every deadline passes, and only a fan-out's items are done side by side; ``seconds_one_by_one``: not
+    even these. What has no deadline is not in them: reviews without a time limit, a person who is asked within a turn,
+    the start of processes, and work of a moment such as merging.
     """
 
     turns: int
     repair_turns: int
+    prompts: int
     processes: int
     seconds: float
+    seconds_one_by_one: float
     records: int
+
+    def within(self, *, turns: int | None = None, processes: int | None = None) -> WorstCase:
+        """What is left of it with ``--max-turns``, which counts prompts, and with ``--max-processes``.
+
+        Fewer processes take more time: while not all of them take a turn no turn waits, and all work goes on as fast
+        as without the limit; and they all take one for no longer than all work lasts, divided by their number.
+        """
+        left = self
+        if turns is not None:
+            most = {"turns": turns, "repair_turns": turns - 1, "prompts": turns}
+            left = replace(left, **{name: min(getattr(left, name), number) for name, number in most.items()})
+        if processes is not None and processes < self.processes:
+            seconds = min(self.seconds_one_by_one, self.seconds + self.seconds_one_by_one / processes)
+            left = replace(left, processes=processes, seconds=seconds)
+        return left
 
 
 @dataclass(frozen=True)
@@ -52,19 +76,20 @@ def worst_case(
     flows: Mapping[str, FlowSpec],
     name: str,
     catalog: RoleSpecCatalog,
-    *,
-    cycles: int,
-    repair_attempts: int,
+    terms: Terms,
     inputs: Mapping[str, object] | None = None,
 ) -> WorstCase:
     """Upper bounds for a run of the flow ``name`` of ``flows`` (see `load_flows`); raises as `walk_bound`."""
-    bound = walk_bound(flows, name, catalog, cycles=cycles, repair_attempts=repair_attempts, inputs=inputs)
+    effort = walk_bound(flows, name, catalog, terms, inputs).effort
+    repair_turns = effort.turns * terms.repair_attempts
     return WorstCase(
-        turns=bound.effort.turns,
-        repair_turns=bound.effort.turns * repair_attempts,
-        processes=bound.effort.processes.total(),
-        seconds=bound.effort.seconds,
-        records=bound.effort.records,
+        turns=effort.turns,
+        repair_turns=repair_turns,
+        prompts=(effort.turns + repair_turns) * PROVIDER_ATTEMPTS,
+        processes=effort.processes.total(),
+        seconds=effort.seconds,
+        seconds_one_by_one=effort.one_by_one,
+        records=effort.records,
     )
 
 
@@ -72,28 +97,26 @@ def walk_bound(
     flows: Mapping[str, FlowSpec],
     name: str,
     catalog: RoleSpecCatalog,
-    *,
-    cycles: int,
-    repair_attempts: int,
+    terms: Terms,
     inputs: Mapping[str, object] | None = None,
 ) -> WalkBound:
     """The bound of a run of ``name``, and within it that of every walk it can start.
 
     ``inputs``: the values the run is given; the others have their defaults, and no known value without one. Raises
-    ``DefinitionError`` naming the loop when one is not bounded, or the call when calls never end.
+    ``DefinitionError`` naming the loop when one is not bounded, the call when calls never end, the fan-out when an item
+    of it may record too much, and the step whose check there is not.
     """
     known = {key: spec.default for key, spec in flows[name].inputs.items() if not spec.required}
-    return _Walks(flows, catalog, cycles, 1 + repair_attempts).bound(name, known | dict(inputs or {}), (), "")
+    return _Walks(flows, catalog, terms).bound(name, known | dict(inputs or {}), (), "")
 
 
 class _Walks:
     """Bounds of walks, each worked out once: they depend on the flow, its known inputs, and how deep it is called."""
 
-    def __init__(self, flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, cycles: int, prompts: int) -> None:
+    def __init__(self, flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, terms: Terms) -> None:
         self._flows = flows
         self._catalog = catalog
-        self._cycles = cycles
-        self._prompts = prompts
+        self._terms = terms
         self._counted = {step.call for flow in flows.values() for step in flow.steps if step.call and step.max_depth}
         self._found: dict[object, WalkBound] = {}
 
@@ -109,7 +132,8 @@ class _Walks:
         return self._found[situation]
 
     def _bound(self, flow: FlowSpec, inputs: Mapping[str, object], under_way: Sequence[str], place: str) -> WalkBound:
-        meanings = meanings_of(flow, self._cycles, inputs)
+        meanings = meanings_of(flow, self._terms.cycles, inputs)
+        efforts = StepEfforts(self._catalog, self._terms, meanings)
         visits = _visits(flow, meanings, place)
         whole = Effort()
         records: dict[str, int] = {}
@@ -120,9 +144,9 @@ class _Walks:
                 given = known_inputs(step, self._flows[step.call], meanings, here)
                 called[step.id] = self.bound(step.call, given, under_way, here)
             inner = called[step.id].effort if step.id in called else None
-            unit = unit_effort(step, self._catalog, self._prompts, inner)
-            records[step.id] = unit.records
-            whole = whole.then(visit_effort(step, unit, meanings, here).repeated(visits[step.id]))
+            unit = efforts.of_unit(step, inner, here)
+            records[step.id] = _records_of_unit(step, unit, here)
+            whole = whole.then(efforts.of_visit(step, unit, here).repeated(visits[step.id]))
         return WalkBound(_within_reason(whole, flow), records, called)
 
 
@@ -131,6 +155,15 @@ def _visits(flow: FlowSpec, meanings: Meanings, place: str) -> dict[str, int]:
         return most_visits(flow, meanings)
     except DefinitionError as error:
         raise DefinitionError(f"{error} (called at {place})" if place else str(error), error.hint) from error
+
+
+def _records_of_unit(step: StepSpec, unit: Effort, place: str) -> int:
+    if step.for_each is not None and unit.records > MOST_RECORDS_OF_AN_ITEM:
+        raise DefinitionError(
+            f"{place}: an item may record {unit.records:,} steps, {MOST_RECORDS_OF_AN_ITEM:,} are the most",
+            "Bound the called flow more tightly: cycles, max_visits, max_items, max_depth.",
+        )
+    return unit.records
 
 
 def _within_reason(effort: Effort, flow: FlowSpec) -> Effort:

@@ -14,12 +14,13 @@ MOST_AT_ONCE = 64
 class Effort:
     """``turns`` without repairs, ``seconds`` of declared deadlines, ``records``: steps of the journal.
 
-    ``own``: the roles asked on the walk's own processes, one each. ``apart``: by role, how many processes its fan-outs
-    use at once besides.
+    ``one_by_one``: the seconds if nothing was done side by side. ``own``: the roles asked on the walk's own processes,
+    one each. ``apart``: by role, how many processes its fan-outs use at once besides.
     """
 
     turns: int = 0
     seconds: float = 0.0
+    one_by_one: float = 0.0
     records: int = 0
     own: frozenset[str] = frozenset()
     apart: Counter[str] = field(default_factory=Counter)
@@ -34,6 +35,7 @@ class Effort:
         return Effort(
             self.turns + other.turns,
             self.seconds + other.seconds,
+            self.one_by_one + other.one_by_one,
             self.records + other.records,
             self.own | other.own,
             self.apart | other.apart,
@@ -41,7 +43,13 @@ class Effort:
 
     def repeated(self, times: int) -> Effort:
         """This ``times`` times, one after another."""
-        return replace(self, turns=self.turns * times, seconds=self.seconds * times, records=self.records * times)
+        return replace(
+            self,
+            turns=self.turns * times,
+            seconds=self.seconds * times,
+            one_by_one=self.one_by_one * times,
+            records=self.records * times,
+        )
 
     def fanned_out(self, items: int, at_once: int | None) -> Effort:
         """This for each of ``items``, ``at_once`` side by side; None: not known, so each figure has its own worst.
@@ -52,6 +60,7 @@ class Effort:
         return Effort(
             self.turns * items,
             self.seconds * (items if at_once is None else math.ceil(items / width)),
+            self.one_by_one * items,
             self.records * items,
             apart=Counter({role: width * number for role, number in self.processes.items()}),
         )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from codex_multi_role.catalog import EVERY_ROLE, RoleSpec, RoleSpecCatalog, StepSpec
-from codex_multi_role.errors import DefinitionError
+from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow.conditions import UNKNOWN, Meanings, known_value
 from codex_multi_role.flow.effort import MOST_AT_ONCE, Effort
-from codex_multi_role.options import MOST_REPAIRS
+from codex_multi_role.flow.terms import Terms
+from codex_multi_role.options import FIRST_PAUSE_SECONDS, MOST_REPAIRS, PROVIDER_ATTEMPTS
 
 STEPS_PER_ASK = MOST_REPAIRS + 6
 """Journal steps of an ask: its turn, its repair turns, and what becomes of the answer."""
@@ -16,55 +17,78 @@ STEPS_PER_PAUSE = 1
 STEPS_PER_MERGE = 1
 """Merging back the copy that one item, or the step, worked in."""
 SPARE_STEPS_PER_VISIT = 2
+PAUSES_SECONDS = sum(FIRST_PAUSE_SECONDS * 2.0**pause for pause in range(PROVIDER_ATTEMPTS - 1))
+"""All pauses before a prompt is sent again."""
 
 
-def unit_effort(step: StepSpec, catalog: RoleSpecCatalog, prompts: int, called: Effort | None) -> Effort:
-    """The step, or one item of its fan-out, with all its tries and the pauses between them.
+class StepEfforts:
+    """The efforts of a flow's steps. ``meanings``: what is known in the flow before it runs.
 
-    ``prompts``: the most that one ask sends, repairs included. ``called``: the walk that a call starts, None where it
-    starts none.
+    Raises ``DefinitionError`` that begins with the step's place.
     """
-    once = _once(step, catalog, prompts, called)
-    if step.retry is None:
-        return once
-    pauses = step.retry.attempts - 1
-    waited = Effort(seconds=step.retry.backoff_seconds * (2**pauses - 1), records=STEPS_PER_PAUSE * pauses)
-    return once.repeated(step.retry.attempts).then(waited)
+
+    def __init__(self, catalog: RoleSpecCatalog, terms: Terms, meanings: Meanings) -> None:
+        self._catalog = catalog
+        self._terms = terms
+        self._meanings = meanings
+
+    def of_unit(self, step: StepSpec, called: Effort | None, place: str) -> Effort:
+        """The step, or one item of its fan-out, with all its tries and the pauses between them.
+
+        ``called``: the walk that a call starts, None where it starts none.
+        """
+        once = self._once(step, called, place)
+        if step.retry is None:
+            return once
+        pauses = step.retry.attempts - 1
+        waited = _alone(step.retry.backoff_seconds * (2**pauses - 1), STEPS_PER_PAUSE * pauses)
+        return once.repeated(step.retry.attempts).then(waited)
+
+    def of_visit(self, step: StepSpec, unit: Effort, place: str) -> Effort:
+        """One visit of the step, all items of its fan-out included."""
+        items, whole = 1, unit
+        if step.for_each is not None:
+            items = len(step.for_each) if isinstance(step.for_each, list) else step.max_items or 0
+            whole = unit.fanned_out(items, self._at_once(step, place))
+        merges = items * STEPS_PER_MERGE if step.isolate is not None else 0
+        return whole.then(Effort(records=merges + SPARE_STEPS_PER_VISIT))
+
+    def _once(self, step: StepSpec, called: Effort | None, place: str) -> Effort:
+        if step.ask is not None:
+            roles = self._catalog.roles if step.ask == EVERY_ROLE else (self._catalog.role(step.ask),)
+            seconds = float(sum(self._ask_seconds(step, role) for role in roles))
+            turns = Effort(len(roles), own=frozenset(role.name for role in roles))
+            return turns.then(_alone(seconds, STEPS_PER_ASK * len(roles)))
+        if step.check is not None:
+            return _alone(self._check_seconds(step, place), STEPS_PER_CHECK)
+        if step.review is not None:
+            return _alone(step.time_limit_seconds or 0.0, STEPS_PER_REVIEW)
+        return called or Effort()
+
+    def _ask_seconds(self, step: StepSpec, role: RoleSpec) -> float:
+        """Each prompt, also of a repair turn, is sent as often as may be; then the tests run."""
+        turn = (step.limits and step.limits.turn_seconds) or role.limits.turn_seconds
+        tests = self._terms.test_seconds if role.may_change_workspace else 0.0
+        return (1 + self._terms.repair_attempts) * (PROVIDER_ATTEMPTS * turn + PAUSES_SECONDS) + tests
+
+    def _check_seconds(self, step: StepSpec, place: str) -> float:
+        given = {name: known_value(value, self._meanings) for name, value in step.with_.items()}
+        known = {name: value for name, value in given.items() if value is not UNKNOWN}
+        try:
+            return self._terms.check_seconds(step.check or "", known)
+        except UsageError as error:
+            raise DefinitionError(f"{place}.check: {error}", error.hint) from error
+
+    def _at_once(self, step: StepSpec, place: str) -> int | None:
+        """``concurrency``; None where it is not known. Raises where it is known to be no such number."""
+        known = known_value(step.concurrency, self._meanings)
+        if known is UNKNOWN:
+            return None
+        if isinstance(known, bool) or not isinstance(known, int) or not 1 <= known <= MOST_AT_ONCE:
+            raise DefinitionError(f"{place}.concurrency: must be a number from 1 to {MOST_AT_ONCE}, not {known!r}")
+        return known
 
 
-def visit_effort(step: StepSpec, unit: Effort, meanings: Meanings, place: str) -> Effort:
-    """One visit of the step, all items of its fan-out included.
-
-    Raises ``DefinitionError`` that begins with ``place`` when it is known that ``concurrency`` will be no such number.
-    """
-    items, whole = 1, unit
-    if step.for_each is not None:
-        items = len(step.for_each) if isinstance(step.for_each, list) else step.max_items or 0
-        whole = unit.fanned_out(items, _at_once(step, meanings, place))
-    merges = items * STEPS_PER_MERGE if step.isolate is not None else 0
-    return whole.then(Effort(records=merges + SPARE_STEPS_PER_VISIT))
-
-
-def _once(step: StepSpec, catalog: RoleSpecCatalog, prompts: int, called: Effort | None) -> Effort:
-    if step.ask is not None:
-        roles = catalog.roles if step.ask == EVERY_ROLE else (catalog.role(step.ask),)
-        seconds = float(sum(_turn_seconds(step, role) for role in roles) * prompts)
-        return Effort(len(roles), seconds, STEPS_PER_ASK * len(roles), frozenset(role.name for role in roles))
-    if step.check is not None:
-        return Effort(records=STEPS_PER_CHECK)
-    if step.review is not None:
-        return Effort(seconds=step.time_limit_seconds or 0.0, records=STEPS_PER_REVIEW)
-    return called or Effort()
-
-
-def _turn_seconds(step: StepSpec, role: RoleSpec) -> float:
-    return (step.limits and step.limits.turn_seconds) or role.limits.turn_seconds
-
-
-def _at_once(step: StepSpec, meanings: Meanings, place: str) -> int | None:
-    known = known_value(step.concurrency, meanings)
-    if known is UNKNOWN:
-        return None
-    if isinstance(known, bool) or not isinstance(known, int) or not 1 <= known <= MOST_AT_ONCE:
-        raise DefinitionError(f"{place}.concurrency: must be a number from 1 to {MOST_AT_ONCE}, not {known!r}")
-    return known
+def _alone(seconds: float, records: int) -> Effort:
+    """So long, with nothing beside it."""
+    return Effort(seconds=seconds, one_by_one=seconds, records=records)

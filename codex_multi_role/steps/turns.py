@@ -12,6 +12,7 @@ from codex_multi_role.codex.client import ApprovalAnswered, RoleClient, TurnDead
 from codex_multi_role.codex.events import CodexEvent, ItemStarted, WarningIssued, describe
 from codex_multi_role.codex.turn import TurnOutcome, TurnRequest
 from codex_multi_role.errors import RoleFailed, RunInterrupted
+from codex_multi_role.options import FIRST_PAUSE_SECONDS, PROVIDER_ATTEMPTS
 from codex_multi_role.replies import Reply, read_reply
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import (
@@ -27,8 +28,6 @@ from codex_multi_role.steps.resources import Json, RunResources
 from codex_multi_role.steps.turn_helpers import TurnHelpers
 from codex_multi_role.steps.turn_result import TurnResult, cut_short, first_state
 
-PROVIDER_ATTEMPTS = 3
-FIRST_BACKOFF_SECONDS = 1.0
 SUMMARY_LENGTH = 200
 CURRENT_THREAD = ""
 NEW_THREAD = "new"
@@ -68,7 +67,7 @@ def take_turn(run: RunResources, asked: Prompted) -> TurnResult:
             raise RunInterrupted
         if not outcome.retryable or attempt == PROVIDER_ATTEMPTS:
             break
-        if run.stopping.wait(FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1)):
+        if run.stopping.wait(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1)):
             raise RunInterrupted
     raise RoleFailed(
         f"role {asked.role.name}: {outcome.message} ({outcome.reason})",
@@ -105,7 +104,7 @@ class _Attempt:
         self.before = ""
 
     def take(self) -> tuple[TurnResult | None, TurnOutcome]:
-        before = self.before = first_state(self.run, self.instance, self.cut_short) if writes_itself(self.role) else ""
+        before = self.before = first_state(self.run, self.instance, self.cut_short) if self.role.writes_itself else ""
         prompt = self.asked.when_forgotten if self.client.forgot else self.asked.prompt
         self.folder.begin(prompt, self._details())
         self.run.events.publish(
@@ -239,16 +238,6 @@ def store_patch(run: RunResources, folder: TurnFolder, before: str, after: str) 
         return []
     folder.write_patch(run.snapshots.patch(before, after))
     return list(run.snapshots.changed_paths(before, after))
-
-
-def writes_itself(role: RoleSpec) -> bool:
-    """Whether the role's own Codex can change files."""
-    return role.sandbox != "read-only" or role.auto_approve.file_changes
-
-
-def may_change_workspace(role: RoleSpec) -> bool:
-    """Whether a turn of the role can change files: its Codex, or what it hands in."""
-    return writes_itself(role) or role.behaviors.apply_files
 
 
 def says_done(handoff: Mapping[str, Any]) -> bool:

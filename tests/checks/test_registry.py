@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.checks import check_names, find_check
+from codex_multi_role.checks import check_names, find_check, longest_seconds
 from codex_multi_role.checks.tests import run_tests
 from codex_multi_role.errors import UsageError
 
@@ -15,9 +15,14 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "extra_checks-1.0.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: extra-checks\nVersion: 1.0\n")
-    points = "[codex_multi_role.checks]\nspelling = extra_checks:spelling\nbroken = extra_checks:missing\ntests = x:y\n"
-    (folder / "entry_points.txt").write_text(points)
-    (tmp_path / "extra_checks.py").write_text("def spelling(context): return {'status': 'passed'}\n")
+    points = ["spelling = extra_checks:spelling", "slow = extra_checks:slow", "broken = extra_checks:missing"]
+    (folder / "entry_points.txt").write_text("\n".join(["[codex_multi_role.checks]", *points, "tests = x:y"]))
+    (tmp_path / "extra_checks.py").write_text(
+        "def spelling(context): return {'status': 'passed'}\n"
+        "from codex_multi_role.checks import lasts\n"
+        "@lasts(lambda options, deadline: 2 * options.get('rounds', 5))\n"
+        "def slow(context): return {'status': 'passed'}\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
 
 
@@ -27,7 +32,7 @@ def test_a_built_in_check_wins_over_an_installed_one(installed: None) -> None:
 
 def test_an_installed_check_is_found(installed: None) -> None:
     assert find_check("spelling").__name__ == "spelling"
-    assert check_names() == ["broken", "choose", "command", "merge", "schema", "spelling", "tests"]
+    assert check_names() == ["broken", "choose", "command", "merge", "schema", "slow", "spelling", "tests"]
 
 
 def test_an_unknown_name_gets_the_nearest(installed: None) -> None:
@@ -36,9 +41,30 @@ def test_an_unknown_name_gets_the_nearest(installed: None) -> None:
     assert caught.value.hint == "did you mean 'spelling'?"
     with pytest.raises(UsageError) as caught:
         find_check("zzz")
-    assert caught.value.hint == "there are: broken, choose, command, merge, schema, spelling, tests"
+    assert caught.value.hint == "there are: broken, choose, command, merge, schema, slow, spelling, tests"
 
 
 def test_a_check_that_does_not_load_is_named(installed: None) -> None:
     with pytest.raises(UsageError, match=r"'broken' \(extra_checks:missing\) does not load"):
         find_check("broken")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "seconds"),
+    [
+        ("tests", {}, 300.0),
+        ("command", {}, 300.0),
+        ("command", {"timeout_seconds": 7}, 7),
+        ("command", {"timeout_seconds": 900.0}, 300.0),
+        ("command", {"timeout_seconds": "soon"}, 300.0),
+        ("schema", {}, 0.0),
+        ("choose", {}, 0.0),
+        ("merge", {}, 0.0),
+        ("spelling", {}, 300.0),
+        ("slow", {"rounds": 3}, 6),
+    ],
+)
+def test_a_check_lasts_as_long_as_it_declares_and_else_its_deadline(
+    installed: None, name: str, options: dict[str, object], seconds: float
+) -> None:
+    assert longest_seconds(find_check(name), options, 300.0) == seconds

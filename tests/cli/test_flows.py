@@ -90,7 +90,9 @@ def test_show_explains_the_flow_in_comments(project: Path) -> None:
     assert "timeout exit 1 after execute" in words
     assert "success exit 0 after once" in words
     assert "Calls once Think once, then do." in words
-    assert "at most 51 turns and 0 repair turns of 5 processes in " in words
+    assert (
+        "at most 51 turns and 0 repair turns, 153 prompts with those sent again where a provider fails, of 5" in words
+    )
 
 
 def test_show_tells_why_a_flow_has_no_worst_case(project: Path) -> None:
@@ -123,7 +125,38 @@ def test_graph_draws_the_default_flow(tmp_path: Path) -> None:
 def test_validate_shows_the_worst_case(project: Path) -> None:
     done = console("flows", "validate", "--roles", "team", "once", folder=project)
     assert done.returncode == 0
-    assert done.stdout.startswith("ok: once: at most 2 turns and 4 repair turns of 2 processes in ")
+    assert done.stdout == (
+        "ok: once: at most 2 turns and 4 repair turns, 18 prompts with those sent again where a provider fails, "
+        "of 2 processes in 4 h 35 min, with 3 cycles and 2 repair attempts\n"
+    )
+
+
+def test_validate_shows_what_limits_leave_of_the_worst_case(project: Path) -> None:
+    limits = ["--max-turns=5", "--max-tokens=9000", "--max-seconds=90", "--max-processes=1", "--repair-attempts=1"]
+    done = console("flows", "validate", "--roles", "team", *limits, "once", folder=project)
+    words = done.stdout.removeprefix("ok: once: ").strip().split("; ")
+    assert words[0].startswith("at most 2 turns and 2 repair turns, 5 prompts with those sent again where ")
+    assert " of 1 process in " in words[0]
+    assert words[1:] == [
+        "no turn begins once 9,000 tokens are used, but those under way then still finish",
+        "no turn begins after 1 min 30 s",
+    ]
+
+
+def test_the_worst_case_has_the_time_of_tests_and_checks_and_says_what_it_has_not(project: Path) -> None:
+    steps = "{check: command, with: {argv: [make], timeout_seconds: 60}}, {id: ok, review: Well?}"
+    (project / "team" / "flows" / "half.yaml").write_text(f"steps: [{steps}, {{check: tests}}]\n")
+    done = console("flows", "validate", "--roles", "team", "--test-seconds", "120", "half", folder=project)
+    assert " in 3 min 00 s, " in done.stdout
+    assert done.stdout.endswith("; the time until a person answers a review comes on top\n")
+
+
+def test_a_check_that_is_none_is_refused(project: Path) -> None:
+    (project / "team" / "flows" / "half.yaml").write_text("steps: [{check: test}]\n")
+    done = console("flows", "validate", "--roles", "team", "half", folder=project)
+    assert done.returncode == 2
+    assert "half.yaml: steps[0].check: there is no check called 'test'" in done.stderr
+    assert "did you mean 'tests'?" in done.stderr
 
 
 def test_validate_tells_the_roles_that_are_never_asked(project: Path) -> None:

@@ -9,18 +9,32 @@ import yaml
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
 from codex_multi_role.catalog.general_prompts import GeneralPrompts
 from codex_multi_role.catalog.roles import RoleSpec
+from codex_multi_role.flow import Terms
 
 ROLES = {"planner": 100.0, "developer": 10.0, "reader": 1.0}
-"""The roles of `CATALOG` and the seconds that a turn of theirs may take."""
+"""The roles of `CATALOG` and the seconds that a turn of theirs may take. The developer changes files."""
+CHECK_SECONDS = 7.0
 CATALOG = RoleSpecCatalog(
     Path("catalog.yaml"),
     tuple(
-        RoleSpec.model_validate({"name": name, "prompt_text": "Do.", "limits": {"turn_seconds": seconds}})
+        RoleSpec.model_validate(
+            {
+                "name": name,
+                "prompt_text": "Do.",
+                "limits": {"turn_seconds": seconds},
+                "behaviors": {"apply_files": name == "developer"},
+            }
+        )
         for name, seconds in ROLES.items()
     ),
     GeneralPrompts(),
     (),
 )
+
+
+def terms_of(cycles: int = 3, repairs: int = 0, tests: float = 0.0, checks: float = CHECK_SECONDS) -> Terms:
+    """``tests``: the longest of those after an ask; ``checks``: that of every check a step names."""
+    return Terms(cycles, repairs, lambda _, given: float(str(given.get("seconds", checks))), tests)
 
 
 def flow_of(text: str, name: str = "x") -> FlowSpec:

@@ -4,12 +4,13 @@ import pytest
 
 from codex_multi_role.flow.effort import Effort
 
-ASK = Effort(turns=1, seconds=10.0, records=16, own=frozenset({"reader"}))
+ASK = Effort(turns=1, seconds=10.0, one_by_one=10.0, records=16, own=frozenset({"reader"}))
 FAN = ASK.fanned_out(items=6, at_once=4)
 
 
 def test_a_fan_out_takes_as_many_rounds_as_it_needs() -> None:
     assert (FAN.turns, FAN.seconds, FAN.records, FAN.own, FAN.apart) == (6, 20.0, 96, frozenset(), {"reader": 4})
+    assert FAN.one_by_one == 60.0
 
 
 @pytest.mark.parametrize(("items", "at_once", "processes"), [(6, 64, 6), (6, None, 6), (99, None, 64), (0, 3, 1)])
