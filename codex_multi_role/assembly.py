@@ -65,11 +65,14 @@ class Definitions:
         """The flow of the run; the others are those it calls."""
         return self.flows[self.options.flow]
 
-    def bound(self) -> WalkBound:
-        """The most that the run's walk, and every walk within it, can come to. Raises `DefinitionError`."""
+    def bound(self, cycles: int | None = None) -> WalkBound:
+        """The most that the run's walk, and every walk within it, can come to. Raises `DefinitionError`.
+
+        ``cycles``: others than those of the options.
+        """
         options = self.options
         given = terms(
-            cycles=options.cycles,
+            cycles=cycles or options.cycles,
             repair_attempts=options.repair_attempts,
             run_tests=options.run_tests,
             test_seconds=options.test_seconds,

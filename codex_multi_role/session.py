@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from types import FrameType
 from typing import Any
 
@@ -147,7 +148,7 @@ class Session:
         from codex_multi_role.engine import DurableRun, Flows, begin, open_journal, sqlite_url
 
         with open_journal(self._definitions.options.database_url or sqlite_url(self._folder.journal_path)):
-            durable = DurableRun(Flows(self._definitions.flows, self._definitions.bound()), self._state, parts)
+            durable = DurableRun(Flows(self._definitions.flows, cache(self._definitions.bound)), self._state, parts)
             begin(self._folder.run_id, durable)
             ending = self._wait(durable.ending, parts)
             parts.fleet.stop_soon()  # the processes end while the journal closes

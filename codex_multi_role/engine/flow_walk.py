@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from codex_multi_role.engine.step_ids import StepIds
 from codex_multi_role.engine.team import Team
 from codex_multi_role.errors import RoleFailed
 from codex_multi_role.flow import STEPS_PER_ASK, End, FlowState, WalkBound, after, new_state
-from codex_multi_role.run_folder.events import StepStarted
+from codex_multi_role.run_folder.events import StepStarted, Warning
 from codex_multi_role.steps import Json, Outcome, RunResources, Unit, carry_out, merged_back
 
 SAID_DONE = "done"
@@ -22,17 +22,17 @@ FAILED_STEP = "failed"
 
 @dataclass(frozen=True)
 class Flows:
-    """A run's flow and those it calls, by name; ``bound``: the most that the run's walk can come to."""
+    """A run's flow and those it calls, by name; ``bound(cycles)``: the most that the run's walk can come to."""
 
     specs: Mapping[str, FlowSpec]
-    bound: WalkBound
+    bound: Callable[[int], WalkBound]
 
 
 class FlowWalk:
     """One walk through one flow.
 
-    ``key`` and ``depth`` say where it was called from. A ``tolerant`` walk ends at its first failing step instead of
-    halting the run; ``error`` says why then.
+    ``key`` says where it was called from, ``calls`` by which steps, the run's own first. A ``tolerant`` walk ends at
+    its first failing step instead of halting the run; ``error`` says why then.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class FlowWalk:
         asker: Asker,
         *,
         key: str = "",
-        bound: WalkBound | None = None,
+        calls: tuple[str, ...] = (),
         tolerant: bool = False,
     ) -> None:
         self._run = run
@@ -53,11 +53,19 @@ class FlowWalk:
         self._ids = ids
         self._asker = asker
         self._key = key
-        self._bound = bound or flows.bound
+        self._calls = calls
         self._tolerant = tolerant
         self._announced = ("", 0)
         self.state = state
         self.error = ""
+
+    @property
+    def _bound(self) -> WalkBound:
+        """The most that this walk can come to."""
+        bound = self._flows.bound(self.state.cycles)
+        for step_id in self._calls:
+            bound = bound.called[step_id]
+        return bound
 
     def walk(self) -> End:
         """Take steps until an end; the end named `SAID_DONE` is a role's DONE."""
@@ -107,10 +115,12 @@ class FlowWalk:
 
     def _fan_out(self, step: StepSpec, key: str, ids: StepIds) -> None:
         """One unit an item, each with a row of ids of its own and, for its asks, processes and threads of its own."""
-        context = self.state.context()
+        began = ids.record(f"{step.id}: reserve", lambda _: self._room_for(step))
+        size, cycles = began["size"], began["cycles"]
+        if cycles != self.state.cycles:
+            self._run.events.publish(Warning(f"step {step.id}: its items keep the cycles it began with: {cycles}"))
+        context = {**self.state.context(), "cycles": cycles}
         items, concurrency = items_of(step, context)
-        # Recorded itself: other options on resume must not move the rows.
-        size = ids.record(f"{step.id}: reserve", lambda _: {"size": self._bound.unit_records[step.id]})["size"]
         work = [
             (self._asker.apart(self.state, step, item), index, item, ids.row(size)) for index, item in enumerate(items)
         ]
@@ -136,6 +146,10 @@ class FlowWalk:
         errors = [outcome.error for outcome in outcomes if outcome.error]
         self._leave(step, {"results": results, "failed": len(errors)}, errors[0] if errors else "")
 
+    def _room_for(self, step: StepSpec) -> Json:
+        """How many steps an item can record, and with how many cycles. Both hold for good: rows must not move."""
+        return {"size": self._bound.unit_records[step.id], "cycles": self.state.cycles}
+
     def _call(self, unit: Unit, inputs: Mapping[str, Any], ids: StepIds, asker: Asker) -> Outcome:
         name = unit.step.call or ""
         if unit.step.id not in self._bound.called:
@@ -144,7 +158,7 @@ class FlowWalk:
                 return Outcome({}, problem)
             raise RoleFailed(problem, "too_deep")
         flow = self._flows.specs[name]
-        state = new_state(flow, self.state.goal, flow.resolve_inputs(inputs), self.state.cycles)
+        state = new_state(flow, self.state.goal, flow.resolve_inputs(inputs), unit.context["cycles"])
         state.asks |= self.state.asks
         walk = FlowWalk(
             self._run,
@@ -153,7 +167,7 @@ class FlowWalk:
             ids,
             asker,
             key=f"{unit.key}/",
-            bound=self._bound.called[unit.step.id],
+            calls=(*self._calls, unit.step.id),
             tolerant=unit.tolerate,
         )
         end = walk.walk()

@@ -169,6 +169,29 @@ def test_calls_within_a_fan_out_may_fan_out_themselves_and_take_more_turns_than_
     assert len([turn for turn in team.turns() if turn[0].startswith("solver")]) == 4
 
 
+def test_a_fan_out_goes_on_with_the_cycles_it_began_with(tmp_path: Path) -> None:
+    """With more of them on resume, its items would record more than there is room for in the journal."""
+    steps: list[Record] = [
+        {"id": "outer", "call": "inner", "for_each": ["{{ cycles }}", 9], "with": {"it": "{{ item }}"}},
+        {"ask": "last", "next": [{"when": "steps.outer.visits < 2", "to": "outer"}, {"end": "success"}]},
+    ]
+    team = solver(tmp_path, steps, [say()] * 30)
+    inner: list[Record] = [
+        {"id": "parts", "ask": "solver", "prompt": "{{ inputs.it }} of {{ cycles }} {{ item }}.", "for_each": ["x"]},
+        {"ask": "solver", "next": [{"when": "cycle < cycles", "to": "parts"}, {"end": "well"}]},
+    ]
+    called = {"inputs": {"it": {"type": "integer"}}, "steps": inner}
+    (tmp_path / "roles/flows/inner.yaml").write_text(yaml.safe_dump(called))
+    assert team.run(flow="own", cycles=1, max_turns=3).exit_code == 5
+    report = team.resume(cycles=4, max_turns=None)
+    assert report.outcome == "success", report
+    assert report.totals["turns"] == 2 * 2 + 1 + 2 * 8 + 1
+    first, second = ((report.folder / f"solver/turn_{turn:03d}/prompt.txt").read_text() for turn in (1, 5))
+    assert ("1 of 1 x." in first, "4 of 4 x." in second) == (True, True)
+    warned = [event["message"] for event in team.of_type("warning")]
+    assert warned == ["step outer: its items keep the cycles it began with: 1"]
+
+
 def test_after_a_fan_out_a_role_goes_on_with_its_own_thread(tmp_path: Path) -> None:
     """Found beside the scale test: the next ask went on with the last item's thread."""
     steps: list[Record] = [
