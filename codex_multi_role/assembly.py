@@ -39,6 +39,7 @@ from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warni
 from codex_multi_role.steps import RunResources, TestSettings
 from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.terms import terms
+from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.tools import find_tool, tool_names
 from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
 
@@ -200,7 +201,7 @@ def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResou
     events = EventLog(folder.events_path)
     fleet = _fleet(definitions, folder, events, ())
     try:
-        yield _resources(definitions, folder, events, fleet, 0.0)
+        yield _resources(definitions, folder, events, fleet, WorkClock(0.0))
     finally:
         fleet.stop()
         events.close()
@@ -208,11 +209,11 @@ def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResou
 
 @contextmanager
 def live_parts(
-    definitions: Definitions, folder: RunFolder, events: EventLog, worked_seconds: float
+    definitions: Definitions, folder: RunFolder, events: EventLog, clock: WorkClock
 ) -> Iterator[RunResources]:
     """Start the playbook and the Codex processes, lend what a run needs, and end them all.
 
-    ``worked_seconds``: how long earlier sessions worked on the run.
+    ``clock`` counts how long the run is worked on.
     """
     with ExitStack() as stack:
         provider: tuple[str, ...] = ()
@@ -224,7 +225,7 @@ def live_parts(
         fleet = _fleet(definitions, folder, events, provider)
         stack.callback(fleet.stop)
         fleet.start()
-        yield _resources(definitions, folder, events, fleet, worked_seconds)
+        yield _resources(definitions, folder, events, fleet, clock)
 
 
 def _playbook_settings(base_url: str) -> tuple[str, ...]:
@@ -342,7 +343,7 @@ def _no_proxy() -> str:
 
 
 def _resources(
-    definitions: Definitions, folder: RunFolder, events: EventLog, fleet: Fleet, worked_seconds: float
+    definitions: Definitions, folder: RunFolder, events: EventLog, fleet: Fleet, clock: WorkClock
 ) -> RunResources:
     options = definitions.options
     limits = Limits(options.max_turns, options.max_tokens, options.max_seconds)
@@ -372,7 +373,8 @@ def _resources(
         ),
         tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds),
         sandbox=wrap,
-        budget=Budget(limits, ledger, worked_seconds),
+        budget=Budget(limits, ledger, clock),
+        clock=clock,
         repair_attempts=options.repair_attempts,
         run_model=options.model,
         changes_workspace=definitions.changes_workspace,

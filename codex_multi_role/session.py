@@ -7,7 +7,6 @@ import os
 import platform
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -39,6 +38,7 @@ from codex_multi_role.run_folder.atomic import write_text
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, Warning, now
 from codex_multi_role.state_file import write_state
 from codex_multi_role.steps import RunResources
+from codex_multi_role.steps.work_clock import WorkClock
 
 STOP_SECONDS = 20.0
 MOUNT_POINTS = (".git", ".codex", ".agents", ".aws")
@@ -70,8 +70,7 @@ class Session:
         self._earlier = earlier
         self._forked_from = forked_from or (earlier or {}).get("forked_from")
         self._notes = list(notes)
-        self._began = time.monotonic()
-        self._worked_before = float((earlier or {}).get("totals", {}).get("seconds", 0.0))
+        self._clock = WorkClock(self._worked_before())
         self._killed_turns = 0
         self._record = self._first_record(catalog_file)
         options = definitions.options
@@ -138,7 +137,7 @@ class Session:
         for note in self._notes:
             events.publish(Warning(note))
         try:
-            with live_parts(self._definitions, self._folder, events, self._worked_before) as parts:
+            with live_parts(self._definitions, self._folder, events, self._clock) as parts:
                 return self._drive(replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns))
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)
@@ -218,6 +217,12 @@ class Session:
             "totals": earlier.get("totals", {}),
         }
 
+    def _worked_before(self) -> float:
+        """The seconds of earlier sessions. One that was killed is known to have lasted up to its latest turn."""
+        totals = (self._earlier or {}).get("totals", {})
+        turns = [float(turn.get("worked_seconds", 0.0)) for _, turn in own_turns(self._folder)]
+        return max([float(totals.get("seconds", 0.0)), *turns])
+
     def _totals(self) -> dict[str, float]:
         turns = [turn for _, turn in own_turns(self._folder)]
         return {
@@ -225,7 +230,7 @@ class Session:
             "repairs": sum(turn.get("repair_of") is not None for turn in turns),
             "input_tokens": sum(turn.get("tokens", {}).get("input", 0) for turn in turns),
             "output_tokens": sum(turn.get("tokens", {}).get("output", 0) for turn in turns),
-            "seconds": round(self._worked_before + time.monotonic() - self._began, 3),
+            "seconds": round(self._clock.seconds, 3),
         }
 
     def _started(self) -> RunStarted:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ class _Inheritance:
 
         definitions, options = self._definitions, self._definitions.options
         state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
-        flows, past = Flows(definitions.flows, definitions.bound()), self._take_journal(undo)
+        flows, past = Flows(definitions.flows, cache(definitions.bound)), self._take_journal(undo)
         start = (self._beginning.step, self._beginning.visit, self._beginning.place)
         with idle_parts(definitions, self._fork) as parts:
             rehearse(flows, state, parts, past, start)

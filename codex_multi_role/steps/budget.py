@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from codex_multi_role.errors import BudgetUsedUp
+from codex_multi_role.steps.work_clock import WorkClock
 
 MORE = "Raise the limit and `codex-multi-role resume` the run; no finished turn is paid for again."
 
@@ -26,35 +26,39 @@ class Limits:
 class Budget:
     """Counts what is used against the limits. The ledger of earlier sessions is what their ``turn.json`` say.
 
-    ``seconds`` are those the run was worked on, by all its sessions.
+    ``clock`` counts the seconds that the run was worked on, by all its sessions; turns side by side take theirs at the
+    same time.
     """
 
-    def __init__(self, limits: Limits, ledger: Iterable[tuple[str, Mapping[str, Any]]], seconds: float) -> None:
+    def __init__(self, limits: Limits, ledger: Iterable[tuple[str, Mapping[str, Any]]], clock: WorkClock) -> None:
         self._limits = limits
         self._lock = threading.Lock()
         self._turns: Counter[str] = Counter()
         self._tokens: Counter[str] = Counter()
-        self._began = time.monotonic() - seconds
+        self._seconds: dict[str, float] = defaultdict(float)
+        self._clock = clock
         for role, turn in ledger:
             self._turns[role] += 1
             self._tokens[role] += sum(turn.get("tokens", {}).values())
+            self._seconds[role] += turn.get("seconds", 0.0)
 
     def reserve_turn(self, role: str) -> None:
         """Take one turn before it begins. Raises `BudgetUsedUp` when there is none left."""
         with self._lock:
-            seconds = time.monotonic() - self._began
             self._check("turns", self._turns.total(), self._limits.turns, self._turns)
             self._check("tokens", self._tokens.total(), self._limits.tokens, self._tokens)
-            self._check("seconds", seconds, self._limits.seconds, Counter())
+            self._check("seconds", self._clock.seconds, self._limits.seconds, self._seconds)
             self._turns[role] += 1
 
-    def spend_tokens(self, role: str, tokens: int) -> None:
+    def spend(self, role: str, tokens: int, seconds: float) -> None:
+        """What a turn took."""
         with self._lock:
             self._tokens[role] += tokens
+            self._seconds[role] += seconds
 
-    def _check(self, what: str, used: float, limit: float | None, ledger: Counter[str]) -> None:
+    def _check(self, what: str, used: float, limit: float | None, ledger: Mapping[str, float]) -> None:
         if limit is None or used < limit:
             return
-        where = ", ".join(f"{role} {count:,}" for role, count in ledger.most_common())
+        where = ", ".join(f"{role} {count:,.0f}" for role, count in sorted(ledger.items(), key=lambda each: -each[1]))
         went = f": {where}" if where else ""
         raise BudgetUsedUp(f"{used:,.0f} of {limit:,.0f} {what} are used{went}", MORE)

@@ -65,7 +65,8 @@ class TurnQuestions:
             )
         )
         self._run.events.publish(ReviewAsked(asked.key, question))
-        given = ask_person(asked, lambda: self._is_over(asked))
+        with self._run.clock.person(within_turn=True):
+            given = ask_person(asked, lambda: self._is_over(asked))
         answer = self._questions.settle(asked.key, given or Answer(False, "", BY_NOBODY, now())).answer
         assert answer is not None
         self._run.events.publish(ReviewAnswered(asked.key, answer.approved, answer.comment, answer.by))

@@ -12,6 +12,7 @@ from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder
 from codex_multi_role.steps.budget import Budget
+from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
 
 Json = dict[str, Any]
@@ -56,6 +57,7 @@ class RunResources:
     tests: TestSettings
     sandbox: Callable[[Sequence[str], Path], list[str]]
     budget: Budget
+    clock: WorkClock
     repair_attempts: int
     run_model: str | None
     changes_workspace: bool

@@ -66,7 +66,8 @@ class _Review:
             return Answer(True, "", BY_OPTION, now())
         given = None
         if self._run.ask_person is not None and not self._question.out_of_time:
-            given = self._run.ask_person(self._question, self._is_over)
+            with self._run.clock.person():
+                given = self._run.ask_person(self._question, self._is_over)
         if self._run.stopping.is_set() and given is None:
             raise RunInterrupted
         given = given or self._answered_elsewhere()

@@ -78,7 +78,7 @@ def take_turn(run: RunResources, asked: Prompted) -> TurnResult:
 
 def _attempt(run: RunResources, asked: Prompted, attempt: int) -> tuple[TurnResult | None, TurnOutcome]:
     """Send the prompt once, as soon as there is room for its process."""
-    with run.fleet.borrowed(asked.instance) as client:
+    with run.fleet.borrowed(asked.instance) as client, run.clock.turn():
         run.under_way.add(asked.instance)
         try:
             return _Attempt(run, asked, attempt, client).take()
@@ -116,7 +116,7 @@ class _Attempt:
             self._observe,
             TurnHelpers(self.run, self.role, self.instance, self.folder),
         )
-        self.run.budget.spend_tokens(self.role.name, outcome.input_tokens + outcome.output_tokens)
+        self.run.budget.spend(self.role.name, outcome.input_tokens + outcome.output_tokens, self._seconds())
         reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == "completed" else None
         turn = self._store(outcome, reply, before)
         self._tell_end(outcome, reply)
@@ -146,6 +146,7 @@ class _Attempt:
             "snapshot": self.before,
             "tokens": {"input": 0, "output": 0},
             "seconds": 0.0,
+            "worked_seconds": round(self.run.clock.seconds, 3),
         }
 
     def _store(self, outcome: TurnOutcome, reply: Reply | None, before: str) -> TurnResult | None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from codex_multi_role import run
+from codex_multi_role.run_folder import Answer, Question, answer_of_person
+from tests.engine.test_flows import with_flow
 from tests.teams import Record, TeamFolder, read, say
 
 USAGE: Record = {"usage": {"input_tokens": 90, "output_tokens": 10}}
@@ -55,3 +63,36 @@ def test_seconds_are_those_the_run_was_worked_on(tmp_path: Path) -> None:
     slow = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [{**say(), "delay_seconds": 1}], "two": [say()]})
     report = slow.run(max_seconds=1)
     assert (report.outcome, [turn[0] for turn in slow.turns()]) == ("budget_used_up", ["one"])
+    assert re.fullmatch(r"\d+ of 1 seconds are used: one \d+", report.reason)
+
+
+def test_the_seconds_of_a_killed_session_count_up_to_its_latest_turn(tmp_path: Path) -> None:
+    plays = {"one": [{**say(), "delay_seconds": 1}, say()], "two": [say(), say()]}
+    slow = TeamFolder(tmp_path, {"one": {}, "two": {}}, plays)
+    report = slow.run(max_turns=2, cycles=2)
+    assert report.exit_code == 5
+    record = read(report.folder / "run.json")
+    # As a kill leaves it: the totals are those of the session before.
+    (report.folder / "run.json").write_text(json.dumps({**record, "status": "running", "totals": {}}))
+    again = slow.resume(max_seconds=1, max_turns=None)
+    assert (again.outcome, slow.turns()) == ("budget_used_up", [])
+    assert "seconds are used: one 1, two 0" in again.reason
+
+
+def test_the_time_that_a_person_takes_is_not_the_runs(tmp_path: Path) -> None:
+    reviewed = team(tmp_path)
+    step = {"id": "ok", "review": "Well?", "next": [{"when": "steps.ok.visits < 3", "to": "ok"}]}
+    with_flow(reviewed, {"steps": [{"ask": "one"}, step]})
+    thought = []
+
+    def ask(_question: Question, _is_over: Callable[[], bool]) -> Answer | None:
+        began = time.monotonic()
+        threading.Event().wait(0.2)
+        thought.append(time.monotonic() - began)
+        return answer_of_person(True, "")
+
+    began = time.monotonic()
+    report = run(reviewed.options(flow="own"), ask_person=ask)
+    assert report.outcome == "success"
+    assert len(thought) == 3
+    assert report.totals["seconds"] <= time.monotonic() - began - sum(thought) + 0.001
