@@ -19,8 +19,8 @@ from typing import Any
 from codex_multi_role import __version__
 from codex_multi_role.assembly import Definitions, live_parts
 from codex_multi_role.ending import Ending, ending_for
-from codex_multi_role.errors import RunInterrupted, StorageError
-from codex_multi_role.flow import new_state
+from codex_multi_role.errors import ReviewWaiting, RunInterrupted, StorageError
+from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.options import RunReport
 from codex_multi_role.processes import Family, processes_below
 from codex_multi_role.run_folder import (
@@ -38,6 +38,7 @@ from codex_multi_role.run_folder.atomic import write_text
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, Warning, now
 from codex_multi_role.state_file import write_state
 from codex_multi_role.steps import RunResources
+from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.steps.work_clock import WorkClock
 
 STOP_SECONDS = 20.0
@@ -73,8 +74,11 @@ class Session:
         self._clock = WorkClock(self._worked_before())
         self._killed_turns = 0
         self._record = self._first_record(catalog_file)
-        options = definitions.options
-        self._state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
+        self._state = self._first_state()
+
+    def _first_state(self) -> FlowState:
+        options = self._definitions.options
+        return new_state(self._definitions.flow, options.goal, self._definitions.inputs, options.cycles)
 
     def work(self) -> RunReport:
         """Run or go on, write the state, report. Raises `RunBusy`, `StorageError`."""
@@ -146,10 +150,18 @@ class Session:
         # Here and not above: it takes a while, and the processes start meanwhile.
         from codex_multi_role.engine import DurableRun, Flows, begin, open_journal, sqlite_url
 
+        flows = Flows(self._definitions.flows, cache(self._definitions.bound))
         with open_journal(self._definitions.options.database_url or sqlite_url(self._folder.journal_path)):
-            durable = DurableRun(Flows(self._definitions.flows, cache(self._definitions.bound)), self._state, parts)
-            begin(self._folder.run_id, durable)
-            ending = self._wait(durable.ending, parts)
+            while True:
+                durable = DurableRun(flows, self._state, parts)
+                begin(self._folder.run_id, durable)
+                ending = self._wait(durable.ending, parts)
+                if ending.outcome != ReviewWaiting.reason or not answered_meanwhile(parts):
+                    break
+                # An answer came while other work was being finished. It is recorded now, so this is repeated once a
+                # question at most: the journal is replayed, and the processes stay.
+                parts.waits_for.clear()
+                self._state = self._first_state()
             parts.fleet.stop_soon()  # the processes end while the journal closes
             return ending
 

@@ -44,7 +44,8 @@ def decide(
 def _following(ctx: click.Context, folder: RunFolder, key: str) -> str | None:
     """What the run's process does with the answer; None when there is none.
 
-    A process that has nobody to ask ends soon after it asked: only one that took the answer goes on with it.
+    A process that has nobody to ask looks for the answer once its other work is done; one that was about to end when
+    the answer came does not.
     """
     end = time.monotonic() + TAKEN_SECONDS
     alive = True
@@ -53,5 +54,4 @@ def _following(ctx: click.Context, folder: RunFolder, key: str) -> str | None:
         if any(event["type"] == "review_answered" and event["key"] == key for event in read_events(folder.events_path)):
             return "The run goes on by itself."
         time.sleep(LOOK_SECONDS if alive else 0)
-    command = resume_command(folder.run_id, ctx.params["runs_dir"], None, 0)
-    return f"The run is busy with other work; if it then parks, `{command}` goes on." if alive else None
+    return "The run is busy with other work; when that is done it goes on by itself." if alive else None

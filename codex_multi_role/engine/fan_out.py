@@ -36,7 +36,7 @@ def fan_out(items: Sequence[Item], concurrency: int, work: Callable[[Item], Resu
 
     Each runs on a thread that knows the workflow. Once one raises, no further item begins; those under way finish, for
     their turns are paid for; then the first that raised, in the items' order, raises here. An item that waits for a
-    person holds up no other: all that ask are to be answered at once.
+    person holds up no other, as all that ask are to be answered at once, and raises only where no other does.
     """
     if not items:
         return []
@@ -56,9 +56,9 @@ def fan_out(items: Sequence[Item], concurrency: int, work: Callable[[Item], Resu
         futures: list[Future[Result | None]] = [
             pool.submit(contextvars.copy_context().run, one, item) for item in items
         ]
-    for future in futures:
-        if (error := future.exception()) is not None:
-            raise error
+    errors = [error for future in futures if (error := future.exception()) is not None]
+    if errors:
+        raise min(errors, key=_waits_for_person)
     return [result for future in futures if (result := future.result()) is not None]
 
 

@@ -42,6 +42,7 @@ class RunResources:
 
     ``changes_workspace``: something of the run can. ``killed_turns``: how many the session before left unfinished;
     ``under_way``: the instances that take a turn now.
+    ``waits_for``: the keys of the questions for which it is to park.
     ``yes`` approves every review; ``ask_person`` asks whoever is there, None where nobody is.
     """
 
@@ -66,6 +67,7 @@ class RunResources:
     ask_person: AskPerson | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
     under_way: set[str] = field(default_factory=set)
+    waits_for: set[str] = field(default_factory=set)
     workspace_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def in_copy(self, key: str, *, fresh: bool) -> RunResources:

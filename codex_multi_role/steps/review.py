@@ -39,6 +39,12 @@ def _text(value: object) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+def answered_meanwhile(run: RunResources) -> bool:
+    """Whether a question that the run waits for is decided by now: it can go on."""
+    questions = map(Questions(run.folder.path).find, run.waits_for)
+    return any(each is not None and (each.answer is not None or each.out_of_time) for each in questions)
+
+
 class _Review:
     """One question on its way to an answer."""
 
@@ -86,6 +92,7 @@ class _Review:
         return known.answer if known is not None else None
 
     def _waiting(self) -> ReviewWaiting:
+        self._run.waits_for.add(self._question.key)
         key, run_id = self._question.key, self._run.folder.run_id
         limit = self._question.time_limit_seconds
         later = f" Unanswered {limit:g} s after it was asked, it counts as: {self._question.default}." if limit else ""

@@ -193,27 +193,72 @@ def test_all_that_a_fan_out_asks_is_asked_at_once(tmp_path: Path, concurrency: i
     assert team.turns() == []
 
 
-def test_what_works_beside_a_question_is_finished_first(tmp_path: Path) -> None:
-    """Two items at once: one has a turn that takes a while, the other asks at once."""
-    slow = {"choose": [{"when": "'NO a' in prompt", **say("slow"), "delay_seconds": 2.0}, say("never")]}
+SLOW: Record = {**say("slow"), "delay_seconds": 2.0}
+
+
+def working_beside_a_question(tmp_path: Path, slow: Record = SLOW, **more: object) -> TeamFolder:
+    """Two items at once: one asks at once, the other has a turn that takes a while."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [slow] * 3})
     inner: list[Record] = [
         {"id": "start", "check": "command", "with": {"argv": ["true"]}, "next": [
-            {"when": "inputs.letter == 'a'", "to": "work"}, {"to": "ok"},
+            {"when": "inputs.letter == 'b'", "to": "work"}, {"to": "ok"},
         ]},
-        {"id": "work", "ask": "one", "prompt": "NO {{ inputs.letter }}", "next": [{"end": "worked"}]},
-        {"id": "ok", "review": "Ship {{ inputs.letter }}?", "next": [{"end": "asked"}]},
+        {"id": "work", "ask": "one", "next": [{"end": "worked"}]},
+        {"id": "ok", "review": "Ship {{ inputs.letter }}?", **more, "next": [{"end": "asked"}]},
     ]  # fmt: skip
     calls = {"for_each": ["a", "b"], "concurrency": 2, "call": "inner", "with": {"letter": "{{ item }}"}}
     with_flow(team, {"steps": [{"id": "both", **calls}]})
     called = {"name": "inner", "inputs": {"letter": {"required": True}}, "steps": inner}
     (tmp_path / "roles/flows/inner.yaml").write_text(yaml.safe_dump(called))
+    return team
+
+
+def test_what_works_beside_a_question_is_finished_first(tmp_path: Path) -> None:
+    team = working_beside_a_question(tmp_path)
     assert team.run(flow="own").exit_code == 4
     assert [turn[2] for turn in team.turns()] == ["completed"]
-    assert asked(team, "both.1.1/ok.1")["question"] == "Ship b?"
+    assert asked(team, "both.1.0/ok.1")["question"] == "Ship a?"
     answer(team, True)
     report = team.resume()
     assert (report.exit_code, team.turns()) == (0, [])
+
+
+def test_a_failure_beside_a_question_is_how_the_run_ends(tmp_path: Path) -> None:
+    """Not waiting: going on with an answer would take the failed turn again, which is for whoever resumes to say."""
+    team = working_beside_a_question(tmp_path, {"fault": {"status": 400}})
+    assert team.run(flow="own").exit_code == 3
+    assert asked(team, "both.1.0/ok.1")["answer"] is None
+    team.plays["one"] = [say()] * 3
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).exit_code == 4
+    answer(team, True)
+    assert team.resume().exit_code == 0
+
+
+@pytest.mark.parametrize("how", ["answered", "out of time"])
+def test_an_answer_that_comes_while_other_work_is_finished_is_gone_on_with(tmp_path: Path, how: str) -> None:
+    """The question was put, and nobody there, long before the other item's turn ends: only then is it answered."""
+    team = working_beside_a_question(tmp_path, **(LIMIT if how == "out of time" else {}))
+    events: list[Record] = []
+
+    def on_event(event: Record) -> None:
+        events.append(event)
+        if event["type"] == "turn_ended" and how == "answered":
+            answer(team, True, "good")
+        elif event["type"] == "turn_ended":
+            path = team.runs / "latest/reviews/both.1.0/ok.1.json"
+            path.write_text(json.dumps({**read(path), "asked_at": "2001-01-01T00:00:00.000+00:00"}))
+
+    report = codex_multi_role.run(team.options(flow="own"), on_event)
+    assert (report.outcome, report.exit_code) == ("success", 0), report
+    told = [event["type"] for event in events if not event["type"].startswith("role_")]
+    assert told.index("review_asked") < told.index("turn_ended") < told.index("review_answered")
+    once = ("run_started", "turn_started", "turn_ended", "review_answered", "run_ended")
+    assert {kind: told.count(kind) for kind in once} == dict.fromkeys(once, 1)
+    assert len({event["pid"] for event in events if event["type"] == "role_started"}) == 1
+    assert asked(team, "both.1.0/ok.1")["answer"]["approved"] == (how == "answered")
+    state = read(report.folder / "controller_state.json")
+    assert [entry["handoff"]["summary"] for entry in state["history"]] == ["slow"]
 
 
 WHICH: Record = {
