@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codex_multi_role.codex.approvals import TOOL_CALL, ApprovalPolicy, Helpers, ToolSpec, answer
-from codex_multi_role.codex.events import CodexEvent, EventParser, TurnFinished, describe, turn_id_of
+from codex_multi_role.codex.events import CodexEvent, EventParser, TurnFinished, describe, params_of, turn_id_of
 from codex_multi_role.codex.transport import GRACE_SECONDS, AppServerTransport, Cancelled, Message
 from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
 from codex_multi_role.errors import (
@@ -278,7 +278,7 @@ class RoleClient:
         return event if isinstance(event, TurnFinished) else None
 
     def _answer(self, message: Message, recorder: TurnRecorder, observe: Observer) -> None:
-        method, params = str(message["method"]), message.get("params") or {}
+        method, params = message["method"], params_of(message)
         answered = answer(method, params, self._approvals, self._helpers)
         self._transport.reply(message["id"], answered.reply)
         if method != TOOL_CALL:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 JsonObject = dict[str, Any]
 
@@ -64,9 +64,26 @@ CodexEvent = (
 )
 
 
+Known = TypeVar("Known")
+
+
+def _a(kind: type[Known], value: object) -> Known:
+    """``value``, if it is of that kind. Raises TypeError."""
+    if not isinstance(value, kind):
+        raise TypeError
+    return value
+
+
 def _tokens(params: Mapping[str, Any]) -> TokensCounted:
     total, last = params["tokenUsage"]["total"], params["tokenUsage"]["last"]
-    return TokensCounted(total["inputTokens"], total["outputTokens"], last["inputTokens"], last["outputTokens"])
+    counts = [_a(int, part[key]) for part in (total, last) for key in ("inputTokens", "outputTokens")]
+    return TokensCounted(*counts)
+
+
+def _finish(params: Mapping[str, Any]) -> TurnFinished:
+    turn = params["turn"]
+    error = turn.get("error")
+    return TurnFinished(_a(str, turn["status"]), error if isinstance(error, dict) else None)
 
 
 class EventParser:
@@ -74,30 +91,34 @@ class EventParser:
 
     _READERS: Mapping[str, Callable[[Mapping[str, Any]], CodexEvent]] = {
         "turn/started": lambda _: TurnBegun(),
-        "item/agentMessage/delta": lambda params: TextDelta(params["delta"]),
-        "item/started": lambda params: ItemStarted(params["item"]),
-        "item/completed": lambda params: ItemCompleted(params["item"]),
+        "item/agentMessage/delta": lambda params: TextDelta(_a(str, params["delta"])),
+        "item/started": lambda params: ItemStarted(_a(dict, params["item"])),
+        "item/completed": lambda params: ItemCompleted(_a(dict, params["item"])),
         "thread/tokenUsage/updated": _tokens,
-        "turn/diff/updated": lambda params: DiffUpdated(params["diff"]),
-        "turn/completed": lambda params: TurnFinished(params["turn"]["status"], params["turn"].get("error")),
-        "warning": lambda params: WarningIssued(params["message"]),
-        "configWarning": lambda params: WarningIssued(params["summary"]),
+        "turn/diff/updated": lambda params: DiffUpdated(_a(str, params["diff"])),
+        "turn/completed": _finish,
+        "warning": lambda params: WarningIssued(_a(str, params["message"])),
+        "configWarning": lambda params: WarningIssued(_a(str, params["summary"])),
     }
 
     def parse(self, message: Mapping[str, Any]) -> CodexEvent | None:
         """The event in ``message``, or None."""
         reader = self._READERS.get(message.get("method", ""))
         try:
-            return reader(message.get("params") or {}) if reader else None
-        except (KeyError, TypeError):
+            return reader(params_of(message)) if reader else None
+        except (KeyError, TypeError, AttributeError):
             return None
+
+
+def params_of(message: Mapping[str, Any]) -> JsonObject:
+    """The message's parameters by name; none where it has none, or has them otherwise."""
+    params = message.get("params")
+    return params if isinstance(params, dict) else {}
 
 
 def turn_id_of(message: Mapping[str, Any]) -> str | None:
     """The turn a message speaks of, where it names one."""
-    params = message.get("params")
-    if not isinstance(params, Mapping):
-        return None
+    params = params_of(message)
     turn = params.get("turn")
     found = turn.get("id") if isinstance(turn, Mapping) else params.get("turnId")
     return found if isinstance(found, str) else None
@@ -109,10 +130,16 @@ def describe(item: Mapping[str, Any]) -> str:
         case "commandExecution":
             return f"command: {item.get('command', '')}"
         case "fileChange":
-            return "file change: " + ", ".join(change.get("path", "?") for change in item.get("changes", []))
+            return "file change: " + ", ".join(str(change.get("path", "?")) for change in changes_of(item))
         case "agentMessage":
             return "message"
         case "dynamicToolCall":
             return f"tool: {item.get('tool', '')}"
         case kind:
             return str(kind)
+
+
+def changes_of(item: Mapping[str, Any]) -> list[JsonObject]:
+    """What an item of the kind ``fileChange`` lists."""
+    changes = item.get("changes")
+    return [change for change in changes if isinstance(change, dict)] if isinstance(changes, list) else []

@@ -53,7 +53,8 @@ def classify(error: Mapping[str, Any] | None) -> Failure:
     if isinstance(info, Mapping):
         kind = next((name for name in _HTTP_CLASSES if name in info), None)
         if kind is not None:
-            return _by_http_status((info[kind] or {}).get("httpStatusCode"), message)
+            details = info[kind] if isinstance(info[kind], Mapping) else {}
+            return _by_http_status(details.get("httpStatusCode"), message)
     if info == "other":
         broke = STREAM_BROKE in message
         return Failure("provider_error" if broke else "bad_request", broke, message)
@@ -61,8 +62,8 @@ def classify(error: Mapping[str, Any] | None) -> Failure:
     return Failure(reason, retryable, message)
 
 
-def _by_http_status(status: int | None, message: str) -> Failure:
-    if status is None or status >= FIRST_SERVER_ERROR:
+def _by_http_status(status: object, message: str) -> Failure:
+    if not isinstance(status, int) or status >= FIRST_SERVER_ERROR:
         return Failure("provider_error", True, message)
     if status == RATE_LIMITED:
         return Failure("rate_limited", True, message)

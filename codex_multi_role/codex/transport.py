@@ -233,8 +233,12 @@ class AppServerTransport:
     def _read_stdout(self, stream: IO[bytes]) -> None:
         try:
             while line := stream.readline(LONGEST_LINE):
-                self._log.write("in", line.rstrip(b"\n"))
-                self._route(line)
+                message = _parsed(line)
+                if message is None:  # not ours to mend
+                    self._log.write_text("in", line.rstrip(b"\n"))
+                else:
+                    self._log.write("in", line.rstrip(b"\n"))
+                    self._route(message)
         finally:
             self._hear_last_words()
             self._ended.set()
@@ -252,14 +256,8 @@ class AppServerTransport:
             if thread is not threading.current_thread():
                 thread.join(LAST_WORDS_SECONDS)
 
-    def _route(self, line: bytes) -> None:
-        try:
-            message = json.loads(line)
-        except ValueError:
-            return  # not ours to mend; the wire log has it
-        if not isinstance(message, dict):
-            return
-        if "method" in message:
+    def _route(self, message: Message) -> None:
+        if isinstance(message.get("method"), str):
             self._put(message)
             return
         number = message.get("id")
@@ -270,7 +268,7 @@ class AppServerTransport:
         if error is None:
             future.set_result(message.get("result") or {})
         else:
-            future.set_exception(CodexRefused(str(error.get("message", error)), int(error.get("code", 0))))
+            future.set_exception(_refusal(error))
 
     def _put(self, entry: object) -> None:
         """Wait for room in the inbox, unless the child is being stopped: then no one need read on."""
@@ -292,3 +290,19 @@ class AppServerTransport:
                     written += file.write(text.encode("utf-8", "replace"))
                     file.flush()
         stream.close()
+
+
+def _parsed(line: bytes) -> Message | None:
+    """The message in ``line``; None for what is no JSON object, or is nested beyond reading."""
+    try:
+        message = json.loads(str(line, "utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def _refusal(error: object) -> CodexRefused:
+    """A JSON-RPC error, also one of another shape than the protocol gives it."""
+    details = error if isinstance(error, Mapping) else {}
+    code = details.get("code")
+    return CodexRefused(str(details.get("message", error)), code if isinstance(code, int) else 0)

@@ -15,6 +15,7 @@ from codex_multi_role.codex.events import (
     TokensCounted,
     TurnBegun,
     TurnFinished,
+    changes_of,
     describe,
 )
 
@@ -149,7 +150,7 @@ def item_text(item: Mapping[str, Any]) -> str:
     """An item as a piece of Markdown: a heading, then what it said or did, bounded."""
     body = item.get("text") or item.get("aggregatedOutput") or ""
     if item.get("type") == "fileChange":
-        body = "\n".join(str(change.get("diff", "")) for change in item.get("changes", []))
+        body = "\n".join(str(change.get("diff", "")) for change in changes_of(item))
     details = [f"{key}: {item[key]}" for key in ("status", "exitCode") if item.get(key) is not None]
     heading = f"## {describe(item)}" + (f" ({', '.join(details)})" if details else "")
     return f"{heading}\n\n{str(body)[:ITEM_TEXT_LIMIT]}\n"

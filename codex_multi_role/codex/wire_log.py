@@ -9,9 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TextIO
 
+Direction = Literal["in", "out"]
+
 
 class WireLog:
-    """Appends one line a message: ``{"at", "direction", "message"}``; a line that is no JSON is kept as ``text``.
+    """Appends one line a message: ``{"at", "direction", "message"}``; what is no message is kept as ``text``.
 
     ``redact`` masks secrets in what is about to be stored. A log that cannot be written (a full disk) stops quietly
     after its first failure, which ``failure`` holds: the turn is worth more than its log.
@@ -28,9 +30,18 @@ class WireLog:
         """Begin to write. Raises ``OSError``."""
         self._file = self._path.open("a", encoding="utf-8", errors="replace")
 
-    def write(self, direction: Literal["in", "out"], line: bytes) -> None:
-        text = self.redact(line.decode("utf-8", "replace"))
-        kept = f'"message":{text}' if text.startswith("{") and text.endswith("}") else f'"text":{json.dumps(text)}'
+    def write(self, direction: Direction, line: bytes) -> None:
+        """``line`` is a JSON object; it is stored as it is."""
+        self._append(direction, f'"message":{self._text(line)}')
+
+    def write_text(self, direction: Direction, line: bytes) -> None:
+        """``line`` is anything else."""
+        self._append(direction, f'"text":{json.dumps(self._text(line))}')
+
+    def _text(self, line: bytes) -> str:
+        return self.redact(line.decode("utf-8", "replace"))
+
+    def _append(self, direction: Direction, kept: str) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._lock:
             if self.failure is not None or self._file is None or self._file.closed:

@@ -4,19 +4,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.codex.events import EventParser, TurnFinished, turn_id_of
+from codex_multi_role.codex.turn import TurnRecorder
 
+WORDS = ["fileChange", "agentMessage", "commandExecution", "completed", "failed"]
+METHODS = [*EventParser._READERS, "new/method"]
+KEYS = ["turn", "item", "id", "type", "changes", "path", "text", "status", "error", "codexErrorInfo", "delta", "new"]
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["turn", "item", "id", "x"]), inner),
-    max_leaves=6,
+    st.none() | st.booleans() | st.integers() | st.sampled_from(WORDS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=8,
 )
 
 
-@given(st.sampled_from(["turn/completed", "item/started", "thread/tokenUsage/updated", "new/method"]), JSON)
-def test_messages_of_any_shape_are_events_or_nothing(method: str, params: object) -> None:
-    message = {"method": method, "params": params}
-    EventParser().parse(message)
-    turn_id_of(message)
+@given(
+    st.lists(st.tuples(st.sampled_from(METHODS), st.fixed_dictionaries({}, optional=dict.fromkeys(KEYS, JSON)) | JSON))
+)
+def test_messages_of_any_shape_are_events_or_nothing(told: list[tuple[str, object]]) -> None:
+    recorder = TurnRecorder(None)
+    for method, params in told:
+        message = {"method": method, "params": params}
+        turn_id_of(message)
+        event = EventParser().parse(message)
+        if event is not None:
+            recorder.add(event)
+        if isinstance(event, TurnFinished):
+            recorder.finished(event)
+    recorder.outcome("stalled", "stalled", "silent")
 
 
 def test_a_finished_turn() -> None:

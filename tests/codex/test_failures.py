@@ -18,6 +18,8 @@ from codex_multi_role.codex.failures import classify
         ({"responseStreamDisconnected": {}}, "provider_error", True),
         ("aClassOfANewerCodex", "failed", False),
         ({"aClassOfANewerCodex": {}}, "failed", False),
+        ({"httpConnectionFailed": "in another shape"}, "provider_error", True),
+        ({"httpConnectionFailed": {"httpStatusCode": "401"}}, "provider_error", True),
         (None, "failed", False),
     ],
 )

@@ -1,0 +1,119 @@
+"""What arrives on a child's pipe, however it arrives. The child says the lines it is given, then answers requests."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.codex.transport import AppServerTransport, Launch
+from codex_multi_role.codex.wire_log import WireLog
+from codex_multi_role.errors import CodexCrashed, CodexRefused
+
+SECONDS = 20.0
+# An answer is what `method` names in the file: lines, with the request's id for ID.
+CHILD = """
+import json, sys
+said = json.load(open(sys.argv[1]))
+for line in sys.stdin:
+    request = json.loads(line)
+    for answer in said[request["method"]]:
+        sys.stdout.buffer.write(answer.encode("latin-1").replace(b"ID", str(request["id"]).encode()))
+        sys.stdout.buffer.flush()
+"""
+Lines = dict[str, list[str]]
+
+
+class Child:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.log = folder / "events.jsonl"
+        self.transport: AppServerTransport | None = None
+
+    def says(self, lines: Lines) -> AppServerTransport:
+        (self._folder / "child.py").write_text(CHILD)
+        (self._folder / "said.json").write_text(
+            json.dumps({**lines, "hello": ['{"id": ID, "result": {"it": "lives"}}\n']})
+        )
+        command = [sys.executable, str(self._folder / "child.py"), str(self._folder / "said.json")]
+        launch = Launch(command, os.environ, self._folder, self._folder / "stderr.log")
+        self.transport = AppServerTransport(launch, WireLog(self.log, lambda text: text))
+        self.transport.start()
+        return self.transport
+
+    def logged(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log.read_text().split("\n")[:-1]]
+
+
+@pytest.fixture
+def child(tmp_path: Path) -> Iterator[Child]:
+    child = Child(tmp_path)
+    yield child
+    if child.transport is not None:
+        child.transport.stop()
+
+
+def lives(transport: AppServerTransport) -> bool:
+    return transport.request("hello", {}, SECONDS) == {"it": "lives"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "not json\n",
+        "{not json}\n",
+        '{"id": ID, "result": {"cut": {"off": 1}\n',
+        '{"text": "\xff"}\n',
+        "\n",
+        "[" * 100_000 + "\n",
+        '{"a": ' * 100_000 + "1" + "}" * 100_000 + "\n",
+        '{"id": [1], "result": {}}\n',
+        '{"id": 987654, "result": {}}\n',
+        '{"id": null, "error": "in another shape"}\n',
+        '{"method": ["turn/completed"]}\n',
+    ],
+)
+def test_a_line_that_is_no_message_is_logged_and_nothing_else(child: Child, line: str) -> None:
+    transport = child.says({"noise": [line, '{"id": ID, "result": {"after": "it"}}\n']})
+    assert transport.request("noise", {}, SECONDS) == {"after": "it"}
+    assert lives(transport)
+    assert [entry["direction"] for entry in child.logged()] == ["out", "in", "in", "out", "in"]
+
+
+@pytest.mark.parametrize("error", ['"text"', '{"code": "later", "message": {"of": "it"}}', "[]", "{}"])
+def test_a_refusal_of_any_shape_is_a_refusal(child: Child, error: str) -> None:
+    transport = child.says({"ask": [f'{{"id": ID, "error": {error}}}\n']})
+    with pytest.raises(CodexRefused):
+        transport.request("ask", {}, SECONDS)
+    assert lives(transport)
+
+
+def test_the_second_of_two_answers_changes_nothing(child: Child) -> None:
+    transport = child.says({"ask": ['{"id": ID, "result": {"n": 1}}\n{"id": ID, "result": {"n": 2}}\n']})
+    assert transport.request("ask", {}, SECONDS) == {"n": 1}
+    assert lives(transport)
+
+
+def test_a_line_of_megabytes_in_pieces_is_one_message(child: Child) -> None:
+    text = "x" * 3_000_000
+    whole = json.dumps({"method": "big", "params": {"text": text}}) + "\n"
+    pieces = [whole[begin : begin + 700_001] for begin in range(0, len(whole), 700_001)]
+    transport = child.says({"ask": [*pieces, '{"id": ID, "result": {}}\n']})
+    transport.request("ask", {}, SECONDS)
+    assert transport.next_message(SECONDS) == {"method": "big", "params": {"text": text}}
+
+
+def test_a_last_line_that_was_cut_off_is_kept_as_text(child: Child) -> None:
+    transport = child.says({"ask": ['{"id": ID, "result": {"cut": {"off": 1}']})
+    answer = transport.ask("ask", {})
+    assert transport._child is not None
+    assert transport._child.stdin is not None
+    transport._child.stdin.close()
+    with pytest.raises(CodexCrashed):
+        answer.result(SECONDS)
+    assert child.logged()[-1]["text"] == '{"id": 1, "result": {"cut": {"off": 1}'
