@@ -31,15 +31,18 @@ def items_of(step: StepSpec, context: Mapping[str, Any]) -> tuple[list[Any], int
     return items, concurrency
 
 
-def fan_out(items: Sequence[Item], concurrency: int, work: Callable[[Item], Result]) -> list[Result]:
+def fan_out(
+    items: Sequence[Item], concurrency: int, work: Callable[[Item], Result]
+) -> tuple[list[Result], BaseException | None]:
     """``work(item)`` for every item, ``concurrency`` at a time.
 
     Each runs on a thread that knows the workflow. Once one raises, no further item begins; those under way finish, for
-    their turns are paid for; then the first that raised, in the items' order, raises here. An item that waits for a
-    person holds up no other, as all that ask are to be answered at once, and raises only where no other does.
+    their turns are paid for. Returns the results there are, and what the first that raised did raise, both in the
+    items' order. An item that waits for a person holds up no other, as all that ask are to be answered at once, and
+    what it raises counts only where no other did.
     """
     if not items:
-        return []
+        return [], None
     failed = threading.Event()
 
     def one(item: Item) -> Result | None:
@@ -57,9 +60,9 @@ def fan_out(items: Sequence[Item], concurrency: int, work: Callable[[Item], Resu
             pool.submit(contextvars.copy_context().run, one, item) for item in items
         ]
     errors = [error for future in futures if (error := future.exception()) is not None]
-    if errors:
-        raise min(errors, key=_waits_for_person)
-    return [result for future in futures if (result := future.result()) is not None]
+    done = [future.result() for future in futures if future.exception() is None]
+    first = min(errors, key=_waits_for_person, default=None)
+    return [result for result in done if result is not None], first
 
 
 def _waits_for_person(error: BaseException) -> bool:

@@ -133,17 +133,21 @@ class FlowWalk:
             finally:
                 asker.release()
 
-        outcomes = [
-            merged_back(self._run, step, f"{key}.{index}", outcome, ids.record)
-            for index, outcome in enumerate(fan_out(work, concurrency, one))
-        ]
-        for outcome in outcomes:
+        done, error = fan_out(work, concurrency, one)
+        if error is None:
+            done = [
+                merged_back(self._run, step, f"{key}.{index}", outcome, ids.record)
+                for index, outcome in enumerate(done)
+            ]
+        for outcome in done:
             self._absorb(outcome)
+        if error is not None:
+            raise error
         results = [
             {**outcome.output, "index": index, "status": "failed" if outcome.error else "done", "error": outcome.error}
-            for index, outcome in enumerate(outcomes)
+            for index, outcome in enumerate(done)
         ]
-        errors = [outcome.error for outcome in outcomes if outcome.error]
+        errors = [outcome.error for outcome in done if outcome.error]
         self._leave(step, {"results": results, "failed": len(errors)}, errors[0] if errors else "")
 
     def _room_for(self, step: StepSpec) -> Json:
@@ -170,9 +174,11 @@ class FlowWalk:
             calls=(*self._calls, unit.step.id),
             tolerant=unit.tolerate,
         )
-        end = walk.walk()
-        self.state.asks |= state.asks
-        self.state.history += state.history
+        try:
+            end = walk.walk()
+        finally:
+            self.state.asks |= state.asks
+            self.state.history += state.history
         steps = {step_id: each.output for step_id, each in state.steps.items() if each.visits}
         output = {"outcome": end.outcome, "exit_code": end.exit_code, "vars": state.vars, "steps": steps}
         return Outcome(output, walk.error, tests=state.latest_tests)

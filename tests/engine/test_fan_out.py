@@ -82,7 +82,10 @@ def test_a_failed_item_stays_visible_when_it_may_be_skipped(tmp_path: Path) -> N
 def test_a_failed_item_ends_the_run_otherwise_and_the_rest_is_not_paid_for_again(tmp_path: Path) -> None:
     choose = [{"when": "'ITEM c' in prompt", "fault": {"status": 400}}, {**ECHO}]
     team = solver(tmp_path, [fan(["a", "b", "c", "d"])], [{"choose": choose}] * 9)
-    assert team.run(flow="own").exit_code == 3
+    report = team.run(flow="own")
+    assert report.exit_code == 3
+    told = read(report.folder / "controller_state.json")["history"]
+    assert [entry["handoff"]["summary"] for entry in told] == ["did a", "did b"]
     team.plays["solver"] = [ECHO] * 9
     team.write_plays()
     assert team.resume(playbook=str(team.playbook)).outcome == "success"
@@ -125,6 +128,18 @@ def test_a_called_flow_has_its_own_state_and_hands_back_how_it_ended(tmp_path: P
     assert (report.outcome, report.exit_code) == ("good", 0)
     assert "Say reach it." in (report.folder / "solver/turn_002/prompt.txt").read_text()
     assert [entry["role"] for entry in read(report.folder / "controller_state.json")["history"]] == ["solver", "solver"]
+
+
+def test_what_a_called_flow_was_handed_before_it_failed_is_in_the_state(tmp_path: Path) -> None:
+    team = solver(tmp_path, [{"call": "inner"}], [say("first")])
+    team.plays["last"] = [{"fault": {"status": 400}}]
+    team.write_plays()
+    inner = {"steps": [{"ask": "solver"}, {"ask": "last"}]}
+    (tmp_path / "roles/flows/inner.yaml").write_text(yaml.safe_dump(inner))
+    report = team.run(flow="own")
+    assert report.exit_code == 3
+    told = read(report.folder / "controller_state.json")["history"]
+    assert [entry["handoff"]["summary"] for entry in told] == ["first"]
 
 
 def test_a_steps_reply_schema_stands_in_for_the_roles(tmp_path: Path) -> None:
