@@ -10,9 +10,9 @@ Codex as ``kill -9`` does.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Protocol, Self
 
 Direction = Literal["in", "out"]
 """As in a role's ``events.jsonl``: ``in`` comes from Codex, ``out`` goes to it."""
@@ -22,13 +22,15 @@ Direction = Literal["in", "out"]
 class Profile:
     """How often each deed is done to a message, by direction; ``idle_seconds`` and ``turn_seconds`` of every role.
 
-    ``bearable``: whatever happens, the run has to reach its goal.
+    ``bearable``: whatever happens, the run has to reach its goal. ``spared``: the first messages of a process, to which
+    nothing happens: a process that does not start ends the run, and hides what might have gone wrong later.
     """
 
     bearable: bool
     idle_seconds: float
     turn_seconds: float
     rates: Mapping[Direction, Mapping[str, float]]
+    spared: int = 0
 
 
 GENTLE_IN = {"split": 0.2, "delay": 0.1, "newer": 0.2, "unknown": 0.05, "request": 0.04, "blank": 0.05}
@@ -43,9 +45,25 @@ PROFILES: Mapping[str, Profile] = {
     "calm": Profile(True, 20, 60, {"in": {}, "out": {}}),
     "gentle": Profile(True, 20, 60, {"in": GENTLE_IN, "out": GENTLE_OUT}),
     "rough": Profile(False, 20, 60, {"in": ROUGH_IN, "out": ROUGH_OUT}),
+    "harsh": Profile(False, 2, 10, {"in": CRUEL_IN, "out": CRUEL_OUT}, spared=6),
     "cruel": Profile(False, 2, 10, {"in": CRUEL_IN, "out": CRUEL_OUT}),
 }
 DISTURBING = tuple(name for name in PROFILES if name != "calm")
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What happens to one message; ``chance`` decides how."""
+
+    deeds: frozenset[str]
+    chance: random.Random
+
+
+class Fates(Protocol):
+    """What is in store for the messages of one process."""
+
+    def of(self, direction: Direction, number: int, name: str) -> Fate:
+        """The fate of the ``number``-th message of that direction; ``name``: its method, or whose answer it is."""
 
 
 class Case(NamedTuple):
@@ -65,27 +83,41 @@ class Case(NamedTuple):
     def __str__(self) -> str:
         return f"{self.profile}:{self.seed}"
 
+    def fates(self, process: str) -> Fates:
+        return _Drawn(self, process)
+
 
 @dataclass(frozen=True)
-class Fate:
-    """What happens to one message; ``chance`` decides how."""
+class _Drawn:
+    """What befalls a message depends on the seed, its process and its number, and on nothing else."""
 
-    deeds: frozenset[str]
-    chance: random.Random
+    case: Case
+    process: str
+
+    def of(self, direction: Direction, number: int, name: str) -> Fate:
+        profile = PROFILES[self.case.profile]
+        chance = random.Random(f"{self.case} {self.process} {direction} {number}")
+        rates = profile.rates[direction] if number > profile.spared else {}
+        return Fate(frozenset(deed for deed, rate in rates.items() if chance.random() < rate), chance)
 
 
-class Fates:
-    """The fates of all messages of one process, ``process`` being its name: the same seed has the same in store."""
+class Once(NamedTuple):
+    """One deed, done to the first message of that name, in the first process of every role."""
 
-    def __init__(self, case: Case, process: str) -> None:
-        self._case = case
-        self._process = process
+    direction: Direction
+    name: str
+    deed: str
 
-    def of(self, direction: Direction) -> Iterator[Fate]:
-        """One for each message of that direction, without end. What befalls a message depends on its number alone."""
-        rates = PROFILES[self._case.profile].rates[direction]
-        number = 0
-        while True:
-            number += 1
-            chance = random.Random(f"{self._case} {self._process} {direction} {number}")
-            yield Fate(frozenset(deed for deed, rate in rates.items() if chance.random() < rate), chance)
+    def fates(self, process: str) -> Fates:
+        return _Waiting(self if process.endswith(".1") else None)
+
+
+class _Waiting:
+    def __init__(self, once: Once | None) -> None:
+        self._once = once
+
+    def of(self, direction: Direction, number: int, name: str) -> Fate:
+        if self._once is None or (direction, name) != self._once[:2]:
+            return Fate(frozenset(), random.Random(number))
+        deed, self._once = self._once.deed, None
+        return Fate(frozenset({deed}), random.Random(number))

@@ -18,12 +18,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from tests.chaos import strange
-from tests.chaos.profiles import Case, Direction, Fate, Fates
+from tests.chaos.profiles import Case, Direction, Fates, Once
 
 REPOSITORY = Path(__file__).parents[2]
 BACKLOG = 1000
@@ -35,17 +35,18 @@ LAST_WORDS_SECONDS = 2.0
 MOST_PROCESSES = 1000
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
-Send = Callable[[bytes], None]
+OTHER_WAY: dict[Direction, Direction] = {"in": "out", "out": "in"}
 
 
-def write_launcher(path: Path, case: Case, logs: Path, codex: Path) -> Path:
+def write_launcher(path: Path, case: Case | Once, logs: Path, codex: Path) -> Path:
     """Write the program that a run starts as its Codex."""
     path.write_text(
         f"#!{sys.executable}\n"
         "import sys\n"
         f"sys.path.insert(0, {str(REPOSITORY)!r})\n"
+        "from tests.chaos.profiles import Case, Once\n"
         "from tests.chaos.proxy import stand_in\n"
-        f"stand_in({str(case)!r}, {str(logs)!r}, [{str(codex)!r}, *sys.argv[1:]])\n"
+        f"stand_in({case!r}, {str(logs)!r}, [{str(codex)!r}, *sys.argv[1:]])\n"
     )
     path.chmod(0o755)
     logs.mkdir(exist_ok=True)
@@ -73,12 +74,22 @@ class Log:
             self._file.write(json.dumps(entry) + "\n")
 
 
-class Own:
-    """The requests that the proxy invented: their answers are not Codex's business."""
+class Talk:
+    """Who asked what. The requests that the proxy invented are its own: their answers are not Codex's business."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._asked: set[object] = set()
+        self._requests: dict[tuple[Direction, object], str] = {}
+
+    def name(self, direction: Direction, message: strange.Message) -> str:
+        """The message's method; ``answer to <method>``."""
+        method, number = message.get("method"), str(message.get("id"))
+        if method is None:
+            return f"answer to {self._requests.get((OTHER_WAY[direction], number), number)}"
+        if "id" in message:
+            self._requests[direction, number] = str(method)
+        return str(method)
 
     def ask(self, chance: random.Random) -> bytes:
         number = next(self._numbers)
@@ -93,12 +104,12 @@ class Relay:
     """One direction: lines come in, what their fates leave of them goes out."""
 
     def __init__(
-        self, direction: Direction, fates: Iterator[Fate], log: Log, own: Own, child: subprocess.Popen[bytes]
+        self, direction: Direction, fates: Fates, log: Log, talk: Talk, child: subprocess.Popen[bytes]
     ) -> None:
         self._direction = direction
         self._fates = fates
         self._log = log
-        self._own = own
+        self._talk = talk
         self._child = child
         self._lines: queue.Queue[bytes] = queue.Queue(BACKLOG)
         self._held: list[bytes] = []
@@ -139,14 +150,15 @@ class Relay:
 
     def _pass(self, number: int, line: bytes, target: IO[bytes]) -> bool:
         """Whether there is anything to be passed on after this line."""
-        fate = next(self._fates)
         message = _parsed(line)
-        if self._own.is_answer(message):
-            self._log.write(self._direction, number, f"the answer to {message['id']}", ["swallow"])
+        name = self._talk.name(self._direction, message)
+        if self._talk.is_answer(message):
+            self._log.write(self._direction, number, name, ["swallow"])
             return True
+        fate = self._fates.of(self._direction, number, name)
         deeds = self._possible(fate.deeds, message)
         if deeds:
-            self._log.write(self._direction, number, _name(message), sorted(deeds))
+            self._log.write(self._direction, number, name, sorted(deeds))
         if "die" in deeds:
             self._child.kill()
         if "deaf" in deeds:
@@ -184,7 +196,7 @@ class Relay:
         if "unknown" in deeds:
             yield strange.unknown_notification(chance)
         if "request" in deeds:
-            yield self._own.ask(chance)
+            yield self._talk.ask(chance)
         if "stranger" in deeds:
             yield strange.stranger(chance)
         if "foreign" in deeds and (other := strange.foreign(message)) is not None:
@@ -211,11 +223,7 @@ def _parsed(line: bytes) -> strange.Message:
     return message if isinstance(message, dict) else {}
 
 
-def _name(message: strange.Message) -> str:
-    return str(message.get("method", f"the answer to {message.get('id')}"))
-
-
-def relay(case: Case, logs: Path, command: Sequence[str]) -> int:
+def relay(case: Case | Once, logs: Path, command: Sequence[str]) -> int:
     """Run Codex with a disturbed line to it; returns its exit code, negative for a signal."""
     log = Log(logs, Path(os.environ["CODEX_HOME"]).name)
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -223,9 +231,9 @@ def relay(case: Case, logs: Path, command: Sequence[str]) -> int:
     assert child.stdout is not None
     for each in PASSED_ON:
         signal.signal(each, lambda number, _: child.send_signal(number))
-    fates, own = Fates(case, log.process), Own()
-    to_codex = Relay("out", fates.of("out"), log, own, child)
-    from_codex = Relay("in", fates.of("in"), log, own, child)
+    fates, talk = case.fates(log.process), Talk()
+    to_codex = Relay("out", fates, log, talk, child)
+    from_codex = Relay("in", fates, log, talk, child)
     # Python's own stdout does not close its descriptor.
     ends = ((to_codex, sys.stdin.buffer, child.stdin), (from_codex, child.stdout, os.fdopen(1, "wb")))
     threads = [threading.Thread(target=each.run, args=pipes, daemon=True) for each, *pipes in ends]
@@ -236,11 +244,11 @@ def relay(case: Case, logs: Path, command: Sequence[str]) -> int:
     return code
 
 
-def stand_in(case: str, logs: str, command: Sequence[str]) -> None:
+def stand_in(case: Case | Once, logs: str, command: Sequence[str]) -> None:
     """Be Codex, whichever command it is given; does not return."""
     if command[1:2] != ["app-server"]:
         os.execv(command[0], list(command))
-    code = relay(Case.parse(case), Path(logs), command)
+    code = relay(case, Path(logs), command)
     if code < 0:
         for each in PASSED_ON:
             signal.signal(each, signal.SIG_DFL)
