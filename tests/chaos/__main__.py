@@ -38,7 +38,7 @@ def chaos(cases: Sequence[Case], folder: Path, expected: Evidence) -> Iterator[T
 
 
 def tell_failure(trial: Trial) -> None:
-    click.echo(f"WRONG at {trial.case}" + (f", which stopped: {trial.stop}" if trial.stop else ""))
+    click.echo(f"WRONG at {trial.case}")
     for words in trial.wrong:
         click.echo(f"    {words}")
     click.echo(f"    again: python -m tests.chaos --only {trial.case}; kept: {trial.folder}, proxy/ says what was done")
@@ -77,6 +77,8 @@ def main(seeds: int, first: int, profiles: tuple[str, ...], only: tuple[Case, ..
     trials = []
     for trial in chaos(cases, folder, expected):
         trials.append(trial)
+        if trial.stop:
+            click.echo(f"{trial.case} stopped ({trial.stop}): {trial.reason}")
         if trial.wrong:
             tell_failure(trial)
     tell_counts(trials)

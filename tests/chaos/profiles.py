@@ -1,10 +1,10 @@
 """What may happen to a message on its way, how often, and whether a run has to bear it.
 
-The deeds: ``split`` the line into several writes, ``delay`` it, ``double`` it, ``swap`` it with the next one, ``drop``
-it. ``blank``, ``garbage``, ``unknown`` (a notification), ``request`` (one of an unknown method), ``stranger`` (an
-answer to what nobody asked), ``foreign`` (another thread's notification) come before it. ``newer`` gives it what a
-later version of Codex might add. ``close`` closes the pipe instead, ``deaf`` reads nothing for a while, ``die`` ends
-Codex as ``kill -9`` does.
+The deeds: ``split`` the line into several writes, ``delay`` it, ``double`` it, ``swap`` it with the next one, make it
+``late``, so that all that come close behind overtake it, ``drop`` it. ``blank``, ``garbage``, ``unknown`` (a
+notification), ``request`` (one of an unknown method), ``stranger`` (an answer to what nobody asked), ``foreign``
+(another thread's notification) come before it. ``newer`` gives it what a later version of Codex might add. ``close``
+closes the pipe instead, ``deaf`` reads nothing for a while, ``die`` ends Codex as ``kill -9`` does.
 """
 
 from __future__ import annotations
@@ -35,17 +35,19 @@ class Profile:
 
 GENTLE_IN = {"split": 0.2, "delay": 0.1, "newer": 0.2, "unknown": 0.05, "request": 0.04, "blank": 0.05}
 GENTLE_OUT = {"split": 0.2, "delay": 0.1}
-ROUGH_IN = {**GENTLE_IN, "double": 0.05, "swap": 0.05, "garbage": 0.06, "stranger": 0.04, "foreign": 0.06}
+ROUGH_IN = {**GENTLE_IN, "double": 0.05, "swap": 0.05, "late": 0.02, "garbage": 0.06, "stranger": 0.04, "foreign": 0.06}
 # A request that came twice would be carried out and paid for twice, so only answers are doubled on this way.
 ROUGH_OUT = {**GENTLE_OUT, "double": 0.3}
 CRUEL_IN = {**ROUGH_IN, "drop": 0.015, "close": 0.004, "die": 0.004}
 CRUEL_OUT = {**ROUGH_OUT, "drop": 0.01, "deaf": 0.02}
+HARSH_IN = {**ROUGH_IN, "drop": 0.03, "close": 0.008, "die": 0.008}
+HARSH_OUT = {**ROUGH_OUT, "drop": 0.02, "deaf": 0.03}
 
 PROFILES: Mapping[str, Profile] = {
     "calm": Profile(True, 20, 60, {"in": {}, "out": {}}),
     "gentle": Profile(True, 20, 60, {"in": GENTLE_IN, "out": GENTLE_OUT}),
     "rough": Profile(False, 20, 60, {"in": ROUGH_IN, "out": ROUGH_OUT}),
-    "harsh": Profile(False, 2, 10, {"in": CRUEL_IN, "out": CRUEL_OUT}, spared=6),
+    "harsh": Profile(False, 2, 10, {"in": HARSH_IN, "out": HARSH_OUT}, spared=6),
     "cruel": Profile(False, 2, 10, {"in": CRUEL_IN, "out": CRUEL_OUT}),
 }
 DISTURBING = tuple(name for name in PROFILES if name != "calm")

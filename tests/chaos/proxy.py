@@ -28,6 +28,7 @@ from tests.chaos.profiles import Case, Direction, Fates, Once
 REPOSITORY = Path(__file__).parents[2]
 BACKLOG = 1000
 HELD_SECONDS = 0.3
+MOST_OVERTAKING = 50
 LONGEST_DELAY_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 0.01
 DEAF_SECONDS = 1.0
@@ -83,13 +84,14 @@ class Talk:
         self._requests: dict[tuple[Direction, object], str] = {}
 
     def name(self, direction: Direction, message: strange.Message) -> str:
-        """The message's method; ``answer to <method>``."""
+        """The message's method, with an item's type; ``answer to <method>``."""
         method, number = message.get("method"), str(message.get("id"))
         if method is None:
             return f"answer to {self._requests.get((OTHER_WAY[direction], number), number)}"
         if "id" in message:
             self._requests[direction, number] = str(method)
-        return str(method)
+        item = message.get("params", {}).get("item", {})
+        return " ".join(filter(None, (method, item.get("type"))))
 
     def ask(self, chance: random.Random) -> bytes:
         number = next(self._numbers)
@@ -113,6 +115,7 @@ class Relay:
         self._child = child
         self._lines: queue.Queue[bytes] = queue.Queue(BACKLOG)
         self._held: list[bytes] = []
+        self._overtaking = 0
 
     def run(self, source: IO[bytes], target: IO[bytes]) -> None:
         """Until ``source`` ends; then ``target`` is closed."""
@@ -131,7 +134,7 @@ class Relay:
         self._lines.put(b"")
 
     def _arriving(self, target: IO[bytes]) -> Iterator[bytes]:
-        """The lines; a held one that nothing follows goes out by itself, it is late and not lost."""
+        """The lines; a held one that nothing follows goes out by itself: it is late, not lost."""
         while True:
             try:
                 line = self._lines.get(timeout=HELD_SECONDS if self._held else None)
@@ -181,12 +184,14 @@ class Relay:
         lines = list(self._before(deeds, message, chance))
         if "drop" not in deeds:
             lines += self._changed(deeds, line, message, chance) * (2 if "double" in deeds else 1)
-        if "swap" in deeds and not self._held:
-            self._held = lines
+        if deeds & {"swap", "late"} and not self._held:
+            self._held, self._overtaking = lines, MOST_OVERTAKING if "late" in deeds else 1
             return
         for each in lines:
             _send(target, each, chance if "split" in deeds else None)
-        self._release(target)
+        self._overtaking -= 1
+        if self._overtaking <= 0:
+            self._release(target)
 
     def _before(self, deeds: frozenset[str], message: strange.Message, chance: random.Random) -> Iterator[bytes]:
         if "blank" in deeds:

@@ -61,7 +61,10 @@ def stranger(chance: random.Random) -> bytes:
 
 
 def foreign(message: Message) -> bytes | None:
-    """The same notification, of another turn on another thread; None where it names no turn."""
+    """The same notification, of another turn on another thread; None where it names no turn.
+
+    Where a turn begins, another one ends.
+    """
     params = message.get("params")
     if "id" in message or not isinstance(params, dict) or "threadId" not in params:
         return None
@@ -70,6 +73,10 @@ def foreign(message: Message) -> bytes | None:
         other["turnId"] = OTHER
     elif isinstance(params.get("turn"), dict):
         other["turn"] = {**params["turn"], "id": OTHER}
+        if message.get("method") == "turn/started":
+            return line(
+                {"method": "turn/completed", "params": {**other, "turn": {**other["turn"], "status": "completed"}}}
+            )
     else:
         return None
     return line({**message, "params": other})

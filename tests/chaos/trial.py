@@ -28,11 +28,12 @@ CALM = Case("calm", 0)
 
 @dataclass
 class Trial:
-    """What came of one case. ``stop``: the reason why the run stopped short, empty where it did not."""
+    """What came of one case. ``stop``, ``reason``: how and why the run stopped short, empty where it did not."""
 
     case: Case
     folder: Path
     stop: str = ""
+    reason: str = ""
     wrong: list[str] = field(default_factory=list)
 
 
@@ -129,9 +130,9 @@ def _carry_out(trial: Trial, place: Ground, expected: Evidence) -> None:
     trial.wrong += _found(place, code)
     record = place.run.record()
     if record["status"] != "succeeded":
-        trial.stop = record["outcome"]
+        trial.stop, trial.reason = record["outcome"], record["reason"]
         if place.profile.bearable:
-            trial.wrong.append(f"{trial.case.profile} is bearable, but it stopped: {record['reason']}")
+            trial.wrong.append(f"{trial.case.profile} is bearable, but the run stopped")
         code = place.resume()
         trial.wrong += [f"after resume: {each}" for each in _found(place, code)]
     trial.wrong += expected.differences(place.evidence(code))

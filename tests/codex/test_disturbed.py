@@ -1,0 +1,128 @@
+"""One message between us and the real binary that is lost, late, or there twice (see tests/chaos)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.codex.approvals import ApprovalPolicy
+from codex_multi_role.codex.client import RoleClient, TurnDeadlines
+from codex_multi_role.codex.locator import find_codex
+from tests.chaos.profiles import Once
+from tests.chaos.proxy import write_launcher
+from tests.codex.conftest import ROLE, Harness
+from tests.codex.test_client import ANSWER, take, wire
+from tests.teams import TeamFolder, say
+
+SHORT = TurnDeadlines(idle=1.5, turn=30)
+COMMAND = {"steps": [{"call": "exec_command", "arguments": {"cmd": "echo ran >> out.txt"}}, ANSWER]}
+USAGE = {"input_tokens": 100, "output_tokens": 7}
+
+
+def disturbed(folder: Path, once: Once) -> Path:
+    """Codex, with one deed done to the first message of that name."""
+    return write_launcher(folder / "codex", once, folder / "proxy", find_codex(None, {}))
+
+
+def was_done(folder: Path, deed: str) -> bool:
+    lines = [line for path in (folder / "proxy").iterdir() for line in path.read_text().splitlines()]
+    return any(deed in json.loads(line)["deeds"] for line in lines)
+
+
+def commanding(harness: Harness, once: Once) -> RoleClient:
+    return harness.client(
+        [COMMAND, {"json": {"summary": "next"}}],
+        codex=disturbed(harness.folder, once),
+        sandbox="workspace-write",
+        approvals=ApprovalPolicy(commands=True),
+    )
+
+
+@pytest.mark.parametrize(
+    "once",
+    [
+        Once("in", "turn/completed", "double"),
+        Once("in", "turn/started", "foreign"),
+        Once("in", "turn/started", "drop"),
+        Once("in", "turn/started", "double"),
+        Once("in", "item/completed agentMessage", "double"),
+        Once("in", "answer to turn/start", "late"),
+        Once("in", "answer to turn/start", "double"),
+        Once("in", "answer to thread/start", "late"),
+        Once("in", "item/completed commandExecution", "newer"),
+        Once("in", "item/commandExecution/requestApproval", "double"),
+        Once("out", "answer to item/commandExecution/requestApproval", "double"),
+    ],
+)
+def test_each_turn_has_its_own_answer_all_the_same(harness: Harness, once: Once) -> None:
+    client = commanding(harness, once)
+    for visit, word in ((1, "fine"), (2, "next")):
+        outcome = take(client, visit)
+        assert (outcome.status, json.loads(outcome.text)) == ("completed", {"summary": word})
+    assert was_done(harness.folder, once.deed)
+    assert (harness.workspace / "out.txt").read_text() == "ran\n"
+    assert not client.broken
+
+
+APPROVAL = "item/commandExecution/requestApproval"
+
+
+@pytest.mark.parametrize("once", [Once("in", APPROVAL, "drop"), Once("out", f"answer to {APPROVAL}", "drop")])
+def test_an_approval_that_is_lost_is_a_stall_and_the_thread_takes_the_next_turn(harness: Harness, once: Once) -> None:
+    client = commanding(harness, once)
+    outcome = take(client, 1, SHORT)
+    assert (outcome.status, outcome.retryable) == ("stalled", True)
+    assert json.loads(take(client, 2).text) == {"summary": "next"}
+    assert not (harness.workspace / "out.txt").exists()
+
+
+def test_tokens_that_were_not_told_are_counted_with_the_next_turn(harness: Harness) -> None:
+    entry = {**ANSWER, "usage": USAGE}
+    client = harness.client(
+        [entry, entry], codex=disturbed(harness.folder, Once("in", "thread/tokenUsage/updated", "drop"))
+    )
+    assert [take(client, visit).input_tokens for visit in (1, 2)] == [0, 200]
+
+
+def test_what_codex_asks_that_we_do_not_know_is_refused(harness: Harness) -> None:
+    client = harness.client([ANSWER], codex=disturbed(harness.folder, Once("in", "turn/started", "request")))
+    assert take(client).status == "completed"
+    assert was_done(harness.folder, "swallow")
+    refusals = [message for message in wire(harness, "out") if "error" in message]
+    assert [(each["id"], each["error"]["code"]) for each in refusals] == [("chaos-1", -32601)]
+
+
+@pytest.mark.parametrize("deed", ["close", "die"])
+@pytest.mark.parametrize("name", ["turn/started", "item/completed agentMessage", "turn/completed"])
+def test_a_turn_that_breaks_off_is_a_crash_and_the_next_process_takes_it(
+    harness: Harness, name: str, deed: str
+) -> None:
+    fleet = harness.fleet([ANSWER], codex=disturbed(harness.folder, Once("in", name, deed)))
+    outcome = take(fleet.client(ROLE))
+    assert (outcome.status, outcome.retryable) == ("crashed", True)
+    assert take(fleet.client(ROLE)).status == "completed"
+
+
+@pytest.mark.parametrize(
+    ("once", "first"),
+    [
+        (Once("in", "item/completed agentMessage", "drop"), "invalid_reply"),
+        (Once("in", "turn/completed", "drop"), "stalled"),
+        (Once("in", "answer to turn/start", "drop"), "stalled"),
+        (Once("out", "turn/start", "drop"), "stalled"),
+        (Once("in", "turn/started", "die"), "crashed"),
+    ],
+)
+def test_a_turn_whose_answer_is_lost_is_no_success_and_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Once, first: str
+) -> None:
+    monkeypatch.setattr("codex_multi_role.codex.client.INTERRUPT_SECONDS", 1.0)
+    limits = {"idle_seconds": SHORT.idle, "turn_seconds": SHORT.turn}
+    team = TeamFolder(tmp_path, {"one": {"limits": limits, "behaviors": {"can_finish": True}}}, {})
+    team.plays["one"] = [{**say("answered", status="DONE"), "repairs": [say("answered", status="DONE")]}]
+    team.write_plays()
+    report = team.run(codex_bin=disturbed(tmp_path, once))
+    assert report.exit_code == 0, report
+    assert [turn[1:] for turn in team.turns()] == [(1, first), (2, "completed")]
