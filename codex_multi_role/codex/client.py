@@ -161,15 +161,21 @@ class RoleClient:
     def use_thread(self, thread_id: str | None, folder: str) -> None:
         """Go on with another thread of this process in ``folder``: a new one, or the one of that id.
 
-        Raises `CodexError`. The id of the present thread changes nothing, and a thread without a turn is a new one.
+        Raises `CodexError`; a process that crashed or did not answer is ``broken`` then. The id of the present thread
+        changes nothing, and a thread without a turn is a new one.
         """
         if thread_id is None:
             present = self._unused and folder == self._settings.folder
         else:
             present = thread_id in (self.thread_id, self._asked_for)
-        if not present:
-            self._settings = replace(self._settings, folder=folder)
+        if present:
+            return
+        self._settings = replace(self._settings, folder=folder)
+        try:
             self._open_thread(thread_id)
+        except (CodexCrashed, CodexTimeout) as error:
+            self.broken = str(error)
+            raise
 
     def _open_thread(self, thread_id: str | None) -> None:
         result = self._recall(thread_id) if thread_id else None

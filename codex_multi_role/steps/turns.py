@@ -11,7 +11,7 @@ from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.client import ApprovalAnswered, RoleClient, TurnDeadlines
 from codex_multi_role.codex.events import CodexEvent, ItemStarted, WarningIssued, describe
 from codex_multi_role.codex.turn import TurnOutcome, TurnRequest
-from codex_multi_role.errors import RoleFailed, RunInterrupted
+from codex_multi_role.errors import CodexError, RoleFailed, RunInterrupted
 from codex_multi_role.options import FIRST_PAUSE_SECONDS, PROVIDER_ATTEMPTS
 from codex_multi_role.replies import Reply, read_reply
 from codex_multi_role.run_folder import TurnFolder
@@ -93,9 +93,7 @@ class _Attempt:
         self.run, self.asked, self.attempt = run, asked, attempt
         self.role = asked.role
         self.instance = asked.instance
-        self.client = client
-        if asked.thread != CURRENT_THREAD and attempt == 1:
-            self.client.use_thread(None if asked.thread == NEW_THREAD else asked.thread, str(run.workspace.root))
+        self.client = _on_its_thread(run, asked, attempt, client)
         run.budget.reserve_turn(asked.role.name)
         self.cut_short = cut_short(run, asked.instance, asked.place)
         self.folder = TurnFolder.create(run.folder, asked.instance)
@@ -231,6 +229,24 @@ class _Attempt:
         if activity != self.activity:
             self.activity = activity
             self.run.events.publish(RoleActivity(self.instance, self.folder.number, activity))
+
+
+def _on_its_thread(run: RunResources, asked: Prompted, attempt: int, client: RoleClient) -> RoleClient:
+    """The process on the thread that is to take the turn; one that breaks as it changes threads is replaced, once.
+
+    A turn's later attempts stay on the thread of its first. Raises `CodexError`.
+    """
+    if asked.thread == CURRENT_THREAD or attempt > 1:
+        return client
+    thread, folder = None if asked.thread == NEW_THREAD else asked.thread, str(run.workspace.root)
+    try:
+        client.use_thread(thread, folder)
+    except CodexError:
+        if not client.broken:
+            raise
+        client = run.fleet.client(asked.instance)
+        client.use_thread(thread, folder)
+    return client
 
 
 def store_patch(run: RunResources, folder: TurnFolder, before: str, after: str) -> list[str]:

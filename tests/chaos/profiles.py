@@ -104,11 +104,12 @@ class _Drawn:
 
 
 class Once(NamedTuple):
-    """One deed, done to the first message of that name, in the first process of every role."""
+    """One deed, done to the n-th message of that name, in the first process of every role."""
 
     direction: Direction
     name: str
     deed: str
+    nth: int = 1
 
     def fates(self, process: str) -> Fates:
         return _Waiting(self if process.endswith(".1") else None)
@@ -117,9 +118,12 @@ class Once(NamedTuple):
 class _Waiting:
     def __init__(self, once: Once | None) -> None:
         self._once = once
+        self._seen = 0
 
     def of(self, direction: Direction, number: int, name: str) -> Fate:
-        if self._once is None or (direction, name) != self._once[:2]:
-            return Fate(frozenset(), random.Random(number))
-        deed, self._once = self._once.deed, None
-        return Fate(frozenset({deed}), random.Random(number))
+        deeds: frozenset[str] = frozenset()
+        if self._once is not None and (direction, name) == self._once[:2]:
+            self._seen += 1
+            if self._seen == self._once.nth:
+                deeds = frozenset({self._once.deed})
+        return Fate(deeds, random.Random(number))

@@ -1,0 +1,40 @@
+"""Flows whose Codex breaks off in between: the work goes on where it belongs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.codex.locator import find_codex
+from tests.chaos.profiles import Once
+from tests.chaos.proxy import write_launcher
+from tests.engine.test_flows import with_flow
+from tests.teams import TeamFolder, say
+
+
+def disturbed(folder: Path, once: Once) -> Path:
+    return write_launcher(folder / "codex", once, folder / "proxy", find_codex(None, {}))
+
+
+@pytest.mark.parametrize("deed", ["die", "close"])
+def test_a_process_that_breaks_as_it_opens_a_thread_is_replaced(tmp_path: Path, deed: str) -> None:
+    step = {"id": "it", "ask": "one", "for_each": ["a", "b", "c"]}
+    team = with_flow(TeamFolder(tmp_path, {"one": {}}, {"one": [say(word) for word in "abc"]}), {"steps": [step]})
+    codex = disturbed(tmp_path, Once("in", "answer to thread/start", deed, 2))
+    report = team.run(flow="own", codex_bin=codex)
+    assert report.exit_code == 0, report
+    assert [event["summary"] for event in team.of_type("turn_ended")] == ["a", "b", "c"]
+    assert len(team.of_type("role_restarted")) == 1
+
+
+def test_a_writer_whose_process_breaks_goes_on_in_its_copy(tmp_path: Path) -> None:
+    patch = "*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch"
+    role = {"prompt_flags": {"allow_write": True}}
+    team = TeamFolder(tmp_path, {"one": role}, {"one": [{"steps": [{"patch": patch}, say()]}]})
+    with_flow(team, {"steps": [{"ask": "one", "isolate": "worktree", "merge": "none"}]})
+    report = team.run(flow="own", codex_bin=disturbed(tmp_path, Once("in", "turn/started", "die")))
+    assert report.exit_code == 0, report
+    assert [turn[2] for turn in team.turns()] == ["crashed", "completed"]
+    assert list((report.folder / "worktrees").rglob("new.txt"))
+    assert not (team.workspace / "new.txt").exists()
