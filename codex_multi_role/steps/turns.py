@@ -103,7 +103,8 @@ class _Attempt:
 
     def take(self) -> tuple[TurnResult | None, TurnOutcome]:
         before = self.before = first_state(self.run, self.instance, self.cut_short) if self.role.writes_itself else ""
-        prompt = self.asked.when_forgotten if self.client.forgot else self.asked.prompt
+        forgot = self.client.forgot and self.asked.thread != NEW_THREAD
+        prompt = self.asked.when_forgotten if forgot else self.asked.prompt
         self.folder.begin(prompt, self._details())
         self.run.events.publish(
             TurnStarted(self.instance, self.folder.number, self.asked.cycle, self.attempt, self.asked.repair_of)

@@ -29,7 +29,7 @@ def lower_deadlines() -> None:
     client.REQUEST_SECONDS = REQUEST_SECONDS
     client.INTERRUPT_SECONDS = INTERRUPT_SECONDS
     transport.WRITE_SECONDS = WRITE_SECONDS
-    turns.FIRST_PAUSE_SECONDS = FIRST_BACKOFF_SECONDS
+    vars(turns)["FIRST_PAUSE_SECONDS"] = FIRST_PAUSE_SECONDS
 
 
 def drive() -> int:

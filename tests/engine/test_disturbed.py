@@ -38,3 +38,16 @@ def test_a_writer_whose_process_breaks_goes_on_in_its_copy(tmp_path: Path) -> No
     assert [turn[2] for turn in team.turns()] == ["crashed", "completed"]
     assert list((report.folder / "worktrees").rglob("new.txt"))
     assert not (team.workspace / "new.txt").exists()
+
+
+def test_a_new_thread_that_never_answered_is_not_told_of_what_it_forgot(tmp_path: Path) -> None:
+    step = {"id": "it", "ask": "one", "prompt": "Do {{ item }}.", "for_each": ["b"]}
+    plays = [say("first"), say("b")]
+    team = with_flow(
+        TeamFolder(tmp_path, {"one": {}}, {"one": plays}), {"steps": [{"id": "first", "ask": "one"}, step]}
+    )
+    report = team.run(flow="own", codex_bin=disturbed(tmp_path, Once("in", "turn/started", "die")))
+    assert report.exit_code == 0, report
+    prompts = [path.read_text() for path in sorted(report.folder.glob("one*/turn_*/prompt.txt"))]
+    assert len(prompts) == 4
+    assert prompts[2] == prompts[3]
