@@ -82,13 +82,16 @@ def role_for(role: RoleSpec, step: StepSpec, fill: Callable[[str], object]) -> R
 
 
 def _turn_with_repairs(run: RunResources, question: Ask, record: Recorder) -> TurnResult:
+    """The last turn; its ``changed_paths`` are those of all turns it took."""
     asked = _first_prompt(run, question)
     turn = _recorded_turn(run, asked, question, record)
+    changed = set(turn.changed_paths)
     while turn.ask_again:
         prompt = build_repair_prompt(run.catalog, question.role, turn.problem)
         asked = repair_of(asked, prompt, turn)
         turn = _recorded_turn(run, asked, question, record)
-    return turn
+        changed.update(turn.changed_paths)
+    return replace(turn, changed_paths=sorted(changed))
 
 
 def _first_prompt(run: RunResources, question: Ask) -> Prompted:

@@ -75,6 +75,19 @@ def test_tests_run_after_a_change_and_their_result_is_handed_on(tmp_path: Path) 
     assert (report.folder / "tests/001/pytest_rc.txt").read_text().strip() == "1"
 
 
+def test_tests_run_after_a_change_whose_turn_needed_a_repair(tmp_path: Path) -> None:
+    """A turn whose last message is lost is repaired; what it had changed was then never tested."""
+    patch = "*** Begin Patch\n*** Add File: test_sum.py\n+def test_sum():\n+    assert 1 + 1 == 3\n*** End Patch"
+    role: Record = {"prompt_flags": {"allow_write": True}, "behaviors": {"can_finish": True}}
+    done = say(status="DONE")
+    team = TeamFolder(
+        tmp_path, {"one": role}, {"one": [{"steps": [{"patch": patch}, {"text": "?"}], "repairs": [done]}]}
+    )
+    report = team.run(run_tests=True)
+    assert [turn[2] for turn in team.turns()] == ["invalid_reply", "completed"]
+    assert (report.exit_code, report.outcome) == (1, "tests_failed")
+
+
 def test_done_with_red_tests_is_no_green_light(tmp_path: Path) -> None:
     report = writer(tmp_path, BAD_TEST).run(run_tests=True)
     assert (report.status, report.outcome, report.exit_code) == ("ended", "tests_failed", 1)
