@@ -186,6 +186,7 @@ def test_a_frozen_child_with_a_full_pipe_does_not_block_the_writer(
     monkeypatch.setattr("codex_multi_role.codex.transport.WRITE_SECONDS", 1.0)
     client = harness.client([ANSWER])
     os.kill(client.pid, signal.SIGSTOP)
+    os.waitpid(client.pid, os.WUNTRACED)  # a signal stops its threads one by one; until then they read on
     outcome = client.run_turn(request(prompt="x" * 300_000), PATIENT, lambda _: None)
     assert outcome.status == "stalled"
     assert "took no input" in client.broken
