@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,3 +130,18 @@ def test_a_resumed_run_may_have_another_number(tmp_path: Path) -> None:
     report = resume("latest", runs_dir=team.runs, changes={"max_processes": 2, "max_turns": None})
     assert report.outcome == "success"
     assert read(report.folder / "run.json")["options"]["max_processes"] == 2
+
+
+def test_ctrl_c_ends_a_run_whose_turns_wait_for_a_process(tmp_path: Path) -> None:
+    slow: Record = {**say(), "delay_seconds": 300}
+    team = solver(tmp_path, [fan(list("abc"), concurrency=3)], [slow] * 3)
+
+    def press(event: Record) -> None:
+        if event["type"] == "turn_started":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert run(team.options(flow="own", max_processes=1), press).exit_code == 130
+    team.plays["solver"] = [ECHO] * 9
+    team.write_plays()
+    report = team.resume(playbook=str(team.playbook))
+    assert (report.outcome, len(team.turns())) == ("success", 3)
