@@ -5,14 +5,15 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass
 
-from codex_multi_role.errors import CodexMultiRoleError, RunInterrupted
+from codex_multi_role.errors import CodexMultiRoleError, QuotaUsedUp, RunInterrupted
 
 
 @dataclass(frozen=True)
 class Ending:
     """``status``: succeeded, ended (without its goal), failed, parked or interrupted. ``outcome``: the end's own name.
 
-    ``details``: the traceback of a bug, for a file, not for the screen.
+    ``details``: the traceback of a bug, for a file, not for the screen. ``resets_at``: when the provider takes turns
+    again, ISO 8601 in UTC, where a usage limit parked the run.
     """
 
     status: str
@@ -21,6 +22,7 @@ class Ending:
     exit_code: int
     hint: str = ""
     details: str = ""
+    resets_at: str = ""
 
 
 def ending_for(error: BaseException) -> Ending:
@@ -28,7 +30,8 @@ def ending_for(error: BaseException) -> Ending:
     if isinstance(error, KeyboardInterrupt):
         error = RunInterrupted()
     if isinstance(error, CodexMultiRoleError):
-        return Ending(error.status, error.reason, str(error), error.exit_code, error.hint)
+        resets_at = error.resets_at if isinstance(error, QuotaUsedUp) else ""
+        return Ending(error.status, error.reason, str(error), error.exit_code, error.hint, resets_at=resets_at)
     return Ending(
         status="failed",
         outcome="internal_error",

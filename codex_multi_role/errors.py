@@ -82,11 +82,19 @@ class CodexError(CodexMultiRoleError):
 
 
 class CodexStartFailed(CodexError):
-    """The process ended, or refused its thread, before the first turn."""
+    """The process ended, or refused its thread, before the first turn. ``transient``: another start may succeed."""
+
+    def __init__(self, message: str, hint: str = "", *, transient: bool = False) -> None:
+        super().__init__(message, hint)
+        self.transient = transient
 
 
 class CodexCrashed(CodexError):
-    """The process is gone: its pipe closed or its exit was seen."""
+    """The process is gone: its pipe closed or its exit was seen. ``complaint``: what it said about it, or empty."""
+
+    def __init__(self, message: str, hint: str = "", *, complaint: str = "") -> None:
+        super().__init__(f"{message}: {complaint}" if complaint else message, hint)
+        self.complaint = complaint
 
 
 class CodexTimeout(CodexError):
@@ -139,6 +147,17 @@ class BudgetUsedUp(RunParked):
 
     exit_code = 5
     reason = "budget_used_up"
+
+
+class QuotaUsedUp(RunParked):
+    """The provider takes no more turns for now. ``resets_at``: until when, ISO 8601 in UTC, or empty where unknown."""
+
+    exit_code = 5
+    reason = "quota"
+
+    def __init__(self, message: str, hint: str, resets_at: str) -> None:
+        super().__init__(message, hint)
+        self.resets_at = resets_at
 
 
 class RunInterrupted(CodexMultiRoleError):

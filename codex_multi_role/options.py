@@ -16,7 +16,9 @@ MOST_REPAIRS = 10
 PROVIDER_ATTEMPTS = 3
 """How often one prompt is sent at most, where the model provider or the Codex process fails."""
 FIRST_PAUSE_SECONDS = 1.0
-"""Before a prompt is sent the second time; each later pause is twice as long."""
+"""The most to wait before a prompt is sent the second time; each later pause may be twice as long."""
+LONGEST_PAUSE_SECONDS = 60.0
+"""The most to wait before a prompt is sent again, where the provider says how long."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -185,6 +185,7 @@ class Session:
             "reason": ending.reason,
             "exit_code": ending.exit_code,
             "ended_at": now(),
+            "resets_at": ending.resets_at or None,
             "totals": totals,
         }
         if ending.details:
@@ -219,6 +220,7 @@ class Session:
             "started_at": earlier.get("started_at") or now(),
             "resumed_at": [*earlier.get("resumed_at", []), now()] if earlier else [],
             "ended_at": None,
+            "resets_at": None,
             "versions": {"codex_multi_role": __version__, "python": platform.python_version()},
             "workspace": str(definitions.workspace),
             "absent_at_start": earlier.get("absent_at_start", absent),

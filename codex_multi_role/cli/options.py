@@ -193,6 +193,12 @@ START = Setting(
     show_default="the step's last visit",
 )
 JSON = Setting(["--json"], is_flag=True, help="Machine output on standard output.", show_default=False)
+WAIT = Setting(
+    ["--wait"],
+    is_flag=True,
+    help="Where a usage limit parked the run: wait until it begins anew, then go on.",
+    show_default=False,
+)
 QUIET = Setting(["--quiet"], is_flag=True, help="Say nothing unless something is wrong.", show_default=False)
 
 RUN = [

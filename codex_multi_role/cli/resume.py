@@ -9,18 +9,19 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.cli.asking import person_at
-from codex_multi_role.cli.options import CHANGEABLE, JSON, QUIET, RUNS_DIR, command
+from codex_multi_role.cli.options import CHANGEABLE, JSON, QUIET, RUNS_DIR, WAIT, command
 from codex_multi_role.cli.progress import Progress
 from codex_multi_role.cli.run import close, parse_inputs
 from codex_multi_role.cli.settings import Setting
 from codex_multi_role.cli.streams import say
 from codex_multi_role.cli.views import open_view
+from codex_multi_role.cli.waiting import wait_for_quota
 from codex_multi_role.run_folder import RunFolder, read_events
 
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
-@command(RUNS_DIR, *CHANGEABLE, JSON, QUIET, short_help="Go on with a run; no finished turn is paid for again.")
+@command(RUNS_DIR, *CHANGEABLE, WAIT, JSON, QUIET, short_help="Go on with a run; no finished turn is paid for again.")
 @click.argument("run", metavar="RUN")
 @click.pass_context
 def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
@@ -33,10 +34,14 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     Examples:
       codex-multi-role resume latest
       codex-multi-role resume 20260131_101500 --cycles 6 --model gpt-5-codex
+      codex-multi-role resume latest --wait
     """
     folder = RunFolder.find(values["runs_dir"], run)
-    changes = changes_of(ctx, folder.record()["options"])
+    record = folder.record()
+    changes = changes_of(ctx, record["options"])
     say_changes(ctx, changes)
+    if values["wait"]:
+        wait_for_quota(record, quiet=values["quiet"] or values["json"])
     go_on(ctx, folder, changes)
 
 

@@ -10,7 +10,7 @@ from codex_multi_role.cli.boundary import PROGRAM
 from codex_multi_role.cli.options import RUNS_DIR
 from codex_multi_role.cli.progress import Progress
 from codex_multi_role.cli.text import duration, one_line, plural, verdict
-from codex_multi_role.errors import ReviewWaiting
+from codex_multi_role.errors import QuotaUsedUp, ReviewWaiting
 from codex_multi_role.options import RunReport
 from codex_multi_role.run_folder import Question, Questions, RunFolder
 
@@ -23,7 +23,7 @@ EXIT_MEANINGS = {
     2: "wrong usage or configuration",
     3: "a role or Codex failed for good",
     4: "parked, waiting for a person",
-    5: "parked, a budget is used up",
+    5: "parked, a budget or a quota is used up",
     130: "interrupted",
 }
 OUTCOMES = {
@@ -33,6 +33,7 @@ OUTCOMES = {
     "role_failed": "A role failed",
     "waiting_for_review": "Waiting for a person",
     "budget_used_up": "A budget is used up",
+    "quota": "The provider takes no more turns for now",
     "interrupted": "Interrupted",
 }
 
@@ -66,7 +67,8 @@ def next_command(folder: RunFolder, runs_dir: Path, exit_code: int | None, cycle
     pending = Questions(folder.path).pending() if exit_code == WAITING else []
     if pending:
         return answer_commands(folder.run_id, runs_dir, pending)
-    return resume_command(folder.run_id, runs_dir, exit_code, cycles)
+    again = resume_command(folder.run_id, runs_dir, exit_code, cycles)
+    return f"{again} --wait" if exit_code == QuotaUsedUp.exit_code and folder.record().get("resets_at") else again
 
 
 def _where(runs_dir: Path) -> str:

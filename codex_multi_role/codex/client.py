@@ -11,6 +11,7 @@ from typing import Any
 
 from codex_multi_role.codex.approvals import TOOL_CALL, ApprovalPolicy, Helpers, ToolSpec, answer
 from codex_multi_role.codex.events import CodexEvent, EventParser, TurnFinished, describe, params_of, turn_id_of
+from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.transport import GRACE_SECONDS, AppServerTransport, Cancelled, Message
 from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
 from codex_multi_role.errors import (
@@ -228,7 +229,7 @@ class RoleClient:
         if self._cancelled.is_set():  # a process that is not there in time, or was killed, is what was wanted
             return recorder.outcome("interrupted", "cancelled", f"the run was stopped during this turn; {error}")
         reason = "crashed" if isinstance(error, CodexCrashed) else "stalled"
-        return recorder.outcome(reason, reason, str(error), retryable=True)
+        return recorder.outcome(reason, reason, str(error), Remedy.RETRY)
 
     def _run(
         self, request: TurnRequest, deadlines: TurnDeadlines, observe: Observer, recorder: TurnRecorder
@@ -267,7 +268,7 @@ class RoleClient:
             return recorder.finished(finished)
         if late:
             return recorder.outcome("timed_out", "timed_out", f"the turn took longer than {deadlines.turn:g} s")
-        return recorder.outcome("stalled", "stalled", f"Codex was silent for {deadlines.idle:g} s", retryable=True)
+        return recorder.outcome("stalled", "stalled", f"Codex was silent for {deadlines.idle:g} s", Remedy.RETRY)
 
     def _take(self, message: Message, turn_id: str, recorder: TurnRecorder, observe: Observer) -> TurnFinished | None:
         """Handle one message; what another turn says, a late ``turn/completed`` above all, is not ours."""
@@ -339,7 +340,8 @@ def _start_failures() -> Iterator[None]:
     try:
         yield
     except CodexError as error:
-        raise CodexStartFailed(f"Codex did not start: {error}", error.hint) from error
+        transient = isinstance(error, CodexTimeout) or (isinstance(error, CodexCrashed) and not error.complaint)
+        raise CodexStartFailed(f"Codex did not start: {error}", error.hint, transient=transient) from error
 
 
 def _detail(params: Mapping[str, Any], started: Mapping[str, Mapping[str, Any]]) -> str:

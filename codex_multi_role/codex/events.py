@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 JsonObject = dict[str, Any]
+USED_UP_PERCENT = 100
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,24 @@ class WarningIssued:
     message: str
 
 
-CodexEvent = (
-    TurnBegun | TextDelta | ItemStarted | ItemCompleted | TokensCounted | DiffUpdated | TurnFinished | WarningIssued
-)
+@dataclass(frozen=True)
+class LimitsTold:
+    """``account/rateLimits/updated``: when the last of the limits that are used up begins anew, in Unix seconds."""
 
+    resets_at: int | None
+
+
+CodexEvent = (
+    TurnBegun
+    | TextDelta
+    | ItemStarted
+    | ItemCompleted
+    | TokensCounted
+    | DiffUpdated
+    | TurnFinished
+    | WarningIssued
+    | LimitsTold
+)
 
 Known = TypeVar("Known")
 
@@ -86,6 +101,12 @@ def _finish(params: Mapping[str, Any]) -> TurnFinished:
     return TurnFinished(_a(str, turn["status"]), error if isinstance(error, dict) else None)
 
 
+def _limits(params: Mapping[str, Any]) -> LimitsTold:
+    windows = [params["rateLimits"].get(name) or {} for name in ("primary", "secondary")]
+    used_up = [window.get("resetsAt") for window in windows if window.get("usedPercent", 0) >= USED_UP_PERCENT]
+    return LimitsTold(max((_a(int, each) for each in used_up if each is not None), default=None))
+
+
 class EventParser:
     """Turns notifications into events; what it does not know, or a newer Codex shapes otherwise, is no event."""
 
@@ -98,6 +119,7 @@ class EventParser:
         "turn/diff/updated": lambda params: DiffUpdated(_a(str, params["diff"])),
         "turn/completed": _finish,
         "warning": lambda params: WarningIssued(_a(str, params["message"])),
+        "account/rateLimits/updated": _limits,
         "configWarning": lambda params: WarningIssued(_a(str, params["summary"])),
     }
 

@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
+
+
+class Remedy(Enum):
+    """What is to be done about a turn that failed."""
+
+    FAIL = "the role has failed"
+    RETRY = "the same prompt once more, after a pause"
+    FRESH_THREAD = "a new thread that is told what the role handed over last"
+    PARK = "the run waits on disk until the provider takes turns again"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """``reason`` is the terminal reason of ``turn.json``; a retryable one may succeed when tried again unchanged."""
+    """``reason`` is the terminal reason of ``turn.json``; ``pause_seconds``: what the provider wants, if it says so."""
 
     reason: str
-    retryable: bool
+    remedy: Remedy
     message: str
+    pause_seconds: float | None = None
 
 
-_CLASSES: Mapping[str, tuple[str, bool]] = {
-    "contextWindowExceeded": ("context_full", False),
-    "sessionBudgetExceeded": ("quota", False),
-    "usageLimitExceeded": ("quota", False),
-    "rateLimitExceeded": ("rate_limited", True),
-    "serverOverloaded": ("overloaded", True),
-    "internalServerError": ("provider_error", True),
-    "unauthorized": ("unauthorized", False),
-    "badRequest": ("bad_request", False),
-    "cyberPolicy": ("refused", False),
-    "misalignmentPolicyViolation": ("refused", False),
-    "tooManyDenials": ("refused", False),
-    "sandboxError": ("sandbox_error", False),
+FAILED = ("failed", Remedy.FAIL)
+BAD_REQUEST = ("bad_request", Remedy.FAIL)
+UNAUTHORIZED = ("unauthorized", Remedy.FAIL)
+REFUSED = ("refused", Remedy.FAIL)
+QUOTA = ("quota", Remedy.PARK)
+RATE_LIMITED = ("rate_limited", Remedy.RETRY)
+PROVIDER_ERROR = ("provider_error", Remedy.RETRY)
+
+_CLASSES: Mapping[str, tuple[str, Remedy]] = {
+    "contextWindowExceeded": ("context_full", Remedy.FRESH_THREAD),
+    "sessionBudgetExceeded": QUOTA,
+    "usageLimitExceeded": QUOTA,
+    "rateLimitExceeded": RATE_LIMITED,
+    "serverOverloaded": ("overloaded", Remedy.RETRY),
+    "internalServerError": PROVIDER_ERROR,
+    "unauthorized": UNAUTHORIZED,
+    "badRequest": BAD_REQUEST,
+    "cyberPolicy": REFUSED,
+    "misalignmentPolicyViolation": REFUSED,
+    "tooManyDenials": REFUSED,
+    "sandboxError": ("sandbox_error", Remedy.FAIL),
 }
+_STATUSES: Mapping[int, tuple[str, Remedy]] = {401: UNAUTHORIZED, 403: UNAUTHORIZED, 429: RATE_LIMITED}
 _HTTP_CLASSES = (
     "httpConnectionFailed",
     "responseStreamConnectionFailed",
@@ -38,35 +59,37 @@ _HTTP_CLASSES = (
 )
 STREAM_BROKE = "stream disconnected"
 """How Codex words every broken stream, all in the class ``other`` (measured); a 400's body comes in that class too."""
-RATE_LIMITED = 429
-FIRST_SERVER_ERROR = 500
-FIRST_CLIENT_ERROR = 400
-UNAUTHORIZED = (401, 403)
+TRY_AGAIN = re.compile(r"try again in (\d+(?:\.\d+)?) ?(ms|s)\b")
+"""How a provider that limits the rate words its pause; a ``Retry-After`` header never leaves Codex (measured)."""
 
 
 def classify(error: Mapping[str, Any] | None) -> Failure:
     """The failure in a protocol TurnError (``turn.error`` of ``turn/completed``)."""
     if error is None:
-        return Failure("failed", False, "Codex gave no reason")
+        return Failure(*FAILED, "Codex gave no reason")
     message = str(error.get("message", "")).strip() or "Codex gave no message"
-    info = error.get("codexErrorInfo")
+    reason, remedy = _row(error.get("codexErrorInfo"), message)
+    return Failure(reason, remedy, message, _pause(message) if remedy is Remedy.RETRY else None)
+
+
+def _row(info: object, message: str) -> tuple[str, Remedy]:
     if isinstance(info, Mapping):
         kind = next((name for name in _HTTP_CLASSES if name in info), None)
-        if kind is not None:
-            details = info[kind] if isinstance(info[kind], Mapping) else {}
-            return _by_http_status(details.get("httpStatusCode"), message)
+        if kind is None:
+            return FAILED
+        details = info[kind] if isinstance(info[kind], Mapping) else {}
+        return _by_http_status(details.get("httpStatusCode"))
     if info == "other":
-        broke = STREAM_BROKE in message
-        return Failure("provider_error" if broke else "bad_request", broke, message)
-    reason, retryable = _CLASSES.get(info, ("failed", False)) if isinstance(info, str) else ("failed", False)
-    return Failure(reason, retryable, message)
+        return PROVIDER_ERROR if STREAM_BROKE in message else BAD_REQUEST
+    return _CLASSES.get(info, FAILED) if isinstance(info, str) else FAILED
 
 
-def _by_http_status(status: object, message: str) -> Failure:
-    if not isinstance(status, int) or status >= FIRST_SERVER_ERROR:
-        return Failure("provider_error", True, message)
-    if status == RATE_LIMITED:
-        return Failure("rate_limited", True, message)
-    if status in UNAUTHORIZED:
-        return Failure("unauthorized", False, message)
-    return Failure("bad_request" if status >= FIRST_CLIENT_ERROR else "failed", False, message)
+def _by_http_status(status: object) -> tuple[str, Remedy]:
+    if not isinstance(status, int) or status >= 500:
+        return PROVIDER_ERROR
+    return _STATUSES.get(status, BAD_REQUEST if status >= 400 else FAILED)
+
+
+def _pause(message: str) -> float | None:
+    found = TRY_AGAIN.search(message)
+    return float(found[1]) / (1000 if found[2] == "ms" else 1) if found else None

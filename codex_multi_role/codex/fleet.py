@@ -16,7 +16,7 @@ from codex_multi_role.codex.client import RoleClient, ThreadSettings
 from codex_multi_role.codex.slots import Slots
 from codex_multi_role.codex.transport import AppServerTransport, Launch
 from codex_multi_role.codex.wire_log import WireLog
-from codex_multi_role.errors import CodexTimeout
+from codex_multi_role.errors import CodexMultiRoleError, CodexTimeout
 
 READY_SECONDS = 120.0
 PARALLEL_STARTS = 8
@@ -125,6 +125,9 @@ class Fleet:
             return self._clients[role].result(READY_SECONDS)
         except FutureTimeoutError:
             raise CodexTimeout(f"Codex for {role} was not ready within {READY_SECONDS:g} s") from None
+        except CodexMultiRoleError:
+            self._clients.pop(role, None)  # whoever asks again has it started again
+            raise
 
     def _new(self, role: str) -> Future[RoleClient]:
         with self._lock:

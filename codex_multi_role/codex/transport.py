@@ -206,8 +206,7 @@ class AppServerTransport:
     def _crash(self) -> CodexCrashed:
         code = self._process.poll()
         ending = "closed its output" if code is None else f"ended with exit code {code}"
-        complaint = self.stderr_message()
-        return CodexCrashed(f"the Codex process {ending}" + (f": {complaint}" if complaint else ""))
+        return CodexCrashed(f"the Codex process {ending}", complaint=self.stderr_message())
 
     def _write(self, message: Mapping[str, Any]) -> None:
         line = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")

@@ -11,6 +11,7 @@ from codex_multi_role.codex.events import (
     DiffUpdated,
     ItemCompleted,
     ItemStarted,
+    LimitsTold,
     TextDelta,
     TokensCounted,
     TurnBegun,
@@ -18,6 +19,7 @@ from codex_multi_role.codex.events import (
     changes_of,
     describe,
 )
+from codex_multi_role.codex.failures import Remedy, classify
 
 LONGEST_PROMPT = 1_048_576
 ITEM_TEXT_LIMIT = 20_000
@@ -52,7 +54,8 @@ class TurnOutcome:
     """How a turn ended. ``status``: completed, failed, timed_out, stalled, crashed or interrupted; ``reason`` why.
 
     ``text`` is the last completed agent message, ``items_text`` a readable account of every item, tokens are what this
-    turn alone used, ``turn_id`` is Codex's name for it.
+    turn alone used, ``turn_id`` is Codex's name for it. ``remedy`` and ``pause_seconds`` as in `Failure`.
+    ``resets_at``: when a usage limit that is used up begins anew, in Unix seconds, where the provider told.
     """
 
     status: str
@@ -64,7 +67,9 @@ class TurnOutcome:
     diff: str
     input_tokens: int
     output_tokens: int
-    retryable: bool = False
+    remedy: Remedy = Remedy.FAIL
+    pause_seconds: float | None = None
+    resets_at: int | None = None
     ran_commands: bool = False
     turn_id: str = ""
 
@@ -79,6 +84,7 @@ class TurnRecorder:
         self._items: list[str] = []
         self._text = ""
         self._diff = ""
+        self._resets_at: int | None = None
         self.started_items: dict[str, Mapping[str, Any]] = {}
         self._ran_commands = False
         self.begun = False
@@ -97,6 +103,8 @@ class TurnRecorder:
                 self._complete(item)
             case TokensCounted():
                 self._count(event)
+            case LimitsTold(resets_at):
+                self._resets_at = resets_at
             case DiffUpdated(diff):
                 self._diff = diff
             case _:
@@ -117,7 +125,14 @@ class TurnRecorder:
             self._first_totals = (event.input_total - event.input_last, event.output_total - event.output_last)
         self.totals = (event.input_total, event.output_total)
 
-    def outcome(self, status: str, reason: str, message: str, retryable: bool = False) -> TurnOutcome:
+    def outcome(
+        self,
+        status: str,
+        reason: str,
+        message: str,
+        remedy: Remedy = Remedy.FAIL,
+        pause_seconds: float | None = None,
+    ) -> TurnOutcome:
         before, after = self._first_totals or (0, 0), self.totals or self._first_totals or (0, 0)
         return TurnOutcome(
             status=status,
@@ -129,21 +144,21 @@ class TurnRecorder:
             diff=self._diff,
             input_tokens=after[0] - before[0],
             output_tokens=after[1] - before[1],
-            retryable=retryable,
+            remedy=remedy,
+            pause_seconds=pause_seconds,
+            resets_at=self._resets_at,
             ran_commands=self._ran_commands,
             turn_id=self.turn_id,
         )
 
     def finished(self, event: TurnFinished) -> TurnOutcome:
         """The outcome when Codex itself ended the turn."""
-        from codex_multi_role.codex.failures import classify
-
         if event.status == "completed":
             return self.outcome("completed", "", "")
         if event.status == "interrupted":
             return self.outcome("interrupted", "interrupted", "the turn was interrupted")
         failure = classify(event.error)
-        return self.outcome("failed", failure.reason, failure.message, failure.retryable)
+        return self.outcome("failed", failure.reason, failure.message, failure.remedy, failure.pause_seconds)
 
 
 def item_text(item: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow.conditions import UNKNOWN, Meanings, known_value
 from codex_multi_role.flow.effort import MOST_AT_ONCE, Effort
 from codex_multi_role.flow.terms import Terms
-from codex_multi_role.options import FIRST_PAUSE_SECONDS, MOST_REPAIRS, PROVIDER_ATTEMPTS
+from codex_multi_role.options import LONGEST_PAUSE_SECONDS, MOST_REPAIRS, PROVIDER_ATTEMPTS
 
 STEPS_PER_ASK = MOST_REPAIRS + 6
 """Journal steps of an ask: its turn, its repair turns, and what becomes of the answer."""
@@ -17,7 +17,7 @@ STEPS_PER_PAUSE = 1
 STEPS_PER_MERGE = 1
 """Merging back the copy that one item, or the step, worked in."""
 SPARE_STEPS_PER_VISIT = 2
-PAUSES_SECONDS = sum(FIRST_PAUSE_SECONDS * 2.0**pause for pause in range(PROVIDER_ATTEMPTS - 1))
+PAUSES_SECONDS = LONGEST_PAUSE_SECONDS * (PROVIDER_ATTEMPTS - 1)
 """All pauses before a prompt is sent again."""
 
 

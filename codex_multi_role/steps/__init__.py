@@ -3,8 +3,8 @@
 from codex_multi_role.steps.ask import Ask, ask, payload_from, role_for
 from codex_multi_role.steps.carry_out import KINDS, carry_out
 from codex_multi_role.steps.isolation import merged_back
+from codex_multi_role.steps.prompted import CURRENT_THREAD, NEW_THREAD
 from codex_multi_role.steps.resources import Json, Recorder, RunResources, TestSettings, Work
-from codex_multi_role.steps.turns import CURRENT_THREAD, NEW_THREAD
 from codex_multi_role.steps.unit import Answered, Outcome, StepKind, Unit
 
 __all__ = [

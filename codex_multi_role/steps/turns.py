@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
-from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.client import ApprovalAnswered, RoleClient, TurnDeadlines
 from codex_multi_role.codex.events import CodexEvent, ItemStarted, WarningIssued, describe
 from codex_multi_role.codex.turn import TurnOutcome, TurnRequest
-from codex_multi_role.errors import CodexError, RoleFailed, RunInterrupted
-from codex_multi_role.options import FIRST_PAUSE_SECONDS, PROVIDER_ATTEMPTS
+from codex_multi_role.errors import CodexError, CodexStartFailed
+from codex_multi_role.options import PROVIDER_ATTEMPTS
 from codex_multi_role.replies import Reply, read_reply
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import (
@@ -24,56 +22,38 @@ from codex_multi_role.run_folder.events import (
     TurnStarted,
     Warning,
 )
+from codex_multi_role.steps.prompted import CURRENT_THREAD, NEW_THREAD, Prompted
+from codex_multi_role.steps.remedies import failure, next_try, pause
 from codex_multi_role.steps.resources import Json, RunResources
 from codex_multi_role.steps.turn_helpers import TurnHelpers
 from codex_multi_role.steps.turn_result import TurnResult, cut_short, first_state
 
 SUMMARY_LENGTH = 200
-CURRENT_THREAD = ""
-NEW_THREAD = "new"
-
-
-@dataclass(frozen=True)
-class Prompted:
-    """A prompt about to be sent. ``visit``: which ask of this role it is; ``repair``: 0, or the repair turn's number.
-
-    ``instance`` is the process that takes it. ``thread``: `CURRENT_THREAD` of that process, `NEW_THREAD`, or an id.
-    ``place`` is the turn's in the journal.
-    ``when_forgotten`` is sent instead where that thread holds nothing of the role's earlier turns.
-    """
-
-    role: RoleSpec
-    instance: str
-    prompt: str
-    when_forgotten: str
-    visit: int
-    cycle: int
-    thread: str = CURRENT_THREAD
-    place: int = 0
-    repair: int = 0
-    repair_of: int | None = None
 
 
 def take_turn(run: RunResources, asked: Prompted) -> TurnResult:
     """Send the prompt until Codex answers it, `PROVIDER_ATTEMPTS` times at most, with growing pauses.
 
-    Raises `RoleFailed` when no attempt was answered, `RunInterrupted` when the run is stopping.
+    Raises `RoleFailed` when no attempt was answered, `CodexError` when no process started, `QuotaUsedUp`, and
+    `RunInterrupted` when the run is stopping.
     """
     for attempt in range(1, PROVIDER_ATTEMPTS + 1):
-        turn, outcome = _attempt(run, asked, attempt)
+        last = attempt == PROVIDER_ATTEMPTS
+        try:
+            turn, outcome = _attempt(run, asked, attempt)
+        except CodexStartFailed as error:
+            if last or not error.transient:
+                raise
+            pause(run.stopping, attempt)
+            continue
         if turn is not None:
             return turn
-        if outcome.reason == "cancelled":
-            raise RunInterrupted
-        if not outcome.retryable or attempt == PROVIDER_ATTEMPTS:
-            break
-        if run.stopping.wait(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1)):
-            raise RunInterrupted
-    raise RoleFailed(
-        f"role {asked.role.name}: {outcome.message} ({outcome.reason})",
-        outcome.reason,
-        f"See {run.folder.path / asked.instance}; `codex-multi-role resume {run.folder.run_id}` tries again.",
-    )
+        again = next_try(run, asked, outcome)
+        if again is None or last:
+            raise failure(run, asked, outcome)
+        asked = again
+        pause(run.stopping, attempt, outcome.pause_seconds)
+    raise AssertionError("a prompt is sent at least once")
 
 
 def _attempt(run: RunResources, asked: Prompted, attempt: int) -> tuple[TurnResult | None, TurnOutcome]:
@@ -93,7 +73,7 @@ class _Attempt:
         self.run, self.asked, self.attempt = run, asked, attempt
         self.role = asked.role
         self.instance = asked.instance
-        self.client = _on_its_thread(run, asked, attempt, client)
+        self.client = _on_its_thread(run, asked, client)
         run.budget.reserve_turn(asked.role.name)
         self.cut_short = cut_short(run, asked.instance, asked.place)
         self.folder = TurnFolder.create(run.folder, asked.instance)
@@ -232,12 +212,12 @@ class _Attempt:
             self.run.events.publish(RoleActivity(self.instance, self.folder.number, activity))
 
 
-def _on_its_thread(run: RunResources, asked: Prompted, attempt: int, client: RoleClient) -> RoleClient:
+def _on_its_thread(run: RunResources, asked: Prompted, client: RoleClient) -> RoleClient:
     """The process on the thread that is to take the turn; one that breaks as it changes threads is replaced, once.
 
-    A turn's later attempts stay on the thread of its first. Raises `CodexError`.
+    Raises `CodexError`.
     """
-    if asked.thread == CURRENT_THREAD or attempt > 1:
+    if asked.thread == CURRENT_THREAD or asked.opened:
         return client
     thread, folder = None if asked.thread == NEW_THREAD else asked.thread, str(run.workspace.root)
     try:
@@ -261,9 +241,3 @@ def store_patch(run: RunResources, folder: TurnFolder, before: str, after: str) 
 def says_done(handoff: Mapping[str, Any]) -> bool:
     """Whether the handoff's ``status`` is DONE, in any case of letters."""
     return str(handoff.get("status", "")).strip().upper() == "DONE"
-
-
-def repair_of(asked: Prompted, prompt: str, turn: TurnResult) -> Prompted:
-    """The prompt that asks once more for what ``turn`` should have answered, on the same thread."""
-    thread = CURRENT_THREAD if asked.thread == CURRENT_THREAD else turn.thread_id
-    return replace(asked, prompt=prompt, thread=thread, repair=asked.repair + 1, repair_of=turn.turn)

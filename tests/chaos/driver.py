@@ -14,7 +14,7 @@ import sys
 
 from codex_multi_role.cli.main import main as codex_multi_role
 from codex_multi_role.codex import client, transport
-from codex_multi_role.steps import turns
+from codex_multi_role.steps import remedies
 
 START_SECONDS = 5.0
 """For each of the requests that a process is started with: ``initialize``, ``account/read``, ``thread/start``."""
@@ -29,7 +29,7 @@ def lower_deadlines() -> None:
     client.REQUEST_SECONDS = REQUEST_SECONDS
     client.INTERRUPT_SECONDS = INTERRUPT_SECONDS
     transport.WRITE_SECONDS = WRITE_SECONDS
-    vars(turns)["FIRST_PAUSE_SECONDS"] = FIRST_PAUSE_SECONDS
+    vars(remedies)["FIRST_PAUSE_SECONDS"] = FIRST_PAUSE_SECONDS
 
 
 def drive() -> int:

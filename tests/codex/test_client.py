@@ -16,6 +16,7 @@ import pytest
 from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.client import ApprovalAnswered, RoleClient, TurnDeadlines
 from codex_multi_role.codex.events import CodexEvent, ItemStarted
+from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.rollouts import copy_threads
 from codex_multi_role.codex.settings import without_user_servers
 from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRequest
@@ -137,7 +138,7 @@ def test_a_lost_thread_is_started_afresh_and_says_so(harness: Harness) -> None:
 def test_unanswered_provider_is_a_stall_and_the_thread_takes_the_next_turn(harness: Harness) -> None:
     client = harness.client([{"fault": {"stall_seconds": 300}}, ANSWER])
     outcome = take(client, 1, TurnDeadlines(idle=1.5, turn=60))
-    assert (outcome.status, outcome.reason, outcome.retryable) == ("stalled", "stalled", True)
+    assert (outcome.status, outcome.reason, outcome.remedy) == ("stalled", "stalled", Remedy.RETRY)
     assert take(client, 2).status == "completed"
     assert not client.broken
 
@@ -146,7 +147,7 @@ def test_a_turn_longer_than_its_deadline_is_timed_out(harness: Harness) -> None:
     steps = [{"call": "exec_command", "arguments": {"cmd": "sleep 0.2"}, "delay_seconds": 0.3}] * 20
     client = harness.client([{"steps": [*steps, ANSWER]}, ANSWER])
     outcome = take(client, 1, TurnDeadlines(idle=30, turn=2))
-    assert (outcome.status, outcome.retryable) == ("timed_out", False)
+    assert (outcome.status, outcome.remedy) == ("timed_out", Remedy.FAIL)
     assert take(client, 2).status == "completed"
 
 
@@ -163,7 +164,7 @@ def test_a_killed_child_is_a_crash_and_the_next_client_has_its_thread(harness: H
     take(client)
     os.kill(client.pid, signal.SIGKILL)
     outcome = take(client, 2)
-    assert (outcome.status, outcome.retryable) == ("crashed", True)
+    assert (outcome.status, outcome.remedy) == ("crashed", Remedy.RETRY)
     again = fleet.client(ROLE)
     assert again.thread_resumed
     assert take(again, 2).status == "completed"
@@ -218,21 +219,21 @@ def test_lone_surrogates_in_a_prompt_reach_codex_replaced(harness: Harness) -> N
 
 
 @pytest.mark.parametrize(
-    ("fault", "reason", "retryable"),
+    ("fault", "reason", "remedy"),
     [
-        ({"status": 429}, "rate_limited", True),
-        ({"status": 500}, "provider_error", True),
-        ({"status": 401}, "unauthorized", False),
-        ({"status": 400}, "bad_request", False),
-        ({"drop": True}, "provider_error", True),
-        ({"garbage": "<html>"}, "provider_error", True),
-        ({"code": "context_length_exceeded"}, "context_full", False),
-        ({"code": "insufficient_quota"}, "quota", False),
+        ({"status": 429}, "rate_limited", Remedy.RETRY),
+        ({"status": 500}, "provider_error", Remedy.RETRY),
+        ({"status": 401}, "unauthorized", Remedy.FAIL),
+        ({"status": 400}, "bad_request", Remedy.FAIL),
+        ({"drop": True}, "provider_error", Remedy.RETRY),
+        ({"garbage": "<html>"}, "provider_error", Remedy.RETRY),
+        ({"code": "context_length_exceeded"}, "context_full", Remedy.FRESH_THREAD),
+        ({"code": "insufficient_quota"}, "quota", Remedy.PARK),
     ],
 )
-def test_provider_faults_have_reasons(harness: Harness, fault: dict[str, Any], reason: str, retryable: bool) -> None:
+def test_provider_faults_have_reasons(harness: Harness, fault: dict[str, Any], reason: str, remedy: Remedy) -> None:
     outcome = take(harness.client([{"fault": fault}]))
-    assert (outcome.status, outcome.reason, outcome.retryable) == ("failed", reason, retryable), outcome
+    assert (outcome.status, outcome.reason, outcome.remedy) == ("failed", reason, remedy), outcome
 
 
 def approvals_seen(

@@ -9,6 +9,7 @@ import pytest
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.client import RoleClient, TurnDeadlines
+from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.locator import find_codex
 from tests.chaos.profiles import Once
 from tests.chaos.proxy import write_launcher
@@ -73,7 +74,7 @@ APPROVAL = "item/commandExecution/requestApproval"
 def test_an_approval_that_is_lost_is_a_stall_and_the_thread_takes_the_next_turn(harness: Harness, once: Once) -> None:
     client = commanding(harness, once)
     outcome = take(client, 1, SHORT)
-    assert (outcome.status, outcome.retryable) == ("stalled", True)
+    assert (outcome.status, outcome.remedy) == ("stalled", Remedy.RETRY)
     assert json.loads(take(client, 2).text) == {"summary": "next"}
     assert not (harness.workspace / "out.txt").exists()
 
@@ -101,7 +102,7 @@ def test_a_turn_that_breaks_off_is_a_crash_and_the_next_process_takes_it(
 ) -> None:
     fleet = harness.fleet([ANSWER], codex=disturbed(harness.folder, Once("in", name, deed)))
     outcome = take(fleet.client(ROLE))
-    assert (outcome.status, outcome.retryable) == ("crashed", True)
+    assert (outcome.status, outcome.remedy) == ("crashed", Remedy.RETRY)
     assert take(fleet.client(ROLE)).status == "completed"
 
 

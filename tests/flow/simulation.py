@@ -19,7 +19,7 @@ from .generated import MOST_ITEMS
 MOST_VISITS = 400
 STEPS_PER_ASK = 16
 ATTEMPTS = 3
-PAUSES = (1.0, 2.0)
+PAUSES = (60.0, 60.0)
 """Before a prompt is sent the second and the third time."""
 
 

@@ -32,7 +32,7 @@ steps:
 """
 
 
-PLANNER, DEVELOPER, READER = (3 * seconds + 1 + 2 for seconds in ROLES.values())
+PLANNER, DEVELOPER, READER = (3 * seconds + 2 * 60 for seconds in ROLES.values())
 """The seconds of an ask: each of three attempts times out, and the pauses between them."""
 
 
@@ -58,7 +58,7 @@ def test_the_shipped_flow_asks_every_role_once_a_cycle(cycles: int) -> None:
     most = worst_case(flows, "cycles", catalog, terms_of(cycles, repairs=2, tests=300))
     assert (most.turns, most.repair_turns, most.processes) == (4 * cycles, 8 * cycles, 4)
     assert most.prompts == 3 * (4 + 8) * cycles
-    prompts = 3 * sum(3 * role.limits.turn_seconds + 3 for role in catalog.roles)
+    prompts = 3 * sum(3 * role.limits.turn_seconds + 2 * 60 for role in catalog.roles)
     assert most.seconds == cycles * (prompts + 300 * sum(role.may_change_workspace for role in catalog.roles))
     assert most.records == cycles * (4 * 16 + 2)
 
@@ -97,7 +97,7 @@ def test_a_check_that_is_none_is_found_before_the_run() -> None:
     [
         ("{ask: planner}", (1, 1, PLANNER, 18)),
         ("{id: all, ask: '*'}", (3, 3, PLANNER + DEVELOPER + READER, 50)),
-        ("{ask: planner, limits: {turn_seconds: 7}}", (1, 1, 3 * 7 + 3, 18)),
+        ("{ask: planner, limits: {turn_seconds: 7}}", (1, 1, 3 * 7 + 2 * 60, 18)),
         ("{ask: planner, limits: {idle_seconds: 7}}", (1, 1, PLANNER, 18)),
         ("{ask: reader, isolate: worktree}", (1, 1, READER, 16 + 1 + 2)),
         ("{ask: reader, isolate: worktree, for_each: [1, 2, 3]}", (3, 1, 3 * READER, 3 * (16 + 1) + 2)),

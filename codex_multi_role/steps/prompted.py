@@ -1,0 +1,39 @@
+"""A prompt about to be sent: to whom, on which thread, and as which try."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.steps.turn_result import TurnResult
+
+CURRENT_THREAD = ""
+NEW_THREAD = "new"
+
+
+@dataclass(frozen=True)
+class Prompted:
+    """A prompt about to be sent. ``visit``: which ask of this role it is; ``repair``: 0, or the repair turn's number.
+
+    ``instance`` is the process that takes it. ``thread``: `CURRENT_THREAD` of that process, `NEW_THREAD`, or an id.
+    ``opened``: an earlier attempt is on that thread already. ``place`` is the turn's in the journal.
+    ``when_forgotten`` is sent instead where that thread holds nothing of the role's earlier turns.
+    """
+
+    role: RoleSpec
+    instance: str
+    prompt: str
+    when_forgotten: str
+    visit: int
+    cycle: int
+    thread: str = CURRENT_THREAD
+    opened: bool = False
+    place: int = 0
+    repair: int = 0
+    repair_of: int | None = None
+
+
+def repair_of(asked: Prompted, prompt: str, turn: TurnResult) -> Prompted:
+    """The prompt that asks once more for what ``turn`` should have answered, on the same thread."""
+    thread = CURRENT_THREAD if asked.thread == CURRENT_THREAD else turn.thread_id
+    return replace(asked, prompt=prompt, thread=thread, repair=asked.repair + 1, repair_of=turn.turn)

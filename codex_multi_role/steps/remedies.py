@@ -1,0 +1,62 @@
+"""What is done about a turn that failed: how long to wait before the next try, and how a run parks on a usage limit."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+from threading import Event
+
+from codex_multi_role.codex.failures import Remedy
+from codex_multi_role.codex.turn import TurnOutcome
+from codex_multi_role.errors import QuotaUsedUp, RoleFailed, RunInterrupted
+from codex_multi_role.options import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
+from codex_multi_role.run_folder.events import Warning
+from codex_multi_role.steps.prompted import NEW_THREAD, Prompted
+from codex_multi_role.steps.resources import RunResources
+
+TOO_LONG = "The prompt alone is more than the model takes: hand on less, or name a model that takes more."
+
+
+def next_try(run: RunResources, asked: Prompted, outcome: TurnOutcome) -> Prompted | None:
+    """What to send after ``outcome``, where trying again is the remedy; None where it is none.
+
+    Raises `QuotaUsedUp` where the run is to park, `RunInterrupted` where it was stopped.
+    """
+    if outcome.reason == "cancelled":
+        raise RunInterrupted
+    if outcome.remedy is Remedy.PARK:
+        raise _quota(run, asked, outcome)
+    if outcome.remedy is Remedy.RETRY:
+        return replace(asked, opened=True)
+    if outcome.remedy is Remedy.FRESH_THREAD and asked.thread != NEW_THREAD:
+        run.events.publish(Warning(f"{asked.instance}: its conversation is full, it goes on with a new one"))
+        return replace(asked, prompt=asked.when_forgotten, thread=NEW_THREAD, opened=False)
+    return None
+
+
+def pause(stopping: Event, tries: int, wanted_seconds: float | None = None) -> None:
+    """Wait after so many ``tries``: as long as the provider wants, else longer each time, and not all roles alike.
+
+    Never longer than `LONGEST_PAUSE_SECONDS`. Raises `RunInterrupted` when ``stopping`` is set meanwhile.
+    """
+    seconds = wanted_seconds or FIRST_PAUSE_SECONDS * 2.0 ** (tries - 1) * random.uniform(0.5, 1.0)
+    if stopping.wait(min(seconds, LONGEST_PAUSE_SECONDS)):
+        raise RunInterrupted
+
+
+def failure(run: RunResources, asked: Prompted, outcome: TurnOutcome) -> RoleFailed:
+    """That the role has failed for good."""
+    advice = f" {TOO_LONG}" if outcome.remedy is Remedy.FRESH_THREAD else ""
+    return RoleFailed(
+        f"role {asked.role.name}: {outcome.message} ({outcome.reason})",
+        outcome.reason,
+        f"See {run.folder.path / asked.instance}; `codex-multi-role resume {run.folder.run_id}` tries again.{advice}",
+    )
+
+
+def _quota(run: RunResources, asked: Prompted, outcome: TurnOutcome) -> QuotaUsedUp:
+    at = datetime.fromtimestamp(outcome.resets_at, UTC).isoformat() if outcome.resets_at else ""
+    again = f"resume {run.folder.run_id}"
+    hint = f"`codex-multi-role {again} --wait` goes on at {at}." if at else f"`codex-multi-role {again}` tries again."
+    return QuotaUsedUp(f"role {asked.role.name}: {outcome.message}", hint, at)

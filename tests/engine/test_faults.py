@@ -1,0 +1,110 @@
+"""What becomes of a run when its model provider, or a Codex process, fails."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.cli.main import main
+from codex_multi_role.codex.locator import find_codex
+from tests.teams import Record, TeamFolder, read, say
+
+FULL: Record = {"fault": {"code": "context_length_exceeded"}}
+
+
+def limit(seconds: float) -> Record:
+    """A usage limit as the provider tells it, that begins anew so many seconds from now."""
+    headers = {
+        "x-codex-primary-used-percent": "100",
+        "x-codex-primary-window-minutes": "300",
+        "x-codex-primary-reset-at": str(int(time.time() + seconds)),
+    }
+    body: Record = {"error": {"type": "usage_limit_reached", "message": "the usage limit has been reached"}}
+    return {"fault": {"status": 429, "headers": headers, "body": body}}
+
+
+def pair(folder: Path, second: Record) -> TeamFolder:
+    return TeamFolder(folder, {"one": {}, "two": {}}, {"one": [say("first")], "two": [second]})
+
+
+def test_a_usage_limit_parks_the_run_until_it_begins_anew(tmp_path: Path) -> None:
+    team = pair(tmp_path, limit(3600))
+    report = team.run()
+    assert (report.status, report.outcome, report.exit_code) == ("parked", "quota", 5)
+    record = read(report.folder / "run.json")
+    left = (datetime.fromisoformat(record["resets_at"]) - datetime.now(UTC)).total_seconds()
+    assert 0 < left <= 3600
+    assert f"resume {report.run_id} --wait" in report.hint
+    assert [turn[:2] for turn in team.turns()] == [("one", 1), ("two", 1)]  # no retry was spent
+    assert read(report.folder / "two/turn_001/turn.json")["reason"].startswith("quota: ")
+    team.plays["two"] = [say("second")]
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).outcome == "cycles_used_up"
+    assert team.turns() == [("two", 2, "completed")]
+    assert read(report.folder / "run.json")["resets_at"] is None
+
+
+def test_resume_can_wait_for_that(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = pair(tmp_path, limit(2))
+    team.run()
+    team.plays["two"] = [say("second")]
+    team.write_plays()
+    command = ["resume", "latest", "--wait", "--runs-dir", str(team.runs), "--playbook", str(team.playbook)]
+    monkeypatch.setattr("sys.argv", ["codex-multi-role", *command])
+    resets_at = datetime.fromisoformat(read(team.runs / "latest/run.json")["resets_at"])
+    assert main() == 1  # the cycles are used up
+    assert datetime.now(UTC) >= resets_at
+    assert "two: turn 2 completed" in capsys.readouterr().err
+
+
+def test_waiting_for_nobody_knows_what_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = pair(tmp_path, {"fault": {"code": "insufficient_quota"}})
+    report = team.run()
+    assert (report.outcome, report.exit_code) == ("quota", 5)
+    monkeypatch.setattr("sys.argv", ["codex-multi-role", "resume", "latest", "--wait", "--runs-dir", str(team.runs)])
+    assert main() == 2
+    assert "nobody said when" in capsys.readouterr().err
+
+
+def test_a_full_conversation_goes_on_in_a_new_one_that_is_told_what_was_handed_over(tmp_path: Path) -> None:
+    plays = {"one": [say("first"), {"attempts": [FULL, say("second")]}]}
+    team = TeamFolder(tmp_path, {"one": {}}, plays)
+    report = team.run(cycles=2)
+    assert report.outcome == "cycles_used_up"
+    assert team.turns() == [("one", 1, "completed"), ("one", 2, "failed"), ("one", 3, "completed")]
+    threads = [read(report.folder / f"one/turn_00{number}/turn.json")["thread_id"] for number in (1, 2, 3)]
+    assert threads[0] == threads[1] != threads[2]
+    assert '"summary": "first"' in (report.folder / "one/turn_003/prompt.txt").read_text()
+    assert any("conversation is full" in event["message"] for event in team.of_type("warning"))
+
+
+def test_a_prompt_that_is_too_much_by_itself_fails_at_once_and_says_so(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [FULL]})
+    report = team.run()
+    assert (report.outcome, report.exit_code, len(team.turns())) == ("context_full", 3, 1)
+    assert "The prompt alone" in report.hint
+
+
+def test_a_process_that_does_not_start_is_started_again(tmp_path: Path) -> None:
+    broken = tmp_path / "codex"
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    mark, codex = tmp_path / "once", find_codex(None, {})
+    broken.write_text(f'#!/bin/sh\n[ -e {mark} ] || {{ touch {mark}; exit 7; }}\nexec {codex} "$@"\n')
+    broken.chmod(0o755)
+    report = team.run(codex_bin=broken)
+    assert report.outcome == "cycles_used_up", report
+
+
+def test_one_that_says_why_it_does_not_start_is_not(tmp_path: Path) -> None:
+    report = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]}).run(
+        config=("model_reasoning_effort=[]",), playbook=None
+    )
+    assert report.exit_code == 3
+    assert "Error" in report.reason
