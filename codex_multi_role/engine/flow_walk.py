@@ -92,7 +92,7 @@ class FlowWalk:
         elif step.for_each is not None:
             self._fan_out(step, key, ids)
         else:
-            outcome = carry_out(self._run, self._unit(step, key, self.state.context(), ids, self._asker))
+            outcome = carry_out(self._run, self._unit(step, key, self.state.context(), ids, self._asker, self.state))
             outcome = merged_back(self._run, step, key, outcome, ids.record)
             self._absorb(outcome)
             self._leave(step, outcome.output, outcome.error)
@@ -102,14 +102,17 @@ class FlowWalk:
         if error and step.on_error == "fail" and self._tolerant:
             self.error = error
 
-    def _unit(self, step: StepSpec, key: str, context: Mapping[str, Any], ids: StepIds, asker: Asker) -> Unit:
+    def _unit(
+        self, step: StepSpec, key: str, context: Mapping[str, Any], ids: StepIds, asker: Asker, state: FlowState
+    ) -> Unit:
+        """``state`` takes in what a called flow asked."""
         return Unit(
             step=step,
             key=key,
             context=context,
             record=ids.record,
             ask_role=lambda unit: asker.ask(unit, self.state),
-            call_flow=lambda unit, inputs: self._call(unit, inputs, ids, asker),
+            call_flow=lambda unit, inputs: self._call(unit, inputs, ids, asker, state),
             tolerate=self._tolerant or step.on_error == "skip",
         )
 
@@ -124,16 +127,18 @@ class FlowWalk:
         work = [
             (self._asker.apart(self.state, step, item), index, item, ids.row(size)) for index, item in enumerate(items)
         ]
+        states = [self.state.apart() for _ in items]
 
         def one(part: tuple[Asker, int, Any, StepIds]) -> Outcome:
             asker, index, item, row = part
             own = {**context, step.as_: item, "item": item, "index": index}
             try:
-                return carry_out(self._run, self._unit(step, f"{key}.{index}", own, row, asker))
+                return carry_out(self._run, self._unit(step, f"{key}.{index}", own, row, asker, states[index]))
             finally:
                 asker.release()
 
         done, error = fan_out(work, concurrency, one)
+        self.state.join(states)
         if error is None:
             done = [
                 merged_back(self._run, step, f"{key}.{index}", outcome, ids.record)
@@ -154,7 +159,7 @@ class FlowWalk:
         """How many steps an item can record, and with how many cycles. Both hold for good: rows must not move."""
         return {"size": self._bound.unit_records[step.id], "cycles": self.state.cycles}
 
-    def _call(self, unit: Unit, inputs: Mapping[str, Any], ids: StepIds, asker: Asker) -> Outcome:
+    def _call(self, unit: Unit, inputs: Mapping[str, Any], ids: StepIds, asker: Asker, caller: FlowState) -> Outcome:
         name = unit.step.call or ""
         if unit.step.id not in self._bound.called:
             problem = f"{unit.where}: {name} calls itself deeper than {unit.step.max_depth} levels"
@@ -163,7 +168,7 @@ class FlowWalk:
             raise RoleFailed(problem, "too_deep")
         flow = self._flows.specs[name]
         state = new_state(flow, self.state.goal, flow.resolve_inputs(inputs), unit.context["cycles"])
-        state.asks |= self.state.asks
+        state.asks |= caller.asks
         walk = FlowWalk(
             self._run,
             self._flows,
@@ -177,8 +182,8 @@ class FlowWalk:
         try:
             end = walk.walk()
         finally:
-            self.state.asks |= state.asks
-            self.state.history += state.history
+            caller.asks |= state.asks
+            caller.history += state.history
         steps = {step_id: each.output for step_id, each in state.steps.items() if each.visits}
         output = {"outcome": end.outcome, "exit_code": end.exit_code, "vars": state.vars, "steps": steps}
         return Outcome(output, walk.error, tests=state.latest_tests)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, StepSpec, render
@@ -70,6 +70,18 @@ class FlowState:
         """Count one more ask of ``role``; returns its number, the same whenever the run is replayed."""
         self.asks[role] = self.asks.get(role, 0) + 1
         return self.asks[role]
+
+    def apart(self) -> FlowState:
+        """This state for an item of a fan-out, which counts its asks from here whatever the others do meanwhile."""
+        return replace(self, asks=dict(self.asks), history=[])
+
+    def join(self, items: Sequence[FlowState]) -> None:
+        """Take in what was asked `apart`, in the items' order, so that it is the same whichever was done first."""
+        before = dict(self.asks)
+        for item in items:
+            self.history += item.history
+            for role, number in item.asks.items():
+                self.asks[role] = self.asks.get(role, 0) + number - before.get(role, 0)
 
     def absorb_handoff(self, role: str, instance: str, turn: int, handoff: Json) -> None:
         self.latest_handoffs[role] = handoff

@@ -142,6 +142,21 @@ def test_what_a_called_flow_was_handed_before_it_failed_is_in_the_state(tmp_path
     assert [entry["handoff"]["summary"] for entry in told] == ["first"]
 
 
+def test_what_called_flows_asked_at_the_same_time_is_counted_in_the_items_order(tmp_path: Path) -> None:
+    """Found by torture: whichever was done first came first, and a resumed run counted otherwise."""
+    slow_first = {"choose": [{"when": "'ITEM a' in prompt", "delay_seconds": 0.5, **ECHO}, ECHO]}
+    steps: list[Record] = [
+        {"id": "sub", "call": "inner", "with": {"word": "{{ item }}"}, "for_each": ["a", "b"], "concurrency": 2},
+        {"id": "after", "ask": "solver"},
+    ]
+    team = solver(tmp_path, steps, [slow_first, say("second"), say("third")])
+    inner = {"inputs": {"word": {"required": True}}, "steps": [{"ask": "solver", "prompt": "ITEM {{ inputs.word }}."}]}
+    (tmp_path / "roles/flows/inner.yaml").write_text(yaml.safe_dump(inner))
+    report = team.run(flow="own")
+    history = read(report.folder / "controller_state.json")["history"]
+    assert [entry["handoff"]["summary"] for entry in history] == ["did a", "did b", "third"]
+
+
 def test_a_steps_reply_schema_stands_in_for_the_roles(tmp_path: Path) -> None:
     reply = {"type": "object", "required": ["grade"], "properties": {"grade": {"type": "integer"}}}
     plays = [{"json": {"summary": "no grade"}, "repairs": [{"json": {"grade": 3}}]}]
