@@ -13,7 +13,8 @@ from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.snapshots import Snapshots
 
 MANIFEST = "manifest.json"
-_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
+_NAME = "[A-Za-z0-9][A-Za-z0-9_.-]{0,199}"
+_KEY = re.compile(f"{_NAME}(/{_NAME})*")  # what a called flow's unit has lies below the unit that called
 
 Kind = Literal["worktree", "copy"]
 State = Literal["active", "unchanged", "merged", "conflicts", "kept"]

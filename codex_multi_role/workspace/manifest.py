@@ -53,7 +53,9 @@ class Manifest:
         try:
             content = json.loads(self._path.read_text())
             copies = [_copy(each) for each in content["copies"]]
-            return content["run_id"], {Places(self.folder, copy.key).own.name: copy for copy in copies}
+            for copy in copies:
+                Places(self.folder, copy.key)  # raises for a key that leads elsewhere
+            return content["run_id"], {copy.key: copy for copy in copies}
         except (OSError, ValueError, TypeError, KeyError, UsageError) as error:
             hint = "The copies lie beside it: take from them what you need, then delete the folder."
             raise StorageError(f"{self._path} cannot be read: {error}", hint) from error

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from codex_multi_role.workspace.manifest import Manifest
 from tests.engine.test_flows import with_flow
 from tests.teams import Record, TeamFolder, read, say
 
@@ -45,6 +47,20 @@ def test_each_writer_has_a_copy_and_both_come_back(tmp_path: Path, repository: b
     assert names == sorted(["a.txt", "b.txt", "shared.txt", *(["uncommitted.txt"] if repository else [])])
     turns = [read(path) for path in report.folder.glob("writer*/turn_*/applied_files.json")]
     assert len(turns) == 2
+
+
+def test_a_called_flow_isolates_too(tmp_path: Path) -> None:
+    """Found by torture: its copies had no possible name."""
+    step = {"id": "sub", "call": "inner", "for_each": ["a", "b"], "concurrency": 2, "with": {"word": "{{ item }}"}}
+    name = "{{ (prompt | string).split('ITEM ')[1].split('.')[0] }}.txt"
+    team = writers(tmp_path, [writes(name, "in a copy")] * 2, [step])
+    asks = {"id": "write", "ask": "writer", "isolate": "worktree", "prompt": "ITEM {{ inputs.word }}."}
+    inner = {"inputs": {"word": {"required": True}}, "steps": [asks]}
+    (tmp_path / "roles/flows/inner.yaml").write_text(yaml.safe_dump(inner))
+    report = team.run(flow="own")
+    assert report.outcome == "success", report
+    assert {"a.txt", "b.txt"} <= {path.name for path in team.workspace.iterdir()}
+    assert sorted(each.key for each in Manifest(report.folder / "worktrees")) == ["sub.1.0/write.1", "sub.1.1/write.1"]
 
 
 def test_a_conflict_is_a_result_to_route_on(tmp_path: Path) -> None:
