@@ -33,7 +33,15 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.options import RunOptions
 from codex_multi_role.processes import Family
-from codex_multi_role.run_folder import EventLog, Redactor, RunFolder, inherited_threads, list_turns, own_turns
+from codex_multi_role.run_folder import (
+    EventLog,
+    Redactor,
+    RunFolder,
+    begun_turns,
+    inherited_threads,
+    list_turns,
+    own_turns,
+)
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
 from codex_multi_role.steps import RunResources, TestSettings
@@ -378,6 +386,7 @@ def _resources(
         repair_attempts=options.repair_attempts,
         run_model=options.model,
         changes_workspace=definitions.changes_workspace,
+        left_turns=begun_turns(folder),
         yes=options.yes,
         stopping=threading.Event(),
     )

@@ -6,7 +6,14 @@ from codex_multi_role.run_folder.owner import Owner
 from codex_multi_role.run_folder.past import Beginning, beginnings, events_with_inherited, inherit
 from codex_multi_role.run_folder.questions import Answer, AskPerson, Question, Questions, answer_of_person
 from codex_multi_role.run_folder.redaction import Redactor
-from codex_multi_role.run_folder.turns import TurnFolder, close_unfinished, inherited_threads, list_turns, own_turns
+from codex_multi_role.run_folder.turns import (
+    TurnFolder,
+    begun_turns,
+    close_unfinished,
+    inherited_threads,
+    list_turns,
+    own_turns,
+)
 
 __all__ = [
     "Answer",
@@ -23,6 +30,7 @@ __all__ = [
     "TurnFolder",
     "answer_of_person",
     "beginnings",
+    "begun_turns",
     "close_unfinished",
     "events_with_inherited",
     "inherit",

@@ -123,6 +123,19 @@ def inherited_threads(run: RunFolder) -> dict[str, str]:
     return found
 
 
+def begun_turns(run: RunFolder) -> dict[int, TurnFolder]:
+    """The turns that this run began, by their places in the journal; of several the finished one, or the last."""
+    found: dict[int, TurnFolder] = {}
+    finished = set()
+    for _, turn in list_turns(run):
+        result = turn.result()
+        place = result.get("journal_step")
+        if place is not None and place not in finished and not result.get(INHERITED):
+            found[place] = turn
+            finished |= {place} if result.get("recorded") else set()
+    return found
+
+
 def close_unfinished(run: RunFolder) -> int:
     """Mark turns that a kill left ``running`` as interrupted; returns how many there were."""
     unfinished = [turn for _, turn in list_turns(run) if turn.result().get("status", "running") == "running"]

@@ -114,7 +114,7 @@ def _recorded_turn(run: RunResources, asked: Prompted, question: Ask, record: Re
     name = f"{asked.role.name} turn" if asked.repair == 0 else f"{asked.role.name} repair turn {asked.repair}"
 
     def work(place: int) -> Json:
-        finished = finished_before(run, asked.instance, place)
+        finished = finished_before(run, place)
         if finished is not None:
             return finished.as_json()
         at_work = run.in_copy(question.copy, fresh=asked.repair == 0)

@@ -10,7 +10,7 @@ from typing import Any
 
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.fleet import Fleet
-from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder
+from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder, TurnFolder
 from codex_multi_role.steps.budget import Budget
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
@@ -40,6 +40,7 @@ class TestSettings:
 class RunResources:
     """One run's live parts. ``sandbox`` wraps a command; ``stopping`` is set once, when the run is asked to stop.
 
+    ``left_turns``: those of earlier sessions, by their places in the journal.
     ``changes_workspace``: something of the run can. ``killed_turns``: how many the session before left unfinished;
     ``under_way``: the instances that take a turn now.
     ``waits_for``: the keys of the questions for which it is to park.
@@ -62,6 +63,7 @@ class RunResources:
     repair_attempts: int
     run_model: str | None
     changes_workspace: bool
+    left_turns: Mapping[int, TurnFolder] = field(default_factory=dict)
     killed_turns: int = 0
     yes: bool = False
     ask_person: AskPerson | None = None

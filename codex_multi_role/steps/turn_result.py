@@ -30,24 +30,26 @@ class TurnResult:
         return asdict(self)
 
 
-def finished_before(run: RunResources, instance: str, place: int) -> TurnResult | None:
+def finished_before(run: RunResources, place: int) -> TurnResult | None:
     """The turn that was finished at this place of the journal, where a kill came before the journal knew it.
 
-    Not one that ended its role: that is to be asked again.
+    Whichever instance took it: the one that is asked now may be another. Not one that ended its role: that is to be
+    asked again.
     """
-    latest = TurnFolder.latest(run.folder, instance)
-    result = latest.result() if latest else {}
-    recorded = result.get("recorded")
-    if result.get("journal_step") != place or not recorded:
+    left = run.left_turns.get(place)
+    recorded = left.result().get("recorded") if left else None
+    if not recorded:
         return None
     turn = TurnResult(**recorded)
     return turn if turn.ask_again or not turn.problem else None
 
 
 def cut_short(run: RunResources, instance: str, place: int) -> TurnFolder | None:
-    """The instance's latest turn, if it was this very one and came to no end."""
+    """The instance's latest turn, or one of an earlier session, if it was this very one and came to no end."""
     latest = TurnFolder.latest(run.folder, instance)
-    return latest if latest and latest.result().get("journal_step") == place else None
+    if latest and latest.result().get("journal_step") == place:
+        return latest
+    return run.left_turns.get(place)
 
 
 def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from codex_multi_role import run
 from codex_multi_role.errors import DefinitionError
 from tests.engine.test_flows import with_flow
 from tests.teams import Record, TeamFolder, read, say
@@ -90,6 +91,19 @@ def test_a_failed_item_ends_the_run_otherwise_and_the_rest_is_not_paid_for_again
     team.write_plays()
     assert team.resume(playbook=str(team.playbook)).outcome == "success"
     assert len(team.turns()) == 2
+
+
+def test_a_finished_item_is_not_paid_for_again_by_another_process_of_its_role(tmp_path: Path) -> None:
+    """Found by torture: only the process that is asked now was looked at, and the journal did not know the turn yet."""
+    team = solver(tmp_path, [fan(["a", "b"], concurrency="{{ inputs.at_once }}")], inputs={"at_once": 2})
+
+    def stop_at_the_end_of_one(event: Record) -> None:
+        if (event["type"], event.get("role")) == ("turn_ended", "solver.2"):
+            raise OSError("the machine goes down before the journal is written")
+
+    assert run(team.options(flow="own"), stop_at_the_end_of_one).exit_code == 3
+    report = team.resume(inputs={"at_once": 1})
+    assert (report.outcome, team.turns()) == ("success", [])
 
 
 def test_a_failure_is_tried_again_as_often_as_declared(tmp_path: Path) -> None:
