@@ -99,6 +99,7 @@ class RoleClient:
     ) -> None:
         self._transport = transport
         self._settings = thread
+        self._thread_folder = thread.folder
         self._approvals = approvals
         self._inherited = inherited
         self._parser = EventParser()
@@ -163,15 +164,15 @@ class RoleClient:
         """Go on with another thread of this process in ``folder``: a new one, or the one of that id.
 
         Raises `CodexError`; a process that crashed or did not answer is ``broken`` then. The id of the present thread
-        changes nothing, and a thread without a turn is a new one.
+        changes the folder only, and a thread without a turn is a new one.
         """
         if thread_id is None:
             present = self._unused and folder == self._settings.folder
         else:
             present = thread_id in (self.thread_id, self._asked_for)
+        self._settings = replace(self._settings, folder=folder)
         if present:
             return
-        self._settings = replace(self._settings, folder=folder)
         try:
             self._open_thread(thread_id)
         except (CodexCrashed, CodexTimeout) as error:
@@ -180,7 +181,7 @@ class RoleClient:
 
     def _open_thread(self, thread_id: str | None) -> None:
         result = self._recall(thread_id) if thread_id else None
-        self._asked_for = thread_id
+        self._asked_for, self._thread_folder = thread_id, self._settings.folder
         self.thread_resumed = result is not None
         self.forgot = bool(thread_id) and not self.thread_resumed
         self._totals = None
@@ -241,7 +242,11 @@ class RoleClient:
             return recorder.outcome("failed", "prompt_too_long", message)
         end = time.monotonic() + deadlines.turn
         patience = min(TURN_START_SECONDS, deadlines.idle)
-        started = self._transport.request("turn/start", request.params(self.thread_id), patience)
+        params = request.params(self.thread_id)
+        if self._thread_folder != self._settings.folder:  # a thread that is loaded cannot be opened elsewhere
+            params["cwd"] = self._settings.folder
+        started = self._transport.request("turn/start", params, patience)
+        self._thread_folder = self._settings.folder
         turn_id = recorder.turn_id = str(started["turn"]["id"])
         while not self._cancelled.is_set():
             received = self._transport.next_message(min(deadlines.idle, self._seconds_to(end)))

@@ -128,6 +128,27 @@ def test_in_a_shared_home_a_thread_is_forked_while_its_own_process_goes_on(harne
     assert (first.thread_id, second.thread_id != thread) == (thread, True)
 
 
+def test_a_resumed_thread_goes_on_in_the_folder_it_is_told_and_may_write_there_only(harness: Harness) -> None:
+    """Found by torture: a repair turn of a resumed run, asked in a copy of the workspace, wrote in the workspace."""
+    copy, workspace = harness.folder / "copy", harness.workspace
+    copy.mkdir()
+    command = {"call": "exec_command", "arguments": {"cmd": f"touch here.txt; touch {workspace}/there.txt"}}
+    entries = [{"steps": [command, ANSWER]}]
+    closed = ("sandbox_workspace_write={exclude_slash_tmp=true, exclude_tmpdir_env_var=true}",)
+    first = harness.fleet(entries, settings=closed)
+    thread = first.client(ROLE).thread_id
+    take(first.client(ROLE))
+    first.stop()
+    options = {"sandbox": "workspace-write", "approval_policy": "on-request", "settings": closed}
+    client = harness.client(entries, thread_id=thread, **options)
+    client.use_thread(thread, str(copy))
+    take(client)
+    assert [path.name for path in (*copy.iterdir(), *workspace.iterdir())] == ["here.txt"]
+    client.use_thread(thread, str(workspace))
+    take(client)
+    assert sorted(path.name for path in workspace.iterdir()) == ["here.txt", "there.txt"]
+
+
 def test_a_lost_thread_is_started_afresh_and_says_so(harness: Harness) -> None:
     client = harness.client([ANSWER], thread_id="01a1fb7f-a246-7ff1-8e7a-a9797084f448")
     assert client.forgot
