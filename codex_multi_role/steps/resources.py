@@ -42,7 +42,7 @@ class RunResources:
 
     ``left_turns``: those of earlier sessions, by their places in the journal.
     ``changes_workspace``: something of the run can. ``killed_turns``: how many the session before left unfinished;
-    ``under_way``: the instances that take a turn now.
+    ``under_way``: the instances that take a turn now. ``copy``: the key of the copy it is `in_copy` of, or empty.
     ``waits_for``: the keys of the questions for which it is to park.
     ``yes`` approves every review; ``ask_person`` asks whoever is there, None where nobody is.
     """
@@ -70,6 +70,7 @@ class RunResources:
     stopping: threading.Event = field(default_factory=threading.Event)
     under_way: set[str] = field(default_factory=set)
     waits_for: set[str] = field(default_factory=set)
+    copy: str = ""
     workspace_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def in_copy(self, key: str, *, fresh: bool) -> RunResources:
@@ -85,4 +86,4 @@ class RunResources:
                 copy = self.worktrees.create(key)
         else:
             copy = self.worktrees.open(key)
-        return replace(self, workspace=copy.workspace, snapshots=copy.snapshots)
+        return replace(self, workspace=copy.workspace, snapshots=copy.snapshots, copy=key)

@@ -56,14 +56,14 @@ def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) 
     """The workspace's state before a turn. A turn that is taken again begins where its first try began.
 
     What that left is taken back, and kept as a patch; but not where others worked in the workspace at the same time,
-    for then no one can tell whose changes they are.
+    for then no one can tell whose changes they are. In a copy nobody else works.
     """
     now = run.snapshots.take()
     first = str(first_try.result().get("snapshot", "")) if first_try else ""
     if first_try is None or not first or first == now:
         return now
     left = f"{instance}: what turn {first_try.number} left half done in the workspace"
-    if run.killed_turns > 1 or run.under_way != {instance}:
+    if not run.copy and (run.killed_turns > 1 or run.under_way != {instance}):
         run.events.publish(Warning(f"{left} stays: others worked in it as well"))
         return now
     first_try.write_undone(run.snapshots.patch(first, now))

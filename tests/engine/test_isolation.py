@@ -63,6 +63,18 @@ def test_a_called_flow_isolates_too(tmp_path: Path) -> None:
     assert sorted(each.key for each in Manifest(report.folder / "worktrees")) == ["sub.1.0/write.1", "sub.1.1/write.1"]
 
 
+def test_a_turn_taken_again_in_a_copy_begins_where_it_began_whoever_works_meanwhile(tmp_path: Path) -> None:
+    """Found by torture: what the first try had done stayed, as if others worked in the copy."""
+    patch = {"patch": "*** Begin Patch\n*** Update File: shared.txt\n@@\n as it was\n+once\n*** End Patch"}
+    fails_first = {"attempts": [{"steps": [patch, {"fault": {"status": 500}}]}, {"steps": [patch, say()]}]}
+    slow = {"json": {"summary": "slow"}, "delay_seconds": 3}
+    team = writers(tmp_path, [fails_first, slow], [write_step()])
+    team.roles["writer"] = {"prompt_flags": {"allow_write": True}}
+    team.write_catalog()
+    assert team.run(flow="own").outcome == "success"
+    assert (team.workspace / "shared.txt").read_text() == "as it was\nonce\n"
+
+
 def test_a_conflict_is_a_result_to_route_on(tmp_path: Path) -> None:
     clash = "steps.write.results[1].merge.status == 'conflicts'"
     step = write_step(next=[{"when": clash, "end": "clash"}, {"end": "no_clash", "exit": 1}])
