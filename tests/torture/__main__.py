@@ -1,10 +1,11 @@
 """Torture: kill a run wherever it can be killed, resume it, and see that nothing is lost and nothing paid for again.
 
-    python -m tests.torture                          every point; about 25 minutes
-    python -m tests.torture --points 200 --seed 7    some of them
-    python -m tests.torture --only wire:131          one again
+    python -m tests.torture --double 200             the whole: every point of every scenario, and pairs of points
+    python -m tests.torture --points 200 --seed 7    some points of each
+    python -m tests.torture --scenario fan-out --only wire:131
+    python -m tests.torture --scenario fan-out --only wire:131+journal:12     the resumed run is killed as well
 
-Prints its counts; the exit code is 1 if anything was wrong.
+The scenarios are data, in the folder of that name. Prints its counts; the exit code is 1 if anything was wrong.
 """
 
 from __future__ import annotations
@@ -18,17 +19,24 @@ from pathlib import Path
 
 import click
 
-from tests.torture.points import KINDS, Point, choose
-from tests.torture.trial import Trial, Undisturbed, attempt, undisturbed
+from tests.torture.ground import Undisturbed, undisturbed
+from tests.torture.points import KINDS, Kills, choose, choose_pairs
+from tests.torture.scenarios import SCENARIOS, Scenario
+from tests.torture.trial import Trial, attempt
 
 JOBS = 2
+ALL = "all"
 
 
-def torture(points: Sequence[Point], folder: Path, expected: Undisturbed, at_once: bool = False) -> Iterator[Trial]:
-    """Try all ``points``, two at a time; what went wrong stays in ``folder``, the rest is removed."""
+def torture(
+    scenario: Scenario, all_kills: Sequence[Kills], folder: Path, expected: Undisturbed, at_once: bool = False
+) -> Iterator[Trial]:
+    """Try ``all_kills``, two at a time; what went wrong stays in ``folder``, the rest is removed."""
     with ThreadPoolExecutor(JOBS) as pool:
-        folders = [folder / str(point).replace(":", "-") for point in points]
-        trials = [pool.submit(attempt, *pair, expected, at_once) for pair in zip(points, folders, strict=True)]
+        trials = [
+            pool.submit(attempt, scenario, kills, folder / f"{number}-{kills}".replace(":", "-"), expected, at_once)
+            for number, kills in enumerate(all_kills, start=1)
+        ]
         for future in as_completed(trials):
             trial = future.result()
             if not trial.wrong:
@@ -37,16 +45,18 @@ def torture(points: Sequence[Point], folder: Path, expected: Undisturbed, at_onc
 
 
 def tell_failure(trial: Trial) -> None:
-    click.echo(f"WRONG at {trial.point}, {trial.place or 'the run was not killed'}")
+    click.echo(f"WRONG at {trial.kills}, {', then '.join(trial.places) or 'the run was not killed'}")
     for words in trial.wrong:
         click.echo(f"    {words}")
-    click.echo(f"    again: python -m tests.torture --only {trial.point}; kept: {trial.folder}")
+    again = f"python -m tests.torture --scenario {trial.scenario.name} --only {trial.kills}"
+    click.echo(f"    again: {again}; kept: {trial.folder}")
 
 
-def tell_counts(trials: Sequence[Trial]) -> None:
-    killed = [trial for trial in trials if trial.place]
+def tell_counts(scenario: Scenario, trials: Sequence[Trial]) -> None:
+    early = sum(len(trial.places) < len(trial.kills) for trial in trials)
     click.echo(
-        f"{len(trials)} points: {len(killed)} kills ({len(trials) - len(killed)} runs ended before their point), "
+        f"{scenario.name}: {len(trials)} trials, {sum(len(trial.kills) > 1 for trial in trials)} of them with more "
+        f"than one kill: {sum(len(trial.places) for trial in trials)} kills ({early} runs ended before their point), "
         f"{sum(trial.resumes for trial in trials)} resumes, {sum(trial.anew for trial in trials)} started anew, "
         f"{sum(trial.twice for trial in trials)} turns paid twice, "
         f"{max((trial.leaving for trial in trials), default=0):.1f} s until the last process had left, "
@@ -55,7 +65,7 @@ def tell_counts(trials: Sequence[Trial]) -> None:
 
 
 def number_or_all(text: str) -> int | None:
-    return None if text == "all" else int(text)
+    return None if text == ALL else int(text)
 
 
 def some_kinds(text: str) -> list[str]:
@@ -66,24 +76,32 @@ def some_kinds(text: str) -> list[str]:
 
 
 @click.command(help=__doc__)
-@click.option("--points", type=number_or_all, default="all", metavar="all|N", help="How many points to try.")
+@click.option("--scenario", "name", type=click.Choice([*SCENARIOS, ALL]), default=ALL, show_default=True)
+@click.option("--points", type=number_or_all, default=ALL, metavar="all|N", help="How many points of each to try.")
+@click.option("--double", type=int, default=0, metavar="N", help="So many pairs as well: killed, resumed and killed.")
 @click.option("--seed", type=int, default=0, help="Decides which, and in which order.")
 @click.option("--kinds", type=some_kinds, default=",".join(KINDS), show_default=True)
-@click.option("--only", type=Point.parse, multiple=True, metavar="KIND:N", help="This point; may be repeated.")
+@click.option("--only", type=Kills.parse, multiple=True, metavar="KIND:N[+KIND:N]", help="These; may be repeated.")
 @click.option("--at-once", is_flag=True, help="Resume while processes of the killed run may still be leaving.")
-def main(points: int | None, seed: int, kinds: list[str], only: tuple[Point, ...], at_once: bool) -> None:
+def main(
+    name: str, points: int | None, double: int, seed: int, kinds: list[str], only: tuple[Kills, ...], at_once: bool
+) -> None:
     folder = Path(tempfile.mkdtemp(prefix="torture-"))
-    expected = undisturbed(folder / "undisturbed")
-    counts = {kind: len(places) for kind, places in expected.passed.items()}
-    passed = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    click.echo(f"an undisturbed run takes {expected.seconds:.1f} s and can be killed at: {passed}")
-    trials = []
-    for trial in torture(only or choose(counts, kinds, points, seed), folder, expected, at_once):
-        trials.append(trial)
-        if trial.wrong:
-            tell_failure(trial)
-    tell_counts(trials)
-    if any(trial.wrong for trial in trials):
+    wrong = False
+    for scenario in SCENARIOS.values() if name == ALL else [SCENARIOS[name]]:
+        expected = undisturbed(scenario, folder / scenario.name / "undisturbed")
+        counts = expected.counts
+        passed = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+        click.echo(f"{scenario.name}: an undisturbed run takes {expected.seconds:.1f} s and can be killed at: {passed}")
+        chosen = only or [*choose(counts, kinds, points, seed), *choose_pairs(counts, kinds, double, seed)]
+        trials = []
+        for trial in torture(scenario, chosen, folder / scenario.name, expected, at_once):
+            trials.append(trial)
+            if trial.wrong:
+                tell_failure(trial)
+        tell_counts(scenario, trials)
+        wrong = wrong or any(trial.wrong for trial in trials)
+    if wrong:
         sys.exit(1)
     shutil.rmtree(folder)
 

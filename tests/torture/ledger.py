@@ -1,62 +1,75 @@
-"""What was paid for: the model requests that the playbook server saw, held against what the journal says is done."""
+"""What was paid for: the model requests that the playbook server saw, held against what the journal says is done.
+
+A turn goes by its place in the journal, which is the same in every run of a scenario.
+"""
 
 from __future__ import annotations
 
-import re
+import json
 import shutil
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from codex_multi_role.playbook import Ask
-
-TURN = re.compile(r"(?P<role>\S+) (?:turn|repair turn (?P<repair>\d+))")
+from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
 
 
 class Turn(NamedTuple):
-    """A turn that somebody pays for. ``visit`` counts the asks of its role from 1, ``repair`` from 0."""
+    """What the model is told of a turn, whichever attempt it is. Turns of two walks through one flow may share it."""
 
     role: str
     visit: int
     repair: int
 
-    @classmethod
-    def of(cls, ask: Ask) -> Turn:
-        return cls(ask.role, ask.visit, ask.repair)
 
-
-def recorded_turns(journal: Path) -> set[Turn]:
-    """The turns whose result is in the journal of a run that no process works on; the journal is left as it is."""
+def recorded_steps(journal: Path) -> dict[int, str]:
+    """What is in the journal of a run that no process works on, by its place; the journal is left as it is."""
     if not journal.exists():
-        return set()
+        return {}
     with tempfile.TemporaryDirectory() as name:
         for path in journal.parent.glob(f"{journal.name}*"):
             shutil.copy(path, name)
         with closing(sqlite3.connect(Path(name) / journal.name)) as connection:
-            return _turns_in(connection)
+            known = "SELECT 1 FROM sqlite_master WHERE name = 'operation_outputs'"
+            if connection.execute(known).fetchone() is None:
+                return {}
+            return dict(connection.execute("SELECT function_id, function_name FROM operation_outputs"))
 
 
-def _turns_in(connection: sqlite3.Connection) -> set[Turn]:
-    known = "SELECT 1 FROM sqlite_master WHERE name = 'operation_outputs'"
-    if connection.execute(known).fetchone() is None:
-        return set()
-    steps = connection.execute("SELECT function_name FROM operation_outputs ORDER BY function_id")
-    visits: Counter[str] = Counter()
-    turns = set()
-    for (step,) in steps:
-        if (match := TURN.fullmatch(step)) is not None:
-            visits[match["role"]] += match["repair"] is None
-            turns.add(Turn(match["role"], visits[match["role"]], int(match["repair"] or 0)))
-    return turns
+def turns_by_place(run: RunFolder) -> dict[int, Turn]:
+    """All turns of a run that nobody disturbed: their folders, and what was sent to Codex, in one order."""
+    folders: dict[str, list[TurnFolder]] = {}
+    for instance, folder in list_turns(run):
+        folders.setdefault(instance, []).append(folder)
+    return {
+        folder.result()["journal_step"]: turn
+        for instance in folders
+        for folder, turn in zip(folders[instance], _sent(run.path / instance / "events.jsonl"), strict=True)
+    }
 
 
-def in_flight(due: Iterable[Ask], recorded: Container[Turn]) -> Turn | None:
-    """The turn that was under way, or about to begin, when no more than ``recorded`` was done; ``due`` is in order."""
-    return next((turn for turn in map(Turn.of, due) if turn not in recorded), None)
+def _sent(wire_log: Path) -> Iterator[Turn]:
+    for line in wire_log.read_text(encoding="utf-8").splitlines():
+        message = json.loads(line).get("message", {})
+        if message.get("method") == "turn/start":
+            told = message["params"]["responsesapiClientMetadata"]
+            yield Turn(told["multi_role_role"], int(told["multi_role_visit"]), int(told["multi_role_repair"]))
+
+
+def in_flight(run: RunFolder) -> Counter[int]:
+    """How often the turns were begun that are not done, by their places, when no process works on the run.
+
+    A turn that has its result in its folder is done, whether the journal knows it or not.
+    """
+    results = [result for _, turn in list_turns(run) if "journal_step" in (result := turn.result())]
+    begun = Counter(result["journal_step"] for result in results)
+    done = {*recorded_steps(run.journal_path), *(each["journal_step"] for each in results if each.get("recorded"))}
+    return Counter({place: times for place, times in begun.items() if place not in done})
 
 
 class Account(NamedTuple):
@@ -66,12 +79,18 @@ class Account(NamedTuple):
     twice: int
 
 
-def audit(due: Mapping[Ask, int], paid: Mapping[Ask, int], free: Turn | None) -> Account:
-    """Hold the requests ``paid`` against those ``due``; the turn ``free``, in flight at the kill, may be paid twice."""
+def audit(
+    due: Mapping[Ask, int], paid: Mapping[Ask, int], turns: Mapping[int, Turn], free: Mapping[int, int]
+) -> Account:
+    """Hold the requests ``paid`` against those ``due``. ``free``: how often a turn may be paid for again, by place."""
+    sharing, again = Counter(turns.values()), Counter[Turn]()
+    for place, times in free.items():
+        again[turns[place]] += times
     wrong, twice = [], 0
     for ask in sorted({*due, *paid}):
+        turn = Turn(ask.role, ask.visit, ask.repair)
         owed, given = due.get(ask, 0), paid.get(ask, 0)
-        if owed < given <= 2 * owed and Turn.of(ask) == free:
+        if owed < given <= owed + again[turn] * owed // sharing[turn]:
             twice += 1
         elif given != owed:
             wrong.append(f"{given} model requests instead of {owed} for {ask}")

@@ -1,0 +1,102 @@
+"""Where a run is tortured: a folder with a scenario's team, and the model that all processes of the run ask."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from codex_multi_role.playbook import Ask, Playbook, PlaybookServer
+from codex_multi_role.run_folder import RunFolder
+from tests.teams import TeamFolder, read
+from tests.torture.consistency import inconsistencies
+from tests.torture.evidence import Evidence
+from tests.torture.ledger import Turn, recorded_steps, turns_by_place
+from tests.torture.leftovers import end, wait_until_gone
+from tests.torture.points import Point
+from tests.torture.scenarios import Scenario
+
+REPOSITORY = Path(__file__).parents[2]
+PROCESS_SECONDS = 60.0
+RUN_ID = "tortured"
+
+
+class Ground:
+    """``run_id`` changes when a run is started anew."""
+
+    def __init__(self, scenario: Scenario, folder: Path, server: PlaybookServer, team: TeamFolder) -> None:
+        self.scenario, self.folder, self.server, self.team = scenario, folder, server, team
+        self.note = folder / "note.json"
+        self.output = folder / "output.txt"
+        self.run_id = RUN_ID
+
+    @property
+    def run(self) -> RunFolder:
+        return RunFolder(self.team.runs / self.run_id)
+
+    def start(self, kill_at: Point | None = None) -> int:
+        """Run; returns the exit code."""
+        return self._drive(self.scenario.run_arguments(self.team, self.server.base_url, self.run_id), kill_at)
+
+    def resume(self, kill_at: Point | None = None) -> int:
+        return self._drive(self.scenario.resume_arguments(self.team, self.run_id), kill_at)
+
+    def _drive(self, arguments: list[str], kill_at: Point | None) -> int:
+        kill = ["--kill-at", str(kill_at)] if kill_at else []
+        command = [sys.executable, "-m", "tests.torture.driver", "--note", str(self.note), *kill, "--", *arguments]
+        with self.output.open("a") as output:
+            return subprocess.run(
+                command, cwd=REPOSITORY, stdout=output, stderr=output, timeout=PROCESS_SECONDS, check=False
+            ).returncode
+
+    def evidence(self, exit_code: int) -> Evidence:
+        return Evidence.collect(self.run, self.team.workspace, exit_code)
+
+    def inconsistencies(self, resumes: range) -> list[str]:
+        return inconsistencies(self.run, resumes, in_order=self.scenario.concurrency == 1)
+
+
+@contextmanager
+def ground(scenario: Scenario, folder: Path) -> Iterator[Ground]:
+    """Make ``folder`` and a team in it; whatever of the team still runs in the end is killed."""
+    folder.mkdir(parents=True)
+    team = scenario.new_team(folder)
+    with PlaybookServer(Playbook.load(team.playbook)) as server:
+        try:
+            yield Ground(scenario, folder, server, team)
+        finally:
+            end(wait_until_gone(folder, 0))
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """What a run that was left alone passed, left, asked for and took; ``turns`` by their places in the journal."""
+
+    passed: dict[str, list[str]]
+    evidence: Evidence
+    due: Counter[Ask]
+    turns: dict[int, Turn]
+    seconds: float
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {kind: len(places) for kind, places in self.passed.items()}
+
+
+def undisturbed(scenario: Scenario, folder: Path) -> Undisturbed:
+    """A run that is left alone. Raises AssertionError where it cannot serve as a measure."""
+    with ground(scenario, folder) as place:
+        began = time.monotonic()
+        code = place.start()
+        seconds = time.monotonic() - began
+        assert code == 0, place.output.read_text()
+        assert not place.inconsistencies(range(1))
+        due, turns = place.server.requests, turns_by_place(place.run)
+        assert set(turns.values()) == {Turn(ask.role, ask.visit, ask.repair) for ask in due}
+        assert turns.keys() <= recorded_steps(place.run.journal_path).keys()
+        return Undisturbed(read(place.note), place.evidence(code), due, turns, seconds)

@@ -1,0 +1,9 @@
+"""The runs that are tortured."""
+
+from tests.torture.scenarios.cycles import CYCLES
+from tests.torture.scenarios.fan_out import FAN_OUT
+from tests.torture.scenarios.scenario import Scenario
+
+SCENARIOS = {scenario.name: scenario for scenario in (CYCLES, FAN_OUT)}
+
+__all__ = ["SCENARIOS", "Scenario"]
