@@ -29,6 +29,7 @@ from codex_multi_role.codex.settings import (
     without_user_servers,
 )
 from codex_multi_role.codex.transport import Launch
+from codex_multi_role.codex.warm_home import WarmHomes
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.options import RunOptions
@@ -230,9 +231,11 @@ def live_parts(
 
             server = stack.enter_context(PlaybookServer(definitions.playbook))
             provider = _playbook_settings(server.base_url)
-        fleet = _fleet(definitions, folder, events, provider)
+        homes = WarmHomes(definitions.codex, folder.homes_path, Family.of_run(folder.path, "homes"))
+        fleet = _fleet(definitions, folder, events, provider, homes)
         stack.callback(fleet.stop)
         fleet.start()
+        stack.enter_context(homes.made_meanwhile())
         yield _resources(definitions, folder, events, fleet, clock)
 
 
@@ -247,7 +250,13 @@ def _playbook_settings(base_url: str) -> tuple[str, ...]:
     return as_settings({"model_provider": "playbook", "model": PLAYBOOK_MODEL, "model_providers.playbook": table})
 
 
-def _fleet(definitions: Definitions, folder: RunFolder, events: EventLog, provider: tuple[str, ...]) -> Fleet:
+def _fleet(
+    definitions: Definitions,
+    folder: RunFolder,
+    events: EventLog,
+    provider: tuple[str, ...],
+    homes: WarmHomes | None = None,
+) -> Fleet:
     threads, began_with = _threads(folder)
     inherited = inherited_threads(folder)
 
@@ -257,6 +266,8 @@ def _fleet(definitions: Definitions, folder: RunFolder, events: EventLog, provid
 
     def member(instance: str) -> Member:
         role = definitions.catalog.role(role_of(instance, definitions.catalog))
+        if homes is not None and not needs_user_home(settings_of(role)):
+            homes.fill(folder.codex_home(instance))
         each = _member(definitions, folder, role, instance, settings_of(role))
         return replace(each, thread_id=threads.get(instance), inherited=inherited)
 
