@@ -29,7 +29,7 @@ from codex_multi_role.codex.settings import (
     without_user_servers,
 )
 from codex_multi_role.codex.transport import Launch
-from codex_multi_role.codex.warm_home import WarmHomes
+from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.options import RunOptions
@@ -231,7 +231,7 @@ def live_parts(
 
             server = stack.enter_context(PlaybookServer(definitions.playbook))
             provider = _playbook_settings(server.base_url)
-        homes = WarmHomes(definitions.codex, folder.homes_path, Family.of_run(folder.path, "homes"))
+        homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
         fleet = _fleet(definitions, folder, events, provider, homes)
         stack.callback(fleet.stop)
         fleet.start()
@@ -334,7 +334,7 @@ def _member(
     permissions = ""
     if role.sandbox == "workspace-write" and not has_own_rules(settings):
         permissions = PROFILE
-        settings = (*settings, *profile(WriteAccess.of(settings, home), (folder.path.parent,)))
+        settings = (*settings, *profile(WriteAccess.of(settings, home), _kept_from_writing(folder)))
     family = Family.of_run(folder.path, instance)
     return Member(
         role=instance,
@@ -357,6 +357,12 @@ def _tools(role: RoleSpec) -> tuple[ToolSpec, ...]:
     return tuple(ToolSpec(tool.name, tool.description, tool.input_schema) for tool in map(find_tool, role.tools))
 
 
+def _kept_from_writing(folder: RunFolder) -> tuple[Path, ...]:
+    """What neither a role nor the tests may change, even where it lies in the workspace or in a temporary folder."""
+    store = user_store(os.environ)
+    return (folder.path.parent, *([store] if store.is_dir() else []))
+
+
 def _no_proxy() -> str:
     return ",".join(part for part in (os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), LOOPBACK) if part)
 
@@ -376,7 +382,7 @@ def _resources(
     def wrap(argv: Sequence[str], writable: Path) -> list[str]:
         if not options.test_sandbox:
             return list(argv)
-        return sandboxed(definitions.codex, argv, writable, (runs_dir,))
+        return sandboxed(definitions.codex, argv, writable, _kept_from_writing(folder))
 
     return RunResources(
         goal=options.goal,

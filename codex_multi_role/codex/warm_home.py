@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
@@ -28,6 +28,16 @@ PASSED_ON = ("PATH", "HOME")
 LOWEST_PRIORITY = 19
 MAKING_SECONDS = 60.0
 KEPT_SECONDS = 30 * 24 * 3600.0
+
+
+def user_store(environment: Mapping[str, str]) -> Path:
+    """Where the user's runs keep the databases: a folder of the user's cache (XDG base directories).
+
+    Without a home it is one that cannot be made.
+    """
+    named = Path(environment.get("XDG_CACHE_HOME", ""))
+    cache = named if named.is_absolute() else Path(environment.get("HOME") or os.devnull) / ".cache"
+    return cache / "codex-multi-role" / "codex-homes"
 
 
 class WarmHomes:
@@ -109,6 +119,7 @@ def _only_ours(folder: Path) -> bool:
 
 def _new_scratch(store: Path) -> Path:
     """A folder beside the databases to be, once what is old there is gone. Raises `OSError`."""
+    store.parent.mkdir(parents=True, exist_ok=True)
     store.mkdir(mode=0o700, exist_ok=True)
     if not _only_ours(store):
         raise PermissionError(f"others can write {store}")

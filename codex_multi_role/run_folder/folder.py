@@ -8,7 +8,7 @@ inherited_events.jsonl                                        (of a fork; see pa
 .codex/<role>/      the role's own CODEX_HOME, when no user login is needed
 .snapshots/         the workspace's states, a private bare git repository
 
-Beside the runs: ``latest``, a link to the newest, and ``.codex-homes/``, what every such CODEX_HOME begins with.
+Beside the runs: ``latest``, a link to the newest.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ class RunFolder:
         self.journal_path = path / "journal.sqlite"
         self.catalog_path = path / "catalog"
         self.snapshots_path = path / ".snapshots"
-        self.homes_path = path.parent / ".codex-homes"
 
     @classmethod
     def create(cls, runs_dir: Path, run_id: str | None = None) -> RunFolder:

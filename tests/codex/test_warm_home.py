@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.warm_home import WarmHomes
+from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.processes import Family
 from tests.run_folder.limits import largest_file
 from tests.teams import TeamFolder, say
@@ -62,16 +62,22 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def team(tmp_path: Path) -> TeamFolder:
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the runs of the test look for databases: nothing is there."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return user_store({"XDG_CACHE_HOME": str(tmp_path / "cache")})
+
+
+@pytest.fixture
+def team(tmp_path: Path, cache: Path) -> TeamFolder:
     plays = {name: [say(f"{name} {visit}") for visit in (1, 2)] for name in ROLES}
     return TeamFolder(tmp_path, ROLES, plays)
 
 
 @pytest.fixture
-def warm_team(team: TeamFolder, store: Path) -> TeamFolder:
+def warm_team(team: TeamFolder, cache: Path, store: Path) -> TeamFolder:
     """A team whose runs find databases."""
-    team.runs.mkdir()
-    shutil.copytree(store, team.runs / ".codex-homes")
+    shutil.copytree(store, cache)
     return team
 
 
@@ -110,10 +116,10 @@ def test_a_copy_that_fails_leaves_the_home_empty(store: Path, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == [home]
 
 
-def test_a_run_on_warm_homes_does_what_one_on_cold_homes_does(team: TeamFolder, store: Path) -> None:
+def test_a_run_on_warm_homes_does_what_one_on_cold_homes_does(team: TeamFolder, cache: Path, store: Path) -> None:
     cold = team.run(run_id="cold")
-    shutil.rmtree(team.runs / ".codex-homes", ignore_errors=True)
-    shutil.copytree(store, team.runs / ".codex-homes")
+    shutil.rmtree(cache, ignore_errors=True)
+    shutil.copytree(store, cache)
     told = {event["type"] for event in team.events}
     warm = team.run(run_id="warm")
     assert (warm.outcome, warm.exit_code) == (cold.outcome, cold.exit_code) == ("cycles_used_up", 1)
@@ -143,19 +149,30 @@ def test_two_runs_that_begin_at_once_make_the_databases_together(tmp_path: Path)
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database at all", None])
-def test_a_run_on_damaged_databases_starts_cold(warm_team: TeamFolder, damage: bytes | None) -> None:
-    for path in (warm_team.runs / ".codex-homes").glob("databases-*/*.sqlite"):
+def test_a_run_on_damaged_databases_starts_cold(warm_team: TeamFolder, cache: Path, damage: bytes | None) -> None:
+    for path in cache.glob("databases-*/*.sqlite"):
         path.write_bytes(path.read_bytes()[:20_000] if damage is None else damage)
     assert warm_team.run().outcome == "cycles_used_up"
     assert warm_team.resume(cycles=2).outcome == "cycles_used_up"
     assert [event["resumed"] for event in warm_team.of_type("role_started")] == [True, True]
 
 
-def test_a_run_goes_on_where_nothing_can_be_kept(team: TeamFolder) -> None:
-    team.runs.mkdir()
-    (team.runs / ".codex-homes").write_text("in the way")
+def test_a_run_goes_on_where_nothing_can_be_kept(team: TeamFolder, cache: Path) -> None:
+    cache.parent.mkdir(parents=True)
+    cache.write_text("in the way")
     assert team.run().outcome == "cycles_used_up"
-    assert (team.runs / ".codex-homes").read_text() == "in the way"
+    assert cache.read_text() == "in the way"
+
+
+def test_neither_roles_nor_tests_can_write_the_databases(warm_team: TeamFolder, cache: Path) -> None:
+    attempt = {"call": "exec_command", "arguments": {"cmd": f"touch {cache}/forged; touch here.txt"}}
+    warm_team.roles["one"] = {"prompt_flags": {"allow_write": True}}
+    warm_team.write_catalog()
+    warm_team.plays["one"] = [{"steps": [attempt, say()]}]
+    warm_team.write_plays()
+    assert warm_team.run().outcome == "cycles_used_up"
+    assert (warm_team.workspace / "here.txt").exists()
+    assert not (cache / "forged").exists()
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o770])

@@ -13,7 +13,6 @@ import yaml
 
 from codex_multi_role import RunReport, answer, fork
 from codex_multi_role.errors import UsageError
-from codex_multi_role.run_folder import list_runs
 from tests.engine.test_flows import WRITER, with_flow
 from tests.engine.test_resume import NEVER, running
 from tests.teams import Record, TeamFolder, read, say
@@ -218,7 +217,7 @@ def test_a_run_that_is_being_worked_on(tmp_path: Path) -> None:
     team.write_plays()
     with running(team, "--flow", "own", until=("files_applied", "build")) as process:
         wait_for(team.runs, "judge/turn_002/prompt.txt")
-        (parent,) = (each.path for each in list_runs(team.runs))
+        parent = next(each for each in team.runs.iterdir() if not each.is_symlink() and each.is_dir())
         team.plays["judge"][1] = good
         team.write_plays()
         report = forked(team, "judge:2", run=parent.name, playbook=str(team.playbook))
