@@ -50,7 +50,7 @@ from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.terms import terms
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.tools import find_tool, tool_names
-from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
+from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 
 LOOPBACK = "127.0.0.1,localhost"
 PLAYBOOK_MODEL = "playbook"
@@ -378,6 +378,7 @@ def _resources(
     workspace = Workspace(definitions.workspace, (folder.path if holds_workspace else runs_dir,))
 
     snapshots = Snapshots(folder.snapshots_path, workspace)
+    protect = tuple(sorted({glob for flow in definitions.flows.values() for glob in flow.protect}))
 
     def wrap(argv: Sequence[str], writable: Path) -> list[str]:
         if not options.test_sandbox:
@@ -404,6 +405,8 @@ def _resources(
         run_model=options.model,
         changes_workspace=definitions.changes_workspace,
         left_turns=begun_turns(folder),
+        protect=protect,
+        first_protected=ProtectedFiles(snapshots, workspace, protect).first() if protect else "",
         yes=options.yes,
         stopping=threading.Event(),
     )

@@ -10,16 +10,21 @@ from pydantic import Field, JsonValue
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.flow_inputs import InputSpec, resolve_inputs
+from codex_multi_role.catalog.protected_globs import ProtectedGlobs
 from codex_multi_role.catalog.step_spec import StepSpec, VariableName
 
 
 class FlowFile(Definition):
-    """A flow file as written. ``vars``: the run variables and their first values (templates)."""
+    """A flow file as written. ``vars``: the run variables and their first values (templates).
+
+    ``protect``: files that every role of a run must leave as they are.
+    """
 
     name: str | None = None
     description: str = ""
     inputs: dict[VariableName, InputSpec] = Field(default_factory=dict)
     vars: dict[VariableName, JsonValue] = Field(default_factory=dict)
+    protect: ProtectedGlobs = ()
     steps: Annotated[tuple[StepSpec, ...], Field(min_length=1)]
 
 

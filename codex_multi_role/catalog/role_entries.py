@@ -14,6 +14,7 @@ from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.nearest import no_such
 from codex_multi_role.catalog.output_schema import check_schema, schema_or_path
 from codex_multi_role.catalog.placeholders import fill
+from codex_multi_role.catalog.protected_globs import ProtectedGlobs
 from codex_multi_role.catalog.roles import (
     ApprovalPolicy,
     AutoApprove,
@@ -51,6 +52,7 @@ class RoleSettings(Definition):
     approval_policy: ApprovalPolicy | None = None
     auto_approve: AutoApprove = AutoApprove()
     limits: LimitsEntry = LimitsEntry()
+    protect: ProtectedGlobs = ()
     codex_config: dict[str, JsonValue] = Field(default_factory=dict)
 
     @model_validator(mode="before")

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, JsonValue, ValidationInfo, field_validator
 
 from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.protected_globs import ProtectedGlobs
 
 Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
 ApprovalPolicy = Literal["untrusted", "on-request", "never"]
@@ -98,8 +99,9 @@ class RoleSpec(Definition):
 
     ``sandbox``: read-only, or workspace-write with ``allow_write``. ``approval_policy``: on-request, or untrusted
     without ``allow_tools`` or ``allow_read``. ``limits``: 120 s idle and 900 s a turn, or 300 s and 1800 s with
-    ``timeout_policy: planner``; key by key. ``tools``: which of the controller's tools its model may call.
-    ``optional``: the run goes on when the role fails. ``source``: the file that defines the role.
+    ``timeout_policy: planner``; key by key. ``protect``: files it must leave as they are. ``tools``: which of the
+    controller's tools its model may call. ``optional``: the run goes on when the role fails. ``source``: the file that
+    defines the role.
     """
 
     name: RoleName
@@ -118,6 +120,7 @@ class RoleSpec(Definition):
     approval_policy: ApprovalPolicy = Field(default_factory=_approval_policy_for)
     auto_approve: AutoApprove = AutoApprove()
     limits: RoleLimits = Field(default_factory=dict, validate_default=True)
+    protect: ProtectedGlobs = ()
     codex_config: dict[str, JsonValue] = Field(default_factory=dict)
     optional: bool = False
     source: Path = Path()

@@ -31,6 +31,7 @@ def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
         "Steps": [_step_row(flow, index) for index in range(len(flow.steps))],
         "Ends": _end_rows(flow, catalog),
         "Calls": [(other.name, other.description) for other in flows.values() if other is not flow],
+        "Protects": [(", ".join(flow.protect),)] if flow.protect else [],
         "Worst case": [(most,)],
     }
     lines = [f"{name}: {flow.description}" if flow.description else name, str(flow.source)]

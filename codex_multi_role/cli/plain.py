@@ -83,6 +83,11 @@ def _files_applied(record: Record) -> list[str]:
     return _about(record, f"{plural(record['written'], 'file')} written{skipped}: {', '.join(record['paths'])}")
 
 
+def _protected_restored(record: Record) -> list[str]:
+    who = f"{record['role']}: " if record["role"] else ""
+    return [f"{who}protected, put back as before: {one_line(', '.join(record['paths']))}"]
+
+
 def _tests_started(record: Record) -> list[str]:
     return [f"tests {record['number']:03d}: running"]
 
@@ -127,6 +132,7 @@ _FORMATTERS: dict[str, Callable[[Record], list[str]]] = {
     "turn_ended": _turn_ended,
     "reply_repaired": _reply_repaired,
     "files_applied": _files_applied,
+    "protected_restored": _protected_restored,
     "tests_started": _tests_started,
     "tests_ended": _tests_ended,
     "done_ignored": _done_ignored,

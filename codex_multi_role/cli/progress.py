@@ -156,6 +156,11 @@ def _files_applied(progress: Progress, record: Record) -> None:
         progress.written.update(dict.fromkeys(record["paths"]))
 
 
+def _protected_restored(progress: Progress, record: Record) -> None:
+    paths = ", ".join(record["paths"])
+    progress.warnings.append(f"{record['role'] or 'before tests'}: protected, put back as before: {paths}")
+
+
 def _tests_started(progress: Progress, record: Record) -> None:
     progress.tests = {"number": record["number"], "status": "running"}
 
@@ -211,6 +216,7 @@ _HANDLERS: dict[str, Callable[[Progress, Record], None]] = {
     "turn_ended": _turn_ended,
     "reply_repaired": _reply_repaired,
     "files_applied": _files_applied,
+    "protected_restored": _protected_restored,
     "tests_started": _tests_started,
     "tests_ended": _tests_ended,
     "done_ignored": _done_ignored,

@@ -145,6 +145,15 @@ class FilesApplied(RunEvent):
 
 
 @dataclass(frozen=True)
+class ProtectedRestored(RunEvent):
+    """Files that ``protect`` names were put back after a turn, or before or after tests (``turn`` 0: a check's)."""
+
+    role: str
+    turn: int
+    paths: list[str]
+
+
+@dataclass(frozen=True)
 class CopyMerged(RunEvent):
     """What a role did in a copy of the workspace came back. ``status``: merged, unchanged or conflicts."""
 

@@ -77,6 +77,10 @@ class TurnFolder:
         """What the turn had changed when it was cut short, and was taken back before it was asked again."""
         write_bytes(self.path / "undone.patch", patch)
 
+    def write_protected(self, patch: bytes) -> None:
+        """What the turn had changed of the files it must leave as they are, and was put back."""
+        write_bytes(self.path / "protected.patch", patch)
+
     def write_result(self, result: Mapping[str, Any]) -> None:
         write_json(self.path / "turn.json", result)
 

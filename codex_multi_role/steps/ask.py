@@ -17,6 +17,7 @@ from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
 from codex_multi_role.steps.check import run_tests
 from codex_multi_role.steps.prompted import CURRENT_THREAD, Prompted, repair_of
+from codex_multi_role.steps.protection import TOLD, protected_among
 from codex_multi_role.steps.resources import Json, Recorder, RunResources
 from codex_multi_role.steps.turn_result import TurnResult, finished_before
 from codex_multi_role.steps.turns import says_done, store_patch, take_turn
@@ -53,14 +54,16 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
     turn = _turn_with_repairs(run, question, record)
     if turn.handoff is None:
         return Answered(role.name, turn.instance, turn.thread_id, turn.turn, None, turn.problem, None, False)
-    changed, tests = turn.changed_paths, None
+    changed, put_back, tests = turn.changed_paths, turn.protected_restored, None
     # Recorded even where the options of this session leave nothing to do: those of another must find the same places.
     if "files" in turn.handoff:
-        changed = record("apply files", lambda _: _apply(run, question, turn))["changed_paths"]
-    if changed:
-        tests = record("run tests", lambda _: _test(run, question, turn)) or None
+        applied = record("apply files", lambda _: _apply(run, question, turn))
+        changed, put_back = applied["changed_paths"], sorted({*put_back, *applied.get("protected", ())})
+    if changed or put_back:
+        tests = record("run tests", lambda _: _test(run, question, turn, put_back)) or None
     done = role.behaviors.can_finish and says_done(turn.handoff)
-    return Answered(role.name, turn.instance, turn.thread_id, turn.turn, turn.handoff, "", tests, done)
+    handoff = {**turn.handoff, TOLD: put_back} if put_back else turn.handoff
+    return Answered(role.name, turn.instance, turn.thread_id, turn.turn, handoff, "", tests, done)
 
 
 def ask_step(run: RunResources, unit: Unit) -> Outcome:
@@ -83,16 +86,17 @@ def role_for(role: RoleSpec, step: StepSpec, fill: Callable[[str], object]) -> R
 
 
 def _turn_with_repairs(run: RunResources, question: Ask, record: Recorder) -> TurnResult:
-    """The last turn; its ``changed_paths`` are those of all turns it took."""
+    """The last turn; its ``changed_paths`` and ``protected_restored`` are those of all turns it took."""
     asked = _first_prompt(run, question)
     turn = _recorded_turn(run, asked, question, record)
-    changed = set(turn.changed_paths)
+    changed, put_back = set(turn.changed_paths), set(turn.protected_restored)
     while turn.ask_again:
         prompt = build_repair_prompt(run.catalog, question.role, turn.problem)
         asked = repair_of(asked, prompt, turn)
         turn = _recorded_turn(run, asked, question, record)
         changed.update(turn.changed_paths)
-    return replace(turn, changed_paths=sorted(changed))
+        put_back.update(turn.protected_restored)
+    return replace(turn, changed_paths=sorted(changed), protected_restored=sorted(put_back))
 
 
 def _first_prompt(run: RunResources, question: Ask) -> Prompted:
@@ -150,22 +154,24 @@ def _apply(run: RunResources, question: Ask, turn: TurnResult) -> Json:
     folder = TurnFolder.of(run.folder, turn.instance, turn.turn)
     with run.workspace_lock:
         entries = (turn.handoff or {}).get("files")
-        before = run.snapshots.with_ignored(turn.snapshot, named_paths(entries))
-        applied = [entry.as_json() for entry in apply_files(run.workspace, entries)]
+        named = named_paths(entries)
+        protected = protected_among(run, question.role, named)
+        before = run.snapshots.with_ignored(turn.snapshot, named)
+        applied = [entry.as_json() for entry in apply_files(run.workspace, entries, protected)]
         folder.write_files(applied)
         written = [str(entry["path"]) for entry in applied if entry["status"] == "WROTE"]
         after = run.snapshots.take(force=written)
         changed = sorted({*turn.changed_paths, *store_patch(run, folder, before, after)})
     event = FilesApplied(turn.instance, turn.turn, len(written), len(applied) - len(written), written[:SHOWN_PATHS])
     run.events.publish(event)
-    return {"changed_paths": changed}
+    return {"changed_paths": changed, "protected": sorted(protected)}
 
 
-def _test(run: RunResources, question: Ask, turn: TurnResult) -> Json:
+def _test(run: RunResources, question: Ask, turn: TurnResult, put_back: list[str]) -> Json:
     """The tests' result, empty where they are not to run."""
     if not run.tests.enabled:
         return {}
-    return run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.turn)
+    return run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.turn, put_back=put_back)
 
 
 def named_paths(entries: object) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from codex_multi_role.catalog import render
@@ -10,6 +10,7 @@ from codex_multi_role.checks import CheckContext, find_check
 from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, RunInterrupted
 from codex_multi_role.run_folder.atomic import make_folder
 from codex_multi_role.run_folder.events import TestsEnded, TestsStarted
+from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import Json, RunResources
 from codex_multi_role.steps.unit import Outcome, Unit
 
@@ -42,19 +43,30 @@ def _carry_out(run: RunResources, unit: Unit, name: str, options: Mapping[str, o
         result = run_tests(run, "", 0, options)
     else:
         folder = make_folder(run.folder.path / "checks" / unit.key)
-        result = find_check(name)(_context(run, folder, options))
+        context = _context(run, folder, options)
+        result = checked(run, folder, lambda: find_check(name)(context), (), "")
     if result["status"] == COULD_NOT_RUN:
         raise CheckFailed(f"{unit.where}: the check {name} could not run: {result.get('reason', '')}")
     return result
 
 
-def run_tests(run: RunResources, role: str, turn: int, options: Mapping[str, object] | None = None) -> Json:
-    """The check ``tests`` on the workspace as it is; the result names its ``number`` (``tests/<nnn>``)."""
+def run_tests(
+    run: RunResources,
+    role: str,
+    turn: int,
+    options: Mapping[str, object] | None = None,
+    put_back: Collection[str] = (),
+) -> Json:
+    """The check ``tests`` on the workspace as it is; the result names its ``number`` (``tests/<nnn>``).
+
+    ``put_back``: protected files that the turn before had changed.
+    """
     folder = run.folder.new_tests_folder()
     number = int(folder.name)
     run.events.publish(TestsStarted(number, role, turn))
     own = {"pytest_cmd": run.tests.pytest_cmd} if run.tests.pytest_cmd else {}
-    result = {"number": number, **find_check("tests")(_context(run, folder, {**own, **(options or {})}))}
+    context = _context(run, folder, {**own, **(options or {})})
+    result = {"number": number, **checked(run, folder, lambda: find_check("tests")(context), put_back, role)}
     counts = {name: int(str(result.get(name, 0))) for name in ("passed", "failed", "errors", "skipped")}
     seconds = float(str(result.get("seconds", 0)))
     run.events.publish(TestsEnded(number, str(result["status"]), seconds=seconds, **counts))

@@ -13,7 +13,7 @@ from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder, TurnFolder
 from codex_multi_role.steps.budget import Budget
 from codex_multi_role.steps.work_clock import WorkClock
-from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
+from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 
 Json = dict[str, Any]
 Work = Callable[[int], Json]
@@ -43,6 +43,7 @@ class RunResources:
     ``left_turns``: those of earlier sessions, by their places in the journal.
     ``changes_workspace``: something of the run can. ``killed_turns``: how many the session before left unfinished;
     ``under_way``: the instances that take a turn now. ``copy``: the key of the copy it is `in_copy` of, or empty.
+    ``protect``: what the flow keeps every role from changing, and ``first_protected`` its state when the run began.
     ``waits_for``: the keys of the questions for which it is to park.
     ``yes`` approves every review; ``ask_person`` asks whoever is there, None where nobody is.
     """
@@ -65,6 +66,8 @@ class RunResources:
     changes_workspace: bool
     left_turns: Mapping[int, TurnFolder] = field(default_factory=dict)
     killed_turns: int = 0
+    protect: tuple[str, ...] = ()
+    first_protected: str = ""
     yes: bool = False
     ask_person: AskPerson | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -86,4 +89,6 @@ class RunResources:
                 copy = self.worktrees.create(key)
         else:
             copy = self.worktrees.open(key)
+        if fresh and self.protect:  # a copy is without what git ignores
+            ProtectedFiles(copy.snapshots, copy.workspace, self.protect).put_back(self.first_protected)
         return replace(self, workspace=copy.workspace, snapshots=copy.snapshots, copy=key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import Warning
@@ -14,7 +14,7 @@ class TurnResult:
     """What a finished turn left: its number, its handoff, or the ``problem`` with its reply.
 
     ``ask_again``: a repair turn is to follow. ``snapshot`` is the workspace's state before the turn's changes, empty
-    where it could change nothing.
+    where it could change nothing. ``protected_restored``: files that it changed but must not, and that were put back.
     """
 
     instance: str
@@ -25,6 +25,7 @@ class TurnResult:
     ask_again: bool
     snapshot: str
     changed_paths: list[str]
+    protected_restored: list[str] = field(default_factory=list)
 
     def as_json(self) -> Json:
         return asdict(self)

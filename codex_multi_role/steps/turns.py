@@ -23,6 +23,7 @@ from codex_multi_role.run_folder.events import (
     Warning,
 )
 from codex_multi_role.steps.prompted import CURRENT_THREAD, NEW_THREAD, Prompted
+from codex_multi_role.steps.protection import TOLD, Guard
 from codex_multi_role.steps.remedies import failure, next_try, pause
 from codex_multi_role.steps.resources import Json, RunResources
 from codex_multi_role.steps.turn_helpers import TurnHelpers
@@ -80,8 +81,10 @@ class _Attempt:
         self.began = time.monotonic()
         self.activity = ""
         self.before = ""
+        self.guard: Guard | None = None
 
     def take(self) -> tuple[TurnResult | None, TurnOutcome]:
+        self.guard = Guard.of(self.run, self.role, self.cut_short) if self.role.writes_itself else None
         before = self.before = first_state(self.run, self.instance, self.cut_short) if self.role.writes_itself else ""
         forgot = self.client.forgot and self.asked.thread != NEW_THREAD
         prompt = self.asked.when_forgotten if forgot else self.asked.prompt
@@ -123,6 +126,7 @@ class _Attempt:
             "cycle": self.asked.cycle,
             "journal_step": self.asked.place,
             "snapshot": self.before,
+            "protected": self.guard.tree if self.guard else "",
             "tokens": {"input": 0, "output": 0},
             "seconds": 0.0,
             "worked_seconds": round(self.run.clock.seconds, 3),
@@ -131,10 +135,11 @@ class _Attempt:
     def _store(self, outcome: TurnOutcome, reply: Reply | None, before: str) -> TurnResult | None:
         self.folder.write_answer(outcome.text, outcome.delta_text, outcome.items_text)
         handoff = self.folder.write_handoff(reply.handoff) if reply and reply.handoff else None
+        put_back = self.guard.put_back(self.run, self.instance, self.folder) if self.guard else []
         changed = self._store_changes(before) if before else []
         if not before and handoff is not None and "files" in handoff and self.role.behaviors.apply_files:
             before = self.run.snapshots.take()
-        turn = self._result(reply, handoff, before, changed) if reply is not None else None
+        turn = self._result(reply, handoff, before, changed, put_back) if reply is not None else None
         self.folder.write_result(
             {
                 "status": self._status(outcome, reply),
@@ -143,13 +148,16 @@ class _Attempt:
                 "turn_id": outcome.turn_id,
                 "tokens": {"input": outcome.input_tokens, "output": outcome.output_tokens},
                 "seconds": self._seconds(),
+                TOLD: put_back,
                 "repaired_locally": bool(reply and reply.repaired_locally),
                 "recorded": turn.as_json() if turn else None,
             }
         )
         return turn
 
-    def _result(self, reply: Reply, handoff: Json | None, before: str, changed: list[str]) -> TurnResult:
+    def _result(
+        self, reply: Reply, handoff: Json | None, before: str, changed: list[str], put_back: list[str]
+    ) -> TurnResult:
         return TurnResult(
             instance=self.instance,
             turn=self.folder.number,
@@ -159,6 +167,7 @@ class _Attempt:
             ask_again=bool(reply.problem) and self.asked.repair < self.run.repair_attempts,
             snapshot=before,
             changed_paths=changed,
+            protected_restored=put_back,
         )
 
     def _store_changes(self, before: str) -> list[str]:

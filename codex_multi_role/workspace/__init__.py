@@ -3,6 +3,7 @@
 from codex_multi_role.workspace.commands import CommandResult, run_command
 from codex_multi_role.workspace.files import AppliedFile, apply_files
 from codex_multi_role.workspace.paths import PathRefused, Workspace
+from codex_multi_role.workspace.protected import ProtectedFiles, PutBack
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.worktrees import IsolatedWorkspace, MergeResult, Worktrees
 
@@ -12,6 +13,8 @@ __all__ = [
     "IsolatedWorkspace",
     "MergeResult",
     "PathRefused",
+    "ProtectedFiles",
+    "PutBack",
     "Snapshots",
     "Workspace",
     "Worktrees",

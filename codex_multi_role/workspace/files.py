@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -39,18 +39,18 @@ class AppliedFile:
         return {name: value for name, value in everything.items() if value is not None}
 
 
-def apply_files(workspace: Workspace, files: object) -> list[AppliedFile]:
+def apply_files(workspace: Workspace, files: object, protected: Collection[str] = ()) -> list[AppliedFile]:
     """Write ``files``, a handoff's ``[{path, content}]``, into the workspace; one record for each, in order.
 
     Never raises for what a model wrote or a disk refused: that is a record with its reason. A path named twice is
-    written twice, the last content stays.
+    written twice, the last content stays. The paths ``protected``, written like this, are skipped.
     """
     if not isinstance(files, list):
         return [_skipped("files is not a list")]
-    return [_apply(workspace, entry, number) for number, entry in enumerate(files)]
+    return [_apply(workspace, entry, number, protected) for number, entry in enumerate(files)]
 
 
-def _apply(workspace: Workspace, entry: object, number: int) -> AppliedFile:
+def _apply(workspace: Workspace, entry: object, number: int, protected: Collection[str]) -> AppliedFile:
     if not isinstance(entry, dict):
         return _skipped("invalid entry")
     path, content = entry.get("path"), entry.get("content")
@@ -58,6 +58,8 @@ def _apply(workspace: Workspace, entry: object, number: int) -> AppliedFile:
         return _skipped("invalid path")
     if not isinstance(content, str):
         return _skipped("invalid content", path)
+    if path in protected:
+        return _skipped("protected", path)
     data = content.encode("utf-8", "replace")
     if number >= MAX_FILES or len(data) > MAX_FILE_BYTES:
         return _skipped("too large", path)

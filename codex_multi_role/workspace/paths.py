@@ -56,7 +56,7 @@ class Workspace:
         """
         _refuse_text(relative)
         path = Path(os.path.realpath(self.root / relative))
-        if not path.is_relative_to(self.root) or any(map(_is_git_folder, path.relative_to(self.root).parts)):
+        if not path.is_relative_to(self.root) or any(map(is_git_folder, path.relative_to(self.root).parts)):
             raise PathRefused("unsafe path")
         if self._is_forbidden(path) or path.is_symlink():
             raise PathRefused("unsafe path")
@@ -77,7 +77,7 @@ def _refuse_text(relative: str) -> None:
     parts = relative.split("/")
     if not relative or _CONTROL.search(relative) or relative.endswith("/"):
         raise PathRefused("invalid path")
-    if _UNSAFE_TEXT.match(relative) or ".." in parts or any(map(_is_git_folder, parts)):
+    if _UNSAFE_TEXT.match(relative) or ".." in parts or any(map(is_git_folder, parts)):
         raise PathRefused("unsafe path")
     try:
         sizes = [len(part.encode()) for part in parts]
@@ -87,7 +87,7 @@ def _refuse_text(relative: str) -> None:
         raise PathRefused("invalid path")
 
 
-def _is_git_folder(name: str) -> bool:
+def is_git_folder(name: str) -> bool:
     """Whether some file system takes ``name`` for ``.git``: in any case, with invisible characters, as a short name.
 
     Source: git's own ``verify_path`` (is_hfs_dotgit, is_ntfs_dotgit).

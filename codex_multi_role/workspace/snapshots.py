@@ -62,6 +62,12 @@ class Snapshots:
                 self._git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=paths)
             return self._write_tree()
 
+    def repository(self) -> Git:
+        """The private repository, made if it is not there yet."""
+        with self._lock:
+            self._prepare()
+        return self._git
+
     def restore(self, tree: str) -> None:
         """Make the workspace what it was at the snapshot ``tree``; what snapshots leave out stays as it is."""
         now = self.take()

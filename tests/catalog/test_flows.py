@@ -215,3 +215,11 @@ def test_an_input_without_a_value_is_a_required_text(tmp_path: Path, write: Writ
     write("inputs: {question: }\nsteps: [{ask: planner}]", "flows/f.yaml")
     with pytest.raises(UsageError, match="is missing"):
         load_flow("f", tmp_path, two_roles).resolve_inputs({})
+
+
+def test_what_a_flow_protects_lies_in_the_workspace(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+    source = write("protect: [tests/**, ../x]\nsteps: [{ask: planner}]\n", "flows/keeps.yaml")
+    with pytest.raises(DefinitionError, match=r"keeps\.yaml: protect\[1\]: .* must be relative to the workspace"):
+        load_flow("keeps", tmp_path, two_roles)
+    source.write_text("protect: [tests/**]\nsteps: [{ask: planner}]\n")
+    assert load_flow("keeps", tmp_path, two_roles).protect == ("tests/**",)

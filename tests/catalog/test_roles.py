@@ -95,3 +95,16 @@ def test_a_role_is_frozen() -> None:
     role = _role()
     with pytest.raises(ValidationError, match="frozen"):
         role.name = "other"  # type: ignore[misc]  # what must not work
+
+
+@pytest.mark.parametrize(
+    ("glob", "kept"), [("tests/**", "tests/**"), ("./tests/", "tests"), ("a//*.toml", "a/*.toml"), ("**", "**")]
+)
+def test_what_is_protected_is_a_path_of_the_workspace(glob: str, kept: str) -> None:
+    assert _role(protect=[glob]).protect == (kept,)
+
+
+@pytest.mark.parametrize("glob", ["/etc/*", "~/x", "../x", "a/../b", "..", "a\\b", "", ".", "./", "a\0b"])
+def test_what_is_protected_lies_in_the_workspace(glob: str) -> None:
+    with pytest.raises(ValidationError, match=r"must be relative to the workspace|names nothing"):
+        _role(protect=[glob])

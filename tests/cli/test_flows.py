@@ -20,6 +20,7 @@ steps:
 
 WITH_INPUTS = """
 description: Tests for a file.
+protect: [tests/**, "*.toml"]
 inputs:
   target: {type: path, description: What to test}
   most: 5
@@ -89,6 +90,7 @@ def test_show_explains_the_flow_in_comments(project: Path) -> None:
     assert "execute check tests -> (timeout, exit 1), develop, once" in words
     assert "timeout exit 1 after execute" in words
     assert "success exit 0 after once" in words
+    assert "Protects tests/**, *.toml" in words
     assert "Calls once Think once, then do." in words
     assert (
         "at most 51 turns and 0 repair turns, 153 prompts with those sent again where a provider fails, of 5" in words

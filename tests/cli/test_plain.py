@@ -56,6 +56,7 @@ def test_every_event_type_can_be_told() -> None:
         e.ReplyRepaired("planner", 1),
         e.RoleRestarted("planner", "it crashed"),
         e.RoleSkipped("planner", "it timed out"),
+        e.ProtectedRestored("planner", 1, ["tests/a.py", "tests/b.py"]),
     )
     assert [line.split("planner: ")[1] for line in told] == [
         "ready again, its conversation restored, after 0.1 s (process 1)",
@@ -65,6 +66,7 @@ def test_every_event_type_can_be_told() -> None:
         "the damaged answer of turn 1 was mended without asking again",
         "restarted: it crashed",
         "skipped: it timed out; the run goes on without it",
+        "protected, put back as before: tests/a.py, tests/b.py",
     ]
 
 

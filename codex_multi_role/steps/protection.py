@@ -1,0 +1,92 @@
+"""Keeping files as they are: what a role changed of those it must leave alone is put back, and is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.run_folder import TurnFolder
+from codex_multi_role.run_folder.atomic import write_bytes, write_json
+from codex_multi_role.run_folder.events import ProtectedRestored
+from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.workspace import ProtectedFiles, PutBack
+
+TOLD = "protected_restored"
+"""The field of a handoff, of a check's result and of ``turn.json`` with the paths that were put back."""
+GOOD = ("passed", "ok", "no tests")
+SHOWN_PATHS = 20
+
+
+def _files(run: RunResources, globs: Iterable[str]) -> ProtectedFiles:
+    return ProtectedFiles(run.snapshots, run.workspace, tuple(globs))
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What a turn must leave as it is, and the ``tree`` it was when the turn began."""
+
+    files: ProtectedFiles
+    tree: str
+
+    @classmethod
+    def of(cls, run: RunResources, role: RoleSpec, first_try: TurnFolder | None) -> Guard | None:
+        """For a turn about to begin; None where nothing is protected from the role.
+
+        A turn that is taken again keeps to what its first try found.
+        """
+        globs = (*run.protect, *role.protect)
+        if not globs:
+            return None
+        files = _files(run, globs)
+        known = str(first_try.result().get("protected", "")) if first_try else ""
+        return cls(files, known or files.take())
+
+    def put_back(self, run: RunResources, instance: str, folder: TurnFolder) -> list[str]:
+        """Undo what the turn changed of it, keep that as ``protected.patch``, and tell. Returns the paths."""
+        with run.workspace_lock:
+            undone = self.files.put_back(self.tree)
+        if undone.paths:
+            folder.write_protected(undone.patch)
+            _tell(run, instance, folder.number, undone)
+        return list(undone.paths)
+
+
+def protected_among(run: RunResources, role: RoleSpec, paths: Iterable[str]) -> set[str]:
+    """Those of the ``paths`` that a role handed in which it must leave as they are."""
+    globs = (*run.protect, *role.protect)
+    return _files(run, globs).among(paths) if globs else set()
+
+
+def checked(run: RunResources, folder: Path, check: Callable[[], Json], said: Collection[str], role: str) -> Json:
+    """What ``check`` returns with the flow's protected files as the run found them; ``folder`` has its artifacts.
+
+    They are put back before it, and after it: a good result for which one had to be rewritten is none. The result, and
+    ``result.json``, tell all that was put back, ``said`` (by the turn before) included.
+    """
+    before = _put_back_first(run, role, folder / "protected.patch")
+    result = check()
+    during = _put_back_first(run, role, folder / "protected_during.patch")
+    if during.damaged and result["status"] in GOOD:
+        reason = f"protected files were changed while it ran: {', '.join(during.damaged[:SHOWN_PATHS])}"
+        result = {**result, "status": "failed", "reason": reason}
+    if paths := sorted({*said, *before.paths, *during.paths}):
+        result = {**result, TOLD: paths}
+        write_json(folder / "result.json", result)
+    return result
+
+
+def _put_back_first(run: RunResources, role: str, patch: Path) -> PutBack:
+    if not run.protect:
+        return PutBack()
+    with run.workspace_lock:
+        undone = _files(run, run.protect).put_back(run.first_protected)
+    if undone.paths:
+        write_bytes(patch, undone.patch)
+        _tell(run, role, 0, undone)
+    return undone
+
+
+def _tell(run: RunResources, role: str, turn: int, undone: PutBack) -> None:
+    run.events.publish(ProtectedRestored(role, turn, list(undone.paths[:SHOWN_PATHS])))

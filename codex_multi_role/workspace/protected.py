@@ -1,0 +1,177 @@
+"""Files that must stay as they are: which those are, their state, and how they are put back to it.
+
+A glob names paths relative to the workspace: ``*``, ``?`` and ``[…]`` within a name, ``**`` any folders. One that names
+a folder covers all in it. What git ignores counts as well. Symlinks are covered themselves, not what they lead to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from codex_multi_role.errors import StorageError
+from codex_multi_role.workspace.git import Git
+from codex_multi_role.workspace.paths import PathRefused, Workspace, is_git_folder
+from codex_multi_role.workspace.snapshots import Snapshots
+from codex_multi_role.workspace.trees import Change, changes
+
+# Left out unless a glob has the name: they are made anew all the time, or hold thousands of files of others.
+_CACHES = ("__pycache__", ".*_cache", ".hypothesis", ".venv", "node_modules", ".tox", ".nox")
+_WILD = frozenset("*?[")
+
+
+@dataclass(frozen=True)
+class PutBack:
+    """What had to be put back: every path, those of them that were there before (``damaged``), and all as a patch."""
+
+    paths: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
+    patch: bytes = b""
+
+
+class ProtectedFiles:
+    """The files of ``workspace`` that ``globs`` name. A state of them is a tree in the repository of ``snapshots``.
+
+    Nothing is taken from an earlier look at the files: each is read anew. Threads may share it; of those that put back
+    one at a time. Raises UsageError where there is no git, StorageError when it fails.
+    """
+
+    def __init__(self, snapshots: Snapshots, workspace: Workspace, globs: Sequence[str]) -> None:
+        self._snapshots = snapshots
+        self._workspace = workspace
+        self._fold = str.casefold if _ignores_case(workspace.root) else str
+        self._globs = sorted(set(globs))
+        self._patterns = [tuple(self._fold(glob).split("/")) for glob in self._globs]
+        self._caches = [name for name in _CACHES if not any(name in pattern for pattern in self._patterns)]
+
+    def take(self) -> str:
+        """Their state now."""
+        git = self._snapshots.repository()
+        with _index(git) as index:
+            return self._state(git, index)
+
+    def first(self) -> str:
+        """Their state when this was called for these globs for the first time, in whichever process."""
+        git = self._snapshots.repository()
+        name = f"refs/protected/{hashlib.sha256(chr(0).join(self._globs).encode()).hexdigest()[:32]}"
+        known = git.run("rev-parse", "--verify", "--quiet", name, allowed=(0, 1)).stdout.decode().strip()
+        if not known:
+            known = self.take()
+            git.run("update-ref", name, known)
+        return known
+
+    def put_back(self, tree: str) -> PutBack:
+        """Make them what they were in the state ``tree``; no other file is touched but caches of their bytecode."""
+        git = self._snapshots.repository()
+        with _index(git) as index:
+            now = self._state(git, index)
+            found = changes(git, tree, now)
+            if found:
+                git.run("read-tree", "--reset", "-u", tree, index=index)
+            self._drop_bytecode()
+        return self._told(tree, now, found)
+
+    def among(self, paths: Iterable[str]) -> set[str]:
+        """Those of ``paths``, as a role wrote them, that lead to such a file; it need not be there."""
+        found = set()
+        for path in paths:
+            with contextlib.suppress(PathRefused):
+                real = self._workspace.resolve_inside(path).relative_to(self._workspace.root)
+                if self._covers(real.as_posix()):
+                    found.add(path)
+        return found
+
+    def _told(self, tree: str, now: str, found: dict[str, Change]) -> PutBack:
+        if not found:
+            return PutBack()
+        damaged = [path for path, (before, _) in found.items() if before is not None]
+        return PutBack(tuple(sorted(found)), tuple(sorted(damaged)), self._snapshots.patch(tree, now))
+
+    def _state(self, git: Git, index: Path) -> str:
+        try:
+            listed = b"".join(os.fsencode(path) + b"\0" for path in self._files())
+        except OSError as error:
+            raise StorageError(f"the protected files cannot be read: {error}", "Mend the workspace by hand.") from error
+        git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=listed, index=index)
+        return git.run("write-tree", index=index).stdout.decode().strip()
+
+    def _files(self) -> set[str]:
+        found = set()
+        for start in {_fixed_part(glob) for glob in self._globs}:
+            if link := self._link_on_the_way(start):
+                found.add(link)
+            else:
+                found.update(path for path in self._below(start) if self._covers(path))
+        return found
+
+    def _link_on_the_way(self, path: str) -> str:
+        """The first symlink on the way to ``path``, itself included, or nothing."""
+        parts = path.split("/")
+        ways = ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
+        return next((way for way in ways if way and (self._workspace.root / way).is_symlink()), "")
+
+    def _below(self, start: str) -> Iterator[str]:
+        """Every file at ``start`` or below it; no symlink is followed."""
+        waiting = [start]
+        while waiting:
+            path = waiting.pop()
+            place = self._workspace.root / path
+            if path and (place.is_symlink() or place.is_file()):
+                yield path
+            elif place.is_dir() and place not in self._workspace.forbidden:
+                with os.scandir(place) as entries:
+                    names = [entry.name for entry in entries if not self._is_left_out(entry.name)]
+                waiting += [f"{path}/{name}" if path else name for name in names]
+
+    def _is_left_out(self, name: str) -> bool:
+        return is_git_folder(name) or any(fnmatchcase(name, cache) for cache in self._caches)
+
+    def _covers(self, path: str) -> bool:
+        parts = self._fold(path).split("/")
+        return any(_matches(pattern, parts) for pattern in self._patterns)
+
+    def _drop_bytecode(self) -> None:
+        """Python runs what a ``__pycache__`` holds instead of the source, if that seems to be as old and as long."""
+        folders = {(self._workspace.root / path).parent for path in self._files() if path.endswith(".py")}
+        for cache in (folder / "__pycache__" for folder in folders):
+            if cache.is_symlink():
+                cache.unlink(missing_ok=True)
+            else:
+                shutil.rmtree(cache, ignore_errors=True)
+
+
+def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
+    if not pattern:
+        return True
+    if pattern[0] == "**":
+        return any(_matches(pattern[1:], path[start:]) for start in range(len(path)))
+    return bool(path) and fnmatchcase(path[0], pattern[0]) and _matches(pattern[1:], path[1:])
+
+
+def _fixed_part(glob: str) -> str:
+    """The folders of ``glob`` before its first wildcard: where its files can lie."""
+    parts = glob.split("/")
+    wild = next((number for number, part in enumerate(parts) if _WILD & set(part)), len(parts))
+    return "/".join(parts[:wild])
+
+
+def _ignores_case(root: Path) -> bool:
+    other = root.with_name(root.name.swapcase())
+    return other.exists() and other.samefile(root)
+
+
+@contextlib.contextmanager
+def _index(git: Git) -> Iterator[Path]:
+    """The place of an index of one's own; what a kill leaves there is in nobody's way."""
+    index = git.git_dir / f"index.protected.{uuid.uuid4().hex}"
+    try:
+        yield index
+    finally:
+        index.unlink(missing_ok=True)

@@ -1,0 +1,246 @@
+"""Files that must stay as they are: found whatever a role does to hide them, and put back without touching others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace
+
+FILES = {
+    "tests/test_a.py": "assert one\n",
+    "tests/deep/test_b.py": "assert two\n",
+    "tests/ignored.env": "KEY=1\n",
+    "conftest.py": "fixtures\n",
+    "src/a.py": "code\n",
+    ".gitignore": "*.env\n",
+}
+GLOBS = ("tests/**", "**/conftest.py")
+
+
+def protected(root: Path, *globs: str) -> ProtectedFiles:
+    workspace = Workspace(root, (root / "runs",))
+    return ProtectedFiles(Snapshots(root.parent / "snapshots.git", workspace), workspace, globs or GLOBS)
+
+
+def contents(root: Path) -> dict[str, str]:
+    paths = [path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts]
+    return {path.relative_to(root).as_posix(): path.read_text() for path in paths}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "work"
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def change(root: Path) -> None:
+    (root / "tests/test_a.py").write_text("pass\n")
+
+
+def same_size_and_time(root: Path) -> None:
+    path = root / "tests/test_a.py"
+    status = path.stat()
+    path.write_text("assert 1ne\n")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def change_what_git_ignores(root: Path) -> None:
+    (root / "tests/ignored.env").write_text("KEY=2\n")
+
+
+def delete(root: Path) -> None:
+    shutil.rmtree(root / "tests")
+
+
+def add(root: Path) -> None:
+    (root / "tests/conftest.py").write_text("import pytest\n")
+    (root / "src/conftest.py").write_text("import pytest\n")
+    (root / "tests/new.env").write_text("x")
+
+
+def make_a_repository_of_it(root: Path) -> None:
+    subprocess.run(["git", "init", "-q", "tests"], cwd=root, check=True)
+    change(root)
+
+
+def lead_it_elsewhere(root: Path) -> None:
+    (root / "tests").rename(root / "moved")
+    (root / "tests").symlink_to("moved")
+    (root / "moved/test_a.py").write_text("pass\n")
+
+
+def put_a_folder_in_its_place(root: Path) -> None:
+    (root / "conftest.py").unlink()
+    (root / "conftest.py/below").mkdir(parents=True)
+    (root / "conftest.py/__init__.py").write_text("x")
+
+
+def put_a_file_in_the_way(root: Path) -> None:
+    shutil.rmtree(root / "tests")
+    (root / "tests").write_text("x")
+
+
+def put_a_link_in_its_place(root: Path) -> None:
+    (root / "src/evil.py").write_text("pass\n")
+    (root / "tests/test_a.py").unlink()
+    (root / "tests/test_a.py").symlink_to("../src/evil.py")
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        change,
+        same_size_and_time,
+        change_what_git_ignores,
+        delete,
+        add,
+        make_a_repository_of_it,
+        lead_it_elsewhere,
+        put_a_folder_in_its_place,
+        put_a_file_in_the_way,
+        put_a_link_in_its_place,
+    ],
+)
+def test_whatever_was_done_to_them_they_come_back_and_nothing_else_is_touched(
+    root: Path, tamper: Callable[[Path], None]
+) -> None:
+    files = protected(root)
+    tree = files.take()
+    (root / "src/a.py").write_text("changed code\n")
+    code_time = (root / "src/a.py").stat().st_mtime_ns
+    tamper(root)
+    undone = files.put_back(tree)
+    assert undone.paths
+    assert undone.patch
+    found = {name: text for name, text in contents(root).items() if not name.startswith(("moved/", "src/evil"))}
+    assert found == {**FILES, "src/a.py": "changed code\n"}
+    assert not (root / "tests").is_symlink()
+    assert (root / "src/a.py").stat().st_mtime_ns == code_time
+    assert not files.put_back(tree).paths
+
+
+def test_what_was_there_is_told_from_what_is_new(root: Path) -> None:
+    files = protected(root)
+    tree = files.take()
+    add(root)
+    change(root)
+    undone = files.put_back(tree)
+    assert undone.paths == ("src/conftest.py", "tests/conftest.py", "tests/new.env", "tests/test_a.py")
+    assert undone.damaged == ("tests/test_a.py",)
+    assert b"-assert one\n+pass\n" in undone.patch
+
+
+def test_a_file_outside_that_a_link_leads_to_is_not_written(root: Path) -> None:
+    files = protected(root)
+    tree = files.take()
+    outside = root.parent / "outside"
+    (root / "tests").rename(outside)
+    (outside / "test_a.py").write_text("precious\n")
+    (root / "tests").symlink_to(outside)
+    files.put_back(tree)
+    assert (outside / "test_a.py").read_text() == "precious\n"
+    assert (root / "tests/test_a.py").read_text() == "assert one\n"
+
+
+def test_a_hard_link_made_meanwhile_is_broken_not_written_through(root: Path) -> None:
+    files = protected(root)
+    tree = files.take()
+    os.link(root / "tests/test_a.py", root.parent / "same.py")
+    (root.parent / "same.py").write_text("changed\n")
+    assert files.put_back(tree).damaged == ("tests/test_a.py",)
+    assert (root.parent / "same.py").read_text() == "changed\n"
+
+
+def test_a_folder_that_was_a_link_at_first_stays_that_link(root: Path) -> None:
+    (root / "tests").rename(root / "real")
+    (root / "tests").symlink_to("real")
+    files = protected(root)
+    tree = files.take()
+    (root / "tests").unlink()
+    (root / "tests").mkdir()
+    (root / "tests/test_a.py").write_text("pass\n")
+    assert "tests" in files.put_back(tree).paths
+    assert (root / "tests").readlink() == Path("real")
+
+
+def test_bytecode_beside_them_does_not_outlive_a_look(root: Path) -> None:
+    cache = root / "tests/__pycache__/test_a.cpython-312.pyc"
+    files = protected(root)
+    tree = files.take()
+    cache.parent.mkdir()
+    cache.write_bytes(b"forged")
+    (root.parent / "outside").mkdir()
+    (root.parent / "outside/kept.pyc").write_bytes(b"kept")
+    (root / "__pycache__").symlink_to(root.parent / "outside")
+    assert not files.put_back(tree).paths
+    assert not cache.exists()
+    assert not (root / "__pycache__").is_symlink()
+    assert (root.parent / "outside/kept.pyc").exists()
+
+
+def test_caches_and_environments_count_only_where_a_glob_has_their_name(root: Path) -> None:
+    (root / ".venv/lib").mkdir(parents=True)
+    (root / ".venv/lib/conftest.py").write_text("theirs")
+    (root / "runs").mkdir()
+    (root / "runs/conftest.py").write_text("a run's")
+    everywhere, named = protected(root), protected(root, ".venv/**")
+    first, named_first = everywhere.take(), named.take()
+    (root / ".venv/lib/conftest.py").write_text("changed")
+    (root / "runs/conftest.py").write_text("changed")
+    assert everywhere.put_back(first).paths == ()
+    assert named.put_back(named_first).paths == (".venv/lib/conftest.py",)
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "covered"),
+    [
+        ("tests/**", "tests/a.py", True),
+        ("tests/**", "tests/deep/er/a.py", True),
+        ("tests/**", "./tests//a.py", True),
+        ("tests/**", "tests", False),
+        ("tests/**", "src/tests/a.py", False),
+        ("tests", "tests/deep/a.py", True),
+        ("test*", "tests/deep/a.py", True),
+        ("**/tests/**", "tests/a.py", True),
+        ("**/tests/**", "src/tests/a.py", True),
+        ("src/**/t_*.py", "src/t_a.py", True),
+        ("src/**/t_*.py", "src/x/y/t_a.py", True),
+        ("src/**/t_*.py", "t_a.py", False),
+        ("*.toml", "pyproject.toml", True),
+        ("*.toml", "src/pyproject.toml", False),
+        ("conftest.p[xy]", "conftest.py", True),
+        ("**", "any/thing", True),
+        ("**", "../outside", False),
+        ("link/**", "link/a.py", False),
+        ("tests/**", "link/test_a.py", True),
+    ],
+)
+def test_which_paths_a_glob_covers(root: Path, glob: str, path: str, covered: bool) -> None:
+    (root / "link").symlink_to("tests")
+    assert (path in protected(root, glob).among([path])) == covered
+
+
+def test_the_first_state_is_known_to_every_later_process_and_other_globs_have_their_own(root: Path) -> None:
+    first = protected(root).first()
+    change(root)
+    assert protected(root).first() == first == protected(root, *reversed(GLOBS)).first()
+    assert protected(root, "tests/**").first() != first
+
+
+def test_names_that_are_no_text_are_put_back_too(root: Path) -> None:
+    odd = os.fsencode(root) + b"/tests/\xff.py"
+    Path(os.fsdecode(odd)).write_text("x")
+    files = protected(root)
+    tree = files.take()
+    Path(os.fsdecode(odd)).unlink()
+    assert len(files.put_back(tree).paths) == 1
+    assert Path(os.fsdecode(odd)).read_text() == "x"
