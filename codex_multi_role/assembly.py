@@ -23,6 +23,7 @@ from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.codex.settings import (
     app_server_argv,
     as_settings,
+    holds_secret,
     marking,
     needs_user_home,
     user_home,
@@ -34,9 +35,9 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.options import RunOptions
 from codex_multi_role.processes import Family
+from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder import (
     EventLog,
-    Redactor,
     RunFolder,
     begun_turns,
     inherited_threads,
@@ -138,6 +139,7 @@ def _check_check(name: str, place: str) -> None:
 def load_definitions(options: RunOptions) -> Definitions:
     """Read and check everything ``options`` names. Raises `UsageError` and `CodexNotFound`."""
     catalog = load_catalog(options.roles)
+    _refuse_secrets(options, catalog)
     flows = load_flow_and_called(options.flow, catalog)
     playbook = None
     if options.playbook is not None:
@@ -156,6 +158,22 @@ def load_definitions(options: RunOptions) -> Definitions:
     )
     definitions.bound()  # for what it raises: a flow without a bound is refused before anything starts
     return definitions
+
+
+def _refuse_secrets(options: RunOptions, catalog: RoleSpecCatalog) -> None:
+    places = [(setting, "-c ", UsageError) for setting in options.config]
+    for role in catalog.roles:
+        where = f"{role.source}: role {role.name}: codex_config."
+        places += [(setting, where, DefinitionError) for setting in as_settings(role.codex_config)]
+    redact = Redactor(os.environ)
+    for setting, where, error in places:
+        if holds_secret(setting, redact):
+            raise error(
+                f"{where}{setting.partition('=')[0]}: holds what looks like a secret, which would lie in the run's "
+                "folder and in the list of processes",
+                'Put it into an environment variable and name that one: env_key="MY_PROVIDER_KEY", '
+                'env_http_headers={Authorization="MY_HEADER"}.',
+            )
 
 
 def _checked_workspace(path: Path) -> Path:
@@ -207,7 +225,7 @@ def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptio
 @contextmanager
 def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResources]:
     """What a run needs, with nothing started: enough to walk through its past."""
-    events = EventLog(folder.events_path)
+    events = EventLog(folder.events_path, folder.redact)
     fleet = _fleet(definitions, folder, events, ())
     try:
         yield _resources(definitions, folder, events, fleet, WorkClock(0.0))
@@ -283,7 +301,7 @@ def _fleet(
         {role.name: member(role.name) for role in definitions.roles},
         more=member,
         version=__version__,
-        redact=Redactor(os.environ),
+        redact=folder.redact,
         on_started=started,
         on_restart=lambda role, reason: events.publish(RoleRestarted(role, reason)),
         first_alone=any(needs_user_home(settings_of(role)) for role in definitions.roles),

@@ -123,7 +123,7 @@ class Session:
             )
 
     def _work(self, family: Family) -> RunReport:
-        events = EventLog(self._folder.events_path)
+        events = EventLog(self._folder.events_path, self._folder.redact)
         if self._on_event is not None:
             events.subscribe(self._on_event)
         try:
@@ -189,7 +189,7 @@ class Session:
             "totals": totals,
         }
         if ending.details:
-            write_text(self._folder.path / "traceback.txt", ending.details)
+            write_text(self._folder.path / "traceback.txt", self._folder.redact(ending.details))
         write_state(self._folder, self._state)
         self._folder.write_record(self._record)
         return RunReport(

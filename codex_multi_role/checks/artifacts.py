@@ -14,19 +14,19 @@ from codex_multi_role.workspace import Workspace
 
 
 def write_artifact(context: CheckContext, name: str, text: str) -> Path:
-    """Write ``text`` to ``name`` in the visit's folder; returns the file. Raises StorageError."""
+    """Write ``text`` to ``name`` in the visit's folder, its secrets masked; returns the file. Raises StorageError."""
     path = context.folder / name
     try:
         context.folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(context.redact(text), encoding="utf-8")
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error.strerror}") from error
     return path
 
 
 def write_result(context: CheckContext, result: dict[str, object]) -> dict[str, object]:
-    """Write ``result`` to ``result.json`` in the visit's folder; returns it. Raises StorageError."""
-    write_artifact(context, "result.json", json.dumps(result, indent=2) + "\n")
+    """Write ``result`` to ``result.json`` like `write_artifact`; returns it as it is. Raises StorageError."""
+    write_artifact(context, "result.json", json.dumps(context.redact.within(result), indent=2) + "\n")
     return result
 
 

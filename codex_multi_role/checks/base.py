@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
+from codex_multi_role.redaction import Redactor
 from codex_multi_role.workspace import Workspace, Worktrees
 
 Sandbox = Callable[[Sequence[str], Path], list[str]]
@@ -21,9 +22,10 @@ def no_sandbox(argv: Sequence[str], writable: Path) -> list[str]:
 class CheckContext:
     """Everything a check may use.
 
-    ``folder`` takes this visit's artifacts (``runs/<id>/tests/003``). ``sandbox`` wraps a command so that it can write
-    only to the workspace and to the folder it is given. ``options`` is the step's ``with``. ``worktrees`` are the run's
-    copies of the workspace. ``stopping`` is set when the run is asked to stop: give it to the commands you run.
+    ``folder`` takes this visit's artifacts (``runs/<id>/tests/003``), what is for people to read through ``redact``.
+    ``sandbox`` wraps a command so that it can write only to the workspace and to the folder it is given. ``options`` is
+    the step's ``with``. ``worktrees`` are the run's copies of the workspace. ``stopping`` is set when the run is to
+    stop: give it to the commands you run.
     """
 
     workspace: Workspace
@@ -34,6 +36,7 @@ class CheckContext:
     options: Mapping[str, object] = field(default_factory=dict)
     stopping: Event = field(default_factory=Event)
     worktrees: Worktrees | None = None
+    redact: Redactor = field(default_factory=lambda: Redactor({}))
 
 
 # A check's result can be written as JSON and has a `status`. A bad verdict is a result; CheckFailed is for no verdict.

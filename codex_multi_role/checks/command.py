@@ -15,9 +15,9 @@ from pydantic import Field, StringConstraints, field_validator
 from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.base import CheckContext, lasts
 from codex_multi_role.checks.documents import parse_json
-from codex_multi_role.checks.environment import without_secrets
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.errors import UsageError
+from codex_multi_role.redaction import without_secrets
 from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command
 
 MAX_STDOUT_CHARACTERS = 20_000

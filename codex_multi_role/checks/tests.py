@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path, PurePath
 
+from codex_multi_role.checks.artifacts import write_artifact, write_result
 from codex_multi_role.checks.base import CheckContext
-from codex_multi_role.checks.environment import without_secrets
 from codex_multi_role.checks.junit import TestCounts, parse_report, read_report
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.redaction import without_secrets
 from codex_multi_role.workspace import CommandResult, Workspace, run_command
 
 MAX_TAIL_CHARACTERS = 4_000
@@ -49,7 +49,7 @@ def _run_in(scratch: Path, context: CheckContext) -> dict[str, object]:
         )
     except (UsageError, ValueError) as error:
         return _record(context, _result(_could_not_run(str(error)), TestCounts(), None, _pytest_cmd(context)))
-    counts, broken = _counts(report, context.folder)
+    counts, broken = _counts(report, context)
     verdict = judge(ran, counts, broken)
     return _record(context, _result(verdict, counts or TestCounts(), ran, shlex.join(command)), ran)
 
@@ -127,11 +127,11 @@ def _is_outside(folder: str, workspace: Workspace) -> bool:
     return path.is_dir() and not path.resolve().is_relative_to(workspace.root)
 
 
-def _counts(report: Path, folder: Path) -> tuple[TestCounts | None, str]:
+def _counts(report: Path, context: CheckContext) -> tuple[TestCounts | None, str]:
     """Read the report and keep a copy; without a readable one, why."""
     try:
         content = read_report(report)
-        (folder / "junit.xml").write_bytes(content)
+        (context.folder / "junit.xml").write_text(context.redact(content.decode("utf-8", "replace")), encoding="utf-8")
         return parse_report(content), ""
     except ValueError as error:
         return None, str(error)
@@ -151,7 +151,6 @@ def _result(verdict: tuple[str, str], counts: TestCounts, ran: CommandResult | N
 
 def _record(context: CheckContext, result: dict[str, object], ran: CommandResult | None = None) -> dict[str, object]:
     code = "" if ran is None or ran.returncode is None else str(ran.returncode)
-    (context.folder / "pytest_output.txt").write_text(ran.output if ran else "", encoding="utf-8")
-    (context.folder / "pytest_rc.txt").write_text(f"{code}\n", encoding="utf-8")
-    (context.folder / "result.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    return result
+    write_artifact(context, "pytest_output.txt", ran.output if ran else "")
+    write_artifact(context, "pytest_rc.txt", f"{code}\n")
+    return write_result(context, result)

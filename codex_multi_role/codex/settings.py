@@ -7,11 +7,13 @@ login shell, and hands every ``*_API_KEY`` of the environment to the commands a 
 from __future__ import annotations
 
 import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from codex_multi_role.processes import Family
+from codex_multi_role.redaction import SECRET_NAME, SHORTEST_SECRET
 
 LEAN: tuple[str, ...] = (
     "features.unbounded_connection_retries=false",
@@ -33,6 +35,7 @@ LEAN: tuple[str, ...] = (
 )
 BUILT_IN_LOCAL_PROVIDERS = frozenset({"ollama", "lmstudio"})
 DEFAULT_PROVIDER = "openai"
+NAME_OF_VARIABLE = re.compile(r"env_|_env|_store$")  # the last: where Codex is to keep a login
 
 
 def app_server_argv(codex: Path, settings: tuple[str, ...]) -> list[str]:
@@ -58,6 +61,38 @@ def toml_value(value: object) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(toml_value(item) for item in value) + "]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # the one character JSON leaves as it is
+
+
+def holds_secret(setting: str, redact: Callable[[str], str]) -> bool:
+    """Whether ``setting`` (``key=value``, TOML) holds a secret: by its shape, or under a name that calls it so.
+
+    The name of an environment variable is none: ``env_key``, ``bearer_token_env_var``, ``env_http_headers``.
+    """
+    key, _, value = setting.partition("=")
+    try:
+        known: object = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        known = value
+    return any(
+        redact(text) != text or (_calls_secret(names) and len(text) >= SHORTEST_SECRET and "://" not in text)
+        for names, text in _texts(tuple(key.split(".")), known)
+    )
+
+
+def _texts(names: tuple[str, ...], value: object) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every text in ``value``, with the names that lead to it."""
+    if isinstance(value, str):
+        yield names, value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _texts((*names, str(name)), item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(names, item)
+
+
+def _calls_secret(names: tuple[str, ...]) -> bool:
+    return bool(SECRET_NAME.search(names[-1])) and not any(NAME_OF_VARIABLE.search(name) for name in names)
 
 
 def user_home(environment: Mapping[str, str]) -> Path:

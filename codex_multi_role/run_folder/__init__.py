@@ -5,7 +5,6 @@ from codex_multi_role.run_folder.folder import RunFolder, list_runs
 from codex_multi_role.run_folder.owner import Owner
 from codex_multi_role.run_folder.past import Beginning, beginnings, events_with_inherited, inherit
 from codex_multi_role.run_folder.questions import Answer, AskPerson, Question, Questions, answer_of_person
-from codex_multi_role.run_folder.redaction import Redactor
 from codex_multi_role.run_folder.turns import (
     TurnFolder,
     begun_turns,
@@ -24,7 +23,6 @@ __all__ = [
     "Question",
     "Questions",
     "Record",
-    "Redactor",
     "RunEvent",
     "RunFolder",
     "TurnFolder",

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder.atomic import storage_errors
 
 Record = dict[str, Any]
@@ -258,10 +259,14 @@ def _ends_within_a_line(path: Path) -> bool:
 
 
 class EventLog:
-    """Appends events to ``events.jsonl`` and then shows them to the subscribers, in one order for all threads."""
+    """Appends events to ``events.jsonl`` and then shows them to the subscribers, in one order for all threads.
 
-    def __init__(self, path: Path) -> None:
+    Both through ``redact``: what is shown is what is kept.
+    """
+
+    def __init__(self, path: Path, redact: Redactor) -> None:
         self._path = path
+        self._redact = redact
         self._lock = threading.Lock()
         self._subscribers: list[Subscriber] = []
         with storage_errors(path):
@@ -279,7 +284,7 @@ class EventLog:
         with self._lock:
             if self._file.closed:
                 return  # the run has ended; whoever is late has no one left to tell
-            record = event.as_record()  # here, not above: the times are in order too
+            record = self._redact.within(event.as_record())  # here, not above: the times are in order too
             with storage_errors(self._path):
                 self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
                 self._file.flush()

@@ -14,27 +14,32 @@ Beside the runs: ``latest``, a link to the newest.
 from __future__ import annotations
 
 import json
+import os
 import re
 import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import RunNotFound, StorageError, UsageError
+from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors, write_json, write_text
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 LATEST = "latest"
 MOST_AT_ONCE = 1000
+FOR_READING = ("goal", "inputs", "reason")
 
 
 class RunFolder:
-    """The folder of one run."""
+    """The folder of one run. What is for people to read is stored without the secrets of ``environment``."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, environment: Mapping[str, str] = os.environ) -> None:
         self.path = path
+        self._environment = environment
         self.run_id = path.name
         self.record_path = path / "run.json"
         self.state_path = path / "controller_state.json"
@@ -44,6 +49,10 @@ class RunFolder:
         self.journal_path = path / "journal.sqlite"
         self.catalog_path = path / "catalog"
         self.snapshots_path = path / ".snapshots"
+
+    @cached_property
+    def redact(self) -> Redactor:
+        return Redactor(self._environment)
 
     @classmethod
     def create(cls, runs_dir: Path, run_id: str | None = None) -> RunFolder:
@@ -58,7 +67,7 @@ class RunFolder:
             if not any(path.parent.iterdir()):  # a folder with anything in it may not be ours alone
                 write_text(path.parent / ".gitignore", "*\n")
             try:
-                path.mkdir()
+                path.mkdir(mode=0o700)  # some of what it takes must be exact, secrets included
             except FileExistsError:
                 raise UsageError(
                     f"the run {run_id} exists already in {runs_dir}",
@@ -108,9 +117,13 @@ class RunFolder:
         return record
 
     def write_record(self, record: Mapping[str, Any]) -> None:
-        """Write ``run.json``; with its first record a run becomes ``latest``. Raises `StorageError`."""
+        """Write ``run.json``; with its first record a run becomes ``latest``. Raises `StorageError`.
+
+        Its ``options`` are what a resume repeats, and stay as they are.
+        """
         first = not self.record_path.exists()
-        write_json(self.record_path, record)
+        told = {name: self.redact.within(record[name]) for name in FOR_READING if name in record}
+        write_json(self.record_path, {**record, **told})
         if first:
             self._point_latest()
 

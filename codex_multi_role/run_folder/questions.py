@@ -80,14 +80,16 @@ def _user() -> str:
 
 
 class Questions:
-    """The questions of the run in ``run_folder``."""
+    """The questions of the run in ``run_folder``. What is asked is kept without secrets, an answer as it was given."""
 
-    def __init__(self, run_folder: Path) -> None:
+    def __init__(self, run_folder: Path, redact: Callable[[str], str] = str) -> None:
+        self._redact = redact
         self._folder = run_folder / "reviews"
         self._run_id = run_folder.name
 
     def ask(self, question: Question) -> Question:
         """Write the question. Where it was asked before, it keeps its time and its answer. Raises `StorageError`."""
+        question = replace(question, question=self._redact(question.question), show=self._redact(question.show))
         with self._locked():
             known = self.find(question.key)
             if known is not None and (known.question, known.show) == (question.question, question.show):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder.atomic import storage_errors, write_bytes, write_json, write_text
 from codex_multi_role.run_folder.folder import RunFolder, new_numbered, number_of
 
@@ -18,17 +19,21 @@ INHERITED = "inherited"
 
 @dataclass(frozen=True)
 class TurnFolder:
-    """Writes the artifacts of one turn; a turn that is begun never shares its folder with another."""
+    """Writes the artifacts of one turn; a turn that is begun never shares its folder with another.
+
+    What is for people to read is stored through ``redact``; the handoff, the patches and ``turn.json`` are exact.
+    """
 
     path: Path
+    redact: Redactor
 
     @classmethod
     def create(cls, run: RunFolder, role: str) -> TurnFolder:
-        return cls(new_numbered(run.role_folder(role), PREFIX))
+        return cls(new_numbered(run.role_folder(role), PREFIX), run.redact)
 
     @classmethod
     def of(cls, run: RunFolder, role: str, number: int) -> TurnFolder:
-        return cls(run.path / role / f"{PREFIX}{number:03d}")
+        return cls(run.path / role / f"{PREFIX}{number:03d}", run.redact)
 
     @classmethod
     def latest(cls, run: RunFolder, instance: str) -> TurnFolder | None:
@@ -42,19 +47,19 @@ class TurnFolder:
 
     def begin(self, prompt: str, details: Mapping[str, Any]) -> None:
         """Record the prompt and that the turn is running, before anything is sent."""
-        write_text(self.path / "prompt.txt", prompt)
+        write_text(self.path / "prompt.txt", self.redact(prompt))
         self.write_result({"status": "running", "reason": "", **details})
 
     def write_answer(self, assistant_text: str, delta_text: str, items_text: str) -> None:
-        write_text(self.path / "assistant_text.txt", assistant_text)
-        write_text(self.path / "delta_text.txt", delta_text)
-        write_text(self.path / "items_text.md", items_text)
+        write_text(self.path / "assistant_text.txt", self.redact(assistant_text))
+        write_text(self.path / "delta_text.txt", self.redact(delta_text))
+        write_text(self.path / "items_text.md", self.redact(items_text))
 
     def write_handoff(self, handoff: dict[str, Any]) -> dict[str, Any]:
         """Store the handoff; long prose in ``analysis_md`` moves to ``analysis.md``. Returns what is handed on."""
         analysis = handoff.get("analysis_md")
         if isinstance(analysis, str):
-            write_text(self.path / "analysis.md", analysis)
+            write_text(self.path / "analysis.md", self.redact(analysis))
             relative = self.path.relative_to(self.path.parents[1]) / "analysis.md"
             handoff = {key: value for key, value in handoff.items() if key != "analysis_md"}
             handoff["analysis_md_path"] = str(relative)
@@ -71,7 +76,7 @@ class TurnFolder:
         """One more line of ``tool_calls.jsonl``: a call as a JSON object."""
         path = self.path / "tool_calls.jsonl"
         with storage_errors(path), path.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(f"{line}\n")
+            file.write(f"{self.redact(line)}\n")
 
     def write_undone(self, patch: bytes) -> None:
         """What the turn had changed when it was cut short, and was taken back before it was asked again."""
@@ -104,7 +109,7 @@ def list_turns(run: RunFolder) -> Iterator[tuple[str, TurnFolder]]:
     """Every ``(role, turn)`` of the run, by role and number."""
     paths = (path for path in run.path.glob(f"*/{PREFIX}*") if number_of(path, PREFIX))
     for path in sorted(paths, key=lambda path: (path.parent.name, number_of(path, PREFIX))):
-        yield path.parent.name, TurnFolder(path)
+        yield path.parent.name, TurnFolder(path, run.redact)
 
 
 def own_turns(run: RunFolder) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -83,4 +83,5 @@ def _context(run: RunResources, folder: Path, options: Mapping[str, object]) -> 
         options=options,
         stopping=run.stopping,
         worktrees=run.worktrees,
+        redact=run.folder.redact,
     )

@@ -73,7 +73,7 @@ def checked(run: RunResources, folder: Path, check: Callable[[], Json], said: Co
         result = {**result, "status": "failed", "reason": reason}
     if paths := sorted({*said, *before.paths, *during.paths}):
         result = {**result, TOLD: paths}
-        write_json(folder / "result.json", result)
+        write_json(folder / "result.json", run.folder.redact.within(result))
     return result
 
 

@@ -24,7 +24,7 @@ class TurnQuestions:
 
     def __init__(self, run: RunResources, instance: str, turn: int, patience_seconds: float) -> None:
         self._run = run
-        self._questions = Questions(run.folder.path)
+        self._questions = Questions(run.folder.path, run.folder.redact)
         self._instance = instance
         self._place = f"{instance}.turn_{turn:03d}"
         self._patience_seconds = patience_seconds

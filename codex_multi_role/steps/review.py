@@ -50,7 +50,7 @@ class _Review:
 
     def __init__(self, run: RunResources, question: Question) -> None:
         self._run = run
-        self._questions = Questions(run.folder.path)
+        self._questions = Questions(run.folder.path, run.folder.redact)
         self._question = question
 
     def decide(self) -> Json:

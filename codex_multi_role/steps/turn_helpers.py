@@ -10,7 +10,7 @@ from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.approvals import Params, ToolReply
 from codex_multi_role.errors import StorageError
 from codex_multi_role.replies import schema_problems
-from codex_multi_role.run_folder import Redactor, TurnFolder
+from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import ToolCalled, now
 from codex_multi_role.steps.questions import TurnQuestions
 from codex_multi_role.steps.resources import Json, RunResources
@@ -43,7 +43,7 @@ class TurnHelpers:
         seconds = round(time.monotonic() - began, 3)
         call = {"tool": name, "arguments": arguments, "success": reply.success, "text": reply.text}
         line = json.dumps({**call, "seconds": seconds, "at": at}, ensure_ascii=False)
-        self._folder.add_tool_call(Redactor(self._run.environment)(line))
+        self._folder.add_tool_call(line)
         self._run.events.publish(ToolCalled(self._instance, self._folder.number, name, reply.success, seconds))
         return reply
 

@@ -11,10 +11,12 @@ from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.settings import (
     app_server_argv,
     as_settings,
+    holds_secret,
     needs_user_home,
     toml_value,
     without_user_servers,
 )
+from codex_multi_role.redaction import Redactor
 
 VALUES = st.recursive(
     st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(codec="utf-8")),
@@ -57,3 +59,37 @@ def test_the_users_mcp_servers_stay_out_name_by_name(tmp_path: Path) -> None:
     assert without_user_servers(tmp_path) == ("mcp_servers.one.enabled=false", "mcp_servers.my-two.enabled=false")
     (tmp_path / "config.toml").write_text("broken = ")
     assert without_user_servers(tmp_path) == ()
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        'model_providers.x.http_headers={Authorization="Bearer 0123456789abcdef"}',
+        'model_providers.x={http_headers={"X-Api-Key"="hunter2hunter2"}}',
+        'model_providers.x.experimental_bearer_token="hunter2hunter2"',
+        'mcp_servers.x.env={GITHUB_TOKEN="hunter2hunter2"}',
+        "mcp_servers.x.env.API_KEY=hunter2hunter2",
+        'mcp_servers.x.args=["--header", "ghp_0123456789abcdefghij"]',
+        'anything="the-value-of-my-key"',
+    ],
+)
+def test_a_setting_with_a_secret_is_known(setting: str) -> None:
+    assert holds_secret(setting, Redactor({"MY_KEY": "the-value-of-my-key"}))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        'model_providers.x.env_key="MY_PROVIDER_KEY"',
+        'model_providers.x={env_http_headers={Authorization="MY_HEADER_VARIABLE"}, base_url="http://127.0.0.1/v1"}',
+        'mcp_servers.x.bearer_token_env_var="MY_TOKEN_VARIABLE"',
+        'cli_auth_credentials_store="ephemeral"',
+        "model_auto_compact_token_limit=64000000",
+        "model_providers.x.requires_openai_auth=true",
+        'mcp_servers.x.oauth_resource="https://example.org/resource"',
+        "model=gpt-5-codex",
+        "model_provider=",
+    ],
+)
+def test_a_setting_that_names_a_secret_holds_none(setting: str) -> None:
+    assert not holds_secret(setting, Redactor({}))

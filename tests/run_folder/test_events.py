@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.errors import StorageError
+from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder import EventLog, Record, RunEvent
 from codex_multi_role.run_folder.events import (
     Approval,
@@ -88,6 +89,9 @@ RECORDS: dict[type[RunEvent], Record] = {
 }
 
 
+NOTHING_SECRET = Redactor({})
+
+
 def read(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
@@ -103,7 +107,7 @@ def test_a_record_is_type_time_and_the_events_fields(kind: type[RunEvent]) -> No
 
 
 def test_all_threads_share_one_order_and_subscribers_see_it(tmp_path: Path) -> None:
-    log, seen = EventLog(tmp_path / "events.jsonl"), list[Record]()
+    log, seen = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET), list[Record]()
     log.subscribe(seen.append)
     starting = threading.Barrier(8)
 
@@ -126,7 +130,7 @@ def test_all_threads_share_one_order_and_subscribers_see_it(tmp_path: Path) -> N
 
 
 def test_an_event_is_on_disk_before_it_is_shown(tmp_path: Path) -> None:
-    log, on_disk = EventLog(tmp_path / "events.jsonl"), list[Record]()
+    log, on_disk = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET), list[Record]()
     log.subscribe(lambda _: on_disk.extend(read(tmp_path / "events.jsonl")))
     log.publish(Warning("first"))
     log.close()
@@ -136,12 +140,12 @@ def test_an_event_is_on_disk_before_it_is_shown(tmp_path: Path) -> None:
 def test_a_resumed_run_writes_on_below_even_after_a_line_that_was_cut_short(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     for message in ("first", "second"):
-        log = EventLog(path)
+        log = EventLog(path, NOTHING_SECRET)
         log.publish(Warning(message))
         log.close()
     with path.open("a") as file:
         file.write('{"type":"warning","at":"20')
-    log = EventLog(path)
+    log = EventLog(path, NOTHING_SECRET)
     log.publish(Warning("third"))
     log.close()
     first, second, cut, third = path.read_text().splitlines()
@@ -150,21 +154,21 @@ def test_a_resumed_run_writes_on_below_even_after_a_line_that_was_cut_short(tmp_
 
 
 def test_text_that_is_no_unicode_does_not_end_the_run(tmp_path: Path) -> None:
-    log = EventLog(tmp_path / "events.jsonl")
+    log = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET)
     log.publish(Warning("half a character: \ud800, and two\nlines"))
     log.close()
     assert read(tmp_path / "events.jsonl")[0]["message"] == "half a character: ?, and two\nlines"
 
 
 def test_whoever_is_late_is_not_heard(tmp_path: Path) -> None:
-    log = EventLog(tmp_path / "events.jsonl")
+    log = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET)
     log.close()
     log.publish(Warning("late"))
     assert read(tmp_path / "events.jsonl") == []
 
 
 def test_a_full_disk_is_named_and_no_event_is_shown_that_is_not_written(tmp_path: Path) -> None:
-    log, seen = EventLog(tmp_path / "events.jsonl"), list[Record]()
+    log, seen = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET), list[Record]()
     log.subscribe(seen.append)
     log.publish(Warning("fits"))
     with largest_file(200), pytest.raises(StorageError, match=r"cannot write .*events\.jsonl: File too large"):
@@ -178,4 +182,4 @@ def test_a_full_disk_is_named_and_no_event_is_shown_that_is_not_written(tmp_path
 def test_a_log_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").mkdir()
     with pytest.raises(StorageError, match=r"cannot write .*events\.jsonl: Is a directory"):
-        EventLog(tmp_path / "events.jsonl")
+        EventLog(tmp_path / "events.jsonl", NOTHING_SECRET)

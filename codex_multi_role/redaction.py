@@ -1,0 +1,86 @@
+"""What a secret is, by the name of its variable, by its value and by its shape, and how it is kept out of what is kept.
+
+The shapes are those that their issuers document, each with a beginning of its own: no hash, UUID or image looks so.
+Nothing in them looks far ahead, and a text is read once: what is searched was written by models.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import TypeVar
+
+Value = TypeVar("Value")
+
+SECRET_NAME = re.compile(
+    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR(?!I[ZS]))|DATABASE_URL",  # GIT_AUTHOR_NAME is none
+    re.IGNORECASE,
+)
+# In JSON the letter of an escaped line break stands right before what begins the next line.
+BEGINNING = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=\\u[0-9a-fA-F]{4}))"
+SHAPES = (
+    r"sk-(?=[a-z_-]{0,40}[A-Z0-9])[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic; not the style classes of scikit-learn
+    r"(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,}",  # Stripe
+    r"gh[pousr]_[A-Za-z0-9]{20,}",  # GitHub
+    r"github_pat_[A-Za-z0-9_]{22,}",
+    r"gl[a-z]{2,6}-[A-Za-z0-9_-]{20,}",  # GitLab: glpat, gldt, glrt, glcbt, glptt, glft, glimt, glagent …
+    r"(?:AKIA|ASIA)[0-9A-Z]{16}",  # Amazon
+    r"AIza[A-Za-z0-9_-]{35}",  # Google
+    r"ya29\.[A-Za-z0-9_-]{20,}",
+    r"GOCSPX-[A-Za-z0-9_-]{28}",
+    r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}",  # Slack
+    r"xapp-[0-9]-[A-Za-z0-9-]{10,}",
+    r"hooks\.slack\.com/services/[A-Za-z0-9_/]{20,}",
+    r"hf_[A-Za-z0-9]{30,}",  # Hugging Face
+    r"npm_[A-Za-z0-9]{36}",
+    r"pypi-AgE[A-Za-z0-9_-]{50,}",
+    r"(?<![_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",  # JSON Web Tokens
+    r"(?i:Bearer|Basic) {1,8}(?=[A-Za-z._~+/-]{0,40}[0-9])[A-Za-z0-9._~+/-]{16,}=*",  # HTTP's Authorization
+)
+_BREAKS = r"(?:(?:\\+r|\r)?(?:\\+n|\n))+"  # line breaks: plain, or within JSON, or JSON within JSON
+PRIVATE_KEY = (
+    r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+    rf"(?:{_BREAKS}[A-Za-z-]+: [^\r\n\\]+)*"
+    rf"(?:{_BREAKS}[A-Za-z0-9+/]{{16,}}={{0,2}})+(?:{_BREAKS}[A-Za-z0-9+/=]{{1,15}}(?![A-Za-z0-9+/=]))?"
+    rf"(?:{_BREAKS}-----END [A-Z0-9 ]+-----)?"
+)
+SECRET_SHAPE = re.compile(rf"{BEGINNING}(?:{'|'.join(SHAPES)})(?![A-Za-z0-9])|{PRIVATE_KEY}")
+SHORTEST_SECRET = 8
+MASK = "[redacted]"
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """``environment`` without what its names call secret: for programs that a model may have written."""
+    return {name: value for name, value in environment.items() if not SECRET_NAME.search(name)}
+
+
+class Redactor:
+    """Replaces secrets in what is about to be stored, plain or inside JSON.
+
+    A short value, and one that is the path of a file or folder here, is no secret whatever its variable is called.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        named = [value for name, value in environment.items() if SECRET_NAME.search(name)]
+        values = {value for value in named if len(value) >= SHORTEST_SECRET and not os.path.exists(value)}  # noqa: PTH110
+        values |= {json.dumps(value, ensure_ascii=False)[1:-1] for value in values}
+        longest_first = sorted(values, key=len, reverse=True)
+        self._values = re.compile("|".join(map(re.escape, longest_first))) if values else None
+
+    def __call__(self, text: str) -> str:
+        """``text`` with every known secret masked."""
+        if self._values is not None:
+            text = self._values.sub(MASK, text)
+        return SECRET_SHAPE.sub(MASK, text)
+
+    def within(self, value: Value) -> Value:
+        """``value``, of the kinds that JSON knows, with every text in it masked; keys stay."""
+        if isinstance(value, str):
+            return self(value)  # type: ignore[return-value]
+        if isinstance(value, Mapping):
+            return {key: self.within(item) for key, item in value.items()}  # type: ignore[return-value]
+        if isinstance(value, list | tuple):
+            return [self.within(item) for item in value]  # type: ignore[return-value]
+        return value
