@@ -146,7 +146,7 @@ class Snapshots:
                 real = self._workspace.resolve_inside(path).relative_to(self._workspace.root)
                 if not any((self._workspace.root / parent / ".git").exists() for parent in list(real.parents)[:-1]):
                     found.add(real.as_posix())
-        return b"".join(path.encode() + b"\0" for path in sorted(found))
+        return b"".join(os.fsencode(path) + b"\0" for path in sorted(found))
 
     def _forbidden(self) -> list[str]:
         root = self._workspace.root

@@ -229,6 +229,17 @@ def test_symlinks_and_odd_files_do_no_harm(tmp_path: Path) -> None:
     assert snapshots.changed_paths(before, after) == ["folder/a", "link"]
 
 
+def test_a_link_to_a_name_that_is_no_text_is_followed_all_the_same(tmp_path: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"odd-\xff")
+    odd.write_text("x")
+    (tmp_path / "link").symlink_to(odd.name)
+    (tmp_path / ".gitignore").write_bytes(b"odd-*\n")
+    snapshots = _snapshots(tmp_path)
+    before = snapshots.with_ignored(snapshots.take(), ["link"])
+    odd.write_text("y")
+    assert len(snapshots.changed_paths(before, snapshots.take(force=["link"]))) == 1
+
+
 def test_the_users_settings_and_hooks_count_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, home = tmp_path / "work", tmp_path / "home"
     _whole_repository(root)
