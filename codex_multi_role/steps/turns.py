@@ -80,6 +80,7 @@ class _Attempt:
         self.folder = TurnFolder.create(run.folder, asked.instance)
         self.began = time.monotonic()
         self.activity = ""
+        self.approvals: list[Json] = []
         self.before = ""
         self.guard: Guard | None = None
 
@@ -149,6 +150,7 @@ class _Attempt:
                 "tokens": {"input": outcome.input_tokens, "output": outcome.output_tokens},
                 "seconds": self._seconds(),
                 TOLD: put_back,
+                "approvals": self.approvals,
                 "repaired_locally": bool(reply and reply.repaired_locally),
                 "recorded": turn.as_json() if turn else None,
             }
@@ -207,6 +209,8 @@ class _Attempt:
     def _observe(self, event: CodexEvent | ApprovalAnswered) -> None:
         match event:
             case ApprovalAnswered(method, decision, detail):
+                told = self.run.folder.redact(detail)
+                self.approvals.append({"method": method, "decision": decision, "detail": told})
                 self.run.events.publish(Approval(self.instance, self.folder.number, method, decision, detail))
             case ItemStarted(item) if item.get("type") != "userMessage":
                 self._tell_activity(describe(item))

@@ -1,0 +1,116 @@
+"""What a role does during a run to get out of the workspace, by command, by patch and by what it hands in."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.teams import Record, TeamFolder, read, say
+
+WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}
+
+
+def command(cmd: str, **more: object) -> Record:
+    return {"call": "exec_command", "arguments": {"cmd": cmd, **more}}
+
+
+def team(folder: Path, steps: list[Record], files: list[Record], **role: Any) -> TeamFolder:
+    made = TeamFolder(folder, {"writer": {**WRITER, **role}}, {"writer": [{"steps": [*steps, say(files=files)]}]})
+    (folder / "outside").mkdir()
+    (folder / "outside/precious.txt").write_text("precious")
+    return made
+
+
+def reasons(folder: Path) -> list[str | None]:
+    return [entry.get("reason") for entry in read(folder / "writer/turn_001/applied_files.json")]
+
+
+def test_a_link_that_a_role_made_leads_nothing_it_hands_in_outside(tmp_path: Path) -> None:
+    links = f"ln -s {tmp_path}/outside out; ln -s out twice; ln -s {tmp_path}/outside/precious.txt file; ln -s . here"
+    paths = ["out/precious.txt", "out/new.txt", "twice/new.txt", "file", "here/out/new.txt", "here/fine.txt"]
+    made = team(tmp_path, [command(links)], [{"path": path, "content": "x"} for path in paths])
+    report = made.run()
+    assert reasons(report.folder) == ["unsafe path"] * 5 + [None]
+    assert [path.name for path in (tmp_path / "outside").iterdir()] == ["precious.txt"]
+    assert (tmp_path / "outside/precious.txt").read_text() == "precious"
+    assert (made.workspace / "fine.txt").exists()
+
+
+def test_a_hard_link_that_a_role_made_is_replaced_not_written_through(tmp_path: Path) -> None:
+    link = command(f"ln {tmp_path}/outside/precious.txt same.txt")
+    made = team(tmp_path, [link], [{"path": "same.txt", "content": "mine"}], sandbox="danger-full-access")
+    report = made.run()
+    assert "same.txt" in (report.folder / "writer/turn_001/changes.patch").read_text()
+    assert (made.workspace / "same.txt").read_text() == "mine"
+    assert (tmp_path / "outside/precious.txt").read_text() == "precious"
+
+
+def test_hooks_of_git_are_out_of_reach_by_command_by_patch_and_handed_in(tmp_path: Path) -> None:
+    patch = {"patch": "*** Begin Patch\n*** Add File: .git/hooks/pre-push\n+evil\n*** End Patch"}
+    steps = [command("echo evil > .git/hooks/pre-commit; git config core.hooksPath evil; mv .git gone; true"), patch]
+    paths = [".git/hooks/x", ".GIT/hooks/x", ".Git/config", "./.git/hooks/x", "link/hooks/x"]
+    made = team(tmp_path, steps, [{"path": path, "content": "evil"} for path in paths])
+    subprocess.run(["git", "init", "-q"], cwd=made.workspace, check=True)
+    (made.workspace / "link").symlink_to(".git")
+    before = {path: path.read_bytes() for path in (made.workspace / ".git").rglob("*") if path.is_file()}
+    report = made.run()
+    assert {path: path.read_bytes() for path in (made.workspace / ".git").rglob("*") if path.is_file()} == before
+    assert reasons(report.folder) == ["unsafe path"] * 5
+    assert not (made.workspace / ".GIT").exists()
+
+
+def test_a_conftest_reaches_nothing_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "hunter2-hunter2")
+    listener = socket.create_server(("127.0.0.1", 0))
+    verdict = tmp_path / "runs/mine/tests/001"
+    code = f"""
+import os, pathlib, socket
+
+def tried(what):
+    try:
+        what()
+    except OSError:
+        return "refused"
+    return "done"
+
+FOUND = {{
+    "write": tried(lambda: pathlib.Path({str(tmp_path / "outside/x")!r}).write_text("x")),
+    "link": tried(lambda: os.link({str(tmp_path / "outside/precious.txt")!r}, "same.txt")),
+    "connect": tried(lambda: socket.create_connection({listener.getsockname()!r}, 2)),
+    "forge": tried(lambda: pathlib.Path({str(verdict / "result.json")!r}).write_text("passed")),
+    "move": tried(lambda: os.rename({str(verdict)!r}, {str(verdict)!r} + ".old")),
+    "look": tried(lambda: os.listdir({str(verdict)!r})),
+    "secret": os.environ.get("MY_API_KEY", "none"),
+}}
+pathlib.Path("found.txt").write_text(repr(FOUND))
+"""
+    files = [{"path": "conftest.py", "content": code}, {"path": "test_it.py", "content": "def test_it():\n    pass\n"}]
+    made = team(tmp_path, [], files)
+    with listener:
+        report = made.run(run_tests=True, run_id="mine")
+    found = (made.workspace / "found.txt").read_text()
+    expected = dict.fromkeys(("write", "link", "connect", "forge", "move"), "refused")
+    assert found == repr({**expected, "look": "done", "secret": "none"})
+    assert read(report.folder / "tests/001/result.json")["status"] == "passed"
+    assert (tmp_path / "outside/precious.txt").read_text() == "precious"
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided(tmp_path: Path, allowed: bool) -> None:
+    reach = f"echo reached > {tmp_path}/outside/precious.txt"
+    asked = command(reach, sandbox_permissions="require_escalated", justification="it must")
+    made = team(tmp_path, [asked], [], sandbox="read-only", auto_approve={"commands": allowed})
+    report = made.run()
+    decision = "accept" if allowed else "decline"
+    [event] = made.of_type("approval")
+    assert (event["method"], event["decision"]) == ("item/commandExecution/requestApproval", decision)
+    assert reach in event["detail"]
+    assert read(report.folder / "writer/turn_001/turn.json")["approvals"] == [
+        {name: event[name] for name in ("method", "decision", "detail")}
+    ]
+    assert decision in (report.folder / "writer/events.jsonl").read_text()
+    assert (tmp_path / "outside/precious.txt").read_text() == ("reached\n" if allowed else "precious")
