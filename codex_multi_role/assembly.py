@@ -51,7 +51,7 @@ from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.terms import terms
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.tools import find_tool, tool_names
-from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
+from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees, git_folders_below
 
 LOOPBACK = "127.0.0.1,localhost"
 PLAYBOOK_MODEL = "playbook"
@@ -249,12 +249,13 @@ def live_parts(
 
             server = stack.enter_context(PlaybookServer(definitions.playbook))
             provider = _playbook_settings(server.base_url)
+        read_only = _kept_from_writing(definitions, folder)
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
-        fleet = _fleet(definitions, folder, events, provider, homes)
+        fleet = _fleet(definitions, folder, events, provider, read_only, homes)
         stack.callback(fleet.stop)
         fleet.start()
         stack.enter_context(homes.made_meanwhile())
-        yield _resources(definitions, folder, events, fleet, clock)
+        yield _resources(definitions, folder, events, fleet, clock, read_only)
 
 
 def _playbook_settings(base_url: str) -> tuple[str, ...]:
@@ -273,6 +274,7 @@ def _fleet(
     folder: RunFolder,
     events: EventLog,
     provider: tuple[str, ...],
+    read_only: tuple[Path, ...] = (),
     homes: WarmHomes | None = None,
 ) -> Fleet:
     threads, began_with = _threads(folder)
@@ -286,7 +288,7 @@ def _fleet(
         role = definitions.catalog.role(role_of(instance, definitions.catalog))
         if homes is not None and not needs_user_home(settings_of(role)):
             homes.fill(folder.codex_home(instance))
-        each = _member(definitions, folder, role, instance, settings_of(role))
+        each = _member(definitions, folder, role, instance, settings_of(role), read_only)
         return replace(each, thread_id=threads.get(instance), inherited=inherited)
 
     for role in definitions.roles:
@@ -342,6 +344,7 @@ def _member(
     role: RoleSpec,
     instance: str,
     settings: tuple[str, ...],
+    read_only: tuple[Path, ...],
 ) -> Member:
     model = PLAYBOOK_MODEL if definitions.playbook else role.resolved_model(os.environ, definitions.options.model)
     if needs_user_home(settings):
@@ -352,7 +355,7 @@ def _member(
     permissions = ""
     if role.sandbox == "workspace-write" and not has_own_rules(settings):
         permissions = PROFILE
-        settings = (*settings, *profile(WriteAccess.of(settings, home), _kept_from_writing(folder)))
+        settings = (*settings, *profile(WriteAccess.of(settings, home), read_only))
     family = Family.of_run(folder.path, instance)
     return Member(
         role=instance,
@@ -375,10 +378,11 @@ def _tools(role: RoleSpec) -> tuple[ToolSpec, ...]:
     return tuple(ToolSpec(tool.name, tool.description, tool.input_schema) for tool in map(find_tool, role.tools))
 
 
-def _kept_from_writing(folder: RunFolder) -> tuple[Path, ...]:
+def _kept_from_writing(definitions: Definitions, folder: RunFolder) -> tuple[Path, ...]:
     """What neither a role nor the tests may change, even where it lies in the workspace or in a temporary folder."""
-    store = user_store(os.environ)
-    return (folder.path.parent, *([store] if store.is_dir() else []))
+    runs_dir, store = folder.path.parent, user_store(os.environ)
+    databases = [store] if store.is_dir() else []
+    return (runs_dir, *databases, *git_folders_below(definitions.workspace, runs_dir))
 
 
 def _no_proxy() -> str:
@@ -386,7 +390,12 @@ def _no_proxy() -> str:
 
 
 def _resources(
-    definitions: Definitions, folder: RunFolder, events: EventLog, fleet: Fleet, clock: WorkClock
+    definitions: Definitions,
+    folder: RunFolder,
+    events: EventLog,
+    fleet: Fleet,
+    clock: WorkClock,
+    read_only: tuple[Path, ...] = (),
 ) -> RunResources:
     options = definitions.options
     limits = Limits(options.max_turns, options.max_tokens, options.max_seconds)
@@ -401,7 +410,7 @@ def _resources(
     def wrap(argv: Sequence[str], writable: Path) -> list[str]:
         if not options.test_sandbox:
             return list(argv)
-        return sandboxed(definitions.codex, argv, writable, _kept_from_writing(folder))
+        return sandboxed(definitions.codex, argv, writable, read_only)
 
     return RunResources(
         goal=options.goal,

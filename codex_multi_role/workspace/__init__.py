@@ -4,6 +4,7 @@ from codex_multi_role.workspace.commands import CommandResult, run_command
 from codex_multi_role.workspace.files import AppliedFile, apply_files
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 from codex_multi_role.workspace.protected import ProtectedFiles, PutBack
+from codex_multi_role.workspace.repository import git_folders_below
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.worktrees import IsolatedWorkspace, MergeResult, Worktrees
 
@@ -19,5 +20,6 @@ __all__ = [
     "Workspace",
     "Worktrees",
     "apply_files",
+    "git_folders_below",
     "run_command",
 ]

@@ -23,7 +23,7 @@ from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.trees import Change, changes
 
 # Left out unless a glob has the name: they are made anew all the time, or hold thousands of files of others.
-_CACHES = ("__pycache__", ".*_cache", ".hypothesis", ".venv", "node_modules", ".tox", ".nox")
+CACHES = ("__pycache__", ".*_cache", ".hypothesis", ".venv", "node_modules", ".tox", ".nox")
 _WILD = frozenset("*?[")
 
 
@@ -49,7 +49,7 @@ class ProtectedFiles:
         self._fold = str.casefold if _ignores_case(workspace.root) else str
         self._globs = sorted(set(globs))
         self._patterns = [tuple(self._fold(glob).split("/")) for glob in self._globs]
-        self._caches = [name for name in _CACHES if not any(name in pattern for pattern in self._patterns)]
+        self._caches = [name for name in CACHES if not any(name in pattern for pattern in self._patterns)]
 
     def take(self) -> str:
         """Their state now."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace.git import Git, last_words
+from codex_multi_role.workspace.protected import CACHES
 
 _NOBODY = {"NAME": "codex-multi-role", "EMAIL": "codex-multi-role@localhost"}
 _ENVIRONMENT = {
@@ -76,6 +78,21 @@ class Repository:
 
     def _list(self, *options: str) -> list[str]:
         return os.fsdecode(self.git.run("ls-files", "--cached", "-z", *options).stdout).split("\0")[:-1]
+
+
+def git_folders_below(root: Path, left_out: Path) -> tuple[Path, ...]:
+    """The ``.git`` of every repository nested in ``root``, its own aside; none in caches, nor in ``left_out``."""
+    found = []
+    for folder, names, files in os.walk(root):
+        here = Path(folder)
+        if here != root and ".git" in (*names, *files):
+            found.append(here / ".git")
+        names[:] = [
+            name
+            for name in names
+            if name != ".git" and here / name != left_out and not any(fnmatchcase(name, cache) for cache in CACHES)
+        ]
+    return tuple(found)
 
 
 def add_worktree(git_dir: Path, path: Path, commit: str) -> None:

@@ -63,6 +63,19 @@ def test_hooks_of_git_are_out_of_reach_by_command_by_patch_and_handed_in(tmp_pat
     assert not (made.workspace / ".GIT").exists()
 
 
+def test_hooks_of_a_nested_repository_are_out_of_reach_for_a_role_and_for_tests(tmp_path: Path) -> None:
+    code = "import pathlib\n\ndef test_it():\n    pathlib.Path('sub/deep/.git/hooks/post-merge').write_text('evil')\n"
+    steps = [command("echo evil > sub/deep/.git/hooks/pre-commit; echo fine > sub/deep/fine.txt")]
+    made = team(tmp_path, steps, [{"path": "test_it.py", "content": code}])
+    subprocess.run(["git", "init", "-q", "sub/deep"], cwd=made.workspace, check=True)
+    hooks = made.workspace / "sub/deep/.git/hooks"
+    before = sorted(hooks.iterdir())
+    report = made.run(run_tests=True)
+    assert sorted(hooks.iterdir()) == before
+    assert (made.workspace / "sub/deep/fine.txt").exists()
+    assert read(report.folder / "tests/001/result.json")["failed"] == 1
+
+
 def test_a_conftest_reaches_nothing_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "hunter2-hunter2")
     listener = socket.create_server(("127.0.0.1", 0))
