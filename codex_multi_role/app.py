@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from codex_multi_role.assembly import keep_definitions, load_definitions, remembered_options
+from codex_multi_role.definitions import keep_definitions, load_definitions, remembered_options
 from codex_multi_role.errors import UsageError
 from codex_multi_role.forking import prepare_fork
 from codex_multi_role.options import RunOptions, RunReport

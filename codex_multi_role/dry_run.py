@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from graphlib import TopologicalSorter
 from typing import Any
 
-from codex_multi_role.assembly import Definitions, load_definitions
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, StepSpec, build_prompt
 from codex_multi_role.catalog.template_preview import Unknown, preview
+from codex_multi_role.definitions import Definitions, load_definitions
 from codex_multi_role.flow import FlowState
 from codex_multi_role.flow.state import StepState
 from codex_multi_role.options import RunOptions

@@ -17,7 +17,8 @@ from types import FrameType
 from typing import Any
 
 from codex_multi_role import __version__
-from codex_multi_role.assembly import Definitions, live_parts
+from codex_multi_role.assembly import live_parts
+from codex_multi_role.definitions import Definitions
 from codex_multi_role.ending import Ending, ending_for
 from codex_multi_role.errors import ReviewWaiting, RunInterrupted, StorageError
 from codex_multi_role.flow import FlowState, new_state

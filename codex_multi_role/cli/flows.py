@@ -75,10 +75,10 @@ def show_flows(name: str, roles: Path | None, json: bool, **bounding: Any) -> No
 
     The explanation is in comments: what is printed is the flow's YAML still.
     """
-    from codex_multi_role.assembly import load_flow_and_called  # as above
     from codex_multi_role.catalog import read_text
     from codex_multi_role.cli.flow_explanation import explanation
     from codex_multi_role.cli.worst_case import worst_case_words
+    from codex_multi_role.definitions import load_flow_and_called  # as above
 
     catalog = open_catalog(roles)
     flows = load_flow_and_called(name, catalog)
@@ -96,7 +96,7 @@ def show_flows(name: str, roles: Path | None, json: bool, **bounding: Any) -> No
 @click.argument("name", metavar="[FLOW]", default=DEFAULTS["flow"])
 def graph_flows(name: str, roles: Path | None, ascii: bool) -> None:
     """Draw FLOW (by default cycles) and those that it calls, as a Mermaid flowchart or as plain text."""
-    from codex_multi_role.assembly import load_flow_and_called  # as above
+    from codex_multi_role.definitions import load_flow_and_called  # as above
     from codex_multi_role.flow import graph
 
     catalog = open_catalog(roles)
@@ -134,9 +134,9 @@ def validate_flows(
 
 
 def _validate(name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any]) -> None:
-    from codex_multi_role.assembly import load_flow_and_called  # as above
     from codex_multi_role.catalog.flow_references import unused_roles
     from codex_multi_role.cli.worst_case import worst_case_words
+    from codex_multi_role.definitions import load_flow_and_called  # as above
 
     flows = load_flow_and_called(name, catalog)
     most = worst_case_words(flows, name, catalog, **bounding)

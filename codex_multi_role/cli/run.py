@@ -73,7 +73,7 @@ def run_options(ctx: click.Context) -> RunOptions:
 def _playbook(name: str | None, roles: Path | None) -> Playbook | None:
     if name is None:
         return None
-    from codex_multi_role.assembly import roles_folder
+    from codex_multi_role.definitions import roles_folder
     from codex_multi_role.playbook import load_playbook
 
     return load_playbook(name, roles_folder(roles))

@@ -10,14 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.assembly import (
-    Definitions,
-    idle_parts,
-    keep_definitions,
-    load_definitions,
-    remembered_options,
-)
+from codex_multi_role.assembly import idle_parts
 from codex_multi_role.codex.rollouts import copy_threads
+from codex_multi_role.definitions import Definitions, keep_definitions, load_definitions, remembered_options
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.forking.start import find_start

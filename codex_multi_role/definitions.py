@@ -1,0 +1,188 @@
+"""What a run is made of: its options, its YAML, its playbook. Everything that can be wrong is found before a start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, load_flows, packaged_roles
+from codex_multi_role.checks import find_check
+from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.settings import as_settings, holds_secret
+from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.flow import WalkBound, walk_bound
+from codex_multi_role.options import RunOptions
+from codex_multi_role.redaction import Redactor
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.atomic import make_folder, storage_errors
+from codex_multi_role.steps.terms import terms
+from codex_multi_role.tools import find_tool, tool_names
+
+LOOKING_CHECKS = frozenset({"tests", "schema", "choose"})
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """What a run is made of, loaded and checked: nothing has been started or written yet."""
+
+    options: RunOptions
+    catalog: RoleSpecCatalog
+    flows: Mapping[str, FlowSpec]
+    inputs: Mapping[str, Any]
+    playbook: Any
+    codex: Path
+    workspace: Path
+
+    @property
+    def flow(self) -> FlowSpec:
+        """The flow of the run; the others are those it calls."""
+        return self.flows[self.options.flow]
+
+    def bound(self, cycles: int | None = None) -> WalkBound:
+        """The most that the run's walk, and every walk within it, can come to. Raises `DefinitionError`.
+
+        ``cycles``: others than those of the options.
+        """
+        options = self.options
+        given = terms(
+            cycles=cycles or options.cycles,
+            repair_attempts=options.repair_attempts,
+            run_tests=options.run_tests,
+            test_seconds=options.test_seconds,
+        )
+        return walk_bound(self.flows, options.flow, self.catalog, given, self.inputs)
+
+    @property
+    def roles(self) -> list[RoleSpec]:
+        """The roles the flows ask, in the catalog's order."""
+        asked = {step.ask for flow in self.flows.values() for step in flow.steps if step.ask}
+        return [role for role in self.catalog.roles if "*" in asked or role.name in asked]
+
+    @property
+    def changes_workspace(self) -> bool:
+        """Whether some role or check of the run is there to change the workspace."""
+        checks = {step.check for flow in self.flows.values() for step in flow.steps if step.check}
+        return any(role.may_change_workspace for role in self.roles) or not checks <= LOOKING_CHECKS
+
+
+def roles_folder(given: Path | None) -> Path:
+    """``--roles``, else ``./roles`` when it holds a catalog, else the packaged one."""
+    if given is not None:
+        return given
+    local = Path("roles")
+    return local if (local / "catalog.yaml").is_file() else packaged_roles()
+
+
+def load_catalog(given: Path | None) -> RoleSpecCatalog:
+    """The catalog of `roles_folder`, its tools looked up. Raises `UsageError`."""
+    catalog = RoleSpecCatalog.load(roles_folder(given), tool_names)
+    for name in {name for role in catalog.roles for name in role.tools}:
+        find_tool(name)
+    return catalog
+
+
+def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> dict[str, FlowSpec]:
+    """`load_flows` of the catalog's folder, their checks looked up. Raises `UsageError`."""
+    flows = load_flows(name, catalog.source.parent, catalog)
+    for flow in flows.values():
+        for index, step in enumerate(flow.steps):
+            if step.check is not None:
+                _check_check(step.check, f"{flow.source}: steps[{index}].check")
+    return flows
+
+
+def _check_check(name: str, place: str) -> None:
+    try:
+        find_check(name)
+    except UsageError as error:
+        raise DefinitionError(f"{place}: {error}", error.hint) from error
+
+
+def load_definitions(options: RunOptions) -> Definitions:
+    """Read and check everything ``options`` names. Raises `UsageError` and `CodexNotFound`."""
+    catalog = load_catalog(options.roles)
+    _refuse_secrets(options, catalog)
+    flows = load_flow_and_called(options.flow, catalog)
+    playbook = None
+    if options.playbook is not None:
+        from codex_multi_role.playbook import load_playbook
+
+        playbook = load_playbook(options.playbook, catalog.source.parent)
+    codex = find_codex(options.codex_bin, os.environ)
+    definitions = Definitions(
+        options=replace(options, codex_bin=codex) if options.codex_bin else options,  # PATH may be another at a resume
+        catalog=catalog,
+        flows=flows,
+        inputs=flows[options.flow].resolve_inputs(options.inputs),
+        playbook=playbook,
+        codex=codex,
+        workspace=_checked_workspace(options.workspace),
+    )
+    definitions.bound()  # for what it raises: a flow without a bound is refused before anything starts
+    return definitions
+
+
+def _refuse_secrets(options: RunOptions, catalog: RoleSpecCatalog) -> None:
+    places = [(setting, "-c ", UsageError) for setting in options.config]
+    for role in catalog.roles:
+        where = f"{role.source}: role {role.name}: codex_config."
+        places += [(setting, where, DefinitionError) for setting in as_settings(role.codex_config)]
+    redact = Redactor(os.environ)
+    for setting, where, error in places:
+        if holds_secret(setting, redact):
+            raise error(
+                f"{where}{setting.partition('=')[0]}: holds what looks like a secret, which would lie in the run's "
+                "folder and in the list of processes",
+                'Put it into an environment variable and name that one: env_key="MY_PROVIDER_KEY", '
+                'env_http_headers={Authorization="MY_HEADER"}.',
+            )
+
+
+def _checked_workspace(path: Path) -> Path:
+    try:
+        exists = path.exists()
+    except OSError as error:
+        raise UsageError(f"the workspace {path} cannot be reached: {error.strerror}") from error
+    if not exists:
+        raise UsageError(f"the workspace {path} does not exist", f"Create it first: mkdir -p {path}")
+    if not path.is_dir():
+        raise UsageError(f"the workspace {path} is not a folder", "Name a folder with --workspace.")
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise UsageError(f"the workspace {path} cannot be written", "Fix its permissions or name another.")
+    return path.resolve()
+
+
+def keep_definitions(definitions: Definitions, folder: RunFolder) -> str:
+    """Copy the YAML this run starts with to ``catalog/``; returns the catalog file's path below it.
+
+    The files keep their places relative to each other, so that the copy loads like the original.
+    """
+    files = [path.resolve() for path in definitions.catalog.files]
+    base = Path(os.path.commonpath([path.parent for path in files]))
+    for path in files:
+        _copy(path, folder.catalog_path / path.relative_to(base))
+    catalog = folder.catalog_path / definitions.catalog.source.resolve().relative_to(base)
+    for flow in definitions.flows.values():
+        _copy(flow.source, catalog.parent / "flows" / f"{flow.name}.yaml")
+    if definitions.playbook is not None:
+        _copy(definitions.playbook.source, catalog.parent / "playbooks" / definitions.playbook.source.name)
+    return str(catalog.relative_to(folder.catalog_path))
+
+
+def _copy(source: Path, target: Path) -> None:
+    make_folder(target.parent)
+    with storage_errors(target):
+        shutil.copyfile(source, target)
+
+
+def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptions:
+    """The options of a recorded run, with the YAML that it kept; ``record`` is its ``run.json``."""
+    catalog = folder.catalog_path / record["catalog_file"]
+    remembered = replace(RunOptions.from_record(record["options"]), roles=catalog)
+    if remembered.playbook is None:
+        return remembered
+    return replace(remembered, playbook=str(catalog.parent / "playbooks" / record["playbook_file"]))

@@ -1,0 +1,159 @@
+"""How each role's Codex process is set up: its home, its settings, its sandbox, its thread and its tools."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from codex_multi_role import __version__
+from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
+from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
+from codex_multi_role.codex.client import ThreadSettings
+from codex_multi_role.codex.fleet import Fleet, Member, Started
+from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile
+from codex_multi_role.codex.settings import (
+    app_server_argv,
+    as_settings,
+    marking,
+    needs_user_home,
+    user_home,
+    without_user_servers,
+)
+from codex_multi_role.codex.transport import Launch
+from codex_multi_role.codex.warm_home import WarmHomes, user_store
+from codex_multi_role.definitions import Definitions
+from codex_multi_role.processes import Family
+from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
+from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
+from codex_multi_role.tools import find_tool
+from codex_multi_role.workspace import git_folders_below
+
+LOOPBACK = "127.0.0.1,localhost"
+PLAYBOOK_MODEL = "playbook"
+
+
+def fleet_of(
+    definitions: Definitions,
+    folder: RunFolder,
+    events: EventLog,
+    provider: tuple[str, ...],
+    read_only: tuple[Path, ...] = (),
+    homes: WarmHomes | None = None,
+) -> Fleet:
+    """The processes of a run, none started yet: how each is set up, and what is told of it.
+
+    ``provider``: settings that beat all others. ``read_only``: what no role may write. ``homes``: what new Codex homes
+    begin with.
+    """
+    threads, began_with = _threads(folder)
+    inherited = inherited_threads(folder)
+
+    def settings_of(role: RoleSpec) -> tuple[str, ...]:
+        # The playbook's provider comes last: with --playbook no model is asked, whatever else the settings say.
+        return (*as_settings(role.codex_config), *definitions.options.config, *provider)
+
+    def member(instance: str) -> Member:
+        role = definitions.catalog.role(role_of(instance, definitions.catalog))
+        if homes is not None and not needs_user_home(settings_of(role)):
+            homes.fill(folder.codex_home(instance))
+        each = _member(definitions, folder, role, instance, settings_of(role), read_only)
+        return replace(each, thread_id=threads.get(instance), inherited=inherited)
+
+    for role in definitions.roles:
+        kept = began_with.get(threads.get(role.name, ""), role.tools)
+        if set(kept) != set(role.tools):
+            events.publish(Warning(_kept_tools(role, kept)))
+
+    def started(each: Started) -> None:
+        events.publish(RoleStarted(each.role, each.pid, each.thread_id, each.seconds, each.resumed))
+
+    return Fleet(
+        {role.name: member(role.name) for role in definitions.roles},
+        more=member,
+        version=__version__,
+        redact=folder.redact,
+        on_started=started,
+        on_restart=lambda role, reason: events.publish(RoleRestarted(role, reason)),
+        first_alone=any(needs_user_home(settings_of(role)) for role in definitions.roles),
+        most=definitions.options.max_processes,
+    )
+
+
+def _threads(folder: RunFolder) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
+    """The latest thread of each instance, and the tools that each thread was started with."""
+    latest: dict[str, str] = {}
+    tools: dict[str, tuple[str, ...]] = {}
+    for instance, turn in list_turns(folder):
+        result = turn.result()
+        thread = result.get("thread_id")
+        if thread:  # the latest turn may have been killed before it was known on which one
+            latest[instance] = thread
+            tools.setdefault(thread, tuple(result.get("tools", ())))
+    return latest, tools
+
+
+def _kept_tools(role: RoleSpec, kept: Sequence[str]) -> str:
+    then, now = (", ".join(names) or "none" for names in (kept, role.tools))
+    return (
+        f"{role.name}: its conversation keeps the tools it began with ({then}), Codex cannot change them; those that "
+        f"its YAML names now ({now}) need a run of their own"
+    )
+
+
+def role_of(instance: str, catalog: RoleSpecCatalog) -> str:
+    """The role that ``instance`` is a process of: itself, or ``planner`` for ``planner.2``."""
+    names = {role.name for role in catalog.roles}
+    return instance if instance in names else instance.rpartition(".")[0]
+
+
+def _member(
+    definitions: Definitions,
+    folder: RunFolder,
+    role: RoleSpec,
+    instance: str,
+    settings: tuple[str, ...],
+    read_only: tuple[Path, ...],
+) -> Member:
+    model = PLAYBOOK_MODEL if definitions.playbook else role.resolved_model(os.environ, definitions.options.model)
+    if needs_user_home(settings):
+        home, own_home = user_home(os.environ), {}
+        settings = (*without_user_servers(home), *settings)
+    else:
+        home, own_home = None, {"CODEX_HOME": str(folder.codex_home(instance))}
+    permissions = ""
+    if role.sandbox == "workspace-write" and not has_own_rules(settings):
+        permissions = PROFILE
+        settings = (*settings, *profile(WriteAccess.of(settings, home), read_only))
+    family = Family.of_run(folder.path, instance)
+    return Member(
+        role=instance,
+        launch=Launch(
+            argv=app_server_argv(definitions.codex, (*settings, marking(family))),
+            environment={**os.environ, "NO_PROXY": _no_proxy(), **own_home},
+            folder=definitions.workspace,
+            stderr_path=folder.role_folder(instance) / "stderr.log",
+            family=family,
+        ),
+        thread=ThreadSettings(
+            str(definitions.workspace), role.sandbox, role.approval_policy, model, permissions, _tools(role)
+        ),
+        approvals=ApprovalPolicy(role.auto_approve.commands, role.auto_approve.file_changes),
+        wire_log=folder.role_folder(instance) / "events.jsonl",
+    )
+
+
+def _tools(role: RoleSpec) -> tuple[ToolSpec, ...]:
+    return tuple(ToolSpec(tool.name, tool.description, tool.input_schema) for tool in map(find_tool, role.tools))
+
+
+def kept_from_writing(definitions: Definitions, folder: RunFolder) -> tuple[Path, ...]:
+    """What neither a role nor the tests may change, even where it lies in the workspace or in a temporary folder."""
+    runs_dir, store = folder.path.parent, user_store(os.environ)
+    databases = [store] if store.is_dir() else []
+    return (runs_dir, *databases, *git_folders_below(definitions.workspace, runs_dir))
+
+
+def _no_proxy() -> str:
+    return ",".join(part for part in (os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), LOOPBACK) if part)
