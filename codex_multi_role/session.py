@@ -5,15 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from types import FrameType
 from typing import Any
 
 from codex_multi_role import __version__
@@ -41,8 +37,11 @@ from codex_multi_role.state_file import write_state
 from codex_multi_role.steps import RunResources
 from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.steps.work_clock import WorkClock
+from codex_multi_role.stop_signals import Stop, stop_signals
 
 STOP_SECONDS = 20.0
+LOOK_SECONDS = 0.2
+"""How often a run looks whether it is to stop."""
 MOUNT_POINTS = (".git", ".codex", ".agents", ".aws")
 """What Codex's sandbox makes in a workspace to keep it from being written."""
 OnEvent = Callable[[Record], None]
@@ -128,35 +127,37 @@ class Session:
         if self._on_event is not None:
             events.subscribe(self._on_event)
         try:
-            with _stop_signals(family.kill):
-                ending = self._run(events)
+            with stop_signals(family.kill) as stop:
+                ending = self._run(events, stop)
             report = self._close(ending)
             events.publish(self._ended(report))
         finally:
             events.close()
         return report
 
-    def _run(self, events: EventLog) -> Ending:
+    def _run(self, events: EventLog, stop: Stop) -> Ending:
         """The ending, whatever happens."""
         events.publish(self._started())
         for note in self._notes:
             events.publish(Warning(note))
         try:
             with live_parts(self._definitions, self._folder, events, self._clock) as parts:
-                return self._drive(replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns))
+                lent = replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns)
+                return self._drive(lent, stop)
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)
 
-    def _drive(self, parts: RunResources) -> Ending:
+    def _drive(self, parts: RunResources, stop: Stop) -> Ending:
         # Here and not above: it takes a while, and the processes start meanwhile.
         from codex_multi_role.engine import DurableRun, Flows, begin, open_journal, sqlite_url
 
         flows = Flows(self._definitions.flows, cache(self._definitions.bound))
         with open_journal(self._definitions.options.database_url or sqlite_url(self._folder.journal_path)):
+            stop.interrupts = False
             while True:
                 durable = DurableRun(flows, self._state, parts)
                 begin(self._folder.run_id, durable)
-                ending = self._wait(durable.ending, parts)
+                ending = self._wait(durable.ending, parts, stop)
                 if ending.outcome != ReviewWaiting.reason or not answered_meanwhile(parts):
                     break
                 # An answer came while other work was being finished. It is recorded now, so this is repeated once a
@@ -166,12 +167,12 @@ class Session:
             parts.fleet.stop_soon()  # the processes end while the journal closes
             return ending
 
-    def _wait(self, ending: Future[Ending], parts: RunResources) -> Ending:
-        try:
-            return ending.result()  # every step of the run has its own deadline, but a person at the terminal
-        except KeyboardInterrupt:
-            parts.stopping.set()
-            parts.fleet.cancel()
+    def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:
+        while not stop.asked:  # every step of the run has its own deadline, but a person at the terminal
+            with contextlib.suppress(FutureTimeoutError):
+                return ending.result(LOOK_SECONDS)
+        parts.stopping.set()
+        parts.fleet.cancel()
         try:
             return ending.result(STOP_SECONDS)
         except FutureTimeoutError:
@@ -271,30 +272,3 @@ class Session:
             totals=dict(report.totals),
             folder=str(report.folder),
         )
-
-
-@contextmanager
-def _stop_signals(hurry: Callable[[], None]) -> Iterator[None]:
-    """Let SIGTERM stop a run as Ctrl-C does; ``hurry`` is called for every further signal, and nothing else.
-
-    A second KeyboardInterrupt could cut short the writing of the state. Only the main thread may set handlers.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    asked = False
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
-            hurry()
-            return
-        asked = True
-        raise KeyboardInterrupt
-
-    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -1,0 +1,46 @@
+"""How a run is stopped from outside: Ctrl-C and SIGTERM."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Stop:
+    """What a signal to stop does: the first one stops the run, each further one calls ``hurry``.
+
+    While the run ``interrupts``, the first raises KeyboardInterrupt; later it is only noted. Raised wherever the main
+    thread happens to be, it could leave the workflow running, and its end would be waited for; a second one could cut
+    the writing of the state short.
+    """
+
+    def __init__(self, hurry: Callable[[], None]) -> None:
+        self._hurry = hurry
+        self.asked = False
+        self.interrupts = True
+
+    def __call__(self, _signal: int, _frame: FrameType | None) -> None:
+        if self.asked:
+            self._hurry()
+            return
+        self.asked = True
+        if self.interrupts:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def stop_signals(hurry: Callable[[], None]) -> Iterator[Stop]:
+    """Let SIGTERM stop a run as Ctrl-C does. Only the main thread may set handlers."""
+    stop = Stop(hurry)
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
