@@ -129,7 +129,7 @@ def test_validate_shows_the_worst_case(project: Path) -> None:
     assert done.returncode == 0
     assert done.stdout == (
         "ok: once: at most 2 turns and 4 repair turns, 18 prompts with those sent again where a provider fails, "
-        "of 2 processes in 4 h 35 min, with 3 cycles and 2 repair attempts\n"
+        "of 2 processes in 4 h 47 min, with 3 cycles and 2 repair attempts\n"
     )
 
 
