@@ -1,0 +1,220 @@
+"""One prompt sent once: hear it out, read the reply, and leave everything in the turn's folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from codex_multi_role.codex.client import ApprovalAnswered, RoleClient, TurnDeadlines
+from codex_multi_role.codex.events import CodexEvent, ItemStarted, WarningIssued, describe
+from codex_multi_role.codex.turn import TurnOutcome, TurnRequest
+from codex_multi_role.errors import CodexError
+from codex_multi_role.replies import Reply, read_reply
+from codex_multi_role.run_folder import TurnFolder
+from codex_multi_role.run_folder.events import (
+    Approval,
+    DoneIgnored,
+    ReplyRepaired,
+    RoleActivity,
+    TurnEnded,
+    TurnStarted,
+    Warning,
+)
+from codex_multi_role.steps.prompted import CURRENT_THREAD, NEW_THREAD, Prompted
+from codex_multi_role.steps.protection import TOLD, Guard
+from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.turn_helpers import TurnHelpers
+from codex_multi_role.steps.turn_result import TurnResult, cut_short, first_state
+
+SUMMARY_LENGTH = 200
+
+
+class Attempt:
+    """One try of a turn, on the process lent for it. Raises `BudgetUsedUp`, `CodexError` before anything is sent."""
+
+    def __init__(self, run: RunResources, asked: Prompted, attempt: int, client: RoleClient) -> None:
+        self.run, self.asked, self.attempt = run, asked, attempt
+        self.role = asked.role
+        self.instance = asked.instance
+        self.client = _on_its_thread(run, asked, client)
+        run.budget.reserve_turn(asked.role.name)
+        self.cut_short = cut_short(run, asked.instance, asked.place)
+        self.folder = TurnFolder.create(run.folder, asked.instance)
+        self.began = time.monotonic()
+        self.activity = ""
+        self.approvals: list[Json] = []
+        self.before = ""
+        self.guard: Guard | None = None
+
+    def take(self) -> tuple[TurnResult | None, TurnOutcome]:
+        """Send the prompt; the result is None where Codex did not answer it, and the outcome says why."""
+        self.guard = Guard.of(self.run, self.role, self.cut_short) if self.role.writes_itself else None
+        before = self.before = first_state(self.run, self.instance, self.cut_short) if self.role.writes_itself else ""
+        forgot = self.client.forgot and self.asked.thread != NEW_THREAD
+        prompt = self.asked.when_forgotten if forgot else self.asked.prompt
+        self.folder.begin(prompt, self._details())
+        self.run.events.publish(
+            TurnStarted(self.instance, self.folder.number, self.asked.cycle, self.attempt, self.asked.repair_of)
+        )
+        outcome = self.client.run_turn(
+            self._request(prompt),
+            self._deadlines(),
+            self._observe,
+            TurnHelpers(self.run, self.role, self.instance, self.folder),
+        )
+        self.run.budget.spend(self.role.name, outcome.input_tokens + outcome.output_tokens, self._seconds())
+        reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == "completed" else None
+        turn = self._store(outcome, reply, before)
+        self._tell_end(outcome, reply)
+        return turn, outcome
+
+    def _request(self, prompt: str) -> TurnRequest:
+        metadata = {
+            "multi_role_role": self.role.name,
+            "multi_role_visit": str(self.asked.visit),
+            "multi_role_repair": str(self.asked.repair),
+            "multi_role_attempt": str(self.attempt),
+        }
+        return TurnRequest(prompt, self.role.output_schema, self.role.reasoning_effort, None, metadata)
+
+    def _deadlines(self) -> TurnDeadlines:
+        return TurnDeadlines(self.role.limits.idle_seconds, self.role.limits.turn_seconds)
+
+    def _details(self) -> Mapping[str, Any]:
+        return {
+            "thread_id": self.client.thread_id,
+            "model": self.client.model,
+            "attempt": self.attempt,
+            "repair_of": self.asked.repair_of,
+            "tools": list(self.role.tools),
+            "cycle": self.asked.cycle,
+            "journal_step": self.asked.place,
+            "snapshot": self.before,
+            "protected": self.guard.tree if self.guard else "",
+            "tokens": {"input": 0, "output": 0},
+            "seconds": 0.0,
+            "worked_seconds": round(self.run.clock.seconds, 3),
+        }
+
+    def _store(self, outcome: TurnOutcome, reply: Reply | None, before: str) -> TurnResult | None:
+        self.folder.write_answer(outcome.text, outcome.delta_text, outcome.items_text)
+        handoff = self.folder.write_handoff(reply.handoff) if reply and reply.handoff else None
+        put_back = self.guard.put_back(self.run, self.instance, self.folder) if self.guard else []
+        changed = self._store_changes(before) if before else []
+        if not before and handoff is not None and "files" in handoff and self.role.behaviors.apply_files:
+            before = self.run.snapshots.take()
+        turn = self._result(reply, handoff, before, changed, put_back) if reply is not None else None
+        self.folder.write_result(
+            {
+                "status": self._status(outcome, reply),
+                "reason": self._reason(outcome, reply),
+                **self._details(),
+                "turn_id": outcome.turn_id,
+                "tokens": {"input": outcome.input_tokens, "output": outcome.output_tokens},
+                "seconds": self._seconds(),
+                TOLD: put_back,
+                "approvals": self.approvals,
+                "repaired_locally": bool(reply and reply.repaired_locally),
+                "recorded": turn.as_json() if turn else None,
+            }
+        )
+        return turn
+
+    def _result(
+        self, reply: Reply, handoff: Json | None, before: str, changed: list[str], put_back: list[str]
+    ) -> TurnResult:
+        return TurnResult(
+            instance=self.instance,
+            turn=self.folder.number,
+            thread_id=self.client.thread_id,
+            handoff=handoff,
+            problem=reply.problem,
+            ask_again=bool(reply.problem) and self.asked.repair < self.run.repair_attempts,
+            snapshot=before,
+            changed_paths=changed,
+            protected_restored=put_back,
+        )
+
+    def _store_changes(self, before: str) -> list[str]:
+        after = self.run.snapshots.take()
+        return store_patch(self.run, self.folder, before, after)
+
+    def _tell_end(self, outcome: TurnOutcome, reply: Reply | None) -> None:
+        if reply is not None and reply.repaired_locally:
+            self.run.events.publish(ReplyRepaired(self.instance, self.folder.number))
+        handoff = (reply and reply.handoff) or {}
+        self.run.events.publish(
+            TurnEnded(
+                role=self.instance,
+                turn=self.folder.number,
+                status=self._status(outcome, reply),
+                reason=self._reason(outcome, reply),
+                input_tokens=outcome.input_tokens,
+                output_tokens=outcome.output_tokens,
+                seconds=self._seconds(),
+                summary=str(handoff.get("summary", ""))[:SUMMARY_LENGTH],
+            )
+        )
+        if says_done(handoff) and not self.role.behaviors.can_finish:
+            self.run.events.publish(DoneIgnored(self.instance, self.folder.number))
+
+    def _status(self, outcome: TurnOutcome, reply: Reply | None) -> str:
+        return "invalid_reply" if reply is not None and reply.problem else outcome.status
+
+    def _reason(self, outcome: TurnOutcome, reply: Reply | None) -> str:
+        if reply is not None and reply.problem:
+            return reply.problem
+        return f"{outcome.reason}: {outcome.message}" if outcome.reason else ""
+
+    def _seconds(self) -> float:
+        return round(time.monotonic() - self.began, 3)
+
+    def _observe(self, event: CodexEvent | ApprovalAnswered) -> None:
+        match event:
+            case ApprovalAnswered(method, decision, detail):
+                told = self.run.folder.redact(detail)
+                self.approvals.append({"method": method, "decision": decision, "detail": told})
+                self.run.events.publish(Approval(self.instance, self.folder.number, method, decision, detail))
+            case ItemStarted(item) if item.get("type") != "userMessage":
+                self._tell_activity(describe(item))
+            case WarningIssued(message) if "transcript" in message:
+                self.run.events.publish(Warning(f"{self.instance}: {message}"))
+            case _:
+                pass
+
+    def _tell_activity(self, activity: str) -> None:
+        if activity != self.activity:
+            self.activity = activity
+            self.run.events.publish(RoleActivity(self.instance, self.folder.number, activity))
+
+
+def _on_its_thread(run: RunResources, asked: Prompted, client: RoleClient) -> RoleClient:
+    """The process on the thread that is to take the turn; one that breaks as it changes threads is replaced, once.
+
+    Raises `CodexError`.
+    """
+    if asked.thread == CURRENT_THREAD or asked.opened:
+        return client
+    thread, folder = None if asked.thread == NEW_THREAD else asked.thread, str(run.workspace.root)
+    try:
+        client.use_thread(thread, folder)
+    except CodexError:
+        if not client.broken:
+            raise
+        client = run.fleet.client(asked.instance)
+        client.use_thread(thread, folder)
+    return client
+
+
+def store_patch(run: RunResources, folder: TurnFolder, before: str, after: str) -> list[str]:
+    """Write ``changes.patch`` from one state of the workspace to the other; returns the paths that differ."""
+    if after == before:
+        return []
+    folder.write_patch(run.snapshots.patch(before, after))
+    return list(run.snapshots.changed_paths(before, after))
+
+
+def says_done(handoff: Mapping[str, Any]) -> bool:
+    """Whether the handoff's ``status`` is DONE, in any case of letters."""
+    return str(handoff.get("status", "")).strip().upper() == "DONE"
