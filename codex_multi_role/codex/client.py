@@ -180,16 +180,13 @@ class RoleClient:
             raise
 
     def _open_thread(self, thread_id: str | None) -> None:
-        result = self._recall(thread_id) if thread_id else None
+        recalled = self._recall(thread_id) if thread_id else None
+        result = recalled or self._transport.request("thread/start", self._settings.start_params(), THREAD_SECONDS)
+        self.thread_id = _id_of("thread", result)
         self._asked_for, self._thread_folder = thread_id, self._settings.folder
-        self.thread_resumed = result is not None
-        self.forgot = bool(thread_id) and not self.thread_resumed
-        self._totals = None
-        self._unused = result is None
-        if result is None:
-            result = self._transport.request("thread/start", self._settings.start_params(), THREAD_SECONDS)
-            self._totals = (0, 0)
-        self.thread_id = str(result["thread"]["id"])
+        self.thread_resumed, self._unused = recalled is not None, recalled is None
+        self.forgot = bool(thread_id) and recalled is None
+        self._totals = None if recalled else (0, 0)
         self.model = str(result.get("model", self.model))
 
     def _recall(self, thread_id: str) -> Message | None:
@@ -247,7 +244,7 @@ class RoleClient:
             params["cwd"] = self._settings.folder
         started = self._transport.request("turn/start", params, patience)
         self._thread_folder = self._settings.folder
-        turn_id = recorder.turn_id = str(started["turn"]["id"])
+        turn_id = recorder.turn_id = _id_of("turn", started)
         while not self._cancelled.is_set():
             received = self._transport.next_message(min(deadlines.idle, self._seconds_to(end)))
             late = self._seconds_to(end) <= 0
@@ -347,6 +344,15 @@ def _start_failures() -> Iterator[None]:
     except CodexError as error:
         transient = isinstance(error, CodexTimeout) or (isinstance(error, CodexCrashed) and not error.complaint)
         raise CodexStartFailed(f"Codex did not start: {error}", error.hint, transient=transient) from error
+
+
+def _id_of(what: str, result: Message) -> str:
+    """The id of the thread or the turn that an answer tells of. Raises `CodexRefused` for one of another shape."""
+    told = result.get(what)
+    found = told.get("id") if isinstance(told, dict) else None
+    if not isinstance(found, str):
+        raise CodexRefused(f"Codex answered without the id of a {what}; is it another version?", 0)
+    return found
 
 
 def _detail(params: Mapping[str, Any], started: Mapping[str, Mapping[str, Any]]) -> str:

@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from codex_multi_role.codex.approvals import ApprovalPolicy
+from codex_multi_role.codex.client import RoleClient, ThreadSettings, TurnDeadlines
 from codex_multi_role.codex.transport import AppServerTransport, Launch
+from codex_multi_role.codex.turn import TurnRequest
 from codex_multi_role.codex.wire_log import WireLog
-from codex_multi_role.errors import CodexCrashed, CodexRefused
+from codex_multi_role.errors import CodexCrashed, CodexRefused, CodexStartFailed
 
 SECONDS = 20.0
 # An answer is what `method` names in the file: lines, with the request's id for ID.
@@ -36,6 +39,12 @@ class Child:
         self.transport: AppServerTransport | None = None
 
     def says(self, lines: Lines) -> AppServerTransport:
+        transport = self.that_says(lines)
+        transport.start()
+        return transport
+
+    def that_says(self, lines: Lines) -> AppServerTransport:
+        """Not started yet."""
         (self._folder / "child.py").write_text(CHILD)
         (self._folder / "said.json").write_text(
             json.dumps({**lines, "hello": ['{"id": ID, "result": {"it": "lives"}}\n']})
@@ -43,7 +52,6 @@ class Child:
         command = [sys.executable, str(self._folder / "child.py"), str(self._folder / "said.json")]
         launch = Launch(command, os.environ, self._folder, self._folder / "stderr.log")
         self.transport = AppServerTransport(launch, WireLog(self.log, lambda text: text))
-        self.transport.start()
         return self.transport
 
     def logged(self) -> list[dict[str, Any]]:
@@ -117,3 +125,36 @@ def test_a_last_line_that_was_cut_off_is_kept_as_text(child: Child) -> None:
     with pytest.raises(CodexCrashed):
         answer.result(SECONDS)
     assert child.logged()[-1]["text"] == '{"id": 1, "result": {"cut": {"off": 1}'
+
+
+NOTHING = '{"id": ID, "result": {}}\n'
+OTHER_SHAPES = [NOTHING, '{"id": ID, "result": {"WHAT": {"id": 7}}}\n']
+
+
+def client_of(child: Child, answers: Lines) -> RoleClient:
+    settled: Lines = {"initialize": [NOTHING], "initialized": [], "account/read": [NOTHING]}
+    transport = child.that_says({**settled, **answers})
+    return RoleClient(transport, ThreadSettings("/", "read-only", "untrusted", None), ApprovalPolicy(), {})
+
+
+@pytest.mark.parametrize("shape", OTHER_SHAPES)
+def test_a_thread_of_a_shape_we_do_not_know_is_a_failed_start(child: Child, shape: str) -> None:
+    client = client_of(child, {"thread/start": [shape.replace("WHAT", "thread")]})
+    with pytest.raises(CodexStartFailed, match="without the id of a thread"):
+        client.start("0", None)
+
+
+@pytest.mark.parametrize("shape", OTHER_SHAPES)
+def test_a_turn_of_a_shape_we_do_not_know_is_refused(child: Child, shape: str) -> None:
+    thread = '{"id": ID, "result": {"thread": {"id": "t"}}}\n'
+    done = "thread/backgroundTerminals/clean"
+    answers = {
+        "thread/start": [thread],
+        "turn/start": [shape.replace("WHAT", "turn")],
+        done: ['{"id": ID, "result": {}}\n'],
+    }
+    client = client_of(child, answers)
+    client.start("0", None)
+    outcome = client.run_turn(TurnRequest("go"), TurnDeadlines(SECONDS, SECONDS), lambda _: None)
+    assert (outcome.status, outcome.reason) == ("failed", "refused")
+    assert "without the id of a turn" in outcome.message
