@@ -173,6 +173,7 @@ class Session:
                 return ending.result(LOOK_SECONDS)
         parts.stopping.set()
         parts.fleet.cancel()
+        stop.told()
         try:
             return ending.result(STOP_SECONDS)
         except FutureTimeoutError:

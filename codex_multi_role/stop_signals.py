@@ -21,14 +21,25 @@ class Stop:
         self._hurry = hurry
         self.asked = False
         self.interrupts = True
+        self._in_a_hurry = False
+        self._told = False
 
     def __call__(self, _signal: int, _frame: FrameType | None) -> None:
         if self.asked:
-            self._hurry()
+            self._in_a_hurry = True
+            if self._told:
+                self._hurry()
             return
         self.asked = True
         if self.interrupts:
+            self._told = True  # nothing is under way that could mistake its end for a failure
             raise KeyboardInterrupt
+
+    def told(self) -> None:
+        """Everybody knows that the run stops: what ends now was meant to, and who is in a hurry need not wait."""
+        self._told = True
+        if self._in_a_hurry:
+            self._hurry()
 
 
 @contextmanager

@@ -20,6 +20,10 @@ JOURNAL_VERSION = "1"
 """Rises when recorded steps change their order or meaning; a journal of another version cannot be resumed."""
 
 SQLITE_PREFIX = "sqlite:///"
+RESUMED = "resumed"
+QUEUE_SECONDS = 0.1
+"""How often it is looked whether a run is to go on; the engine looks at its own queue once a second only. A queue that
+an earlier session registered is looked at from the start."""
 LISTENER_SECONDS = 0.05
 """How often the journal looks for messages; closing it waits for one such look (by default a whole second)."""
 
@@ -88,9 +92,11 @@ def begin(run_id: str, durable: DurableRun) -> None:
     if known is None:
         with SetWorkflowID(run_id):
             DBOS.start_workflow(_flow, run_id)
+        DBOS.register_queue(RESUMED, polling_interval_sec=QUEUE_SECONDS)
         return
     require_version(run_id, known.app_version)
-    DBOS.resume_workflow(run_id)
+    DBOS.register_queue(RESUMED, polling_interval_sec=QUEUE_SECONDS)
+    DBOS.resume_workflow(run_id, queue_name=RESUMED)
 
 
 def require_version(run_id: str, version: str | None) -> None:
