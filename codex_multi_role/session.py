@@ -152,7 +152,8 @@ class Session:
         from codex_multi_role.engine import DurableRun, Flows, begin, open_journal, sqlite_url
 
         flows = Flows(self._definitions.flows, cache(self._definitions.bound))
-        with open_journal(self._definitions.options.database_url or sqlite_url(self._folder.journal_path)):
+        journal = self._definitions.options.database_url or sqlite_url(self._folder.journal_path)
+        with open_journal(journal, self._folder.run_id):
             stop.interrupts = False
             while True:
                 durable = DurableRun(flows, self._state, parts)

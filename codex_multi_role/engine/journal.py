@@ -20,7 +20,6 @@ JOURNAL_VERSION = "1"
 """Rises when recorded steps change their order or meaning; a journal of another version cannot be resumed."""
 
 SQLITE_PREFIX = "sqlite:///"
-RESUMED = "resumed"
 QUEUE_SECONDS = 0.1
 """How often it is looked whether a run is to go on; the engine looks at its own queue once a second only. A queue that
 an earlier session registered is looked at from the start."""
@@ -33,9 +32,17 @@ def sqlite_url(path: Path) -> str:
     return f"{SQLITE_PREFIX}{quote(str(path))}"
 
 
+def resumed_queue(run_id: str) -> str:
+    """Where a run waits to be gone on with. Each has its own: of all processes at one database only one has it live."""
+    return f"resumed-{run_id}"
+
+
 @contextmanager
-def open_journal(database_url: str) -> Iterator[None]:
-    """Open the journal for the time of the block. Raises `StorageError` when the database cannot be used."""
+def open_journal(database_url: str, run_id: str) -> Iterator[None]:
+    """Open the journal of that run for the time of the block.
+
+    Raises `StorageError` when the database cannot be used.
+    """
     logging.getLogger("dbos").setLevel(logging.CRITICAL)
     _use_write_ahead_log(database_url)
     DBOS(
@@ -49,6 +56,7 @@ def open_journal(database_url: str) -> Iterator[None]:
             "log_level": "CRITICAL",
         }
     )
+    DBOS.listen_queues([resumed_queue(run_id)])
     try:
         try:
             DBOS.launch()
@@ -92,11 +100,11 @@ def begin(run_id: str, durable: DurableRun) -> None:
     if known is None:
         with SetWorkflowID(run_id):
             DBOS.start_workflow(_flow, run_id)
-        DBOS.register_queue(RESUMED, polling_interval_sec=QUEUE_SECONDS)
-        return
-    require_version(run_id, known.app_version)
-    DBOS.register_queue(RESUMED, polling_interval_sec=QUEUE_SECONDS)
-    DBOS.resume_workflow(run_id, queue_name=RESUMED)
+    else:
+        require_version(run_id, known.app_version)
+    DBOS.register_queue(resumed_queue(run_id), polling_interval_sec=QUEUE_SECONDS)
+    if known is not None:
+        DBOS.resume_workflow(run_id, queue_name=resumed_queue(run_id))
 
 
 def require_version(run_id: str, version: str | None) -> None:

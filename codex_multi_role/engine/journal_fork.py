@@ -12,7 +12,13 @@ from typing import Any
 
 from dbos import DBOSClient, SetWorkflowID
 
-from codex_multi_role.engine.journal import APPLICATION, JOURNAL_VERSION, require_version
+from codex_multi_role.engine.journal import (
+    APPLICATION,
+    JOURNAL_VERSION,
+    QUEUE_SECONDS,
+    require_version,
+    resumed_queue,
+)
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.steps import Json
 
@@ -55,6 +61,7 @@ def fork_journal(database_url: str, run_id: str, fork_id: str, place: int) -> di
         if not known:
             raise StorageError(f"the journal {database_url} knows no run {run_id}", "Restore it from a copy.")
         require_version(run_id, known[0].app_version)
+        client.register_queue(resumed_queue(fork_id), polling_interval_sec=QUEUE_SECONDS)
         with SetWorkflowID(fork_id):
             client.fork_workflow(run_id, place, application_version=JOURNAL_VERSION, queue_name=NO_QUEUE)
         steps: list[Any] = client.list_workflow_steps(fork_id)

@@ -14,6 +14,7 @@ import pytest
 
 from codex_multi_role import fork
 from codex_multi_role.errors import UsageError
+from tests.engine.test_resume import watched
 from tests.teams import Record, TeamFolder, say
 
 
@@ -78,6 +79,19 @@ def test_a_run_and_its_resumption(tmp_path: Path, database_url: str) -> None:
     assert not (report.folder / "journal.sqlite").exists()
     assert team.resume(cycles=2).outcome == "cycles_used_up"
     assert [turn[:2] for turn in team.turns()] == [("one", 2), ("two", 2)]
+
+
+def test_no_process_takes_up_the_run_of_another(tmp_path: Path, database_url: str) -> None:
+    """Each resumption is a chance for the other process, which looks at the same database all the time."""
+    waits = {"json": {"summary": "late"}, "delay_seconds": 120}
+    other = TeamFolder(tmp_path / "other", {"one": {}}, {"one": [waits]})
+    team = TeamFolder(tmp_path / "own", {"one": {}}, {"one": [say(str(cycle)) for cycle in range(1, 6)]})
+    team.run(database_url=database_url)
+    with watched(other.start("--json", "--database-url", database_url), ("turn_started", "one")) as process:
+        for cycles in range(2, 6):
+            assert team.resume(cycles=cycles).outcome == "cycles_used_up"
+            assert team.turns() == [("one", cycles, "completed")]
+        assert process.poll() is None
 
 
 def test_a_server_that_is_not_there_is_said_so(tmp_path: Path) -> None:
