@@ -18,6 +18,7 @@ from pathlib import Path
 from codex_multi_role import __version__
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.login import login_state
+from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.errors import CodexMultiRoleError
 
@@ -48,6 +49,7 @@ def diagnose(codex_bin: Path | None, config: tuple[str, ...], runs_dir: Path) ->
         yield Finding("codex", False, str(error), error.hint)
     else:
         yield _codex(codex)
+        yield _protocol(codex)
         yield _sandbox(codex)
         yield _login(codex, config)
     yield _runs_folder(runs_dir)
@@ -67,14 +69,25 @@ def pinned_version() -> str:
 
 def _codex(codex: Path) -> Finding:
     ok, said = _ask([str(codex), "--version"])
-    pinned = pinned_version()
     if not ok:
         return Finding("codex", False, f"{codex}: {said}", "Name another binary with --codex-bin.")
-    if pinned not in said.split():
-        return Finding(
-            "codex", False, f"{said} ({codex})", f"This package is tested with {pinned}; leave --codex-bin out."
-        )
+    if pinned_version() not in said.split():
+        return Finding("codex", False, f"{said} ({codex})", _use_the_tested())
     return Finding("codex", True, f"{said} ({codex})")
+
+
+def _use_the_tested() -> str:
+    return f"This package is tested with {pinned_version()}; leave --codex-bin out."
+
+
+def _protocol(codex: Path) -> Finding:
+    try:
+        changed = changed_messages(codex)
+    except CodexMultiRoleError as error:
+        return Finding("protocol", False, str(error), _use_the_tested())
+    if changed:
+        return Finding("protocol", False, f"other than tested: {', '.join(changed)}", _use_the_tested())
+    return Finding("protocol", True, f"{sum(map(len, protocol_as_tested().values()))} messages as tested")
 
 
 def _sandbox(codex: Path) -> Finding:

@@ -122,6 +122,7 @@ class EventParser:
         "account/rateLimits/updated": _limits,
         "configWarning": lambda params: WarningIssued(_a(str, params["summary"])),
     }
+    METHODS = frozenset(_READERS)
 
     def parse(self, message: Mapping[str, Any]) -> CodexEvent | None:
         """The event in ``message``, or None."""

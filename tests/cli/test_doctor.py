@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from codex_multi_role.cli.diagnosis import pinned_version
+from codex_multi_role.codex.locator import find_codex
 
 from .console import console
 
@@ -14,7 +15,7 @@ def test_every_line_says_ok_or_what_to_do(tmp_path: Path) -> None:
     assert done.stderr == ""
     assert all(line.startswith(("ok", "problem", "         ")) for line in lines)
     assert [line.split()[1] for line in lines if not line.startswith(" ")] == [
-        "python", "git", "codex", "sandbox", "login", "runs", "open",
+        "python", "git", "codex", "protocol", "sandbox", "login", "runs", "open",
     ]  # fmt: skip
     assert pinned_version() in done.stdout
     assert done.returncode == (2 if "problem" in done.stdout else 0)
@@ -39,6 +40,21 @@ def test_a_binary_that_is_not_codex_is_a_problem(tmp_path: Path) -> None:
     findings = {finding["name"]: finding for finding in json.loads(done.stdout)}
     assert findings["codex"]["detail"].startswith("codex-cli 0.1.0")
     assert pinned_version() in findings["codex"]["advice"]
+    assert not findings["protocol"]["ok"]
+    assert "does not print its protocol" in findings["protocol"]["detail"]
+
+
+def test_a_message_of_another_shape_is_named(tmp_path: Path) -> None:
+    """As a newer binary would print it."""
+    newer, codex = tmp_path / "codex", find_codex(None, {})
+    change = """sed -i 's/"threadId"/"conversationId"/g' "$5/ServerNotification.json\""""
+    newer.write_text(f'#!/bin/sh\n{codex} "$@" || exit\n[ "$2" != generate-json-schema ] || {change}\n')
+    newer.chmod(0o755)
+    done = console("doctor", "--json", "--codex-bin", str(newer), folder=tmp_path)
+    (protocol,) = [finding for finding in json.loads(done.stdout) if finding["name"] == "protocol"]
+    assert "turn/completed" in protocol["detail"]
+    assert "turn/start," not in protocol["detail"]
+    assert pinned_version() in protocol["advice"]
 
 
 def test_a_runs_folder_below_a_file_is_a_problem(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What we send is what the installed binary's own schema allows."""
+"""What we send is what the installed binary's own schema allows, and it is the binary we say we are tested with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from jsonschema import Draft7Validator
 
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec, answer
 from codex_multi_role.codex.client import TurnDeadlines
+from codex_multi_role.codex.events import EventParser
 from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.codex.turn import TurnRequest
 from tests.codex.conftest import ROLE, Harness
 from tests.codex.test_client import ANSWER, PATCH, PATIENT, request, take, wire
@@ -54,21 +56,24 @@ def test_every_outgoing_message_fits_the_schema(harness: Harness, schemas: Path)
     assert again.status == "completed"
     assert harness.client([ANSWER], thread_id=thread, inherited={thread: again.turn_id}).thread_resumed
     sent = wire(harness, "out")
+    spoken = protocol_as_tested()
     assert {message["method"] for message in sent if "method" in message} == {
-        "initialize",
-        "initialized",
-        "account/read",
-        "thread/start",
-        "thread/resume",
-        "thread/fork",
-        "turn/start",
-        "turn/interrupt",
-        "thread/backgroundTerminals/clean",
+        *spoken["ClientRequest"],
+        *spoken["ClientNotification"],
     }
     requests, notifications = validator(schemas, "ClientRequest"), validator(schemas, "ClientNotification")
     for message in sent:
         if "result" not in message:
             (requests if "id" in message else notifications).validate(message)
+
+
+def test_the_protocol_of_the_pinned_binary_is_the_tested_one() -> None:
+    """A change of it is looked at, then written down with `python -m tests.codex.write_protocol`."""
+    spoken = protocol_as_tested()
+    assert changed_messages(find_codex(None, {})) == []
+    assert set(spoken["ServerNotification"]) == EventParser.METHODS
+    assert set(spoken["ServerRequest"]) == set(RESPONSES)
+    assert set(RESPONSES.values()) <= set(spoken)
 
 
 @pytest.mark.parametrize("method", RESPONSES)
