@@ -5,6 +5,7 @@ from __future__ import annotations
 from codex_multi_role.checks.base import CheckContext, CheckFunction, lasts, longest_seconds
 from codex_multi_role.checks.choose import choose_best
 from codex_multi_role.checks.command import run_argv
+from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.merge import merge_copies
 from codex_multi_role.checks.schema import check_schema
 from codex_multi_role.checks.tests import run_tests
@@ -15,6 +16,7 @@ __all__ = ["CHECKS", "CheckContext", "CheckFunction", "check_names", "find_check
 CHECKS: dict[str, CheckFunction] = {
     "tests": run_tests,
     "command": run_argv,
+    "coverage": measure_coverage,
     "schema": check_schema,
     "choose": choose_best,
     "merge": merge_copies,

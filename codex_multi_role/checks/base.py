@@ -66,3 +66,9 @@ def longest_seconds(check: CheckFunction, options: Mapping[str, object], deadlin
 def no_time(options: Mapping[str, object], deadline_seconds: float) -> float:
     """Of a check that waits for nothing: what it takes is not worth counting."""
     return 0.0
+
+
+def at_most_own(options: Mapping[str, object], deadline_seconds: float) -> float:
+    """Of a check with an option ``timeout_seconds``, which cannot exceed the deadline."""
+    own = options.get("timeout_seconds")
+    return min(own, deadline_seconds) if isinstance(own, int | float) else deadline_seconds

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, field_validator
 
 from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, lasts
+from codex_multi_role.checks.base import CheckContext, at_most_own, lasts
 from codex_multi_role.checks.documents import parse_json
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.errors import UsageError
@@ -52,12 +52,7 @@ class CommandOptions(CheckOptions):
         return argv
 
 
-def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
-    own = options.get("timeout_seconds")
-    return min(own, deadline_seconds) if isinstance(own, int | float) else deadline_seconds
-
-
-@lasts(_longest)
+@lasts(at_most_own)
 def run_argv(context: CheckContext) -> dict[str, object]:
     """Run ``argv`` without input; write ``output.txt``, ``stderr.txt`` (both bounded to 2 MiB) and ``result.json``.
 
@@ -122,7 +117,7 @@ def _run(
         root = context.workspace.root
         inner = argv if folder == root else ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(folder), *argv]
         argv, cwd = context.sandbox(inner, scratch), root
-    seconds = min(options.timeout_seconds or context.deadline_seconds, context.deadline_seconds)
+    seconds = at_most_own(context.options, context.deadline_seconds)
     return run_command(argv, cwd, environment, seconds, stopping=context.stopping, errors_apart=True)
 
 

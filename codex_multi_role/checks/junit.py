@@ -29,17 +29,17 @@ class TestCounts:
     failures: list[dict[str, str]] = field(default_factory=list)
 
 
-def read_report(path: Path) -> bytes:
+def read_report(path: Path, kind: str = "JUnit report") -> bytes:
     """The report's bytes. Raises ValueError with the reason if it is missing, too large or not a plain file."""
     try:
         # Not following links, and not waiting for a pipe's writer: the tests could have put anything there.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        raise ValueError("pytest left no JUnit report") from None
+        raise ValueError(f"pytest left no {kind}") from None
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_REPORT_BYTES:
-            raise ValueError("the JUnit report is too large or not a file")
+            raise ValueError(f"the {kind} is too large or not a file")
         return file.read(MAX_REPORT_BYTES)
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import shlex
-import sys
-import tempfile
 from dataclasses import asdict
 from pathlib import Path, PurePath
 
-from codex_multi_role.checks.artifacts import write_artifact, write_result
+from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.base import CheckContext
 from codex_multi_role.checks.junit import TestCounts, parse_report, read_report
+from codex_multi_role.checks.python import environment_of_tests, python_of
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.redaction import without_secrets
-from codex_multi_role.workspace import CommandResult, Workspace, run_command
+from codex_multi_role.workspace import CommandResult, run_command
 
 MAX_TAIL_CHARACTERS = 4_000
 _NO_TESTS_COLLECTED = 5
@@ -30,10 +28,8 @@ def run_tests(context: CheckContext) -> dict[str, object]:
     """
     try:
         context.folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(
-            prefix="tests-", dir=_scratch_parent(context.workspace), ignore_cleanup_errors=True
-        ) as scratch:
-            return _run_in(Path(scratch).resolve(), context)
+        with scratch_folder(context.workspace) as scratch:
+            return _run_in(scratch, context)
     except OSError as error:
         raise StorageError(f"{context.folder}: the test result cannot be written: {error.strerror}") from error
 
@@ -42,7 +38,7 @@ def _run_in(scratch: Path, context: CheckContext) -> dict[str, object]:
     report = scratch / "junit.xml"
     try:
         command, additions = _command(context, report)
-        environment = {**_environment(context, scratch), **additions}
+        environment = {**environment_of_tests(context, scratch), **additions}
         argv = context.sandbox(command, scratch)
         ran = run_command(
             argv, context.workspace.root, environment, context.deadline_seconds, stopping=context.stopping
@@ -94,37 +90,12 @@ def _command(context: CheckContext, report: Path) -> tuple[list[str], dict[str, 
     option = f"--junitxml={report}"
     given = shlex.split(_pytest_cmd(context))
     if not given:
-        return [_python(context.workspace), "-m", "pytest", "-p", "no:cacheprovider", option], {}
+        return [python_of(context.workspace), "-m", "pytest", "-p", "no:cacheprovider", option], {}
     if any(PurePath(word).name in {"pytest", "py.test"} for word in given):
         return [*given, option], {}
     # A command that runs pytest somewhere inside, such as `make test`, would not know our option.
     inherited = context.environment.get("PYTEST_ADDOPTS", "")
     return given, {"PYTEST_ADDOPTS": f"{inherited} {shlex.quote(option)}".strip()}
-
-
-def _python(workspace: Workspace) -> str:
-    """The workspace's own Python if pytest is installed there (nothing of the workspace is run to find out)."""
-    own = workspace.root / ".venv"
-    if any(own.glob("lib/python*/site-packages/pytest/__init__.py")):
-        return str(own / "bin" / "python")
-    return sys.executable
-
-
-def _environment(context: CheckContext, scratch: Path) -> dict[str, str]:
-    temporary = scratch / "tmp"
-    temporary.mkdir()
-    return {**without_secrets(context.environment), "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def _scratch_parent(workspace: Workspace) -> str | None:
-    """A folder for temporary files outside the workspace, which would otherwise show up in its snapshots."""
-    outside = (folder for folder in (tempfile.gettempdir(), "/var/tmp", "/tmp") if _is_outside(folder, workspace))
-    return next(outside, None)
-
-
-def _is_outside(folder: str, workspace: Workspace) -> bool:
-    path = Path(folder)
-    return path.is_dir() and not path.resolve().is_relative_to(workspace.root)
 
 
 def _counts(report: Path, context: CheckContext) -> tuple[TestCounts | None, str]:

@@ -4,12 +4,14 @@ import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import dedent
 
 import codex_cli_bin
 import psutil
 import pytest
 
 from codex_multi_role.checks.base import Sandbox
+from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.tests import run_tests
 from codex_multi_role.codex.sandbox import sandboxed
 from tests.checks.conftest import MakeContext
@@ -67,6 +69,16 @@ def test_tests_cannot_leave_the_sandbox_and_their_report_can(make_context: MakeC
     assert (context.folder / "junit.xml").exists()
     assert (context.workspace.root / "made.txt").exists()
     assert (context.workspace.root / ".git" / "config").read_text() == "mine"
+
+
+def test_coverage_is_measured_inside_it(make_context: MakeContext, codex_sandbox: Sandbox) -> None:
+    files = {"a.py": "x = 1\n", "tests/test_a.py": f"import a, pathlib\n{dedent(ESCAPES)}"}
+    context = make_context(files, sandbox=codex_sandbox, target="a.py")
+    result = measure_coverage(context)
+    assert (result["status"], result["coverage"], result["failed"]) == ("failed", 100.0, 1), result["output_tail"]
+    # The one is the folder above the tests: the copy, which is theirs, and gone with what they made in it.
+    assert "test_writing_outside_is_refused[folder3]" in str(result["failures"])
+    assert {path.name for path in context.workspace.root.rglob("*")} == {"a.py", "tests", "test_a.py"}
 
 
 def test_a_program_that_is_missing_inside_is_no_failed_test(make_context: MakeContext, codex_sandbox: Sandbox) -> None:

@@ -1,0 +1,116 @@
+"""The check ``coverage``: run tests in a private copy of the workspace and say which lines and branches they reach."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from pydantic import Field
+
+from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
+from codex_multi_role.checks.base import CheckContext, at_most_own, lasts
+from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageRun, Outcome
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.python import OWN_ENVIRONMENT, has_own
+from codex_multi_role.checks.working_copy import LEFT_OUT
+from codex_multi_role.errors import UsageError
+from codex_multi_role.workspace import PathRefused, Workspace
+
+MAX_TAIL_CHARACTERS = 4_000
+PYTHON = "*.py"
+
+
+class CoverageOptions(CheckOptions):
+    """``target`` is measured, ``tests`` are run; both are files or folders, relative to the workspace."""
+
+    target: str = Field(min_length=1, description="a Python file or a folder of the workspace")
+    tests: str = Field(default="tests", min_length=1, description="a Python file or a folder of the workspace")
+    timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
+
+
+def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
+    return at_most_own(options, deadline_seconds) + REPORT_SECONDS
+
+
+@lasts(_longest)
+def measure_coverage(context: CheckContext) -> dict[str, object]:
+    """Parse the tests, run them under coverage.py with branches, and read what they reached of the target.
+
+    Options: `CoverageOptions`; ``timeout_seconds`` cannot exceed the context's deadline. Nothing is written into the
+    workspace: every measurement has a copy of its own. Leaves ``pytest_output.txt``, ``junit.xml``, ``coverage.json``
+    and ``result.json``. Returns what ``result.json`` holds: ``{status, reason, crashed, exit_code, passed, failed,
+    errors, skipped, failures, coverage, uncovered: [{file, lines, branches}], seconds, output_tail}``. The status is
+    ``passed``, ``failed``, ``no tests``, ``syntax error``, ``crashed``, ``timed out`` or ``could not run``, and
+    ``crashed`` is true unless every test has an outcome. ``coverage`` is in percent of lines and branches;
+    ``uncovered`` says where (``3-5, 9`` and ``4->exit``).
+
+    Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
+    """
+    options = read_options(CoverageOptions, context, "coverage")
+    target, tests = (_relative(context.workspace, options, name) for name in ("target", "tests"))
+    if problem := _missing_part(context.workspace) or _not_python(context.workspace.root, target):
+        return _record(context, Outcome("could not run", problem))
+    if problem := _not_python(context.workspace.root, tests):
+        return _record(context, Outcome("syntax error", problem))
+    with scratch_folder(context.workspace) as scratch:
+        run = CoverageRun(context, target, tests, scratch)
+        return _record(context, run.outcome(at_most_own(context.options, context.deadline_seconds)))
+
+
+def _relative(workspace: Workspace, options: CoverageOptions, name: str) -> str:
+    """The option's path as text, once it is sure to stay in the workspace. Raises UsageError."""
+    given = str(getattr(options, name)).rstrip("/")
+    try:
+        workspace.resolve_inside(f"{given}/{PYTHON}" if (workspace.root / given).is_dir() else given)
+    except PathRefused as error:
+        hint = "Name a file or a folder of the workspace, relative to it."
+        raise UsageError(f"check coverage: {name}: {error.reason} {given!r}", hint) from error
+    return given
+
+
+def _missing_part(workspace: Workspace) -> str:
+    if has_own(workspace, "pytest") and not has_own(workspace, "coverage"):
+        return f"{OWN_ENVIRONMENT} has pytest but not coverage: install it there"
+    return ""
+
+
+def _not_python(root: Path, relative: str) -> str:
+    """What keeps the file, or the first such file of the folder, from being parsed; ``""`` if nothing does."""
+    path = root / relative
+    found = sorted(path.rglob(PYTHON)) if path.is_dir() else [path]
+    files = [file for file in found if LEFT_OUT.isdisjoint(file.relative_to(root).parts)]
+    if not files:
+        return f"{relative} has no Python file"
+    problems = (_problem(file, file.relative_to(root).as_posix()) for file in files)
+    return next(filter(None, problems), "")
+
+
+def _problem(file: Path, name: str) -> str:
+    try:
+        ast.parse(file.read_bytes(), name)
+    except OSError as error:
+        return f"{name}: cannot be read: {error.strerror}"
+    except SyntaxError as error:
+        return f"{name}: line {error.lineno}: {error.msg}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return f"{name}: cannot be parsed: {error}"
+    return ""
+
+
+def _record(context: CheckContext, outcome: Outcome) -> dict[str, object]:
+    ran, measured = outcome.ran, outcome.measured
+    write_artifact(context, "pytest_output.txt", ran.output if ran else "")
+    result: dict[str, object] = {
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "crashed": outcome.crashed,
+        "exit_code": ran.returncode if ran else None,
+        **asdict(outcome.counts),
+        "coverage": measured.percent,
+        "uncovered": [asdict(file) for file in measured.uncovered],
+        "seconds": ran.seconds if ran else 0.0,
+        "output_tail": ran.output[-MAX_TAIL_CHARACTERS:] if ran else "",
+    }
+    return write_result(context, result)

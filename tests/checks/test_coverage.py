@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.checks import longest_seconds
+from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.coverage import measure_coverage
+from codex_multi_role.checks.coverage_run import REPORT_SECONDS
+from codex_multi_role.errors import UsageError
+from tests.checks.conftest import MakeContext
+
+SOURCE = """\
+def sign(number):
+    if number < 0:
+        return "minus"
+    for _ in range(number):
+        return "plus"
+    return "zero"
+"""
+HALF = (
+    "from sign import sign\ndef test_minus(): assert sign(-1) == 'minus'\ndef test_plus(): assert sign(1) == 'plus'\n"
+)
+WHOLE = f"{HALF}def test_zero(): assert sign(0) == 'zero'\n"
+
+
+def _measure(context: CheckContext) -> dict[str, Any]:
+    result: dict[str, Any] = measure_coverage(context)
+    assert json.loads((context.folder / "result.json").read_text()) == result
+    return result
+
+
+def _of(make_context: MakeContext, tests: str, **more: object) -> dict[str, Any]:
+    return _measure(make_context({"sign.py": SOURCE, "tests/test_sign.py": tests}, target="sign.py", **more))
+
+
+def test_what_no_test_reaches_is_named(make_context: MakeContext) -> None:
+    result = _of(make_context, HALF)
+    assert (result["status"], result["crashed"], result["passed"], result["failed"]) == ("passed", False, 2, 0)
+    assert result["uncovered"] == [{"file": "sign.py", "lines": "6", "branches": "4->6"}]
+    assert result["coverage"] == 80.0  # 6 lines and 4 branches, of which one each is missing
+
+
+def test_all_of_it_is_a_hundred(make_context: MakeContext, tmp_path: Path) -> None:
+    context = make_context({"sign.py": SOURCE, "tests/test_sign.py": WHOLE}, target="sign.py")
+    result = _measure(context)
+    assert (result["coverage"], result["uncovered"]) == (100.0, [])
+    assert {path.name for path in context.folder.iterdir()} == {
+        "pytest_output.txt", "junit.xml", "coverage.json", "result.json"
+    }  # fmt: skip
+    assert {path.name for path in context.workspace.root.rglob("*")} == {"sign.py", "tests", "test_sign.py"}
+
+
+def test_a_folder_counts_what_nobody_imports(make_context: MakeContext) -> None:
+    files = {"pack/__init__.py": "", "pack/used.py": "x = 1\n", "pack/unused.py": "y = 1\nz = 2\n"}
+    tests = "from pack import used\ndef test_x(): assert used.x\n"
+    result = _measure(make_context({**files, "tests/test_pack.py": tests}, target="pack"))
+    assert result["uncovered"] == [{"file": "pack/unused.py", "lines": "1-2", "branches": ""}]
+    assert result["coverage"] == pytest.approx(33.33)
+
+
+def test_failed_tests_are_no_crash(make_context: MakeContext) -> None:
+    result = _of(make_context, f"{HALF}def test_wrong(): assert sign(0) == 'plus'\n")
+    assert (result["status"], result["crashed"], result["failed"], result["coverage"]) == ("failed", False, 1, 100.0)
+    assert "assert 'zero' == 'plus'" in result["failures"][0]["message"]
+
+
+def test_a_module_that_fails_to_import_is_a_crash_that_says_why(make_context: MakeContext) -> None:
+    result = _of(make_context, "import nowhere_to_be_found\n")
+    assert (result["status"], result["crashed"], result["coverage"]) == ("crashed", True, 0.0)
+    assert "nowhere_to_be_found" in result["output_tail"]
+
+
+def test_tests_that_are_not_python_are_not_run(make_context: MakeContext) -> None:
+    result = _of(make_context, "def test_x(:\n")
+    assert (result["status"], result["crashed"], result["exit_code"]) == ("syntax error", True, None)
+    assert result["reason"] == "tests/test_sign.py: line 1: invalid syntax"
+
+
+def test_a_target_that_is_not_python_could_not_run(make_context: MakeContext) -> None:
+    result = _measure(make_context({"a.py": "not one line of Python", "tests/test_a.py": ""}, target="a.py"))
+    assert (result["status"], result["reason"]) == ("could not run", "a.py: line 1: invalid syntax")
+
+
+@pytest.mark.parametrize(("target", "words"), [("gone.py", "gone.py: cannot be read"), ("empty", "has no Python file")])
+def test_a_target_that_is_not_there_could_not_run(make_context: MakeContext, target: str, words: str) -> None:
+    result = _measure(make_context({"empty/readme": "", "tests/test_a.py": ""}, target=target))
+    assert result["status"] == "could not run"
+    assert words in result["reason"]
+
+
+def test_no_tests_is_a_crash(make_context: MakeContext) -> None:
+    result = _of(make_context, "x = 1\n")
+    assert (result["status"], result["crashed"]) == ("no tests", True)
+
+
+def test_tests_that_never_end_are_ended(make_context: MakeContext) -> None:
+    result = _of(make_context, "def test_x():\n    while True: pass\n", timeout_seconds=2.0)
+    assert (result["status"], result["crashed"], result["exit_code"]) == ("timed out", True, None)
+
+
+def test_tests_that_print_without_end_are_cut(make_context: MakeContext) -> None:
+    result = _of(make_context, "def test_x():\n    for _ in range(100): print('x' * 1_000_000)\n    assert False\n")
+    assert result["status"] == "failed"
+    assert len(json.dumps(result)) < 20_000
+
+
+def test_a_measurement_leaves_nothing_for_the_next(make_context: MakeContext) -> None:
+    counting = (
+        "from pathlib import Path\ndef test_x():\n    assert not Path('mark').exists()\n    Path('mark').touch()\n"
+    )
+    context = make_context({"a.py": "x = 1\n", "tests/test_a.py": counting}, target="a.py")
+    assert [_measure(context)["status"] for _ in range(2)] == ["passed", "passed"]
+
+
+def test_the_users_own_settings_do_not_change_the_figures(make_context: MakeContext) -> None:
+    context = make_context(
+        {"sign.py": SOURCE, "tests/test_sign.py": HALF, ".coveragerc": "[run]\nomit = sign.py\n"}, target="sign.py"
+    )
+    assert _measure(context)["coverage"] == 80.0
+
+
+@pytest.mark.parametrize("target", ["../up.py", "/etc", ".git/x.py"])
+def test_a_path_out_of_the_workspace_is_refused(make_context: MakeContext, target: str) -> None:
+    with pytest.raises(UsageError, match="check coverage: target: unsafe path"):
+        _measure(make_context({"tests/test_a.py": ""}, target=target))
+
+
+def test_its_own_report_is_counted_into_its_time() -> None:
+    assert longest_seconds(measure_coverage, {"timeout_seconds": 5}, 60) == 5 + REPORT_SECONDS
