@@ -16,6 +16,7 @@ from codex_multi_role.codex.settings import as_settings, holds_secret
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.options import RunOptions
+from codex_multi_role.programs import take_none_from
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors
@@ -104,6 +105,8 @@ def _check_check(name: str, place: str) -> None:
 
 def load_definitions(options: RunOptions) -> Definitions:
     """Read and check everything ``options`` names. Raises `UsageError` and `CodexNotFound`."""
+    workspace = _checked_workspace(options.workspace)
+    take_none_from(workspace)
     catalog = load_catalog(options.roles)
     _refuse_secrets(options, catalog)
     flows = load_flow_and_called(options.flow, catalog)
@@ -120,7 +123,7 @@ def load_definitions(options: RunOptions) -> Definitions:
         inputs=flows[options.flow].resolve_inputs(options.inputs),
         playbook=playbook,
         codex=codex,
-        workspace=_checked_workspace(options.workspace),
+        workspace=workspace,
     )
     definitions.bound()  # for what it raises: a flow without a bound is refused before anything starts
     return definitions

@@ -19,12 +19,14 @@ from codex_multi_role.codex.settings import (
     marking,
     needs_user_home,
     user_home,
+    without_project_settings,
     without_user_servers,
 )
 from codex_multi_role.codex.transport import Launch
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.processes import Family
+from codex_multi_role.programs import program_path
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
 from codex_multi_role.tools import find_tool
@@ -122,6 +124,7 @@ def _member(
         settings = (*without_user_servers(home), *settings)
     else:
         home, own_home = None, {"CODEX_HOME": str(folder.codex_home(instance))}
+    settings = (without_project_settings(definitions.workspace, folder.path), *settings)
     permissions = ""
     if role.sandbox == "workspace-write" and not has_own_rules(settings):
         permissions = PROFILE
@@ -130,8 +133,8 @@ def _member(
     return Member(
         role=instance,
         launch=Launch(
-            argv=app_server_argv(definitions.codex, (*settings, marking(family))),
-            environment={**os.environ, "NO_PROXY": _no_proxy(), **own_home},
+            argv=app_server_argv(definitions.codex, (*settings, marking(family), *_path_of_commands())),
+            environment={**os.environ, "PATH": program_path(os.environ), "NO_PROXY": _no_proxy(), **own_home},
             folder=definitions.workspace,
             stderr_path=folder.role_folder(instance) / "stderr.log",
             family=family,
@@ -142,6 +145,12 @@ def _member(
         approvals=ApprovalPolicy(role.auto_approve.commands, role.auto_approve.file_changes),
         wire_log=folder.role_folder(instance) / "events.jsonl",
     )
+
+
+def _path_of_commands() -> tuple[str, ...]:
+    """The setting that leaves the user's PATH to a role's commands where Codex itself runs with a part of it."""
+    path = os.environ.get("PATH", os.defpath)
+    return () if path == program_path(os.environ) else as_settings({"shell_environment_policy.set.PATH": path})
 
 
 def _tools(role: RoleSpec) -> tuple[ToolSpec, ...]:

@@ -49,6 +49,15 @@ def marking(family: Family) -> str:
     return f"shell_environment_policy.set.{family.variable}={toml_value(family.mark)}"
 
 
+def without_project_settings(*folders: Path) -> str:
+    """The setting that keeps out what the projects of ``folders`` say in ``.codex``: servers, hooks, rules.
+
+    Where a thread may write, Codex otherwise trusts its project, and remembers that in ``config.toml`` (measured).
+    """
+    places = {str(place) for folder in folders for place in (folder, *folder.parents)}
+    return f"projects={toml_value({place: {'trust_level': 'untrusted'} for place in sorted(places)})}"
+
+
 def as_settings(config: Mapping[str, object]) -> tuple[str, ...]:
     """A role's ``codex_config`` as ``key=value`` settings."""
     return tuple(f"{key}={toml_value(value)}" for key, value in config.items())

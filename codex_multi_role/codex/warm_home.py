@@ -22,9 +22,9 @@ import psutil
 
 from codex_multi_role.codex.settings import app_server_argv
 from codex_multi_role.processes import Family
+from codex_multi_role.programs import program_path
 
 DATABASES = "*.sqlite"
-PASSED_ON = ("PATH", "HOME")
 LOWEST_PRIORITY = 19
 MAKING_SECONDS = 60.0
 KEPT_SECONDS = 30 * 24 * 3600.0
@@ -90,14 +90,14 @@ class WarmHomes:
 
     def _start_in(self, home: Path) -> subprocess.Popen[bytes]:
         home.mkdir()
-        environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        environment = {"HOME": str(Path.home()), "PATH": program_path(os.environ), "CODEX_HOME": str(home)}
         child = subprocess.Popen(
             app_server_argv(self._codex, ()),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd=home,
-            env=self._family.marked({**environment, "CODEX_HOME": str(home)}),
+            env=self._family.marked(environment),
             start_new_session=True,
         )
         with suppress(psutil.Error):  # the roles' processes come first

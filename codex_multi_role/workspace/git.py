@@ -1,4 +1,7 @@
-"""Git without anybody's settings: no user or system configuration, hooks, prompts or inherited variables."""
+"""Git without anybody's settings: no user or system configuration, hooks, prompts or inherited variables.
+
+Nor is it a program of that name which a role may have written.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.programs import program_path
 
 GIT_SECONDS = 120.0
 
@@ -65,7 +69,7 @@ def last_words(stderr: bytes) -> str:
 
 def _environment(git_dir: Path, work_tree: Path) -> dict[str, str]:
     return {
-        "PATH": os.environ.get("PATH", os.defpath),
+        "PATH": program_path(os.environ),
         "LC_ALL": "C",
         "HOME": str(git_dir),
         "XDG_CONFIG_HOME": str(git_dir),

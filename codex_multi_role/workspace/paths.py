@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,6 +18,8 @@ from codex_multi_role.errors import UsageError
 
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
+CODEX_FOLDERS = (".codex", ".agents")
+"""Codex starts servers and hooks that ``.codex`` of a trusted project names, outside every sandbox (measured)."""
 _UNSAFE_TEXT = re.compile(r"[/~]|[A-Za-z]:|.*\\", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -56,7 +59,7 @@ class Workspace:
         """
         _refuse_text(relative)
         path = Path(os.path.realpath(self.root / relative))
-        if not path.is_relative_to(self.root) or any(map(is_git_folder, path.relative_to(self.root).parts)):
+        if not path.is_relative_to(self.root) or _steers_programs(path.relative_to(self.root).parts):
             raise PathRefused("unsafe path")
         if self._is_forbidden(path) or path.is_symlink():
             raise PathRefused("unsafe path")
@@ -77,7 +80,7 @@ def _refuse_text(relative: str) -> None:
     parts = relative.split("/")
     if not relative or _CONTROL.search(relative) or relative.endswith("/"):
         raise PathRefused("invalid path")
-    if _UNSAFE_TEXT.match(relative) or ".." in parts or any(map(is_git_folder, parts)):
+    if _UNSAFE_TEXT.match(relative) or ".." in parts or _steers_programs([part for part in parts if part != "."]):
         raise PathRefused("unsafe path")
     try:
         sizes = [len(part.encode()) for part in parts]
@@ -87,14 +90,22 @@ def _refuse_text(relative: str) -> None:
         raise PathRefused("invalid path")
 
 
+def _steers_programs(parts: Sequence[str]) -> bool:
+    """Whether git, at any depth, or Codex, at the top, reads this as what to run."""
+    return any(map(is_git_folder, parts)) or _plain("".join(parts[:1])) in CODEX_FOLDERS
+
+
 def is_git_folder(name: str) -> bool:
     """Whether some file system takes ``name`` for ``.git``: in any case, with invisible characters, as a short name.
 
     Source: git's own ``verify_path`` (is_hfs_dotgit, is_ntfs_dotgit).
     """
+    return _plain(name) in {".git", "git~1"}
+
+
+def _plain(name: str) -> str:
     visible = "".join(character for character in name if unicodedata.category(character) != "Cf")
-    plain = unicodedata.normalize("NFKC", visible).casefold().split(":")[0].rstrip(" .")
-    return plain in {".git", "git~1"}
+    return unicodedata.normalize("NFKC", visible).casefold().split(":")[0].rstrip(" .")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from codex_multi_role.workspace.removal import collect
+from tests.engine.test_flows import with_flow
 from tests.teams import Record, TeamFolder, read, say
 
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}
@@ -110,6 +113,97 @@ pathlib.Path("found.txt").write_text(repr(FOUND))
     assert found == repr({**expected, "look": "done", "secret": "none"})
     assert read(report.folder / "tests/001/result.json")["status"] == "passed"
     assert (tmp_path / "outside/precious.txt").read_text() == "precious"
+
+
+def test_what_codex_would_run_of_a_project_is_neither_handed_in_nor_heard(tmp_path: Path) -> None:
+    """Codex trusts a project whose thread may write, and starts the servers that its `.codex` names unsandboxed."""
+    heard = tmp_path / "heard"
+    server = f'[mcp_servers.evil]\ncommand = "sh"\nargs = ["-c", "touch {heard}; sleep 60"]\n'
+    patch = {"patch": "*** Begin Patch\n*** Add File: .codex/hooks.json\n+{}\n*** End Patch"}
+    steps = [command("mkdir .codex .agents; echo x > .codex/config.toml; true"), patch]
+    made = team(tmp_path, steps, [{"path": path, "content": server} for path in (".codex/config.toml", ".agents/x")])
+    subprocess.run(["git", "init", "-q"], cwd=made.workspace, check=True)
+    report = made.run()
+    assert reasons(report.folder) == ["unsafe path"] * 2
+    assert sorted(path.name for path in made.workspace.iterdir()) == [".git"]
+    (made.workspace / ".codex").mkdir()
+    (made.workspace / ".codex/config.toml").write_text(server)
+    made.plays["writer"] = [say()] * 3
+    made.write_plays()
+    steps_ = [{"id": "here", "ask": "writer"}, {"id": "apart", "ask": "writer", "isolate": "worktree"}]
+    report = with_flow(made, {"steps": steps_}).run(flow="own")
+    assert report.outcome == "success"
+    assert not heard.exists()
+    assert not list((report.folder / ".codex").rglob("config.toml"))
+
+
+def test_a_program_that_a_role_puts_on_the_path_is_run_by_its_commands_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs, ran = tmp_path / "workspace/.venv/bin", tmp_path / "ran"
+    monkeypatch.setenv("PATH", f"{programs}:.venv/bin:{os.environ['PATH']}")
+    fake = f"#!/bin/sh\necho $0 >> {ran}\n"
+    plant = f"cd .venv/bin; for name in git lsb_release sh; do printf '{fake}' > $name; chmod +x $name; done; true"
+    made = team(tmp_path, [command(plant)], [], protect=["kept.txt"])
+    programs.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q"], cwd=made.workspace, check=True)
+    made.plays["writer"].append({"steps": [command("command -v git > which.txt"), say()]})
+    made.write_plays()
+    assert made.run().outcome == "cycles_used_up"
+    assert (programs / "git").exists()
+    isolated = {"steps": [{"id": "apart", "ask": "writer", "isolate": "worktree"}, {"id": "here", "ask": "writer"}]}
+    made.plays["writer"] = [say(), made.plays["writer"][1]]
+    made.write_plays()
+    report = with_flow(made, isolated).run(flow="own")
+    assert report.outcome == "success"
+    assert not ran.exists()
+    assert (made.workspace / "which.txt").read_text() == f"{programs}/git\n"
+
+
+def test_what_a_repository_tells_git_to_run_is_not_run_by_us(tmp_path: Path) -> None:
+    """The repository's settings name programs; a role says in `.gitattributes` for which files."""
+    ran = tmp_path / "ran"
+    attributes = "* filter=evil diff=evil merge=evil text ident\n"
+    files = [{"path": ".gitattributes", "content": attributes}, {"path": "both.txt", "content": "role\n"}]
+    made = team(tmp_path, [command("echo role > own.txt; git init -q deep; mkdir refs objects")], files)
+    (made.workspace / "both.txt").write_text("mine\n")
+    repository_that_runs(made.workspace, f"touch {ran}")
+    steps = [
+        {"id": "apart", "ask": "writer", "isolate": "worktree"},
+        {"id": "here", "ask": "writer"},
+        {"id": "again", "ask": "writer", "isolate": "worktree"},
+    ]
+    made.plays["writer"] *= 3
+    made.write_plays()
+    report = with_flow(made, {"steps": steps, "protect": ["kept/**"]}).run(flow="own")
+    assert report.outcome == "success"
+    assert "own.txt" in (report.folder / "writer/turn_001/changes.patch").read_text()
+    assert collect(report.folder / "worktrees/manifest.json", alive=False, dry_run=False)
+    assert not ran.exists()
+
+
+def repository_that_runs(root: Path, program: str) -> None:
+    """A repository whose every setting that names a program names ``program``.
+
+    A filter runs it for our git only: Codex asks for the status by itself, which needs the user's filters.
+    """
+    hooks = root.parent / "hooks"
+    hooks.mkdir()
+    for name in ("post-checkout", "post-index-change", "reference-transaction", "pre-commit", "post-commit"):
+        (hooks / name).write_text(f"#!/bin/sh\n{program}\n")
+        (hooks / name).chmod(0o755)
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    subprocess.run(["git", "add", "-A"], cwd=root, check=True)
+    person = ("-c", "user.name=t", "-c", "user.email=t@t")
+    subprocess.run(["git", *person, "commit", "-qm", "first"], cwd=root, check=True)
+    drivers = {"filter": ("clean", "smudge", "process"), "diff": ("command", "textconv"), "merge": ("driver",)}
+    named = [f"{kind}.evil.{name}" for kind, names in drivers.items() for name in names]
+    others = ("core.sshCommand", "core.pager", "core.editor", "core.askPass", "diff.external", "gpg.program")
+    aliases = [f"alias.{name}" for name in ("add", "write-tree", "worktree", "read-tree", "diff-tree")]
+    settings = {"core.hooksPath": str(hooks), **dict.fromkeys([*named, *others, "core.fsmonitor"], program)}
+    settings |= dict.fromkeys(named[:3], f'test -z "$GIT_ATTR_NOSYSTEM" || {program}')
+    for name, value in {**settings, **dict.fromkeys(aliases, f"!{program}")}.items():
+        subprocess.run(["git", "config", name, value], cwd=root, check=True)
 
 
 @pytest.mark.parametrize("allowed", [False, True])

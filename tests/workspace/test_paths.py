@@ -70,8 +70,18 @@ def test_git_folders_are_off_limits_by_every_spelling(workspace: Workspace, path
     assert _reason(workspace, path) == "unsafe path"
 
 
-@pytest.mark.parametrize("path", [".gitignore", ".github/workflows/ci.yml", "git/a", "a.git", ".gitattributes"])
-def test_what_only_looks_like_a_git_folder_is_fine(workspace: Workspace, path: str) -> None:
+@pytest.mark.parametrize("path", [".codex/config.toml", ".Codex/rules/x", "./.agents/skills/x", ".codex", "out/x"])
+def test_what_codex_runs_of_a_project_is_off_limits(workspace: Workspace, path: str) -> None:
+    (workspace.root / ".codex").mkdir()
+    (workspace.root / "out").symlink_to(".codex")
+    assert _reason(workspace, path) == "unsafe path"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".gitignore", ".github/workflows/ci.yml", "git/a", "a.git", ".gitattributes", "fixtures/.codex/a", ".codexrc"],
+)
+def test_what_only_looks_like_them_is_fine(workspace: Workspace, path: str) -> None:
     assert workspace.resolve_inside(path) == workspace.root / path
 
 

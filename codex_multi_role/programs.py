@@ -1,0 +1,29 @@
+"""Where the programs come from that run outside every sandbox, git above all: not from where a model can write.
+
+With a virtual environment in the workspace PATH leads there, and a role that may write can put a ``git`` into it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+_written_by_roles: set[Path] = set()
+
+
+def take_none_from(folder: Path) -> None:
+    """From now on no program is taken from ``folder`` or below it: models write there."""
+    _written_by_roles.add(folder.resolve())
+
+
+def program_path(environment: Mapping[str, str]) -> str:
+    """PATH of ``environment`` without the places where models write; relative ones lead wherever one is."""
+    return os.pathsep.join(filter(_is_ours, environment.get("PATH", os.defpath).split(os.pathsep)))
+
+
+def _is_ours(place: str) -> bool:
+    if not place.startswith("/"):
+        return False
+    lineages = [(path, *path.parents) for path in (Path(os.path.normpath(place)), Path(place).resolve())]
+    return not any(folder in lineage for folder in _written_by_roles for lineage in lineages)
