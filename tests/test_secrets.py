@@ -59,10 +59,17 @@ def test_what_is_left_to_be_read_holds_no_secret_whoever_said_it(
 def test_neither_a_commands_nor_a_tests_environment_has_a_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Nor do they see the environments of those that started them."""
     monkeypatch.setenv("MY_API_KEY", SECRET)
     monkeypatch.setenv("MY_TOKEN", TOKEN)
-    code = "import os\n\ndef test_it():\n    assert not [v for n, v in os.environ.items() if n.startswith('MY_')]\n"
-    cmd = {"call": "exec_command", "arguments": {"cmd": "env > env.txt"}}
+    code = """
+import os, pathlib
+
+def test_it():
+    assert not [name for name in os.environ if name.startswith("MY_")]
+    assert not [path for path in pathlib.Path("/proc").glob("[0-9]*/environ") if b"MY_" in path.read_bytes()]
+"""
+    cmd = {"call": "exec_command", "arguments": {"cmd": "env > env.txt; cat /proc/[0-9]*/environ >> env.txt"}}
     entry = {"steps": [cmd, say(files=[{"path": "test_it.py", "content": code}])]}
     roles = {"writer": {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}}
     team = TeamFolder(tmp_path, roles, {"writer": [entry]})

@@ -3,6 +3,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,6 +137,36 @@ def test_a_symlink_made_after_the_path_was_judged_is_not_followed(
     with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
         write_inside(workspace, "sub/a.txt", b"x")
     assert not (workspace.root.parent / "outside" / "a.txt").exists()
+
+
+FLIP = """
+import itertools, os
+from contextlib import suppress
+print(flush=True)
+for number in itertools.count():
+    with suppress(OSError):
+        os.rename("sub", f"gone-{number}")
+    with suppress(OSError):
+        os.symlink("../outside", "sub")
+        for _ in range(1000): pass
+        os.unlink("sub")
+    for _ in range(1000): pass
+"""
+
+
+def test_a_folder_that_becomes_a_link_while_files_are_written_leads_nothing_outside(workspace: Workspace) -> None:
+    """A race against another process, as a role's command is one."""
+    (workspace.root / "sub").mkdir()
+    with subprocess.Popen([sys.executable, "-c", FLIP], cwd=workspace.root, stdout=subprocess.PIPE) as flipping:
+        assert flipping.stdout is not None
+        flipping.stdout.readline()
+        try:
+            applied = apply_files(workspace, [{"path": "sub/precious.txt", "content": "x"}] * MAX_FILES)
+        finally:
+            flipping.kill()
+    assert len(applied) == MAX_FILES
+    outside = workspace.root.parent / "outside"
+    assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("precious.txt", "precious")]
 
 
 def test_a_refused_write_leaves_the_old_file_and_no_other(workspace: Workspace) -> None:

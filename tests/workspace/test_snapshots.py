@@ -260,6 +260,25 @@ def test_the_users_settings_and_hooks_count_for_nothing(tmp_path: Path, monkeypa
     assert (root / ".git" / "index").read_bytes() == index
 
 
+def test_what_is_restored_is_not_written_through_links_made_meanwhile(tmp_path: Path) -> None:
+    root, outside = tmp_path / "work", tmp_path / "outside"
+    for folder in (root / "sub", outside):
+        folder.mkdir(parents=True)
+        (folder / "a.txt").write_text("as it was")
+    (root / "b.txt").write_text("as it was")
+    snapshots = _snapshots(root)
+    first = snapshots.take()
+    (outside / "a.txt").write_text("precious")
+    shutil.rmtree(root / "sub")
+    (root / "sub").symlink_to(outside)
+    (root / "b.txt").unlink()
+    os.link(outside / "a.txt", root / "b.txt")
+    snapshots.restore(first)
+    assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("a.txt", "precious")]
+    assert not (root / "sub").is_symlink()
+    assert {(root / name).read_text() for name in ("sub/a.txt", "b.txt")} == {"as it was"}
+
+
 def test_a_killed_runs_lock_does_not_stop_the_next(tmp_path: Path) -> None:
     first = _snapshots(tmp_path).take()
     (tmp_path / "runs" / "r1" / "snapshots.git" / "index.lock").touch()

@@ -215,6 +215,18 @@ def test_a_link_itself_is_replaced_not_what_it_leads_to(tmp_path: Path) -> None:
     assert not (root / "deleted").is_symlink()
 
 
+def test_a_hard_link_is_replaced_not_written_through(tmp_path: Path) -> None:
+    root, outside = tmp_path / "work", tmp_path / "outside.txt"
+    fill(root)
+    outside.write_text("precious")
+    os.link(outside, root / "same.txt")
+    worktrees = open_run(root)
+    copy = worktrees.create(KEY).workspace.root
+    (copy / "same.txt").write_text("changed")
+    assert worktrees.merge(KEY).paths == ("same.txt",)
+    assert (outside.read_text(), (root / "same.txt").read_text()) == ("precious", "changed")
+
+
 def test_a_link_that_comes_back_does_not_bring_what_it_leads_to_into_the_snapshots(tmp_path: Path) -> None:
     fill(tmp_path)
     (tmp_path / "secret.local").write_text("secret")
