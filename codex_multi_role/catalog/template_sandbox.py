@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
 from typing import Any
 
 from jinja2 import StrictUndefined, Undefined, nodes
@@ -12,17 +14,35 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 MAX_CHARACTERS = 1024 * 1024  # Codex takes no longer prompt
 MAX_VALUES = 200_000
 _MAX_BITS = 4096
+_WIDENING_METHODS = frozenset({"ljust", "rjust", "center", "zfill", "expandtabs"})
+_WIDENING_FILTERS = ("center", "indent", "slice", "batch")
+_WIDE_FORMAT = re.compile(r"[0-9]{7}|%[^a-zA-Z%]*\*|:[^{}]*\{")  # the last two: the width is an argument
 
 
 class TemplateSandbox(ImmutableSandboxedEnvironment):
     """Strict, unescaped and repeatable: a condition asked again on resume gives the same answer."""
 
-    intercepted_binops = frozenset({"*", "**"})
+    intercepted_binops = frozenset({"*", "**", "%"})
 
     def __init__(self) -> None:
         super().__init__(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
         del self.filters["random"]
         del self.globals["lipsum"]
+        self.filters |= {name: _of_bounded_width(self.filters[name]) for name in _WIDENING_FILTERS}
+        self.filters["format"] = lambda value, *arguments: self.call_binop(None, "%", str(value), arguments)
+
+    def call(self, context: Any, function: Any, /, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        """Refuse ``"x".ljust(10**9)``."""
+        if getattr(function, "__name__", "") in _WIDENING_METHODS:
+            _refuse_width(*arguments)
+        return super().call(context, function, *arguments, **named)
+
+    def wrap_str_format(self, value: Any) -> Any:  # noqa: ANN401
+        """Refuse ``"{:>1000000000}".format(1)``; what a format reaches into is bounded already."""
+        wrapped = super().wrap_str_format(value)
+        if wrapped is not None:
+            _refuse_wide_format(value.__self__)
+        return wrapped
 
     def getattr(self, obj: Any, attribute: str) -> Any:  # noqa: ANN401 - as Jinja2 declares it
         """A mapping's key comes before its methods: ``steps.plan.items`` is what the step said."""
@@ -36,6 +56,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             raise SecurityError(f"the result of * would be larger than {MAX_CHARACTERS}")
         if operator == "**" and isinstance(left, int) and left.bit_length() * abs(right) > _MAX_BITS:
             raise SecurityError("the result of ** would be too large")
+        if operator == "%" and isinstance(left, str):
+            _refuse_wide_format(left)
         return super().call_binop(context, operator, left, right)
 
     def whole_expression(self, template: str) -> str | None:
@@ -77,6 +99,27 @@ def plain(value: object, budget: Iterator[int] | None = None) -> Any:  # noqa: A
     if isinstance(value, Iterable):
         return [plain(item, budget) for item in value]
     raise TypeError(f"gives a {type(value).__name__}, not a value that YAML can hold")
+
+
+def _of_bounded_width(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The filter ``function``, which makes no text wider than a prompt."""
+
+    @wraps(function)
+    def bounded(value: Any, /, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        _refuse_width(*arguments, *named.values())
+        return function(value, *arguments, **named)
+
+    return bounded
+
+
+def _refuse_width(*arguments: object) -> None:
+    if any(isinstance(each, int) and each > MAX_CHARACTERS for each in arguments):
+        raise SecurityError(f"the result would be larger than {MAX_CHARACTERS}")
+
+
+def _refuse_wide_format(text: str) -> None:
+    if _WIDE_FORMAT.search(text):
+        raise SecurityError("the format is too wide, or its width is not a number")
 
 
 def _repeats_too_often(left: object, right: object) -> bool:

@@ -38,6 +38,9 @@ _CONTEXT = {
         ("{{ inputs.limit }}{# why #}", "5"),
         ("<b>{{ goal }}</b> & { x }", "<b>fly</b> & { x }"),
         ("{{ text }}", "a\nb\n"),
+        ("{{ '1234567 %*' | indent(2) }}", "1234567 %*"),
+        ("{{ '%05.1f' | format(2) }}{{ '%d%%' % 1234567 }}", "002.01234567%"),
+        ("{{ '{} {:>4}'.format(1234567, goal) }}", "1234567  fly"),
         ("plain\n", "plain\n"),
         ("", ""),
         (7, 7),
@@ -75,6 +78,18 @@ def test_a_mappings_keys_come_before_its_methods() -> None:
         ("{{ 'x' * 100000000 }}", "would be larger than"),
         ("{{ 100000000 * [1] }}", "would be larger than"),
         ("{{ 9 ** 99999 }}", "would be too large"),
+        ("{{ range(10 ** 9) }}", "too big"),
+        ("{{ 'x'.ljust(10 ** 9) }}", "would be larger than"),
+        ("{{ 'x' | center(10 ** 9) }}", "would be larger than"),
+        ("{{ [0] | slice(10 ** 9) | list }}", "would be larger than"),
+        ("{{ '%1000000000d' % 1 }}", "the format is too wide"),
+        ("{{ '%*d' | format(10 ** 9, 1) }}", "the format is too wide"),
+        ("{{ '{:>1000000000}'.format(1) }}", "the format is too wide"),
+        ("{{ '{:{width}}'.format(1, width=10 ** 9) }}", "the format is too wide"),
+        ("{{ '{0.__class__}'.format(goal) }}", "unsafe"),
+        ("{{ goal | attr('__class__') }}", "unsafe"),
+        ("{{ [goal] | map(attribute='__class__') | list }}", "unsafe"),
+        ("{{ cycler.__init__.__globals__ }}", "unsafe"),
         ("{% for i in range(99999) %}{{ 'x' * 99 }}{% endfor %}", "gives more than"),
         ("{{ goal", "unexpected end of template"),
         ("{{ 'x' | random }}", "No filter named 'random'"),
@@ -86,6 +101,13 @@ def test_a_template_that_fails_says_where(template: str, problem: str) -> None:
         render(template, _CONTEXT, "flow.yaml: steps[0].with.x")
     assert str(caught.value).startswith("flow.yaml: steps[0].with.x: ")
     assert problem in str(caught.value)
+
+
+def test_what_a_role_said_is_never_a_template() -> None:
+    context = {"said": "{{ 7 * 7 }}{% for i in range(9) %}x{% endfor %}", "fields": {"a": "{{ goal }}"}}
+    assert render("{{ said }}!", context, "here") == f"{context['said']}!"
+    assert render("{{ fields }}", context, "here") == {"a": "{{ goal }}"}
+    assert render("{{ '{0.a}'.format(fields) }}", context, "here") == "{{ goal }}"
 
 
 def test_the_place_leads_into_lists_and_mappings() -> None:
