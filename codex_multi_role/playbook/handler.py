@@ -65,10 +65,12 @@ class ResponsesHandler(BaseHTTPRequestHandler):
             self._play(scripted, request)
 
     def _admit(self) -> bool:
-        """A web page can reach loopback too, but only under a host name of its own (DNS rebinding)."""
+        """A web page can reach loopback, too: under a host name of its own (DNS rebinding), or telling its origin."""
         port = self.stage.server_port
         if self.headers.get("Host") not in {f"127.0.0.1:{port}", f"localhost:{port}"}:
             self._reject(HTTPStatus.FORBIDDEN, "the playbook server answers to its loopback address only")
+        elif "Origin" in self.headers:
+            self._reject(HTTPStatus.FORBIDDEN, "the playbook server answers to no web page")
         elif self.path.partition("?")[0] != "/v1/responses":
             self._reject(HTTPStatus.NOT_FOUND, f"the playbook server has no {self.command} {self.path}")
         else:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import psutil
 import pytest
 
 from codex_multi_role.errors import UsageError
@@ -69,6 +70,19 @@ def test_one_connection_serves_many_requests(server: PlaybookServer, connection:
 def test_a_foreign_host_name_is_refused(connection: http.client.HTTPConnection, host: str) -> None:
     response = post(connection, PLANNER, Host=host)
     assert (response.status, error(response)) == (403, "the playbook server answers to its loopback address only")
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1"])
+def test_a_web_page_is_refused(connection: http.client.HTTPConnection, origin: str) -> None:
+    response = post(connection, PLANNER, Origin=origin)
+    assert (response.status, error(response)) == (403, "the playbook server answers to no web page")
+
+
+def test_it_listens_on_loopback_only(server: PlaybookServer) -> None:
+    port = int(server.base_url.split(":")[2].removesuffix("/v1"))
+    listening = [each.laddr for each in psutil.Process().net_connections("tcp") if each.status == psutil.CONN_LISTEN]
+    assert ("127.0.0.1", port) in listening
+    assert not [address for address in listening if address.port == port and address.ip != "127.0.0.1"]
 
 
 def test_an_unknown_path_is_refused(connection: http.client.HTTPConnection) -> None:
