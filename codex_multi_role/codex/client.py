@@ -12,7 +12,8 @@ from typing import Any
 from codex_multi_role.codex.approvals import TOOL_CALL, ApprovalPolicy, Helpers, ToolSpec, answer
 from codex_multi_role.codex.events import CodexEvent, EventParser, TurnFinished, describe, params_of, turn_id_of
 from codex_multi_role.codex.failures import Remedy
-from codex_multi_role.codex.transport import GRACE_SECONDS, AppServerTransport, Cancelled, Message
+from codex_multi_role.codex.incoming import Message
+from codex_multi_role.codex.transport import GRACE_SECONDS, AppServerTransport, Cancelled
 from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
 from codex_multi_role.errors import (
     CodexCrashed,

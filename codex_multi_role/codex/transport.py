@@ -24,13 +24,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from codex_multi_role.codex.incoming import LONGEST_LINE, Incoming, Message
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexCrashed, CodexRefused, CodexStartFailed, CodexTimeout
 from codex_multi_role.processes import Family, processes_below
 
 INBOX_SIZE = 10_000
 TERMINAL_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-LONGEST_LINE = 64 * 1024 * 1024
 STDERR_LIMIT = 8 * 1024 * 1024
 STDERR_TAIL_LINES = 20
 WRITE_SECONDS = 30.0
@@ -38,8 +38,6 @@ CANCELLED_SECONDS = 1.0
 GRACE_SECONDS = 3.0
 JOIN_SECONDS = 2.0
 LAST_WORDS_SECONDS = 0.5
-
-Message = dict[str, Any]
 
 
 class Cancelled:
@@ -231,12 +229,11 @@ class AppServerTransport:
 
     def _read_stdout(self, stream: IO[bytes]) -> None:
         try:
-            while line := stream.readline(LONGEST_LINE):
-                message = _parsed(line)
+            for line, message in Incoming(stream.fileno()):
                 if message is None:  # not ours to mend
-                    self._log.write_text("in", line.rstrip(b"\n"))
+                    self._log.write_text("in", line)
                 else:
-                    self._log.write("in", line.rstrip(b"\n"))
+                    self._log.write("in", line)
                     self._route(message)
         finally:
             self._hear_last_words()
@@ -289,15 +286,6 @@ class AppServerTransport:
                     written += file.write(text.encode("utf-8", "replace"))
                     file.flush()
         stream.close()
-
-
-def _parsed(line: bytes) -> Message | None:
-    """The message in ``line``; None for what is no JSON object, or is nested beyond reading."""
-    try:
-        message = json.loads(str(line, "utf-8"))
-    except (ValueError, RecursionError):
-        return None
-    return message if isinstance(message, dict) else None
 
 
 def _refusal(error: object) -> CodexRefused:

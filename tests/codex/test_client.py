@@ -59,6 +59,16 @@ def test_answer_deltas_and_tokens_of_each_turn(harness: Harness) -> None:
         assert word in outcome.items_text
 
 
+def test_an_answer_in_many_pieces_is_heard_whole_and_logged_in_few_lines(harness: Harness) -> None:
+    client = harness.client([{"text": "All in all. " * 5_000, "deltas": 20_000}])
+    outcome = take(client)
+    assert (outcome.status, outcome.text) == ("completed", "All in all. " * 5_000)
+    assert outcome.delta_text == outcome.text
+    said = [message["params"] for message in wire(harness, "in") if message.get("method") == "item/agentMessage/delta"]
+    assert "".join(params["delta"] for params in said) == outcome.text
+    assert len(said) < 1_000
+
+
 def test_a_resumed_thread_remembers_and_counts_only_its_new_tokens(harness: Harness) -> None:
     usage = {"input_tokens": 100, "output_tokens": 7}
     entries = [{"text": "{{ prompt }}", "usage": usage}]

@@ -127,6 +127,38 @@ def test_a_last_line_that_was_cut_off_is_kept_as_text(child: Child) -> None:
     assert child.logged()[-1]["text"] == '{"id": 1, "result": {"cut": {"off": 1}'
 
 
+def delta(text: str, item: str = "one", at: int = 0) -> str:
+    params = {"itemId": item, "delta": text}
+    return json.dumps({"method": "item/agentMessage/delta", "params": params, "emittedAtMs": at}) + "\n"
+
+
+def test_a_child_that_says_more_than_anyone_reads_fills_no_memory(child: Child) -> None:
+    words = [f"{number} " for number in range(50_000)]
+    said = "".join(delta(word, at=number) for number, word in enumerate(words))
+    transport = child.says({"flood": [said, '{"id": ID, "result": {}}\n']})
+    transport.request("flood", {}, SECONDS)
+    assert transport._inbox.qsize() < 100
+    heard = [transport.next_message(SECONDS) for _ in range(transport._inbox.qsize())]
+    assert "".join(message["params"]["delta"] for message in heard if isinstance(message, dict)) == "".join(words)
+    assert [entry["message"] for entry in child.logged()[1:-1]] == heard
+
+
+def test_only_deltas_of_one_item_that_follow_each_other_become_one(child: Child) -> None:
+    other = '{"method": "item/started", "params": {"delta": "no text to join"}}\n'
+    said = [delta("a"), delta("b"), delta("c", "two"), other, delta("d", "two"), delta("e", "two")]
+    transport = child.says({"talk": ["".join(said) + '{"id": ID, "result": {}}\n']})
+    transport.request("talk", {}, SECONDS)
+    heard = [transport.next_message(SECONDS) for _ in range(4)]
+    assert heard == [json.loads(line) for line in (delta("ab"), delta("c", "two"), other, delta("de", "two"))]
+
+
+def test_a_delta_that_nothing_follows_does_not_wait_for_more(child: Child) -> None:
+    transport = child.says({"talk": [delta("the last word")]})
+    answer = transport.ask("talk", {})
+    assert transport.next_message(SECONDS) == json.loads(delta("the last word"))
+    assert not answer.done()
+
+
 NOTHING = '{"id": ID, "result": {}}\n'
 OTHER_SHAPES = [NOTHING, '{"id": ID, "result": {"WHAT": {"id": 7}}}\n']
 

@@ -1,0 +1,108 @@
+"""What a child says, message by message: its lines whole, and deltas that follow each other as one.
+
+A model's answer comes in a message for every few letters. The texts of those that follow each other and belong to one
+item are joined, for `HELD_SECONDS` and `HELD_CHARACTERS` at most: nothing is lost or comes in another order, and an
+answer in 200,000 pieces is a few messages to read, to log and to hold.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+LONGEST_LINE = 64 * 1024 * 1024
+HELD_SECONDS = 0.5
+HELD_CHARACTERS = 16 * 1024
+_CHUNK_BYTES = 64 * 1024
+
+Message = dict[str, Any]
+
+
+class Arrived(NamedTuple):
+    """A line without its end, and the message in it: None for what is no JSON object, or is nested beyond reading."""
+
+    line: bytes
+    message: Message | None
+
+
+class Incoming:
+    """Iterates over all that arrives on ``descriptor``, a pipe, until its end."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
+        self._first: Message | None = None
+        self._texts: list[str] = []
+        self._room = 0
+        self._until = 0.0
+
+    def __iter__(self) -> Iterator[Arrived]:
+        for line in self._lines():
+            message = _parsed(line) if line else None
+            if message is not None and _is_delta(message):
+                yield from self._hold(message, message["params"].pop("delta"))
+                continue
+            yield from self._let_go()
+            if line is not None:
+                yield Arrived(line, message)
+        yield from self._let_go()
+
+    def _hold(self, delta: Message, text: str) -> Iterator[Arrived]:
+        """Keep ``text`` for what may follow; what is kept goes once it is enough, or of another item."""
+        if self._first is not None and not _speak_of_one_item(self._first, delta):
+            yield from self._let_go()
+        if self._first is None:
+            self._first, self._room, self._until = delta, HELD_CHARACTERS, time.monotonic() + HELD_SECONDS
+        self._texts.append(text)
+        self._room -= len(text)
+        if self._room <= 0 or time.monotonic() >= self._until:
+            yield from self._let_go()
+
+    def _let_go(self) -> Iterator[Arrived]:
+        delta, texts = self._first, self._texts
+        self._first, self._texts = None, []
+        if delta is not None:
+            delta["params"]["delta"] = "".join(texts)
+            yield Arrived(json.dumps(delta, ensure_ascii=False).encode("utf-8", "replace"), delta)
+
+    def _lines(self) -> Iterator[bytes | None]:
+        """Lines without their ends, the last one perhaps cut off; None when what is held has waited long enough."""
+        begun = bytearray()
+        while True:
+            if self._first is not None and not self._poll.poll(HELD_SECONDS * 1000):
+                yield None
+            chunk = os.read(self._descriptor, _CHUNK_BYTES)
+            *ends, rest = chunk.split(b"\n")
+            for end in ends:
+                yield bytes(begun) + end
+                begun.clear()
+            begun += rest
+            if begun and (not chunk or len(begun) > LONGEST_LINE):
+                yield bytes(begun)
+                begun.clear()
+            if not chunk:
+                return
+
+
+def _parsed(line: bytes) -> Message | None:
+    try:
+        message = json.loads(str(line, "utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def _is_delta(message: Message) -> bool:
+    method, params = message.get("method"), message.get("params")
+    is_one = isinstance(method, str) and method.startswith("item/") and method.lower().endswith("delta")
+    return is_one and "id" not in message and isinstance(params, dict) and isinstance(params.get("delta"), str)
+
+
+def _speak_of_one_item(first: Message, second: Message) -> bool:
+    """Of deltas without their texts; when each was said is told beside it, and may differ."""
+    return bool(first["method"] == second["method"] and first["params"] == second["params"])
