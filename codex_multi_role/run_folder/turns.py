@@ -45,6 +45,16 @@ class TurnFolder:
     def number(self) -> int:
         return number_of(self.path, PREFIX)
 
+    @property
+    def patch_path(self) -> Path:
+        """Where what the turn changed belongs."""
+        return self.path / "changes.patch"
+
+    @property
+    def undone_path(self) -> Path:
+        """Where that belongs which the turn had changed when it was cut short, and was taken back."""
+        return self.path / "undone.patch"
+
     def begin(self, prompt: str, details: Mapping[str, Any]) -> None:
         """Record the prompt and that the turn is running, before anything is sent."""
         write_text(self.path / "prompt.txt", self.redact(prompt))
@@ -69,18 +79,11 @@ class TurnFolder:
     def write_files(self, applied: list[dict[str, Any]]) -> None:
         write_json(self.path / "applied_files.json", applied)
 
-    def write_patch(self, patch: bytes) -> None:
-        write_bytes(self.path / "changes.patch", patch)
-
     def add_tool_call(self, line: str) -> None:
         """One more line of ``tool_calls.jsonl``: a call as a JSON object."""
         path = self.path / "tool_calls.jsonl"
         with storage_errors(path), path.open("a", encoding="utf-8", errors="replace") as file:
             file.write(f"{self.redact(line)}\n")
-
-    def write_undone(self, patch: bytes) -> None:
-        """What the turn had changed when it was cut short, and was taken back before it was asked again."""
-        write_bytes(self.path / "undone.patch", patch)
 
     def write_protected(self, patch: bytes) -> None:
         """What the turn had changed of the files it must leave as they are, and was put back."""

@@ -211,7 +211,7 @@ def store_patch(run: RunResources, folder: TurnFolder, before: str, after: str) 
     """Write ``changes.patch`` from one state of the workspace to the other; returns the paths that differ."""
     if after == before:
         return []
-    folder.write_patch(run.snapshots.patch(before, after))
+    run.snapshots.write_patch(before, after, folder.patch_path)
     return list(run.snapshots.changed_paths(before, after))
 
 

@@ -67,7 +67,7 @@ def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) 
     if not run.copy and (run.killed_turns > 1 or run.under_way != {instance}):
         run.events.publish(Warning(f"{left} stays: others worked in it as well"))
         return now
-    first_try.write_undone(run.snapshots.patch(first, now))
+    run.snapshots.write_patch(first, now, first_try.undone_path)
     run.snapshots.restore(first)
     run.events.publish(Warning(f"{left} was taken back; {first_try.path}/undone.patch has it"))
     return first

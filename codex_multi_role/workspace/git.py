@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.programs import program_path
@@ -29,9 +30,14 @@ class Git:
         object.__setattr__(self, "environment", _environment(self.git_dir, self.work_tree))
 
     def run(
-        self, *arguments: str, stdin: bytes = b"", allowed: Sequence[int] = (0,), index: Path | None = None
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        allowed: Sequence[int] = (0,),
+        index: Path | None = None,
+        output: IO[bytes] | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run ``git <arguments>``, on the index file ``index`` if given.
+        """Run ``git <arguments>``, on the index file ``index`` if given; what it prints goes to ``output``, if given.
 
         Raises UsageError where there is no git, StorageError when git does not end with one of the ``allowed`` codes.
         """
@@ -40,7 +46,8 @@ class Git:
             done = subprocess.run(
                 ["git", *arguments],
                 input=stdin,
-                capture_output=True,
+                stdout=output or subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 check=False,
                 cwd=self.work_tree,
                 env=environment,

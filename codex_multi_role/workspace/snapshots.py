@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import Lock
+from typing import IO
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace.git import Git, last_words
@@ -120,20 +121,38 @@ class Snapshots:
         (line ends against its own rule, filters such as LFS) converts them then too; byte for byte it is always
         ``git --git-dir=<git_dir> --work-tree=. apply -R``, in a workspace that is a repository's top or in none.
         """
+        return self._patch(before, after)
+
+    def write_patch(self, before: str, after: str, path: Path) -> None:
+        """As `patch`, into the file ``path`` in one step: it can be as large as all that was changed."""
+        part = path.with_name(f".{path.name}.part")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as file:
+                self._patch(before, after, file)
+            part.replace(path)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be written: {error.strerror}", "Is the disk full?") from error
+        finally:
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
+
+    def _patch(self, before: str, after: str, output: IO[bytes] | None = None) -> bytes:
         top = _path_below_repository(self._workspace.root)
         prefixes = (f"--src-prefix=a/{top}", f"--dst-prefix=b/{top}")
-        return self._difference(before, after, "--patch", "--binary", "--full-index", "--no-color", *prefixes)
+        return self._difference(before, after, "--patch", "--binary", "--full-index", *prefixes, output=output)
 
     def changed_paths(self, before: str, after: str) -> list[str]:
         """The files that differ between two snapshots, relative to the workspace, sorted."""
         names = self._difference(before, after, "--name-only", "-z").decode(errors="replace")
         return names.split("\0")[:-1]
 
-    def _difference(self, before: str, after: str, *options: str) -> bytes:
-        fixed = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+    def _difference(self, before: str, after: str, *options: str, output: IO[bytes] | None = None) -> bytes:
+        fixed = ("--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
         # A .gitignore can bring a forbidden folder back in, so it is left out here once more.
         without = (f":(exclude,literal){folder}" for folder in self._forbidden())
-        return self._git.run("diff-tree", "-r", *fixed, *options, before, after, "--", ".", *without).stdout
+        arguments = (*fixed, *options, before, after, "--", ".", *without)
+        return self._git.run("diff-tree", "-r", *arguments, output=output).stdout
 
     def _write_tree(self, index: Path | None = None) -> str:
         return self._git.run("write-tree", index=index).stdout.decode().strip()

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 from codex_multi_role.workspace.copies import Copy, Kind, Places, State, snapshots_of, workspace_of
 from codex_multi_role.workspace.copying import describe, fill, register
 from codex_multi_role.workspace.git import Git
-from codex_multi_role.workspace.manifest import Manifest, write_file, write_json
+from codex_multi_role.workspace.manifest import Manifest, write_json
 from codex_multi_role.workspace.merging import Conflict, Plan, plan_merge
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.removal import clear, delete_folder, remove
@@ -150,7 +150,7 @@ class Worktrees:
             delete_folder(places.scratch)
             plan = plan_merge(self._git(copy), copy.base, ours, theirs, places.scratch)
             # Named as in the workspace, which may lie elsewhere in a repository than the copy.
-            write_file(places.patch, Snapshots(places.snapshots, self._workspace).patch(copy.base, theirs))
+            Snapshots(places.snapshots, self._workspace).write_patch(copy.base, theirs, places.patch)
         write_json(places.plan, plan.as_json())
         return plan
 
