@@ -16,6 +16,13 @@ MOUNT = 'mount -t tmpfs -o "size=$2" none "$1" && mkdir "$1/$3" && echo mounted 
 NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount", "--propagation", "private")
 
 
+def fill(folder: Path) -> None:
+    """Leave not a byte free on the disk of ``folder``."""
+    with suppress(OSError), (folder / BALLAST).open("ab", buffering=0) as file:
+        while True:
+            file.write(b"\0" * 65536)
+
+
 @dataclass(frozen=True)
 class Disk:
     """A file system that is there for the commands of `inside`. ``holder``: the process it lives with."""
@@ -29,19 +36,18 @@ class Disk:
         return Path(f"/proc/{self.holder}/root{self.mounted_at}") / FOLDER
 
     def inside(self, *command: str) -> list[str]:
-        """``command``, to be run in that folder by a process that sees the disk."""
+        """``command``, to be run in that folder by a process that sees the disk, with paths as that one sees them."""
+        here, there = str(self.folder), str(self.mounted_at / FOLDER)
         enter = ["nsenter", f"--target={self.holder}", "--user", "--mount", "--preserve-credentials"]
-        return [*enter, "sh", "-c", 'cd "$0" && exec "$@"', str(self.mounted_at / FOLDER), *command]
+        return [*enter, "sh", "-c", 'cd "$0" && exec "$@"', there, *(part.replace(here, there) for part in command)]
 
     def fill(self) -> None:
         """Leave not a byte free."""
-        with suppress(OSError), (self.folder / BALLAST).open("ab", buffering=0) as file:
-            while True:
-                file.write(b"\0" * 65536)
+        fill(self.folder)
 
     def free(self) -> None:
         """Take back what `fill` wrote."""
-        (self.folder / BALLAST).unlink()
+        (self.folder / BALLAST).unlink(missing_ok=True)
 
     def make_read_only(self) -> None:
         subprocess.run(self.inside("mount", "-o", "remount,ro", str(self.mounted_at)), check=True, timeout=30)

@@ -77,6 +77,7 @@ class AppServerTransport:
         self._stopped = False
         self._write_lock = threading.Lock()
         self._stderr_tail: deque[str] = deque(maxlen=STDERR_TAIL_LINES)
+        self._stderr_room = STDERR_LIMIT
         self._closing = threading.Event()
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -277,15 +278,20 @@ class AppServerTransport:
             return
 
     def _drain_stderr(self, stream: IO[bytes]) -> None:
-        written = 0
-        with self._launch.stderr_path.open("ab") as file:
-            while line := stream.readline(LONGEST_LINE):
-                text = self._log.redact(TERMINAL_COLOUR.sub("", line.decode("utf-8", "replace")))
-                self._stderr_tail.append(text.rstrip())
-                if written < STDERR_LIMIT:
-                    written += file.write(text.encode("utf-8", "replace"))
-                    file.flush()
+        """Read to the end, whatever becomes of the file: a child that nobody hears would wait for ever."""
+        while line := stream.readline(LONGEST_LINE):
+            text = self._log.redact(TERMINAL_COLOUR.sub("", line.decode("utf-8", "replace")))
+            self._stderr_tail.append(text.rstrip())
+            self._keep_stderr(text.encode("utf-8", "replace"))
         stream.close()
+
+    def _keep_stderr(self, text: bytes) -> None:
+        if self._stderr_room > 0:
+            try:
+                with self._launch.stderr_path.open("ab") as file:
+                    self._stderr_room -= file.write(text)
+            except OSError:  # a full disk: the turn is worth more than its log
+                self._stderr_room = 0
 
 
 def _refusal(error: object) -> CodexRefused:

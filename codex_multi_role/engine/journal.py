@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 from dbos import DBOS, SetWorkflowID
 
 from codex_multi_role.engine.durable_run import DurableRun
+from codex_multi_role.engine.step_ids import in_words
 from codex_multi_role.errors import StorageError
 
 APPLICATION = "codex-multi-role"
@@ -61,7 +62,7 @@ def open_journal(database_url: str, run_id: str) -> Iterator[None]:
         try:
             DBOS.launch()
         except Exception as error:
-            raise StorageError(f"the journal {database_url} cannot be opened: {error}") from error
+            raise StorageError(f"the journal {database_url} cannot be opened: {in_words(error)}") from error
         yield
     finally:
         DBOS.destroy()

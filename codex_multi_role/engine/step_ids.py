@@ -16,6 +16,11 @@ from codex_multi_role.steps import Json, Work
 RESUME = "Free some space or mend the database, then `codex-multi-role resume` the run."
 
 
+def in_words(error: Exception) -> str:
+    """What the database itself says is wrong, without what SQLAlchemy writes around it."""
+    return str(getattr(error, "orig", None) or error)
+
+
 class Place(Protocol):
     """A place in the journal: DBOS's ``StepReservation``, or what stands in for one where nothing is to be done."""
 
@@ -77,4 +82,6 @@ class StepIds:
         try:
             return place.run({"name": name}, guarded)
         except Exception as error:  # the work raises no Exception: this is the journal's
-            raise RunHalted(ending_for(StorageError(f"the journal failed at {name}: {error}", RESUME))) from error
+            raise RunHalted(
+                ending_for(StorageError(f"the journal failed at {name}: {in_words(error)}", RESUME))
+            ) from error

@@ -19,12 +19,14 @@ from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexCrashed, CodexRefused, CodexStartFailed
 
 SECONDS = 20.0
-# An answer is what `method` names in the file: lines, with the request's id for ID.
+# An answer is what `method` names in the file: lines, with the request's id for ID; `aside` goes to stderr before it.
 CHILD = """
 import json, sys
 said = json.load(open(sys.argv[1]))
 for line in sys.stdin:
     request = json.loads(line)
+    sys.stderr.write("".join(said.get("aside", ())))
+    sys.stderr.flush()
     for answer in said[request["method"]]:
         sys.stdout.buffer.write(answer.encode("latin-1").replace(b"ID", str(request["id"]).encode()))
         sys.stdout.buffer.flush()
@@ -141,6 +143,13 @@ def test_a_child_that_says_more_than_anyone_reads_fills_no_memory(child: Child) 
     heard = [transport.next_message(SECONDS) for _ in range(transport._inbox.qsize())]
     assert "".join(message["params"]["delta"] for message in heard if isinstance(message, dict)) == "".join(words)
     assert [entry["message"] for entry in child.logged()[1:-1]] == heard
+
+
+def test_a_child_is_heard_though_its_complaints_cannot_be_kept(child: Child, tmp_path: Path) -> None:
+    (tmp_path / "stderr.log").mkdir()
+    transport = child.says({"aside": ["Error: nowhere to put this\n" * 10_000]})
+    assert lives(transport)
+    assert transport.stderr_message() == "Error: nowhere to put this"
 
 
 def test_only_deltas_of_one_item_that_follow_each_other_become_one(child: Child) -> None:

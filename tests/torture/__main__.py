@@ -4,6 +4,7 @@
     python -m tests.torture --points 200 --seed 7    some points of each
     python -m tests.torture --scenario fan-out --only wire:131
     python -m tests.torture --scenario fan-out --only wire:131+journal:12     the resumed run is killed as well
+    python -m tests.torture --full-disk              instead of a kill the disk is full, from that point on
 
 The scenarios are data, in the folder of that name. Prints its counts; the exit code is 1 if anything was wrong.
 """
@@ -13,12 +14,14 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 
 import click
 
+from tests.torture.full_disk import attempt_on_full_disk
 from tests.torture.ground import Undisturbed, undisturbed
 from tests.torture.points import KINDS, Kills, choose, choose_pairs
 from tests.torture.scenarios import SCENARIOS, Scenario
@@ -26,15 +29,16 @@ from tests.torture.trial import Trial, attempt
 
 JOBS = 2
 ALL = "all"
+Attempt = Callable[[Scenario, Kills, Path, Undisturbed], Trial]
 
 
 def torture(
-    scenario: Scenario, all_kills: Sequence[Kills], folder: Path, expected: Undisturbed, at_once: bool = False
+    scenario: Scenario, all_kills: Sequence[Kills], folder: Path, expected: Undisturbed, one: Attempt = attempt
 ) -> Iterator[Trial]:
     """Try ``all_kills``, two at a time; what went wrong stays in ``folder``, the rest is removed."""
     with ThreadPoolExecutor(JOBS) as pool:
         trials = [
-            pool.submit(attempt, scenario, kills, folder / f"{number}-{kills}".replace(":", "-"), expected, at_once)
+            pool.submit(one, scenario, kills, folder / f"{number}-{kills}".replace(":", "-"), expected)
             for number, kills in enumerate(all_kills, start=1)
         ]
         for future in as_completed(trials):
@@ -48,7 +52,8 @@ def tell_failure(trial: Trial) -> None:
     click.echo(f"WRONG at {trial.kills}, {', then '.join(trial.places) or 'the run was not killed'}")
     for words in trial.wrong:
         click.echo(f"    {words}")
-    again = f"python -m tests.torture --scenario {trial.scenario.name} --only {trial.kills}"
+    kind = " --full-disk" if trial.on_full_disk else ""
+    again = f"python -m tests.torture --scenario {trial.scenario.name}{kind} --only {trial.kills}"
     click.echo(f"    again: {again}; kept: {trial.folder}")
 
 
@@ -83,9 +88,18 @@ def some_kinds(text: str) -> list[str]:
 @click.option("--kinds", type=some_kinds, default=",".join(KINDS), show_default=True)
 @click.option("--only", type=Kills.parse, multiple=True, metavar="KIND:N[+KIND:N]", help="These; may be repeated.")
 @click.option("--at-once", is_flag=True, help="Resume while processes of the killed run may still be leaving.")
+@click.option("--full-disk", is_flag=True, help="Kill nothing: let the disk be full from the point on.")
 def main(
-    name: str, points: int | None, double: int, seed: int, kinds: list[str], only: tuple[Kills, ...], at_once: bool
+    name: str,
+    points: int | None,
+    double: int,
+    seed: int,
+    kinds: list[str],
+    only: tuple[Kills, ...],
+    at_once: bool,
+    full_disk: bool,
 ) -> None:
+    one: Attempt = attempt_on_full_disk if full_disk else partial(attempt, at_once=at_once)
     folder = Path(tempfile.mkdtemp(prefix="torture-"))
     wrong = False
     for scenario in SCENARIOS.values() if name == ALL else [SCENARIOS[name]]:
@@ -95,7 +109,7 @@ def main(
         click.echo(f"{scenario.name}: an undisturbed run takes {expected.seconds:.1f} s and can be killed at: {passed}")
         chosen = only or [*choose(counts, kinds, points, seed), *choose_pairs(counts, kinds, double, seed)]
         trials = []
-        for trial in torture(scenario, chosen, folder / scenario.name, expected, at_once):
+        for trial in torture(scenario, chosen, folder / scenario.name, expected, one):
             trials.append(trial)
             if trial.wrong:
                 tell_failure(trial)

@@ -1,9 +1,10 @@
 """The orchestrator in a process of its own, with places where it can be killed.
 
-    python -m tests.torture.driver [--kill-at KIND:N] --note FILE -- run --goal …
+    python -m tests.torture.driver [--kill-at KIND:N | --fill-at KIND:N] --note FILE -- run --goal …
 
 Runs ``codex-multi-role`` in this process. Whenever it passes a marked place it counts; at the N-th of a kind it writes
-to FILE which place that was, and sends itself SIGKILL. A run that ends by itself leaves in FILE all it passed.
+to FILE which place that was, and sends itself SIGKILL, or leaves not a byte free on the disk it works on, and goes on.
+A run that comes to no such place leaves in FILE all it passed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from codex_multi_role.cli.main import main as codex_multi_role
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.run_folder import EventLog
+from tests.disks import fill
 from tests.torture.points import KINDS, Point
 
 Pass = Callable[[str], None]
@@ -37,11 +40,13 @@ def nothing(*_: object, **__: object) -> None:
 
 
 class Passes:
-    """Counts by kind what is passed, and kills this process at ``kill_at``."""
+    """Counts by kind what is passed, and does ``harm`` at ``point``."""
 
-    def __init__(self, note: Path, kill_at: Point | None) -> None:
+    def __init__(self, note: Path, point: Point | None, harm: Callable[[], None]) -> None:
         self._note = note
-        self._kill_at = kill_at
+        self._point = point
+        self._harm = harm
+        self._done = False
         self._lock = threading.Lock()
         self._passed: dict[str, list[str]] = {kind: [] for kind in KINDS}
 
@@ -52,12 +57,18 @@ class Passes:
     def _count(self, kind: str, place: str) -> None:
         with self._lock:
             self._passed[kind].append(place)
-            if self._kill_at == Point(kind, len(self._passed[kind])):
+            if self._point == Point(kind, len(self._passed[kind])):
                 self._note.write_text(json.dumps(place))
-                os.kill(os.getpid(), signal.SIGKILL)
+                self._done = True
+                self._harm()
 
     def write(self) -> None:
-        self._note.write_text(json.dumps(self._passed))
+        if not self._done:
+            self._note.write_text(json.dumps(self._passed))
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def surround(owner: object, name: str, before: Told = nothing, after: Told = nothing) -> None:
@@ -141,10 +152,11 @@ MARKS = {"journal": mark_journal, "wire": mark_wire, "files": mark_files, "child
 
 @click.command()
 @click.option("--kill-at", type=Point.parse, help="KIND:N")
+@click.option("--fill-at", type=Point.parse, help="KIND:N")
 @click.option("--note", type=click.Path(path_type=Path), required=True)
 @click.argument("arguments", nargs=-1)
-def drive(kill_at: Point | None, note: Path, arguments: tuple[str, ...]) -> None:
-    passes = Passes(note, kill_at)
+def drive(kill_at: Point | None, fill_at: Point | None, note: Path, arguments: tuple[str, ...]) -> None:
+    passes = Passes(note, kill_at or fill_at, kill if kill_at else partial(fill, Path.cwd()))
     for kind, mark in MARKS.items():
         mark(passes.of(kind))
     sys.argv = ["codex-multi-role", *arguments]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.playbook import Ask, Playbook, PlaybookServer
 from codex_multi_role.run_folder import RunFolder
+from tests.disks import Disk, small_disk
 from tests.teams import TeamFolder, read
 from tests.torture.consistency import inconsistencies
 from tests.torture.evidence import Evidence
@@ -27,13 +29,16 @@ RUN_ID = "tortured"
 
 
 class Ground:
-    """``run_id`` changes when a run is started anew."""
+    """``run_id`` changes when a run is started anew. ``disk``: one of its own that the team and its runs lie on."""
 
-    def __init__(self, scenario: Scenario, folder: Path, server: PlaybookServer, team: TeamFolder) -> None:
+    def __init__(
+        self, scenario: Scenario, folder: Path, server: PlaybookServer, team: TeamFolder, disk: Disk | None = None
+    ) -> None:
         self.scenario, self.folder, self.server, self.team = scenario, folder, server, team
         self.note = folder / "note.json"
         self.output = folder / "output.txt"
         self.run_id = RUN_ID
+        self.disk = disk
 
     @property
     def run(self) -> RunFolder:
@@ -46,12 +51,21 @@ class Ground:
     def resume(self, kill_at: Point | None = None) -> int:
         return self._drive(self.scenario.resume_arguments(self.team, self.run_id), kill_at)
 
-    def _drive(self, arguments: list[str], kill_at: Point | None) -> int:
-        kill = ["--kill-at", str(kill_at)] if kill_at else []
-        command = [sys.executable, "-m", "tests.torture.driver", "--note", str(self.note), *kill, "--", *arguments]
+    def _drive(self, arguments: list[str], point: Point | None) -> int:
+        """Where there is a disk of its own it is full from ``point`` on; elsewhere the process is killed there."""
+        harm = ["--fill-at" if self.disk else "--kill-at", str(point)] if point else []
+        command = [sys.executable, "-m", "tests.torture.driver", "--note", str(self.note), *harm, "--", *arguments]
+        if self.disk:
+            command = self.disk.inside(*command)
         with self.output.open("a") as output:
             return subprocess.run(
-                command, cwd=REPOSITORY, stdout=output, stderr=output, timeout=PROCESS_SECONDS, check=False
+                command,
+                cwd=REPOSITORY,
+                env={**os.environ, "PYTHONPATH": str(REPOSITORY)} if self.disk else None,
+                stdout=output,
+                stderr=output,
+                timeout=PROCESS_SECONDS,
+                check=False,
             ).returncode
 
     def evidence(self, exit_code: int) -> Evidence:
@@ -62,15 +76,21 @@ class Ground:
 
 
 @contextmanager
-def ground(scenario: Scenario, folder: Path) -> Iterator[Ground]:
-    """Make ``folder`` and a team in it; whatever of the team still runs in the end is killed."""
+def ground(scenario: Scenario, folder: Path, disk_megabytes: int = 0) -> Iterator[Ground]:
+    """Make ``folder`` and a team in it; whatever of the team still runs in the end is killed.
+
+    With ``disk_megabytes`` the team lies on a disk of that size. Raises `OSError` where the system gives none.
+    """
     folder.mkdir(parents=True)
-    team = scenario.new_team(folder)
-    with PlaybookServer(Playbook.load(team.playbook)) as server:
-        try:
-            yield Ground(scenario, folder, server, team)
-        finally:
-            end(wait_until_gone(folder, 0))
+    with ExitStack() as stack:
+        disk = None
+        if disk_megabytes:
+            (folder / "disk").mkdir()
+            disk = stack.enter_context(small_disk(folder / "disk", disk_megabytes))
+        team = scenario.new_team(disk.folder if disk else folder)
+        server = stack.enter_context(PlaybookServer(Playbook.load(team.playbook)))
+        stack.callback(lambda: end(wait_until_gone(folder, 0)))
+        yield Ground(scenario, folder, server, team, disk)
 
 
 @dataclass(frozen=True)

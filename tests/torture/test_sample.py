@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.disks import small_disk
 from tests.torture.__main__ import torture
-from tests.torture.ground import undisturbed
+from tests.torture.full_disk import attempt_on_full_disk
+from tests.torture.ground import Undisturbed, undisturbed
 from tests.torture.points import KINDS, choose, choose_pairs
 from tests.torture.scenarios import SCENARIOS
 
 SINGLE = {"cycles": 2, "fan-out": 3}
 DOUBLE = {"cycles": 0, "fan-out": 1}
+FULL = 2
 SEED = 20
 
 
+@pytest.fixture(scope="module")
+def left_alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Undisturbed]:
+    """What a scenario is when it is left alone, by its name; found out once."""
+    return cache(lambda name: undisturbed(SCENARIOS[name], tmp_path_factory.mktemp(name) / "undisturbed"))
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_run_killed_anywhere_goes_on_as_if_nothing_had_been(tmp_path: Path, name: str) -> None:
-    scenario = SCENARIOS[name]
-    expected = undisturbed(scenario, tmp_path / "undisturbed")
+def test_a_run_killed_anywhere_goes_on_as_if_nothing_had_been(
+    tmp_path: Path, name: str, left_alone: Callable[[str], Undisturbed]
+) -> None:
+    scenario, expected = SCENARIOS[name], left_alone(name)
     singles = choose(expected.counts, KINDS, SINGLE[name], SEED)
     pairs = choose_pairs(expected.counts, KINDS, DOUBLE[name], SEED)
     trials = list(torture(scenario, [*singles, *pairs], tmp_path, expected))
     assert [(str(trial.kills), trial.places, trial.wrong) for trial in trials if trial.wrong] == []
     assert sum(trial.resumes + trial.anew for trial in trials) >= SINGLE[name]
+
+
+def test_a_run_whose_disk_is_full_says_so_and_goes_on_once_there_is_room(
+    tmp_path: Path, left_alone: Callable[[str], Undisturbed]
+) -> None:
+    try:
+        with small_disk(tmp_path, 1):
+            pass
+    except OSError as error:
+        pytest.skip(f"this system gives no disk of one's own: {error}")
+    scenario, expected = SCENARIOS["cycles"], left_alone("cycles")
+    points = choose(expected.counts, KINDS, FULL, SEED)
+    trials = list(torture(scenario, points, tmp_path, expected, attempt_on_full_disk))
+    assert [(str(trial.kills), trial.places, trial.wrong) for trial in trials if trial.wrong] == []
+    assert sum(len(trial.places) for trial in trials) == FULL

@@ -39,6 +39,7 @@ class Trial:
     anew: int = 0
     free: Counter[int] = field(default_factory=Counter)
     twice: int = 0
+    on_full_disk: bool = False
     wrong: list[str] = field(default_factory=list)
 
 
@@ -70,7 +71,7 @@ def _end_of(trial: Trial, place: Ground, at_once: bool) -> int:
             _look_at_the_dead(trial, place, at_once)
         elif place.run.record()["status"] in ENDED:
             break
-        code = _go_on(trial, place, next_kill)
+        code = go_on(trial, place, next_kill)
     return code
 
 
@@ -87,8 +88,8 @@ def _look_at_the_dead(trial: Trial, place: Ground, at_once: bool) -> None:
         trial.wrong.append(f"{len(unfinished)} turns were in flight at once")
 
 
-def _go_on(trial: Trial, place: Ground, kill_at: Point | None) -> int:
-    """Resume the run; one without ``run.json`` is started anew."""
+def go_on(trial: Trial, place: Ground, kill_at: Point | None) -> int:
+    """Resume the run; one without ``run.json`` is started anew. ``kill_at`` as in `Ground.start`."""
     if not place.run.record_path.exists():
         trial.anew += 1
         trial.wrong += [f"paid for before there was a run.json: {ask}" for ask in place.server.requests]
