@@ -10,9 +10,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from dbos import DBOS, SetWorkflowID
-
 from codex_multi_role.engine.durable_run import DurableRun
+from codex_multi_role.engine.library import DBOS, SetWorkflowID
 from codex_multi_role.engine.step_ids import in_words
 from codex_multi_role.errors import StorageError
 

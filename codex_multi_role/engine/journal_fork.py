@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbos import DBOSClient, SetWorkflowID
-
 from codex_multi_role.engine.journal import (
     APPLICATION,
     JOURNAL_VERSION,
@@ -19,6 +17,7 @@ from codex_multi_role.engine.journal import (
     require_version,
     resumed_queue,
 )
+from codex_multi_role.engine.library import DBOSClient, SetWorkflowID
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.steps import Json
 

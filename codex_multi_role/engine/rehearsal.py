@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 
-from dbos import StepOptions
-
 from codex_multi_role.engine.askers import Asker
 from codex_multi_role.engine.flow_walk import Flows, FlowWalk
 from codex_multi_role.engine.halt import RunHalted
 from codex_multi_role.engine.journal_fork import Recorded
 from codex_multi_role.engine.leases import Instances
+from codex_multi_role.engine.library import StepOptions
 from codex_multi_role.engine.step_ids import StepIds
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow import FlowState

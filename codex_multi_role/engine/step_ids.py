@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Protocol
 
-from dbos import DBOS, StepOptions
-
 from codex_multi_role.ending import ending_for
 from codex_multi_role.engine.halt import RunHalted
+from codex_multi_role.engine.library import DBOS, StepOptions
 from codex_multi_role.errors import StorageError
 from codex_multi_role.steps import Json, Work
 
