@@ -96,6 +96,11 @@ class TurnFolder:
         """``turn.json``, or an empty object where a kill came before it was written."""
         return _read_json(self.path / "turn.json") or {}
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether nobody has recorded yet how it ended."""
+        return bool(self.result().get("status", "running") == "running")
+
     def handoff(self) -> Any:  # noqa: ANN401 - whatever JSON the role left
         """``handoff.json``, or None where there is none."""
         return _read_json(self.path / "handoff.json")
@@ -150,7 +155,7 @@ def begun_turns(run: RunFolder) -> dict[int, TurnFolder]:
 
 def close_unfinished(run: RunFolder) -> int:
     """Mark turns that a kill left ``running`` as interrupted; returns how many there were."""
-    unfinished = [turn for _, turn in list_turns(run) if turn.result().get("status", "running") == "running"]
+    unfinished = [turn for _, turn in list_turns(run) if turn.unfinished]
     for turn in unfinished:
         turn.write_result({**turn.result(), "status": "interrupted", "reason": "the run was killed during this turn"})
     return len(unfinished)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from codex_multi_role.codex.client import ApprovalAnswered, RoleClient, TurnDeadlines
 from codex_multi_role.codex.events import CodexEvent, ItemStarted, WarningIssued, describe
 from codex_multi_role.codex.turn import TurnOutcome, TurnRequest
-from codex_multi_role.errors import CodexError
+from codex_multi_role.errors import CodexError, CodexMultiRoleError, StorageError
 from codex_multi_role.replies import Reply, read_reply
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import (
@@ -48,7 +49,23 @@ class Attempt:
         self.guard: Guard | None = None
 
     def take(self) -> tuple[TurnResult | None, TurnOutcome]:
-        """Send the prompt; the result is None where Codex did not answer it, and the outcome says why."""
+        """Send the prompt; the result is None where Codex did not answer it, and the outcome says why.
+
+        What it raises, `StorageError` above all, is in ``turn.json`` as well.
+        """
+        try:
+            return self._take()
+        except CodexMultiRoleError as error:
+            self._break_off(error)
+            raise
+
+    def _break_off(self, error: CodexMultiRoleError) -> None:
+        if self.folder.unfinished:
+            with suppress(StorageError):
+                reason = f"{error.reason}: {error}"
+                self.folder.write_result({"status": "failed", "reason": reason, **self._details()})
+
+    def _take(self) -> tuple[TurnResult | None, TurnOutcome]:
         self.guard = Guard.of(self.run, self.role, self.cut_short) if self.role.writes_itself else None
         before = self.before = first_state(self.run, self.instance, self.cut_short) if self.role.writes_itself else ""
         forgot = self.client.forgot and self.asked.thread != NEW_THREAD

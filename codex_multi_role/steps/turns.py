@@ -5,6 +5,7 @@ from __future__ import annotations
 from codex_multi_role.codex.turn import TurnOutcome
 from codex_multi_role.errors import CodexStartFailed
 from codex_multi_role.options import PROVIDER_ATTEMPTS
+from codex_multi_role.run_folder.events import RoleRestarted
 from codex_multi_role.steps.attempt import Attempt
 from codex_multi_role.steps.prompted import Prompted
 from codex_multi_role.steps.remedies import failure, next_try, pause
@@ -25,6 +26,7 @@ def take_turn(run: RunResources, asked: Prompted) -> TurnResult:
         except CodexStartFailed as error:
             if last or not error.transient:
                 raise
+            run.events.publish(RoleRestarted(asked.instance, str(error)))
             pause(run.stopping, attempt)
             continue
         if turn is not None:

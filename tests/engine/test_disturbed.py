@@ -28,6 +28,13 @@ def test_a_process_that_breaks_as_it_opens_a_thread_is_replaced(tmp_path: Path, 
     assert len(team.of_type("role_restarted")) == 1
 
 
+def test_a_start_that_is_tried_again_is_told(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    report = team.run(codex_bin=disturbed(tmp_path, Once("in", "answer to initialize", "die")))
+    assert report.outcome == "cycles_used_up", report
+    assert [event["reason"].split(":")[0] for event in team.of_type("role_restarted")] == ["Codex did not start"]
+
+
 def test_a_writer_whose_process_breaks_goes_on_in_its_copy(tmp_path: Path) -> None:
     patch = "*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch"
     role = {"prompt_flags": {"allow_write": True}}
