@@ -24,6 +24,7 @@ class Family:
 
     They are known by their session, by their parents, and by a mark in the environment that every child inherits: an
     orphan in a session of its own has nothing else. Members bear ``mark``, or a path below it, as ``variable``.
+    With ``others``, whoever else is below this process belongs to it as well, bearing a mark or not, such as git.
     Signals go to a pid whose start time is still the one it was found with; names mean nothing.
     """
 
@@ -31,6 +32,7 @@ class Family:
         self.leader = 0
         self.variable = variable
         self.mark = mark or uuid.uuid4().hex
+        self.others: set[psutil.Process] | None = None
         self._seen: set[psutil.Process] = set()
 
     @classmethod
@@ -82,6 +84,8 @@ class Family:
             with contextlib.suppress(psutil.Error):
                 found.add(psutil.Process(self.leader))
             found.update(processes_below(self.leader))
+        if self.others is not None:
+            found.update(each for each in processes_below(os.getpid()) if each not in self.others)
         return [process for process in found if _lives(process)]
 
     def _owns(self, process: psutil.Process) -> bool:

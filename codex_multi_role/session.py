@@ -84,8 +84,8 @@ class Session:
         """Run or go on, write the state, report. Raises `RunBusy`, `StorageError`."""
         owner = Owner(self._folder.owner_path)
         owner.acquire()
-        others = set(processes_below(os.getpid()))  # a program that runs us may have children of its own
         family = Family.of_run(self._folder.path)
+        family.others = set(processes_below(os.getpid()))  # a program that runs us may have children of its own
         try:
             self._require_journal()
             self._end_left_over(family)
@@ -96,7 +96,6 @@ class Session:
             write_state(self._folder, self._state)
             return self._work(family)
         finally:
-            family.adopt(each for each in processes_below(os.getpid()) if each not in others)
             family.end()
             self._remove_mount_points()
             owner.release()

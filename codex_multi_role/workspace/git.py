@@ -5,6 +5,7 @@ Nor is it a program of that name which a role may have written.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.processes import GRACE_SECONDS, Family
 from codex_multi_role.programs import program_path
 
 GIT_SECONDS = 120.0
@@ -20,7 +22,7 @@ GIT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Git:
-    """Runs git on the repository ``git_dir`` whose work tree is ``work_tree``. Every call ends within GIT_SECONDS."""
+    """Runs git on the repository ``git_dir`` whose work tree is ``work_tree``. Git is ended after GIT_SECONDS."""
 
     git_dir: Path
     work_tree: Path
@@ -42,30 +44,54 @@ class Git:
         Raises UsageError where there is no git, StorageError when git does not end with one of the ``allowed`` codes.
         """
         environment = {**self.environment, "GIT_INDEX_FILE": str(index)} if index else self.environment
-        try:
-            done = subprocess.run(
-                ["git", *arguments],
-                input=stdin,
-                stdout=output or subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                check=False,
-                cwd=self.work_tree,
-                env=environment,
-                timeout=GIT_SECONDS,
-                start_new_session=True,
-            )
-        except subprocess.TimeoutExpired as error:
-            hint = "keep large data out of the workspace, or name it in .gitignore"
-            raise StorageError(f"git {arguments[0]} took longer than {GIT_SECONDS:.0f} s", hint) from error
-        except OSError as error:
-            if self.work_tree.is_dir():
-                raise UsageError(f"git cannot be run: {error.strerror}", "install git and put it on PATH") from error
-            raise StorageError(f"the workspace {self.work_tree} is gone") from error
+        done = self._run(["git", *arguments], stdin, environment, output)
         if done.returncode not in allowed:
             raise StorageError(
                 f"git {arguments[0]} failed: {last_words(done.stderr)}", "is the disk full or read-only?"
             )
         return done
+
+    def _run(
+        self, argv: list[str], stdin: bytes, environment: Mapping[str, str], output: IO[bytes] | None
+    ) -> subprocess.CompletedProcess[bytes]:
+        process = self._started(argv, environment, output)
+        try:
+            printed, errors = process.communicate(stdin, GIT_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            _end(process)
+            hint = "keep large data out of the workspace, or name it in .gitignore"
+            raise StorageError(f"git {argv[1]} took longer than {GIT_SECONDS:.0f} s", hint) from error
+        except BaseException:  # Ctrl-C above all
+            _end(process)
+            raise
+        return subprocess.CompletedProcess(argv, process.returncode, printed, errors)
+
+    def _started(
+        self, argv: list[str], environment: Mapping[str, str], output: IO[bytes] | None
+    ) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=output or subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self.work_tree,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            if self.work_tree.is_dir():
+                raise UsageError(f"git cannot be run: {error.strerror}", "install git and put it on PATH") from error
+            raise StorageError(f"the workspace {self.work_tree} is gone") from error
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End git, and what git started: all of it is in a session of its own."""
+    family = Family()
+    family.leader = process.pid
+    family.end()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=GRACE_SECONDS)
 
 
 def last_words(stderr: bytes) -> str:

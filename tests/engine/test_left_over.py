@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import psutil
 import pytest
 
+from codex_multi_role.processes import Family, processes_below
 from tests.engine.test_resume import NEVER, running
 from tests.teams import Record, TeamFolder, say
 
@@ -57,6 +59,19 @@ def test_what_a_killed_run_left_ends_when_it_is_resumed(tmp_path: Path, resumed_
     assert team.resume(playbook=str(team.playbook)).outcome == "cycles_used_up"
     assert sleeping(number) == []
     assert any("they were ended" in event["message"] for event in team.of_type("warning"))
+
+
+def test_what_bears_no_mark_ends_with_the_run_but_for_what_was_there_before(tmp_path: Path) -> None:
+    """Such as git, which gets no variables of ours."""
+    with subprocess.Popen(["sleep", "86515"]) as stranger:
+        family = Family.of_run(tmp_path)
+        family.others = set(processes_below(os.getpid()))
+        with subprocess.Popen(["sleep", "86516"], start_new_session=True) as ours:
+            ours.send_signal(signal.SIGSTOP)
+            family.kill()
+            assert ours.wait(10) == -signal.SIGKILL
+        assert stranger.poll() is None
+        stranger.kill()
 
 
 def test_others_processes_are_left_alone(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from codex_multi_role.errors import StorageError, UsageError
@@ -299,6 +300,19 @@ def test_git_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 0.2)
     with pytest.raises(StorageError, match="git init took longer"):
         _snapshots(tmp_path).take()
+
+
+def test_what_a_frozen_git_has_started_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pids = tmp_path / "pids"
+    (tmp_path / "git").write_text(f"#!/bin/sh\ntrap '' TERM\nsleep 600 &\necho $! $$ > {pids}\nkill -STOP $$\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 1.0)
+    monkeypatch.setattr("codex_multi_role.processes.GRACE_SECONDS", 0.2)
+    with pytest.raises(StorageError, match="git init took longer"):
+        _snapshots(tmp_path).take()
+    ended = [psutil.Process(int(pid)) for pid in pids.read_text().split() if psutil.pid_exists(int(pid))]
+    assert {each.status() for each in ended} <= {psutil.STATUS_ZOMBIE}
 
 
 def test_a_store_that_takes_nothing_is_an_error_not_an_empty_patch(tmp_path: Path) -> None:

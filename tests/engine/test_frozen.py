@@ -1,0 +1,67 @@
+"""Processes that freeze themselves, deaf to SIGTERM: the run ends, says why, and leaves none of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.engine.test_left_over import FREE
+from tests.teams import TeamFolder, read, say
+from tests.torture.leftovers import processes_of
+
+FREEZE = "trap '' TERM; kill -STOP $$"
+WRITER = {"prompt_flags": {"allow_write": True}}
+PATCH = "*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch"
+
+
+@pytest.fixture(autouse=True)
+def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codex_multi_role.processes.GRACE_SECONDS", 0.3)
+
+
+@pytest.mark.parametrize(
+    ("role", "command"),
+    [({}, FREEZE), (FREE, FREEZE), (FREE, f'setsid -f sh -c "{FREEZE.replace("$", chr(92) + "$")}"')],
+)
+def test_a_tool_command_that_freezes_does_not_outlive_the_run(
+    tmp_path: Path, role: dict[str, object], command: str
+) -> None:
+    call = {"call": "exec_command", "arguments": {"cmd": command, "yield_time_ms": 250}}
+    team = TeamFolder(tmp_path, {"one": role}, {"one": [{"steps": [call, say()]}]})
+    assert team.run().outcome == "cycles_used_up"
+    assert frozen_in(tmp_path) == []
+
+
+def test_a_git_that_freezes_is_said_to_be_why_and_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git, once = tmp_path / "bin" / "git", tmp_path / "once"
+    git.parent.mkdir()
+    freeze = f'[ "$1" = diff-tree ] && mkdir {once} 2>/dev/null && {{ {FREEZE}; }}'
+    git.write_text(f'#!/bin/sh\n{freeze}\nexec {shutil.which("git")} "$@"\n')
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 2.0)
+    team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [{"steps": [{"patch": PATCH}, say()]}] * 2})
+    report = team.run()
+    assert (report.exit_code, report.outcome) == (3, "storage_failed")
+    turn = read(report.folder / "one/turn_001/turn.json")
+    assert (turn["status"], turn["reason"]) == ("failed", "storage_failed: git diff-tree took longer than 2 s")
+    assert frozen_in(tmp_path) == []
+    assert team.resume().outcome == "cycles_used_up"
+    assert (team.workspace / "new.txt").read_text() == "new\n"
+
+
+def frozen_in(folder: Path) -> list[str]:
+    found = []
+    for process in processes_of(folder):
+        with contextlib.suppress(psutil.Error):
+            found.append(" ".join(process.cmdline()))
+            os.kill(process.pid, signal.SIGKILL)
+    return found
