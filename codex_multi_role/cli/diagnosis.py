@@ -7,7 +7,6 @@ import platform
 import re
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -20,7 +19,8 @@ from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.login import login_state
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.codex.sandbox import sandboxed
-from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.errors import CodexMultiRoleError, UsageError
+from codex_multi_role.workspace import run_command
 
 ANSWER_SECONDS = 20.0
 LEAST_FREE_BYTES = 500_000_000
@@ -57,7 +57,7 @@ def diagnose(codex_bin: Path | None, config: tuple[str, ...], runs_dir: Path) ->
 
 
 def _git() -> Finding:
-    ok, said = _ask(["git", "--version"])
+    ok, said = _ask(["git", "--version"], Path())
     return Finding("git", ok, said, "" if ok else "Install git and put it on PATH; patches are made with it.")
 
 
@@ -68,7 +68,7 @@ def pinned_version() -> str:
 
 
 def _codex(codex: Path) -> Finding:
-    ok, said = _ask([str(codex), "--version"])
+    ok, said = _ask([str(codex), "--version"], Path())
     if not ok:
         return Finding("codex", False, f"{codex}: {said}", "Name another binary with --codex-bin.")
     if pinned_version() not in said.split():
@@ -92,7 +92,7 @@ def _protocol(codex: Path) -> Finding:
 
 def _sandbox(codex: Path) -> Finding:
     with tempfile.TemporaryDirectory() as folder:
-        ok, said = _ask(sandboxed(codex, ["true"], Path(folder)), folder)
+        ok, said = _ask(sandboxed(codex, ["true"], Path(folder)), Path(folder))
     advice = "Allow unprivileged user namespaces, or run the tests with --no-test-sandbox."
     return Finding("sandbox", ok, "commands run in it" if ok else said, "" if ok else advice)
 
@@ -122,21 +122,13 @@ def _open_files() -> Finding:
     return Finding("open files", ok, f"limit {limit}", "" if ok else f"Raise it: ulimit -n {LEAST_OPEN_FILES}")
 
 
-def _ask(argv: Sequence[str], folder: str | None = None) -> tuple[bool, str]:
+def _ask(argv: Sequence[str], folder: Path) -> tuple[bool, str]:
     """Whether the command ended well, and the last line it said."""
     try:
-        done = subprocess.run(
-            argv,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=ANSWER_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+        done = run_command(argv, folder, os.environ, ANSWER_SECONDS, errors_apart=True)
+    except UsageError as error:
+        return False, str(error)
+    if done.timed_out:
         return False, f"no answer in {ANSWER_SECONDS:.0f} seconds"
-    except OSError as error:
-        return False, f"{argv[0]}: {error.strerror}"
-    said = (done.stdout.strip() or done.stderr.strip()).splitlines()
+    said = (done.output.strip() or done.errors.strip()).splitlines()
     return done.returncode == 0, said[-1] if said else f"exit code {done.returncode}"

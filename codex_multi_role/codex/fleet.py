@@ -19,6 +19,7 @@ from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexMultiRoleError, CodexTimeout
 
 READY_SECONDS = 120.0
+STOP_SECONDS = 30.0
 PARALLEL_STARTS = 8
 
 
@@ -206,13 +207,14 @@ class Fleet:
             self._stopping.set()
             clients, self._spawned = self._spawned, []
         for client in clients:
-            stopper = threading.Thread(target=client.stop, name="codex-stop")
+            stopper = threading.Thread(target=client.stop, name="codex-stop", daemon=True)
             stopper.start()
             self._stoppers.append(stopper)
 
     def stop(self) -> None:
         """End every process, all at the same time, and wait for it. Idempotent."""
         self.stop_soon()
+        end = time.monotonic() + STOP_SECONDS
         for stopper in self._stoppers:
-            stopper.join()
+            stopper.join(max(0.0, end - time.monotonic()))
         self._pool.shutdown(wait=True)

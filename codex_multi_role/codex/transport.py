@@ -105,8 +105,8 @@ class AppServerTransport:
         assert stdout is not None
         assert stderr is not None
         os.set_blocking(stdin.fileno(), False)
-        for target, stream in ((self._drain_stderr, stderr), (self._read_stdout, stdout)):
-            thread = threading.Thread(target=target, args=(stream,), name=f"codex-{child.pid}", daemon=True)
+        for what, target, stream in (("stderr", self._drain_stderr, stderr), ("stdout", self._read_stdout, stdout)):
+            thread = threading.Thread(target=target, args=(stream,), name=f"codex-{what}-{child.pid}", daemon=True)
             thread.start()
             self._threads.append(thread)
 
@@ -192,7 +192,8 @@ class AppServerTransport:
                 break
             except subprocess.TimeoutExpired:
                 step()
-        child.wait(GRACE_SECONDS)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(GRACE_SECONDS)
         self._launch.family.end()
         for thread in self._threads:
             thread.join(JOIN_SECONDS)

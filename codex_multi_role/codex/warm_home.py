@@ -27,6 +27,7 @@ from codex_multi_role.programs import program_path
 DATABASES = "*.sqlite"
 LOWEST_PRIORITY = 19
 MAKING_SECONDS = 60.0
+ENDING_SECONDS = 5.0
 KEPT_SECONDS = 30 * 24 * 3600.0
 
 
@@ -79,14 +80,16 @@ class WarmHomes:
         """Raises `OSError` when it cannot begin."""
         scratch = _new_scratch(self._databases.parent)
         child = self._start_in(scratch / "home")
-        keeper = threading.Thread(target=_keep, args=(child, scratch, self._databases), name="codex-databases")
+        work = (child, scratch, self._databases)
+        keeper = threading.Thread(target=_keep, args=work, name="codex-databases", daemon=True)
         keeper.start()
         try:
             yield
         finally:
             child.kill()  # what it may have begun bears the mark
-            child.wait()
-            keeper.join()
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(ENDING_SECONDS)
+            keeper.join(ENDING_SECONDS)
 
     def _start_in(self, home: Path) -> subprocess.Popen[bytes]:
         home.mkdir()

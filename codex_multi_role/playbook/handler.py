@@ -47,6 +47,10 @@ class ResponsesHandler(BaseHTTPRequestHandler):
     def stage(self) -> Stage:
         return cast(Stage, self.server)
 
+    def setup(self) -> None:
+        threading.current_thread().name = "playbook-connection"
+        super().setup()
+
     def log_message(self, format: str, *args: object) -> None:
         """Standard error belongs to the command line."""
 

@@ -1,0 +1,272 @@
+"""No wait without a deadline: every call of the package that may block names one, or is listed with what bounds it.
+
+What blocks is told by its name, for want of types: `PLACES` therefore lists calls that only look like a wait, too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import codex_multi_role
+
+PACKAGE = Path(codex_multi_role.__file__).parent
+
+CHILD = "a reader of its own thread: it ends with the pipe, and the pipe with the child, which has deadlines"
+STEPS = "waits for turns, repairs and checks, each of which has its deadlines"
+DONE = "of a future that is done"
+READS_FILE = "no future: it reads turn.json"
+PLACES = {
+    ("cli/asking.py", "while not self._lock.acquire(timeout=LOOK_SECONDS)"): "a person; ends when the question is over",
+    ("cli/asking.py", "while not is_over()"): "a person; ends when the question is over",
+    ("cli/asking.py", "os.read(self._descriptor, LONGEST_LINE)"): "only after select said that there is a line",
+    ("cli/gc.py", "owner.acquire()"): "takes the lock at once or raises RunBusy",
+    ("cli/tables.py", "capture.get()"): "no queue: the text that rich drew",
+    (
+        "cli/waiting.py",
+        "while (left := (end - datetime.now(UTC)).total_seconds()) > 0",
+    ): "ends at the time it was given",
+    ("codex/fleet.py", "retired.exception()"): "a start, whose requests have deadlines",
+    ("codex/fleet.py", "retired.result()"): DONE,
+    ("codex/fleet.py", "self._pool.shutdown(wait=True)"): "starts, whose requests have deadlines; their processes end",
+    ("codex/slots.py", "place.result()"): "the turns before it, each of which has its deadline; `close` wakes it",
+    ("codex/transport.py", "stream.readline(LONGEST_LINE)"): CHILD,
+    (
+        "codex/transport.py",
+        "while True",
+    ): "ends when the consumer reads on, which has deadlines, or the child is stopped",
+    ("engine/fan_out.py", "with ThreadPoolExecutor(min(concurrency, len(items)), thread_name_prefix='item')"): STEPS,
+    ("engine/fan_out.py", "future.exception()"): DONE,
+    ("engine/fan_out.py", "future.result()"): DONE,
+    ("engine/team.py", "with ThreadPoolExecutor(len(order), thread_name_prefix='role')"): STEPS,
+    ("engine/team.py", "(future := self._answers[role]).exception()"): DONE,
+    ("engine/team.py", "future.exception()"): DONE,
+    ("engine/team.py", "future.result()"): DONE,
+    ("engine/team.py", "self._answers[dependency].result()"): STEPS,
+    ("playbook/handler.py", "self.rfile.read(int(size))"): "the connection's QUIET_CONNECTION_SECONDS",
+    ("playbook/server.py", "self.handle_request()"): "a daemon's: `end` wakes it with a connection",
+    ("playbook/server.py", "sys.exception()"): "no future: the error that is being handled",
+    ("session.py", "owner.acquire()"): "takes the lock at once or raises RunBusy",
+    ("session.py", "while True"): "once more for each question that was answered meanwhile",
+    ("session.py", "while not stop.asked"): "the workflow, every step of which has deadlines",
+    ("workspace/commands.py", "os.read(descriptor, _CHUNK_BYTES)"): "does not block: set so before it is registered",
+    **{
+        (module, f"{receiver}.result()"): READS_FILE
+        for module, receiver in (
+            ("cli/recorded.py", "turn"),
+            ("members.py", "turn"),
+            ("run_folder/past.py", "turn"),
+            ("run_folder/turns.py", "self"),
+            ("run_folder/turns.py", "turn"),
+            ("steps/protection.py", "first_try"),
+            ("steps/turn_result.py", "first_try"),
+            ("steps/turn_result.py", "latest"),
+            ("steps/turn_result.py", "left"),
+        )
+    },
+}
+"""By module and code: what bounds the wait."""
+
+QUICK = "memory only"
+LOCKS = {
+    ("codex/fleet.py", "self._lock"): "starts no process under it, and writes no file but a new home's",
+    ("codex/slots.py", "self._lock"): QUICK,
+    ("codex/transport.py", "self._spawn_lock"): "one start of a program",
+    ("codex/transport.py", "self._stop_lock"): "the end of a child: GRACE_SECONDS a step",
+    ("codex/transport.py", "self._write_lock"): "WRITE_SECONDS",
+    ("codex/wire_log.py", "self._lock"): "one line to a file",
+    ("engine/leases.py", "self._lock"): QUICK,
+    ("playbook/server.py", "self._changed"): "memory only, or a wait for it that has STOP_SECONDS",
+    ("run_folder/events.py", "self._lock"): "one line to a file, and to whoever draws it",
+    ("run_folder/questions.py", "self._locked()"): "LOCK_ATTEMPTS",
+    ("steps/ask.py", "run.workspace_lock"): "one call of git, or one set of files",
+    ("steps/budget.py", "self._lock"): QUICK,
+    ("steps/isolation.py", "run.workspace_lock"): "calls of git, GIT_SECONDS each",
+    ("steps/protection.py", "run.workspace_lock"): "calls of git, and the check's deadline",
+    ("steps/resources.py", "self.workspace_lock"): "calls of git, GIT_SECONDS each",
+    ("steps/work_clock.py", "self._lock"): QUICK,
+    ("workspace/manifest.py", "self._lock"): "one small file",
+    ("workspace/snapshots.py", "self._lock"): "calls of git, GIT_SECONDS each",
+    ("workspace/worktrees.py", "self._lock"): "calls of git, GIT_SECONDS each",
+}
+"""A lock is waited for as long as another holds it: what that one waits for meanwhile."""
+
+Blocks = Callable[[ast.Call], bool]
+
+
+def given(call: ast.Call, place: int, name: str) -> bool:
+    """Whether the argument is there, by its place or by name, and not None."""
+    values = [*call.args[place : place + 1], *(each.value for each in call.keywords if each.arg in (name, None))]
+    return any(not (isinstance(value, ast.Constant) and value.value is None) for value in values)
+
+
+def lacks(place: int, name: str = "timeout") -> Blocks:
+    return lambda call: not given(call, place, name)
+
+
+def lacks_all(call: ast.Call) -> bool:
+    """``get()``, ``join()``: of a dictionary or of a text they have arguments."""
+    return not call.args and not given(call, 9, "timeout")
+
+
+def always(_: ast.Call) -> bool:
+    return True
+
+
+def source(node: ast.AST) -> str:
+    return ast.unparse(node)
+
+
+def waits_for_lock(call: ast.Call) -> bool:
+    return "LOCK_NB" not in source(call)
+
+
+def waits_for_readiness(call: ast.Call) -> bool:
+    return not (given(call, 3, "timeout") if source(call.func) == "select.select" else given(call, 0, "timeout"))
+
+
+def closes_a_pool(call: ast.Call) -> bool:
+    return not call.args and "wait=False" not in source(call)
+
+
+BLOCKING: dict[str, Blocks] = {
+    **dict.fromkeys(["wait", "result", "exception"], lacks(0)),
+    **dict.fromkeys(["get", "join"], lacks_all),
+    **dict.fromkeys(["readline", "waitpid", "accept", "recv", "handle_request", "serve_forever", "lockf"], always),
+    **dict.fromkeys(["epoll", "getchar", "confirm", "get_result", "get_event", "urlopen"], lacks(9)),
+    "acquire": lambda call: (
+        not (given(call, 1, "timeout") or "blocking=False" in source(call) or "False" in map(source, call.args))
+    ),
+    "wait_for": lacks(1),
+    "communicate": lacks(1),
+    "select": waits_for_readiness,
+    "flock": waits_for_lock,
+    "shutdown": closes_a_pool,
+    "create_connection": lacks(1),
+}
+BY_FULL_NAME: dict[str, Blocks] = {
+    **dict.fromkeys([f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output")], lacks(99)),
+    **dict.fromkeys(["os.system", "os.wait", "os.wait3", "os.wait4", "os.waitid", "os.read", "select.poll"], always),
+    **dict.fromkeys(["input", "subprocess.getoutput", "sys.stdin.read", "self.rfile.read", "socket.socket"], always),
+    "wait": lacks(1),
+    "self._inbox.put": lacks(2),
+}
+PAUSES = ("sleep", "wait", "acquire", "select", "next_message")
+ENDS_BY_CLOCK = ("monotonic()", "deadline")
+
+
+def waits(tree: ast.AST) -> Iterator[ast.AST]:
+    """What may wait without an end: calls, ``with`` of what waits when it is left, and loops of bounded waits."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call() if blocks(node):
+                yield node
+            case ast.With(items=items):
+                yield from (item for item in items if waits_at_its_end(item.context_expr))
+            case ast.While() if pauses(node) and not any(word in source(node) for word in ENDS_BY_CLOCK):
+                yield node
+
+
+def blocks(call: ast.Call) -> bool:
+    name = source(call.func)
+    known = BY_FULL_NAME.get(name)
+    if known is None and isinstance(call.func, ast.Attribute):
+        known = BLOCKING.get(call.func.attr)
+    return known is not None and known(call)
+
+
+def waits_at_its_end(expression: ast.expr) -> bool:
+    return isinstance(expression, ast.Call) and source(expression.func).endswith(("Popen", "PoolExecutor"))
+
+
+def pauses(loop: ast.While) -> bool:
+    calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    return any(
+        source(call.func).endswith(PAUSES) or "timeout=" in source(call) or "_SECONDS" in source(call) for call in calls
+    )
+
+
+def code_of(node: ast.AST) -> str:
+    match node:
+        case ast.While(test=test):
+            return f"while {source(test)}"
+        case ast.withitem(context_expr=expression):
+            return f"with {source(expression)}"
+        case _:
+            return source(node)
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_every_wait_of_the_package_has_a_deadline_or_a_reason() -> None:
+    found = {(module, code_of(node)) for module, tree in modules() for node in waits(tree)}
+    assert found - PLACES.keys() == set(), "give them a deadline, or say in PLACES what bounds them"
+    assert PLACES.keys() - found == set(), "these are gone: take them out of PLACES"
+
+
+def test_what_is_done_under_every_lock_is_bounded() -> None:
+    found = {
+        (module, source(item.context_expr))
+        for module, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.With)
+        for item in node.items
+        if source(item.context_expr).endswith(("_lock", "_changed", "_locked()"))
+    }
+    assert found == LOCKS.keys()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "child.wait()",
+        "child.wait(timeout=None)",
+        "thread.join()",
+        "inbox.get()",
+        "lock.acquire()",
+        "future.result()",
+        "wait(futures)",
+        "changed.wait_for(over)",
+        "select.select([pipe], [], [])",
+        "selector.select()",
+        "subprocess.run(['git'], check=True)",
+        "child.communicate(data)",
+        "os.waitpid(pid, 0)",
+        "connection.recv(10)",
+        "socket.create_connection(address)",
+        "fcntl.flock(file, fcntl.LOCK_EX)",
+        "stream.readline()",
+        "pool.shutdown()",
+        "handle.get_result()",
+        "with subprocess.Popen(['git']) as child: pass",
+        "while not over: time.sleep(1)",
+        "while True: event.wait(0.1)",
+    ],
+)
+def test_a_wait_without_a_deadline_is_found(code: str) -> None:
+    assert list(waits(ast.parse(code)))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "child.wait(3)",
+        "thread.join(timeout=STOP_SECONDS)",
+        "', '.join(names)",
+        "settings.get('name')",
+        "lock.acquire(timeout=1)",
+        "wait(futures, 5, FIRST_COMPLETED)",
+        "select.select([pipe], [], [], 1)",
+        "subprocess.run(['git'], timeout=5, check=True)",
+        "fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)",
+        "while time.monotonic() < end: time.sleep(1)",
+    ],
+)
+def test_a_wait_with_a_deadline_is_left_alone(code: str) -> None:
+    assert not list(waits(ast.parse(code)))
