@@ -27,7 +27,7 @@ class CodexMultiRoleError(Exception):
     """Base of every error this package raises on purpose.
 
     ``str(error)`` says what happened and where; ``hint`` says what to do next, or is empty; ``status`` and ``reason``
-    are the status and the outcome's name in ``run.json``.
+    are the ``status`` and the ``outcome`` in ``run.json``.
     """
 
     exit_code: ClassVar[int] = 3
@@ -84,6 +84,8 @@ class CodexError(CodexMultiRoleError):
 class CodexStartFailed(CodexError):
     """The process ended, or refused its thread, before the first turn. ``transient``: another start may succeed."""
 
+    reason = "start_failed"
+
     def __init__(self, message: str, hint: str = "", *, transient: bool = False) -> None:
         super().__init__(message, hint)
         self.transient = transient
@@ -91,6 +93,8 @@ class CodexStartFailed(CodexError):
 
 class CodexCrashed(CodexError):
     """The process is gone: its pipe closed or its exit was seen. ``complaint``: what it said about it, or empty."""
+
+    reason = "crashed"
 
     def __init__(self, message: str, hint: str = "", *, complaint: str = "") -> None:
         super().__init__(f"{message}: {complaint}" if complaint else message, hint)
@@ -100,9 +104,13 @@ class CodexCrashed(CodexError):
 class CodexTimeout(CodexError):
     """A named deadline passed without an answer."""
 
+    reason = "stalled"
+
 
 class CodexRefused(CodexError):
     """Codex answered a request with a JSON-RPC error. ``code`` is that error's code."""
+
+    reason = "refused"
 
     def __init__(self, message: str, code: int, hint: str = "") -> None:
         super().__init__(message, hint)
@@ -110,7 +118,7 @@ class CodexRefused(CodexError):
 
 
 class RoleFailed(CodexMultiRoleError):
-    """A role's turn failed for good. ``reason`` is the terminal reason recorded in ``turn.json``."""
+    """A role's turn failed for good. ``reason`` is the ``outcome`` that its ``turn.json`` has, too."""
 
     def __init__(self, message: str, reason: str, hint: str = "") -> None:
         super().__init__(message, hint)
@@ -165,7 +173,7 @@ class RunInterrupted(CodexMultiRoleError):
 
     exit_code = 130
     status = "interrupted"
-    reason = "interrupted"
+    reason = "cancelled"
 
     def __init__(self) -> None:
         super().__init__("the run was stopped")

@@ -34,12 +34,12 @@ def test_an_error_gives_its_name_its_words_and_its_exit_code(kind: type[CodexMul
 def test_a_failed_role_gives_the_reason_of_its_turn() -> None:
     ending = ending_for(RoleFailed("role one: no valid reply", "invalid_reply", "look there"))
     assert ending == Ending("failed", "invalid_reply", "role one: no valid reply", 3, "look there")
-    assert ending_for(CodexRefused("no", -32600)).outcome == "codex_failed"
+    assert ending_for(CodexRefused("no", -32600)).outcome == "refused"
 
 
 @pytest.mark.parametrize("error", [RunInterrupted(), KeyboardInterrupt()])
 def test_a_stopped_run_is_no_failure(error: BaseException) -> None:
-    assert ending_for(error) == Ending("interrupted", "interrupted", "the run was stopped", 130)
+    assert ending_for(error) == Ending("interrupted", "cancelled", "the run was stopped", 130)
 
 
 def test_what_nobody_expected_is_a_fault_of_ours_with_its_traceback() -> None:

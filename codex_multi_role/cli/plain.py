@@ -68,8 +68,9 @@ def _tool_called(record: Record) -> list[str]:
 
 def _turn_ended(record: Record) -> list[str]:
     tokens = f"{record['input_tokens']:,} tokens in, {record['output_tokens']:,} out"
-    status = record["status"].replace("_", " ")
-    why = f" ({record['reason']})" if record["reason"] and record["status"] != "completed" else ""
+    status, outcome = (record[name].replace("_", " ") for name in ("status", "outcome"))
+    words = [word for word in (outcome if outcome != status else "", record["reason"]) if word]
+    why = f" ({': '.join(words)})" if words else ""
     said = f": {record['summary']}" if record["summary"] else ""
     return _about(record, f"turn {record['turn']} {status}{why} in {duration(record['seconds'])}, {tokens}{said}")
 

@@ -34,7 +34,7 @@ OUTCOMES = {
     "waiting_for_review": "Waiting for a person",
     "budget_used_up": "A budget is used up",
     "quota": "The provider takes no more turns for now",
-    "interrupted": "Interrupted",
+    "cancelled": "Cancelled",
 }
 
 

@@ -22,6 +22,7 @@ from codex_multi_role.errors import (
     CodexRefused,
     CodexStartFailed,
     CodexTimeout,
+    RunInterrupted,
 )
 
 INITIALIZE_SECONDS = 30.0
@@ -30,6 +31,8 @@ THREAD_SECONDS = 30.0
 TURN_START_SECONDS = 30.0
 INTERRUPT_SECONDS = 5.0
 CLIENT_NAME = "codex_multi_role"
+CANCELLED = RunInterrupted.reason
+MEND = "Mend what it names: a setting (-c, the role's codex_config), config.toml or CODEX_HOME."
 
 FOUR_WAYS_OUT = (
     "Log in with `codex-multi-role codex login`; or store an API key with `codex-multi-role codex login "
@@ -135,7 +138,12 @@ class RoleClient:
         A thread that Codex lost is started afresh; ``forgot`` then says so until a turn was completed on it.
         Raises `CodexStartFailed`, `CodexNotLoggedIn`.
         """
-        self.connect(version)
+        try:
+            self.connect(version)
+        except CodexNotLoggedIn:
+            with _start_failures():  # where config.toml cannot be read, its provider is not known: that is to be told
+                self._open_thread(None)
+            raise
         with _start_failures():
             self._open_thread(thread_id)
 
@@ -217,7 +225,7 @@ class RoleClient:
             self.broken = str(error)
             outcome = self._broken_off(error, recorder)
         except CodexRefused as error:
-            outcome = recorder.outcome("failed", "refused", str(error))
+            outcome = recorder.outcome("failed", error.reason, str(error))
         self._totals = recorder.totals
         self.forgot &= outcome.status != "completed"
         if not self.broken:
@@ -226,15 +234,14 @@ class RoleClient:
 
     def _broken_off(self, error: CodexError, recorder: TurnRecorder) -> TurnOutcome:
         if self._cancelled.is_set():  # a process that is not there in time, or was killed, is what was wanted
-            return recorder.outcome("interrupted", "cancelled", f"the run was stopped during this turn; {error}")
-        reason = "crashed" if isinstance(error, CodexCrashed) else "stalled"
-        return recorder.outcome(reason, reason, str(error), Remedy.RETRY)
+            return recorder.outcome("interrupted", CANCELLED, f"the run was stopped during this turn; {error}")
+        return recorder.outcome(error.reason, error.reason, str(error), Remedy.RETRY)
 
     def _run(
         self, request: TurnRequest, deadlines: TurnDeadlines, observe: Observer, recorder: TurnRecorder
     ) -> TurnOutcome:
         if self._cancelled.is_set():
-            return recorder.outcome("interrupted", "cancelled", "the run was stopped before this turn")
+            return recorder.outcome("interrupted", CANCELLED, "the run was stopped before this turn")
         if len(request.prompt) > LONGEST_PROMPT:
             message = f"the prompt has {len(request.prompt)} characters, Codex takes {LONGEST_PROMPT}"
             return recorder.outcome("failed", "prompt_too_long", message)
@@ -257,7 +264,7 @@ class RoleClient:
             if finished is not None:
                 return recorder.finished(finished)
         self._interrupt(turn_id, recorder, observe)
-        return recorder.outcome("interrupted", "cancelled", "the run was stopped during this turn")
+        return recorder.outcome("interrupted", CANCELLED, "the run was stopped during this turn")
 
     def _seconds_to(self, end: float) -> float:
         return end + (self._helpers.person_seconds if self._helpers else 0.0) - time.monotonic()
@@ -344,7 +351,9 @@ def _start_failures() -> Iterator[None]:
         yield
     except CodexError as error:
         transient = isinstance(error, CodexTimeout) or (isinstance(error, CodexCrashed) and not error.complaint)
-        raise CodexStartFailed(f"Codex did not start: {error}", error.hint, transient=transient) from error
+        raise CodexStartFailed(
+            f"Codex did not start: {error}", "" if transient else MEND, transient=transient
+        ) from error
 
 
 def _id_of(what: str, result: Message) -> str:

@@ -20,7 +20,7 @@ class Remedy(Enum):
 
 @dataclass(frozen=True)
 class Failure:
-    """``reason`` is the terminal reason of ``turn.json``; ``pause_seconds``: what the provider wants, if it says so."""
+    """``reason`` is the ``outcome`` of ``turn.json``; ``pause_seconds``: what the provider wants, if it says so."""
 
     reason: str
     remedy: Remedy
@@ -31,9 +31,11 @@ class Failure:
 FAILED = ("failed", Remedy.FAIL)
 BAD_REQUEST = ("bad_request", Remedy.FAIL)
 UNAUTHORIZED = ("unauthorized", Remedy.FAIL)
-REFUSED = ("refused", Remedy.FAIL)
+AGAINST_POLICY = ("against_policy", Remedy.FAIL)
 QUOTA = ("quota", Remedy.PARK)
 RATE_LIMITED = ("rate_limited", Remedy.RETRY)
+OVERLOADED = ("overloaded", Remedy.RETRY)
+UNREACHABLE = ("unreachable", Remedy.RETRY)
 PROVIDER_ERROR = ("provider_error", Remedy.RETRY)
 
 _CLASSES: Mapping[str, tuple[str, Remedy]] = {
@@ -41,19 +43,20 @@ _CLASSES: Mapping[str, tuple[str, Remedy]] = {
     "sessionBudgetExceeded": QUOTA,
     "usageLimitExceeded": QUOTA,
     "rateLimitExceeded": RATE_LIMITED,
-    "serverOverloaded": ("overloaded", Remedy.RETRY),
+    "serverOverloaded": OVERLOADED,
+    "flexUnavailable": OVERLOADED,
     "internalServerError": PROVIDER_ERROR,
     "unauthorized": UNAUTHORIZED,
     "badRequest": BAD_REQUEST,
-    "cyberPolicy": REFUSED,
-    "misalignmentPolicyViolation": REFUSED,
-    "tooManyDenials": REFUSED,
+    "cyberPolicy": AGAINST_POLICY,
+    "misalignmentPolicyViolation": AGAINST_POLICY,
+    "tooManyDenials": ("denied_too_often", Remedy.FAIL),
     "sandboxError": ("sandbox_error", Remedy.FAIL),
 }
 _STATUSES: Mapping[int, tuple[str, Remedy]] = {401: UNAUTHORIZED, 403: UNAUTHORIZED, 429: RATE_LIMITED}
+_CONNECTING = ("httpConnectionFailed", "responseStreamConnectionFailed")
 _HTTP_CLASSES = (
-    "httpConnectionFailed",
-    "responseStreamConnectionFailed",
+    *_CONNECTING,
     "responseStreamDisconnected",
     "responseTooManyFailedAttempts",
 )
@@ -78,7 +81,8 @@ def _row(info: object, message: str) -> tuple[str, Remedy]:
         if kind is None:
             return FAILED
         details = info[kind] if isinstance(info[kind], Mapping) else {}
-        return _by_http_status(details.get("httpStatusCode"))
+        status = details.get("httpStatusCode")
+        return UNREACHABLE if status is None and kind in _CONNECTING else _by_http_status(status)
     if info == "other":
         return PROVIDER_ERROR if STREAM_BROKE in message else BAD_REQUEST
     return _CLASSES.get(info, FAILED) if isinstance(info, str) else FAILED

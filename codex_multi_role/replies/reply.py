@@ -9,6 +9,9 @@ from codex_multi_role.replies.extract import find_object
 from codex_multi_role.replies.repair import repair_object
 from codex_multi_role.replies.schema import schema_problems
 
+EMPTY = "The answer was empty."
+"""The ``problem`` of an answer without a word."""
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -29,7 +32,7 @@ def read_reply(text: str, schema: Mapping[str, object] | None) -> Reply:
     Raises UsageError if ``schema`` is not a JSON Schema.
     """
     if not text.strip("\ufeff \t\r\n"):
-        return Reply(None, False, "The answer was empty.")
+        return Reply(None, False, EMPTY)
     found = find_object(text)
     value = found.value if found.value is not None else repair_object(found.damaged)
     if value is None:

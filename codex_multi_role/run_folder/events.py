@@ -117,9 +117,12 @@ class ToolCalled(RunEvent):
 
 @dataclass(frozen=True)
 class TurnEnded(RunEvent):
+    """``status``, ``outcome`` (one word) and ``reason`` (a sentence) as in ``turn.json``."""
+
     role: str
     turn: int
     status: str
+    outcome: str
     reason: str
     input_tokens: int
     output_tokens: int

@@ -13,6 +13,7 @@ from codex_multi_role.run_folder.atomic import storage_errors, write_bytes, writ
 from codex_multi_role.run_folder.folder import RunFolder, new_numbered, number_of
 
 PREFIX = "turn_"
+KILLED = {"status": "interrupted", "outcome": "killed", "reason": "the run was killed during this turn"}
 INHERITED = "inherited"
 """In ``turn.json`` of a fork: a turn that the run it was forked from took."""
 
@@ -58,7 +59,7 @@ class TurnFolder:
     def begin(self, prompt: str, details: Mapping[str, Any]) -> None:
         """Record the prompt and that the turn is running, before anything is sent."""
         write_text(self.path / "prompt.txt", self.redact(prompt))
-        self.write_result({"status": "running", "reason": "", **details})
+        self.write_result({"status": "running", "outcome": "", "reason": "", **details})
 
     def write_answer(self, assistant_text: str, delta_text: str, items_text: str) -> None:
         write_text(self.path / "assistant_text.txt", self.redact(assistant_text))
@@ -157,5 +158,5 @@ def close_unfinished(run: RunFolder) -> int:
     """Mark turns that a kill left ``running`` as interrupted; returns how many there were."""
     unfinished = [turn for _, turn in list_turns(run) if turn.unfinished]
     for turn in unfinished:
-        turn.write_result({**turn.result(), "status": "interrupted", "reason": "the run was killed during this turn"})
+        turn.write_result({**turn.result(), **KILLED})
     return len(unfinished)

@@ -135,7 +135,7 @@ def _turn_or_failure(run: RunResources, asked: Prompted, tolerate: bool) -> Turn
         if turn.problem and not turn.ask_again:
             raise RoleFailed(
                 f"role {asked.instance}: no valid reply after {asked.repair} repair turns: {turn.problem}",
-                "invalid_reply",
+                turn.outcome,
                 f"See {run.folder.path / asked.instance}; raise --repair-attempts or mend the role's prompt, then "
                 f"`codex-multi-role resume {run.folder.run_id}`.",
             )

@@ -26,7 +26,7 @@ from codex_multi_role.steps.prompted import CURRENT_THREAD, NEW_THREAD, Prompted
 from codex_multi_role.steps.protection import TOLD, Guard
 from codex_multi_role.steps.resources import Json, RunResources
 from codex_multi_role.steps.turn_helpers import TurnHelpers
-from codex_multi_role.steps.turn_result import TurnResult, cut_short, first_state
+from codex_multi_role.steps.turn_result import TurnEnd, TurnResult, cut_short, end_of, first_state
 
 SUMMARY_LENGTH = 200
 
@@ -121,11 +121,11 @@ class Attempt:
         changed = self._store_changes(before) if before else []
         if not before and handoff is not None and "files" in handoff and self.role.behaviors.apply_files:
             before = self.run.snapshots.take()
-        turn = self._result(reply, handoff, before, changed, put_back) if reply is not None else None
+        end = end_of(outcome, reply)
+        turn = self._result(reply, end, handoff, before, changed, put_back) if reply is not None else None
         self.folder.write_result(
             {
-                "status": self._status(outcome, reply),
-                "reason": self._reason(outcome, reply),
+                **end._asdict(),
                 **self._details(),
                 "turn_id": outcome.turn_id,
                 "tokens": {"input": outcome.input_tokens, "output": outcome.output_tokens},
@@ -139,7 +139,7 @@ class Attempt:
         return turn
 
     def _result(
-        self, reply: Reply, handoff: Json | None, before: str, changed: list[str], put_back: list[str]
+        self, reply: Reply, end: TurnEnd, handoff: Json | None, before: str, changed: list[str], put_back: list[str]
     ) -> TurnResult:
         return TurnResult(
             instance=self.instance,
@@ -151,6 +151,7 @@ class Attempt:
             snapshot=before,
             changed_paths=changed,
             protected_restored=put_back,
+            outcome=end.outcome,
         )
 
     def _store_changes(self, before: str) -> list[str]:
@@ -165,8 +166,7 @@ class Attempt:
             TurnEnded(
                 role=self.instance,
                 turn=self.folder.number,
-                status=self._status(outcome, reply),
-                reason=self._reason(outcome, reply),
+                **end_of(outcome, reply)._asdict(),
                 input_tokens=outcome.input_tokens,
                 output_tokens=outcome.output_tokens,
                 seconds=self._seconds(),
@@ -175,14 +175,6 @@ class Attempt:
         )
         if says_done(handoff) and not self.role.behaviors.can_finish:
             self.run.events.publish(DoneIgnored(self.instance, self.folder.number))
-
-    def _status(self, outcome: TurnOutcome, reply: Reply | None) -> str:
-        return "invalid_reply" if reply is not None and reply.problem else outcome.status
-
-    def _reason(self, outcome: TurnOutcome, reply: Reply | None) -> str:
-        if reply is not None and reply.problem:
-            return reply.problem
-        return f"{outcome.reason}: {outcome.message}" if outcome.reason else ""
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self.began, 3)

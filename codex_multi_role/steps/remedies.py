@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Event
@@ -15,7 +16,19 @@ from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.steps.prompted import NEW_THREAD, Prompted
 from codex_multi_role.steps.resources import RunResources
 
-TOO_LONG = "The prompt alone is more than the model takes: hand on less, or name a model that takes more."
+ADVICE: Mapping[str, str] = {
+    "against_policy": "Change the goal or the role's prompt: the provider does not answer this one.",
+    "bad_request": "Check the model (--model, the role's `model`) and the provider's settings.",
+    "context_full": "The prompt alone is more than the model takes: hand on less, or name a model that takes more.",
+    "overloaded": "Try later, or name another model.",
+    "prompt_too_long": "Hand on less, or write it to a file that the role reads.",
+    "rate_limited": "Try later, or with fewer processes at once (--max-processes).",
+    "stalled": "If the model may think that long in silence, raise the role's limits.idle_seconds.",
+    "timed_out": "If its turns may take that long, raise the role's limits.turn_seconds.",
+    "unauthorized": "Log in with `codex-multi-role codex login`, or mend the key that the provider's env_key names.",
+    "unreachable": "Check the network and the provider's base_url.",
+}
+"""What helps a role that failed for this reason, besides trying again."""
 
 
 def next_try(run: RunResources, asked: Prompted, outcome: TurnOutcome) -> Prompted | None:
@@ -23,7 +36,7 @@ def next_try(run: RunResources, asked: Prompted, outcome: TurnOutcome) -> Prompt
 
     Raises `QuotaUsedUp` where the run is to park, `RunInterrupted` where it was stopped.
     """
-    if outcome.reason == "cancelled":
+    if outcome.reason == RunInterrupted.reason:
         raise RunInterrupted
     if outcome.remedy is Remedy.PARK:
         raise _quota(run, asked, outcome)
@@ -47,11 +60,11 @@ def pause(stopping: Event, tries: int, wanted_seconds: float | None = None) -> N
 
 def failure(run: RunResources, asked: Prompted, outcome: TurnOutcome) -> RoleFailed:
     """That the role has failed for good."""
-    advice = f" {TOO_LONG}" if outcome.remedy is Remedy.FRESH_THREAD else ""
+    advice = ADVICE.get(outcome.reason, "")
     return RoleFailed(
         f"role {asked.role.name}: {outcome.message} ({outcome.reason})",
         outcome.reason,
-        f"See {run.folder.path / asked.instance}; `codex-multi-role resume {run.folder.run_id}` tries again.{advice}",
+        f"{advice} See {run.folder.path / asked.instance}; `codex-multi-role resume {run.folder.run_id}` tries again.",
     )
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from typing import NamedTuple
 
+from codex_multi_role.codex.turn import TurnOutcome
+from codex_multi_role.replies import EMPTY, Reply
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.steps.resources import Json, RunResources
@@ -11,7 +14,7 @@ from codex_multi_role.steps.resources import Json, RunResources
 
 @dataclass(frozen=True)
 class TurnResult:
-    """What a finished turn left: its number, its handoff, or the ``problem`` with its reply.
+    """What a finished turn left: its number, its handoff, or the ``problem`` with its reply, called ``outcome``.
 
     ``ask_again``: a repair turn is to follow. ``snapshot`` is the workspace's state before the turn's changes, empty
     where it could change nothing. ``protected_restored``: files that it changed but must not, and that were put back.
@@ -26,9 +29,27 @@ class TurnResult:
     snapshot: str
     changed_paths: list[str]
     protected_restored: list[str] = field(default_factory=list)
+    outcome: str = "invalid_reply"
 
     def as_json(self) -> Json:
         return asdict(self)
+
+
+class TurnEnd(NamedTuple):
+    """How a turn ended, as ``turn.json`` and the events say it: ``outcome`` is one word, ``reason`` a sentence.
+
+    ``outcome`` is the run's as well, where the turn ends the run.
+    """
+
+    status: str
+    outcome: str
+    reason: str
+
+
+def end_of(outcome: TurnOutcome, reply: Reply | None) -> TurnEnd:
+    if reply is not None and reply.problem:
+        return TurnEnd("invalid_reply", "empty_answer" if reply.problem == EMPTY else "invalid_reply", reply.problem)
+    return TurnEnd(outcome.status, outcome.reason or outcome.status, outcome.message)
 
 
 def finished_before(run: RunResources, place: int) -> TurnResult | None:

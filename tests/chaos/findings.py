@@ -14,14 +14,16 @@ from tests.teams import read
 
 HONEST_REASONS = {
     "bad_request",
-    "codex_failed",
     "crashed",
+    "empty_answer",
     "interrupted",
     "invalid_reply",
     "provider_error",
     "refused",
     "stalled",
+    "start_failed",
     "timed_out",
+    "unreachable",
 }
 FAILED = 3
 TURN_ENDS = {"completed", "invalid_reply", "interrupted", "failed", "stalled", "crashed", "timed_out"}

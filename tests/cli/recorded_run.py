@@ -33,7 +33,7 @@ def turn(
     return [
         e.TurnStarted(role, number, cycle, 1, repair_of),
         e.RoleActivity(role, number, "command: ls"),
-        e.TurnEnded(role, number, status, reason, 1200, 34, 1.5, said),
+        e.TurnEnded(role, number, status, status, reason, 1200, 34, 1.5, said),
     ]
 
 

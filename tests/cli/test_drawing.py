@@ -58,5 +58,5 @@ def test_nothing_has_happened_yet() -> None:
 
 
 def test_markup_and_control_characters_of_a_model_are_text() -> None:
-    record = e.TurnEnded("planner", 1, "completed", "", 1, 1, 0.1, "[red]\x1b[31mred[/red]")
+    record = e.TurnEnded("planner", 1, "completed", "completed", "", 1, 1, 0.1, "[red]\x1b[31mred[/red]")
     assert "[red][31mred[/red]" in drawn(Progress.of(in_order(started(), record)), 120)

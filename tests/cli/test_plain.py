@@ -90,6 +90,6 @@ def test_a_cycle_is_announced_once() -> None:
 
 def test_what_a_model_wrote_cannot_steer_the_terminal() -> None:
     wild = "\x1b[2J\x07gone\r\nnew\u202eline"
-    (line,) = lines_of(e.TurnEnded("planner", 1, "completed", "", 1, 1, 0.1, wild))
+    (line,) = lines_of(e.TurnEnded("planner", 1, "completed", "completed", "", 1, 1, 0.1, wild))
     assert line.endswith("[2Jgone newline")
     assert line.isprintable()

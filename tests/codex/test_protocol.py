@@ -13,6 +13,7 @@ from jsonschema import Draft7Validator
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec, answer
 from codex_multi_role.codex.client import TurnDeadlines
 from codex_multi_role.codex.events import EventParser
+from codex_multi_role.codex.failures import classify
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.codex.turn import TurnRequest
@@ -82,6 +83,21 @@ def test_every_approval_reply_fits_the_schema(schemas: Path, method: str, allowe
     params = {"permissions": {"network": {"enabled": True}}}
     given = answer(method, params, ApprovalPolicy(commands=allowed, file_changes=allowed))
     validator(schemas, RESPONSES[method]).validate(given.reply["result"])
+
+
+def error_classes(schemas: Path) -> set[str]:
+    """Of a TurnError, as the installed binary names them."""
+    known = json.loads((schemas / "codex_app_server_protocol.schemas.json").read_text())
+    options = known["definitions"]["v2"]["CodexErrorInfo"]["anyOf"]
+    return {name for option in options for name in (*option.get("enum", ()), *option.get("required", ()))}
+
+
+def test_every_class_of_error_of_the_installed_server_has_a_row_of_its_own(schemas: Path) -> None:
+    never_asked_for = {"threadRollbackFailed", "activeTurnNotSteerable"}
+    unknown = classify({"message": "why", "codexErrorInfo": "aClassOfANewerCodex"}).reason
+    for name in error_classes(schemas) - never_asked_for:
+        told = [classify({"message": "why", "codexErrorInfo": info}).reason for info in (name, {name: {}})]
+        assert set(told) - {unknown}, name
 
 
 def test_the_installed_server_asks_nothing_we_leave_without_an_answer(schemas: Path) -> None:

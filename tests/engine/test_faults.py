@@ -39,7 +39,7 @@ def test_a_usage_limit_parks_the_run_until_it_begins_anew(tmp_path: Path) -> Non
     assert 0 < left <= 3600
     assert f"resume {report.run_id} --wait" in report.hint
     assert [turn[:2] for turn in team.turns()] == [("one", 1), ("two", 1)]  # no retry was spent
-    assert read(report.folder / "two/turn_001/turn.json")["reason"].startswith("quota: ")
+    assert read(report.folder / "two/turn_001/turn.json")["outcome"] == "quota"
     team.plays["two"] = [say("second")]
     team.write_plays()
     assert team.resume(playbook=str(team.playbook)).outcome == "cycles_used_up"

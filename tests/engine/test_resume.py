@@ -76,7 +76,7 @@ def test_after_kill_nine_in_the_middle_of_a_turn(tmp_path: Path) -> None:
     wait_for_end(below)
     finish(team)
     killed = read(team.runs / "latest/two/turn_001/turn.json")
-    assert (killed["status"], killed["reason"]) == ("interrupted", "the run was killed during this turn")
+    assert (killed["status"], killed["outcome"]) == ("interrupted", "killed")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

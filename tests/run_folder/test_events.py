@@ -56,6 +56,7 @@ RECORDS: dict[type[RunEvent], Record] = {
         "role": "one",
         "turn": 2,
         "status": "completed",
+        "outcome": "completed",
         "reason": "",
         "input_tokens": 10,
         "output_tokens": 2,

@@ -62,6 +62,7 @@ def test_a_turn_that_a_kill_cut_short_is_closed_and_keeps_what_is_known_of_it(ru
     assert statuses(run) == [("one", 1, "completed"), ("one", 2, "interrupted"), ("one", 3, "interrupted")]
     assert running.result() == {
         "status": "interrupted",
+        "outcome": "killed",
         "reason": "the run was killed during this turn",
         "thread_id": "t",
         "attempt": 2,
