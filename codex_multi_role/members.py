@@ -19,6 +19,7 @@ from codex_multi_role.codex.settings import (
     marking,
     needs_user_home,
     user_home,
+    without_own_retries,
     without_project_settings,
     without_user_servers,
 )
@@ -125,6 +126,7 @@ def _member(
     else:
         home, own_home = None, {"CODEX_HOME": str(folder.codex_home(instance))}
     settings = (without_project_settings(definitions.workspace, folder.path), *settings)
+    settings = (*settings, *without_own_retries(settings, home))
     permissions = ""
     if role.sandbox == "workspace-write" and not has_own_rules(settings):
         permissions = PROFILE

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from codex_multi_role.processes import Family
 from codex_multi_role.redaction import SECRET_NAME, SHORTEST_SECRET
@@ -35,6 +36,8 @@ LEAN: tuple[str, ...] = (
 )
 BUILT_IN_LOCAL_PROVIDERS = frozenset({"ollama", "lmstudio"})
 DEFAULT_PROVIDER = "openai"
+OWN_RETRIES = ("request_max_retries", "stream_max_retries")
+PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 NAME_OF_VARIABLE = re.compile(r"env_|_env|_store$")  # the last: where Codex is to keep a login
 
 
@@ -112,13 +115,49 @@ def user_home(environment: Mapping[str, str]) -> Path:
 def without_user_servers(home: Path) -> tuple[str, ...]:
     """Settings that leave the user's MCP servers out of a run; a table can only be switched off name by name.
 
-    A ``config.toml`` that cannot be read, or a name that needs quotes, is Codex's to complain of: it takes neither.
+    A name that needs quotes is Codex's to complain of: it takes none.
     """
-    try:
-        servers = tomllib.loads((home / "config.toml").read_text(encoding="utf-8")).get("mcp_servers", {})
-    except (OSError, ValueError):
+    return tuple(f"mcp_servers.{name}.enabled=false" for name in _user_config(home).get("mcp_servers", {}))
+
+
+def without_own_retries(settings: tuple[str, ...], home: Path | None) -> tuple[str, ...]:
+    """Settings that leave it to us to try again, for a provider that ``settings``, or the user's home, define.
+
+    Codex sends a request that fails up to thirty times, and waits as long as a ``Retry-After`` says (measured); neither
+    is to be seen from outside. A number of retries that is set is left as it is; a built-in provider takes none.
+    """
+    known: dict[str, Any] = {}
+    for table in (_user_config(home), *map(_as_table, settings)):
+        _merge(known, table)
+    provider, providers = str(known.get("model_provider")), known.get("model_providers")
+    defined = providers.get(provider) if isinstance(providers, Mapping) else None
+    if not isinstance(defined, Mapping) or not PLAIN_KEY.fullmatch(provider):
         return ()
-    return tuple(f"mcp_servers.{name}.enabled=false" for name in servers)
+    return tuple(f"model_providers.{provider}.{key}=0" for key in OWN_RETRIES if key not in defined)
+
+
+def _as_table(setting: str) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(setting)
+    except tomllib.TOMLDecodeError:
+        key, _, value = setting.partition("=")
+        return {key: value} if key == "model_provider" else {}
+
+
+def _merge(known: dict[str, Any], table: Mapping[str, Any]) -> None:
+    for key, value in table.items():
+        if isinstance(value, Mapping) and isinstance(known.get(key), dict):
+            _merge(known[key], value)
+        else:
+            known[key] = value
+
+
+def _user_config(home: Path | None) -> Mapping[str, Any]:
+    """The user's ``config.toml``; one that is not there or cannot be read is Codex's to complain of."""
+    try:
+        return tomllib.loads((home / "config.toml").read_text(encoding="utf-8")) if home else {}
+    except (OSError, ValueError):
+        return {}
 
 
 def needs_user_home(settings: tuple[str, ...]) -> bool:

@@ -96,8 +96,9 @@ def test_every_class_of_error_of_the_installed_server_has_a_row_of_its_own(schem
     never_asked_for = {"threadRollbackFailed", "activeTurnNotSteerable"}
     unknown = classify({"message": "why", "codexErrorInfo": "aClassOfANewerCodex"}).reason
     for name in error_classes(schemas) - never_asked_for:
-        told = [classify({"message": "why", "codexErrorInfo": info}).reason for info in (name, {name: {}})]
-        assert set(told) - {unknown}, name
+        shapes: list[object] = [name, {name: {}}]
+        told = {classify({"message": "why", "codexErrorInfo": shape}).reason for shape in shapes}
+        assert told - {unknown}, name
 
 
 def test_the_installed_server_asks_nothing_we_leave_without_an_answer(schemas: Path) -> None:

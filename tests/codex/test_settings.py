@@ -14,6 +14,7 @@ from codex_multi_role.codex.settings import (
     holds_secret,
     needs_user_home,
     toml_value,
+    without_own_retries,
     without_user_servers,
 )
 from codex_multi_role.redaction import Redactor
@@ -93,3 +94,32 @@ def test_a_setting_with_a_secret_is_known(setting: str) -> None:
 )
 def test_a_setting_that_names_a_secret_holds_none(setting: str) -> None:
     assert not holds_secret(setting, Redactor({}))
+
+
+TABLE = 'model_providers.mine={name="mine", base_url="http://127.0.0.1:1/v1"}'
+NONE_OF_ITS_OWN = ("model_providers.mine.request_max_retries=0", "model_providers.mine.stream_max_retries=0")
+
+
+@pytest.mark.parametrize(
+    ("settings", "config", "expected"),
+    [
+        ((), "", ()),
+        (('model_provider="openai"',), "", ()),
+        (('model_provider="nowhere"',), "", ()),
+        ((TABLE,), "", ()),
+        (("model_provider=mine", TABLE), "", NONE_OF_ITS_OWN),
+        (('model_provider="mine"', 'model_providers.mine.name="mine"'), "", NONE_OF_ITS_OWN),
+        (('model_provider="mine"', TABLE, "model_providers.mine.stream_max_retries=2"), "", NONE_OF_ITS_OWN[:1]),
+        ((), 'model_provider = "mine"\n[model_providers.mine]\nname = "mine"\n', NONE_OF_ITS_OWN),
+        (("model_provider=mine",), "[model_providers.mine]\nrequest_max_retries = 3\n", NONE_OF_ITS_OWN[1:]),
+        (('model_provider="openai"',), 'model_provider = "mine"\n[model_providers.mine]\n', ()),
+        (("model_provider=mine", TABLE), "= = [", NONE_OF_ITS_OWN),
+        (("model_provider=mine",), "model_providers = 3", ()),
+        (("model_provider=a.b", 'model_providers."a.b".name="x"'), "", ()),
+    ],
+)
+def test_trying_again_is_left_to_us_where_the_provider_is_the_users_own(
+    tmp_path: Path, settings: tuple[str, ...], config: str, expected: tuple[str, ...]
+) -> None:
+    (tmp_path / "config.toml").write_text(config)
+    assert without_own_retries(settings, tmp_path) == expected
