@@ -43,7 +43,10 @@ def open_journal(database_url: str, run_id: str) -> Iterator[None]:
 
     Raises `StorageError` when the database cannot be used.
     """
-    logging.getLogger("dbos").setLevel(logging.CRITICAL)
+    log = logging.getLogger("dbos")
+    log.setLevel(logging.CRITICAL)
+    if not log.handlers:  # its own would hold on to this run's standard error, which the next one may find closed
+        log.addHandler(logging.NullHandler())
     _use_write_ahead_log(database_url)
     DBOS(
         config={
