@@ -1,0 +1,136 @@
+"""Faults that are caused on the real binary, and what a run makes of each: a table that `test_played` carries out.
+
+A role is asked once, and the fault befalls it at every attempt: so the run stops with the fault's own word.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tests.teams import Record, say
+
+TRIES = 3
+"""How often a prompt is sent; repair turns are as many."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """``play``: what the playbook's model does, or a command that it asks for. ``settings``: in place of the playbook.
+
+    ``status``, ``outcome``: of each of the ``turns`` that are taken; the run ends with the same ``outcome`` and
+    ``exit_code``. ``words``: of the reason; ``advice``: of what the screen says to do besides resuming.
+    """
+
+    play: Record
+    status: str
+    outcome: str
+    turns: int = TRIES
+    exit_code: int = 3
+    words: str = ""
+    advice: str = "tries again"
+    settings: tuple[str, ...] = ()
+    limits: Mapping[str, float] = field(default_factory=lambda: {"idle_seconds": 20, "turn_seconds": 60})
+    goal: str = "reach it"
+    prompt: str = "Do it."
+
+
+def fault(**details: object) -> Record:
+    return {"fault": details}
+
+
+def command(line: str) -> Record:
+    """The model asks for a command, which Codex runs as a child of its own."""
+    return {"steps": [{"call": "exec_command", "arguments": {"cmd": line, "yield_time_ms": 30_000}}, say()]}
+
+
+def provider_at(url: str) -> tuple[str, ...]:
+    table = {"name": "test", "base_url": url, "wire_api": "responses"}
+    return ('model_provider="test"', *(f"model_providers.test.{key}={json.dumps(each)}" for key, each in table.items()))
+
+
+IMPATIENT = {"idle_seconds": 0.6, "turn_seconds": 30}
+LONGER_IDLE = "raise the role's limits.idle_seconds"
+BROKEN = "stream disconnected before completion"
+
+PLAYED: Mapping[str, Played] = {
+    "connection refused": Played(
+        {},
+        "failed",
+        "unreachable",
+        words="Connection failed",
+        advice="Check the network and the provider's base_url",
+        settings=provider_at("http://127.0.0.1:1/v1"),
+    ),
+    "server accepts and sends nothing": Played(
+        fault(stall_seconds=600, after_events=0), "stalled", "stalled", words="0.6 s", limits=IMPATIENT
+    ),
+    "SSE stalls": Played(
+        fault(stall_seconds=600), "stalled", "stalled", words="0.6 s", advice=LONGER_IDLE, limits=IMPATIENT
+    ),
+    "429": Played(fault(status=429), "failed", "rate_limited", words="429 Too Many Requests", advice="--max-processes"),
+    "usage limit": Played(fault(status=429, code="usage_limit_reached"), "failed", "quota", 1, 5, words="usage limit"),
+    "insufficient quota": Played(fault(code="insufficient_quota"), "failed", "quota", 1, 5, words="Quota exceeded"),
+    "500": Played(fault(status=500), "failed", "provider_error", words="high demand"),
+    "503 overloaded": Played(
+        fault(status=503, code="server_is_overloaded"),
+        "failed",
+        "overloaded",
+        words="at capacity",
+        advice="another model",
+    ),
+    "401": Played(
+        fault(status=401),
+        "failed",
+        "unauthorized",
+        1,
+        words="401 Unauthorized",
+        advice="`codex-multi-role codex login`",
+    ),
+    "404": Played(fault(status=404), "failed", "bad_request", 1, words="404 Not Found", advice="Check the model"),
+    "400": Played(fault(status=400), "failed", "bad_request", 1, words="asked for by the playbook"),
+    "drop": Played(fault(drop=True), "failed", "provider_error", words=BROKEN),
+    "EOF before the first byte": Played(fault(drop=True, after_events=0), "failed", "provider_error", words=BROKEN),
+    "bad JSON": Played(fault(garbage='data: {"type"\n\n'), "failed", "provider_error", words=BROKEN),
+    "HTML with 200": Played(fault(garbage="<html>"), "failed", "provider_error", words=BROKEN),
+    "context length exceeded": Played(
+        fault(code="context_length_exceeded"),
+        "failed",
+        "context_full",
+        1,
+        words="ran out of room",
+        advice="hand on less",
+    ),
+    "empty answer": Played(
+        fault(empty=True), "invalid_reply", "empty_answer", words="The answer was empty", advice="--repair-attempts"
+    ),
+    "prose instead of JSON": Played(
+        {"text": "I am done."}, "invalid_reply", "invalid_reply", words="no JSON object", advice="--repair-attempts"
+    ),
+    "kill -9 of the child mid-turn": Played(
+        command("kill -9 $PPID"), "crashed", "crashed", words="ended with exit code -9"
+    ),
+    "SIGSTOP of the child mid-turn": Played(
+        command("kill -STOP $PPID"), "stalled", "stalled", words="0.6 s", advice=LONGER_IDLE, limits=IMPATIENT
+    ),
+    "a turn without an end": Played(
+        command("while :; do echo on; sleep 0.1; done"),
+        "timed_out",
+        "timed_out",
+        1,
+        words="longer than 1.5 s",
+        advice="limits.turn_seconds",
+        limits={"idle_seconds": 20, "turn_seconds": 1.5},
+    ),
+    "prompt over the limit": Played(
+        say(),
+        "failed",
+        "prompt_too_long",
+        1,
+        words="Codex takes 1048576",
+        advice="to a file",
+        goal="x" * 50_000,
+        prompt="x" * 1_000_000,
+    ),
+}

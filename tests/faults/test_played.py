@@ -1,0 +1,77 @@
+"""Every fault that can be played: one word for it in every file, event and line, a bounded price, and a way on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.cli.summary import EXIT_MEANINGS, outcome_in_words
+from tests.faults.played import PLAYED, Played
+from tests.faults.screen import Screen, Seen
+from tests.teams import LIMITS, TeamFolder, say
+
+RUN_STATUS = {3: "failed", 5: "parked"}
+DONE = say("mended", status="DONE")
+ROLES, PLAYBOOK = ("--roles", "roles"), ("--playbook", "playbook.yaml")
+
+
+def team_of(folder: Path, row: Played) -> TeamFolder:
+    """One role that may end the run, and do whatever its commands like."""
+    role = {
+        "sandbox": "danger-full-access",
+        "approval_policy": "never",
+        "prompt_text": row.prompt,
+        "limits": row.limits,
+        "behaviors": {"can_finish": True},
+    }
+    return TeamFolder(folder, {"one": role}, {"one": [{**row.play, "repairs": [row.play, row.play]}]})
+
+
+def mend(team: TeamFolder) -> None:
+    team.roles["one"] |= {"limits": LIMITS, "prompt_text": "Do it."}
+    team.plays["one"] = [{**DONE, "repairs": [DONE, DONE]}]
+    team.write_catalog()
+    team.write_plays()
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_a_fault_has_one_word_everywhere_and_the_command_on_the_screen_goes_on(
+    tmp_path: Path, screen: Screen, name: str
+) -> None:
+    row = PLAYED[name]
+    team = team_of(tmp_path, row)
+    model = [part for each in row.settings for part in ("-c", each)] or PLAYBOOK
+    seen = screen.give("run", "--goal", row.goal, *ROLES, "--workspace", "workspace", "--no-run-tests", *model)
+    assert seen.exit_code == row.exit_code, seen.text
+    assert_said_alike(seen, row)
+    assert_on_the_screen(seen, row)
+    mend(team)
+    again = screen.give(*seen.next_command, *ROLES, *PLAYBOOK)
+    assert (again.exit_code, again.record["outcome"]) == (0, "done"), again.text
+    assert [turn["outcome"] for turn in again.turns] == [*[row.outcome] * row.turns, "completed"]
+
+
+def assert_said_alike(seen: Seen, row: Played) -> None:
+    record = seen.record
+    assert (record["status"], record["outcome"], record["exit_code"]) == (
+        RUN_STATUS[row.exit_code],
+        row.outcome,
+        row.exit_code,
+    )
+    assert row.words in record["reason"]
+    turns, told = seen.turns, seen.events("turn_ended")
+    assert [(turn["status"], turn["outcome"]) for turn in turns] == [(row.status, row.outcome)] * row.turns
+    assert all(row.words in turn["reason"] for turn in turns)
+    names = ("status", "outcome", "reason")
+    assert [[turn[name] for name in names] for turn in turns] == [[event[name] for name in names] for event in told]
+    (end,) = seen.events("run_ended")
+    assert all(end[name] == record[name] for name in (*names, "exit_code"))
+
+
+def assert_on_the_screen(seen: Seen, row: Played) -> None:
+    (line,) = [line for line in seen.text.splitlines() if line.startswith(f"{outcome_in_words(row.outcome)}: ")]
+    assert row.words in line
+    assert row.advice in seen.line("hint")
+    assert seen.line("exit") == f"{row.exit_code}: {EXIT_MEANINGS[row.exit_code]}"
+    assert seen.next_command == ["resume", seen.run.name]

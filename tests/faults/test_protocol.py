@@ -1,0 +1,103 @@
+"""Rules of the protocol that cost a hang where they are broken (measured), held on the wire of the real binary."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.codex.client import TurnDeadlines
+from codex_multi_role.codex.locator import find_codex
+from tests.chaos.profiles import Once
+from tests.codex.conftest import ROLE, Harness
+from tests.codex.test_client import ANSWER, PATIENT, request, take, wire
+from tests.codex.test_disturbed import disturbed
+from tests.engine.test_fan_out import ECHO, fan, solver
+from tests.teams import Record, TeamFolder, say
+
+SHORT = TurnDeadlines(idle=1.0, turn=30)
+SILENT: Record = {"fault": {"stall_seconds": 600}}
+
+
+@pytest.fixture
+def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
+    monkeypatch.setattr("codex_multi_role.codex.client.INTERRUPT_SECONDS", 1.0)
+    with ExitStack() as stack:
+        yield Harness(tmp_path, stack)
+
+
+def interrupts(harness: Harness) -> int:
+    return [message.get("method") for message in wire(harness, "out")].count("turn/interrupt")
+
+
+def test_a_turn_that_did_not_begin_is_not_interrupted_and_its_process_is_replaced(harness: Harness) -> None:
+    once = Once("in", "turn/started", "drop")
+    fleet = harness.fleet([SILENT, ANSWER], codex=disturbed(harness.folder, once))
+    assert take(fleet.client(ROLE), 1, SHORT).status == "stalled"
+    assert interrupts(harness) == 0
+    assert take(fleet.client(ROLE), 2).status == "completed"
+    assert len(harness.restarts) == 1
+
+
+def test_a_turn_is_interrupted_once_even_where_its_end_is_lost(harness: Harness) -> None:
+    once = Once("in", "turn/completed", "drop")
+    fleet = harness.fleet([SILENT, ANSWER], codex=disturbed(harness.folder, once))
+    assert take(fleet.client(ROLE), 1, SHORT).status == "stalled"
+    assert interrupts(harness) == 1
+    assert take(fleet.client(ROLE), 2).status == "completed"
+    assert len(harness.restarts) == 1
+
+
+def test_a_turn_that_ended_is_not_interrupted(harness: Harness) -> None:
+    client = harness.client([ANSWER])
+    take(client)
+    client.cancel()
+    assert take(client, 2).status == "interrupted"
+    assert interrupts(harness) == 0
+
+
+def test_no_turn_is_started_on_a_thread_before_the_last_one_has_ended(tmp_path: Path) -> None:
+    team = solver(tmp_path, [fan(list("abcdef"), concurrency=2)], [ECHO] * 9)
+    report = team.run(flow="own")
+    assert report.outcome == "success", report
+    logs = [path for path in report.folder.glob("*/events.jsonl") if "turn/start" in path.read_text()]
+    assert len(logs) == 2
+    for log in logs:
+        said = [json.loads(line)["message"].get("method") for line in log.read_text().splitlines()]
+        turns = [method for method in said if method in ("turn/start", "turn/completed")]
+        assert turns == ["turn/start", "turn/completed"] * (len(turns) // 2)
+
+
+def test_more_deltas_than_there_is_room_for_are_waited_for_and_none_is_lost(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("codex_multi_role.codex.transport.INBOX_SIZE", 10)
+    text = "word " * 5_000
+    client = harness.client([{"text": text, "deltas": 5_000}])
+    outcome = client.run_turn(request(), PATIENT, lambda _: None)
+    assert (outcome.status, outcome.text, outcome.delta_text) == ("completed", text, text)
+
+
+def test_each_process_is_out_of_reach_of_the_terminals_signals(harness: Harness) -> None:
+    pid = harness.client([ANSWER]).pid
+    assert os.getsid(pid) == pid != os.getsid(0)
+
+
+def test_a_conversation_that_codex_cannot_save_is_told_and_the_run_goes_on_without_it(tmp_path: Path) -> None:
+    """As on a disk that fills: files of Codex grow to four megabytes and no further."""
+    codex = tmp_path / "codex"
+    codex.write_text(f'#!/bin/sh\ntrap "" XFSZ\nulimit -f 8000\nexec {find_codex(None, {})} "$@"\n')
+    codex.chmod(0o755)
+    team = TeamFolder(tmp_path, {"one": {"prompt_text": "x" * 900_000}}, {"one": [say(word) for word in "abcde"]})
+    assert team.run(codex_bin=codex, cycles=4).outcome == "cycles_used_up"
+    assert [turn[2] for turn in team.turns()] == ["completed"] * 4
+    assert any("Failed to save the conversation transcript" in event["message"] for event in team.of_type("warning"))
+    report = team.resume(cycles=5)
+    assert report.outcome == "cycles_used_up"
+    (again,) = team.of_type("role_started")
+    assert not again["resumed"]
+    assert '"summary": "d"' in (report.folder / "one/turn_005/prompt.txt").read_text()
