@@ -157,6 +157,8 @@ class TurnRecorder:
             return self.outcome("completed", "", "")
         if event.status == "interrupted":
             return self.outcome("interrupted", "interrupted", "the turn was interrupted")
+        if event.status != "failed":
+            return self.outcome("failed", "failed", f"Codex ended the turn as {event.status}; is it another version?")
         failure = classify(event.error)
         return self.outcome("failed", failure.reason, failure.message, failure.remedy, failure.pause_seconds)
 

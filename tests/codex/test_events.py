@@ -32,6 +32,12 @@ def test_messages_of_any_shape_are_events_or_nothing(told: list[tuple[str, objec
     recorder.outcome("stalled", "stalled", "silent")
 
 
+def test_a_turn_that_a_newer_codex_ends_in_a_way_of_its_own_has_failed_and_says_so() -> None:
+    outcome = TurnRecorder(None).finished(TurnFinished("paused", None))
+    assert (outcome.status, outcome.reason) == ("failed", "failed")
+    assert "ended the turn as paused" in outcome.message
+
+
 def test_a_finished_turn() -> None:
     message = {"method": "turn/completed", "params": {"threadId": "t", "turn": {"id": "u", "status": "failed"}}}
     assert EventParser().parse(message) == TurnFinished("failed", None)

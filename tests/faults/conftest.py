@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests.codex.conftest import Harness
 from tests.faults.screen import Screen
 
 
@@ -13,3 +16,11 @@ def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     monkeypatch.setattr("codex_multi_role.steps.remedies.FIRST_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr("codex_multi_role.codex.client.INTERRUPT_SECONDS", 0.5)
     return Screen(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
+    """As in `tests.codex`, with less patience for a turn that is to end."""
+    monkeypatch.setattr("codex_multi_role.codex.client.INTERRUPT_SECONDS", 1.0)
+    with ExitStack() as stack:
+        yield Harness(tmp_path, stack)

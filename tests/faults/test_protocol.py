@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -21,13 +19,6 @@ from tests.teams import Record, TeamFolder, say
 
 SHORT = TurnDeadlines(idle=1.0, turn=30)
 SILENT: Record = {"fault": {"stall_seconds": 600}}
-
-
-@pytest.fixture
-def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
-    monkeypatch.setattr("codex_multi_role.codex.client.INTERRUPT_SECONDS", 1.0)
-    with ExitStack() as stack:
-        yield Harness(tmp_path, stack)
 
 
 def interrupts(harness: Harness) -> int:

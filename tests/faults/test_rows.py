@@ -1,0 +1,65 @@
+"""The lists of faults and of what a client must do are whole: nothing that they name can get lost."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.cli.summary import outcome_in_words
+from codex_multi_role.codex import failures
+from codex_multi_role.steps.remedies import ADVICE
+from tests.faults.played import PLAYED
+from tests.faults.rows import ROWS, played, started
+from tests.faults.symphony import MATRIX
+from tests.faults.test_start import STARTS
+
+TEST_ID = re.compile(r"([\w/]+)\.py::(test_\w+)(?:\[(.+)\])?")
+LISTED = {**{row.fault: row.tests for row in ROWS}, **MATRIX}
+CODEXS_OWN = {"sandbox_error", "denied_too_often", "against_policy"}
+"""What only a real provider, or Codex itself, brings about: held by the table of `codex.failures` alone."""
+
+
+@pytest.mark.parametrize("line", LISTED)
+def test_every_line_has_tests_that_are_there(line: str) -> None:
+    assert LISTED[line]
+    for test in LISTED[line]:
+        found = TEST_ID.fullmatch(test)
+        assert found is not None, test
+        module, name, case = found.groups()
+        function = getattr(importlib.import_module(f"tests.{module.replace('/', '.')}"), name, None)
+        assert inspect.isfunction(function), test
+        marks = getattr(function, "pytestmark", [])
+        cases = {str(value) for mark in marks if mark.name == "parametrize" for value in mark.args[1]}
+        assert case is None or case in cases, test
+
+
+def test_every_fault_that_is_played_is_in_the_list() -> None:
+    listed = {test for row in ROWS for test in row.tests}
+    assert {*played(*PLAYED), *started(*STARTS)} <= listed
+    assert len({row.fault for row in ROWS}) == len(ROWS)
+
+
+def test_the_list_says_what_the_tests_see() -> None:
+    outcomes = {played(name)[0]: row.outcome for name, row in PLAYED.items()}
+    outcomes |= {started(name)[0]: row.outcome for name, row in STARTS.items()}
+    for row in ROWS:
+        assert {outcomes[test] for test in row.tests if test in outcomes} <= {row.outcome}, row.fault
+
+
+def every_outcome() -> set[str]:
+    """That a fault can have: those of the list, and those of the table of Codex's classes."""
+    pairs = [each for each in (*vars(failures).values(), *failures._CLASSES.values()) if isinstance(each, tuple)]
+    named = {each[0] for each in pairs if len(each) == 2 and isinstance(each[1], failures.Remedy)}
+    return named | {row.outcome for row in ROWS if row.outcome} | ADVICE.keys()
+
+
+def test_each_outcome_is_in_the_readme_and_has_words_of_its_own_on_the_screen() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    outcomes = every_outcome()
+    assert [outcome for outcome in sorted(outcomes) if f"`{outcome}`" not in readme] == []
+    assert len({outcome_in_words(outcome) for outcome in outcomes}) == len(outcomes)
+    assert outcomes - {row.outcome for row in ROWS} == CODEXS_OWN

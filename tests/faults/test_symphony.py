@@ -1,0 +1,27 @@
+"""What §17.5 asks for and no other test holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codex_multi_role.codex.locator import find_codex
+from tests.codex.conftest import Harness
+from tests.codex.test_client import ANSWER, take, wire
+from tests.teams import Record
+
+
+def test_a_tool_that_there_is_not_is_refused_and_the_turn_goes_on(harness: Harness) -> None:
+    call: Record = {"call": "no_such_tool", "arguments": {"a": 1}}
+    outcome = take(harness.client([{"steps": [call, {"text": "{{ tool_outputs[0] }}"}]}]))
+    assert outcome.status == "completed"
+    assert "unsupported call: no_such_tool" in outcome.text
+
+
+def test_stderr_is_kept_apart(harness: Harness, tmp_path: Path) -> None:
+    noisy = tmp_path / "codex"
+    line = '{"method": "turn/completed", "params": {}}'
+    noisy.write_text(f"#!/bin/sh\necho '{line}' >&2\nexec {find_codex(None, {})} \"$@\"\n")
+    noisy.chmod(0o755)
+    assert take(harness.client([ANSWER], codex=noisy)).status == "completed"
+    assert line in harness.stderr.read_text()
+    assert {} not in [message.get("params") for message in wire(harness, "in") if "turn" in message.get("method", "")]
