@@ -1,6 +1,7 @@
 """Every known fault of Codex and its surroundings: what we do about it, what it is called, and the tests that hold it.
 
-The list is whole here; `test_rows` sees to it that every test it names is there, and no fault that is played missing. ``outcome`` is empty where the fault ends no turn.
+The list is whole here; `test_rows` sees to it that every test it names is there, and no fault that is played missing.
+``outcome`` is empty where the fault ends no turn.
 """
 
 from __future__ import annotations

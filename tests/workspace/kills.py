@@ -30,7 +30,7 @@ def killed_before_step(number: int) -> Iterator[None]:
         return steps == number
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subprocess, "run", _mortal(subprocess.run, dies))
+        patch.setattr(subprocess, "Popen", _mortal(subprocess.Popen, dies))
         for name in NAME_CHANGES:
             patch.setattr(os, name, _mortal(getattr(os, name), dies))
         yield
