@@ -221,7 +221,7 @@ def test_cancel_stops_a_run_that_works_and_it_can_be_resumed(tmp_path: Path) -> 
     team.write_plays()
     with running(team, "--flow", "own", until=("turn_started", "one")) as process:
         stopped = console("cancel", "latest", folder=team.folder)
-        assert (stopped.returncode, stopped.stderr) == (0, "Interrupted: the run was stopped\n")
+        assert (stopped.returncode, stopped.stderr) == (0, "Cancelled: the run was stopped\n")
         assert process.wait(30) == 130
     assert "it is interrupted" in console("cancel", "latest", folder=team.folder).stderr
     team.plays["one"] = [say("it")]

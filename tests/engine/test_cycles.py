@@ -114,7 +114,7 @@ def test_provider_errors_are_tried_again_and_counted_apart_from_repairs(tmp_path
 
 @pytest.mark.parametrize(
     ("fault", "outcome"),
-    [({"status": 401}, "unauthorized"), ({"empty": True}, "invalid_reply"), ({"stall_seconds": 300}, "stalled")],
+    [({"status": 401}, "unauthorized"), ({"empty": True}, "empty_answer"), ({"stall_seconds": 300}, "stalled")],
 )
 def test_a_dead_end_is_a_failure_with_its_reason(tmp_path: Path, fault: dict[str, object], outcome: str) -> None:
     roles = {"one": {"limits": {"idle_seconds": 1, "turn_seconds": 60}}}

@@ -13,7 +13,8 @@ from codex_multi_role.cli.summary import outcome_in_words
 from codex_multi_role.codex import failures
 from codex_multi_role.steps.remedies import ADVICE
 from tests.faults.played import PLAYED
-from tests.faults.rows import ROWS, played, started
+from tests.faults.row import played, started
+from tests.faults.rows import ROWS
 from tests.faults.symphony import MATRIX
 from tests.faults.test_start import STARTS
 

@@ -1,0 +1,110 @@
+"""Faults of Codex's processes: as they start, work and end."""
+
+from __future__ import annotations
+
+from tests.faults.row import CLIENT, DISTURBED, FAULTS, RESUME, Row, on_the_wire, played, started
+
+PROCESS_ROWS = (
+    Row(
+        "bad -c, unknown provider, CODEX_HOME missing or a file",
+        "the first Error line is shown",
+        "start_failed",
+        started("bad -c", "unknown provider", "CODEX_HOME missing", "CODEX_HOME a file"),
+    ),
+    Row("broken config.toml", "both answers are looked at", "start_failed", started("broken config.toml")),
+    Row("no login", "found out before any turn, with the ways out", "not_logged_in", started("no login")),
+    Row(
+        "no app-server, a start that is lost",
+        "three tries where no reason is given",
+        "start_failed",
+        (*started("no app-server"), f"{FAULTS}a_process_that_does_not_start_is_started_again"),
+    ),
+    Row(
+        "CODEX_HOME read-only, disk full at the start",
+        "the first Error line; a run's own folder is tried first",
+        "start_failed",
+        (
+            *started("CODEX_HOME read-only"),
+            "test_bad_surroundings.py::test_a_full_disk_at_the_start_costs_nothing_and_hides_no_earlier_run",
+        ),
+    ),
+    Row(
+        "disk fills later",
+        "the lost conversation is told; resume goes on with a new one",
+        "",
+        (
+            on_the_wire("a_conversation_that_codex_cannot_save_is_told_and_the_run_goes_on_without_it"),
+            "test_bad_surroundings.py::test_a_disk_that_fills_in_the_middle_of_a_run_loses_nothing",
+        ),
+    ),
+    Row(
+        "8 starts on one CODEX_HOME",
+        "a home a process; in the user's, one starts alone",
+        "",
+        ("test_login.py::test_roles_share_the_users_home_and_the_first_process_starts_alone",),
+    ),
+    Row(
+        "kill -9 of the child mid-turn",
+        "restart, thread/resume, three counted tries",
+        "crashed",
+        (
+            *played("kill -9 of the child mid-turn"),
+            f"{CLIENT}a_killed_child_is_a_crash_and_the_next_client_has_its_thread",
+            f"{DISTURBED}a_turn_that_breaks_off_is_a_crash_and_the_next_process_takes_it",
+        ),
+    ),
+    Row(
+        "SIGSTOP, hung child",
+        "a deadline on every wait; killed and replaced",
+        "stalled",
+        (
+            *played("SIGSTOP of the child mid-turn"),
+            f"{CLIENT}a_frozen_child_stalls_and_is_replaced",
+            f"{RESUME}processes_that_do_not_react_are_no_reason_to_stay",
+        ),
+    ),
+    Row(
+        "child stopped, pipe full (300 kB prompt)",
+        "a deadline for the write; killed before stdin is closed",
+        "stalled",
+        (f"{CLIENT}a_frozen_child_with_a_full_pipe_does_not_block_the_writer",),
+    ),
+    Row("a turn without an end", "interrupted at its deadline, fails", "timed_out", played("a turn without an end")),
+    Row(
+        "Ctrl-C to the process group",
+        "a session of its own; turns are interrupted, the state is written",
+        "cancelled",
+        (
+            on_the_wire("each_process_is_out_of_reach_of_the_terminals_signals"),
+            f"{RESUME}after_a_stop_signal",
+            f"{CLIENT}cancel_interrupts_the_turn_and_every_later_one",
+        ),
+    ),
+    Row(
+        "parent killed",
+        "the children leave at EOF; resume reaps the rest",
+        "killed",
+        (
+            f"{RESUME}after_kill_nine_in_the_middle_of_a_turn",
+            "engine/test_left_over.py::test_what_a_killed_run_left_ends_when_it_is_resumed",
+        ),
+    ),
+    Row(
+        "stdin EOF, SIGTERM",
+        "the first steps of the way down",
+        "",
+        (
+            "chaos/test_proxy.py::test_the_end_of_its_input_ends_codex_and_it_has_codexs_exit_code",
+            "chaos/test_proxy.py::test_a_signal_reaches_codex_and_neither_stays",
+        ),
+    ),
+    Row(
+        "kill -9 with a tool running",
+        "what is below a process is known before it is ended",
+        "",
+        (
+            f"{CLIENT}nothing_is_left_after_stop_even_with_a_command_running",
+            "engine/test_left_over.py::test_what_a_roles_command_left_running_ends_with_the_run",
+        ),
+    ),
+)

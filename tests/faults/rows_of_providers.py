@@ -1,0 +1,76 @@
+"""Faults of the model provider, and of what it answers."""
+
+from __future__ import annotations
+
+from tests.faults.row import CLIENT, FAULTS, Row, played
+
+PROVIDER_ROWS = (
+    Row(
+        "connection refused, DNS", "no endless retry of Codex; three tries", "unreachable", played("connection refused")
+    ),
+    Row(
+        "accepts and sends nothing",
+        "our own silence deadline, interrupt, three tries",
+        "stalled",
+        (
+            *played("server accepts and sends nothing"),
+            f"{CLIENT}unanswered_provider_is_a_stall_and_the_thread_takes_the_next_turn",
+        ),
+    ),
+    Row("SSE stalls", "the same deadline, pings or not", "stalled", played("SSE stalls")),
+    Row(
+        "429",
+        "our own pause, the provider's within a cap",
+        "rate_limited",
+        (
+            *played("429"),
+            "steps/test_remedies.py::test_a_provider_is_given_the_pause_it_asks_for_within_bounds",
+            "steps/test_remedies.py::test_pauses_grow_and_differ",
+        ),
+    ),
+    Row(
+        "usage limit, insufficient quota",
+        "the run parks, no retry is spent",
+        "quota",
+        (
+            *played("usage limit", "insufficient quota"),
+            f"{FAULTS}a_usage_limit_parks_the_run_until_it_begins_anew",
+            f"{FAULTS}resume_can_wait_for_that",
+            f"{FAULTS}waiting_for_nobody_knows_what_is_refused",
+        ),
+    ),
+    Row(
+        "500",
+        "no retries of Codex, three counted tries",
+        "provider_error",
+        (
+            *played("500"),
+            "codex/test_settings.py::test_trying_again_is_left_to_us_where_the_provider_is_the_users_own",
+        ),
+    ),
+    Row("503 overloaded", "three counted tries", "overloaded", played("503 overloaded")),
+    Row("401", "fails at once, with the way to log in", "unauthorized", played("401")),
+    Row("other 4xx", "fails at once", "bad_request", played("400", "404")),
+    Row(
+        "drop, EOF, bad JSON, HTML with 200",
+        "three tries",
+        "provider_error",
+        played("drop", "EOF before the first byte", "bad JSON", "HTML with 200"),
+    ),
+    Row(
+        "context_length_exceeded",
+        "a new thread with the handoff; at a first prompt it fails",
+        "context_full",
+        (
+            *played("context length exceeded"),
+            f"{FAULTS}a_full_conversation_goes_on_in_a_new_one_that_is_told_what_was_handed_over",
+        ),
+    ),
+    Row(
+        "empty answer",
+        "no success: repair turns",
+        "empty_answer",
+        (*played("empty answer"), f"{CLIENT}an_empty_answer_is_a_completed_turn_without_text"),
+    ),
+    Row("prose, JSON of another shape", "repair turns", "invalid_reply", played("prose instead of JSON")),
+)
