@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +30,14 @@ TURN_ENDS = {"completed", "invalid_reply", "interrupted", "failed", "stalled", "
 SECOND_PROCESS = re.compile(r"\.\d+$")
 
 
-def wrong_ending(run: RunFolder, exit_code: int) -> Iterator[str]:
-    """The process and ``run.json`` agree, and a run that stopped short says why."""
+def wrong_ending(run: RunFolder, exit_code: int, honest: Collection[str] = HONEST_REASONS) -> Iterator[str]:
+    """The process and ``run.json`` agree, and a run that stopped short says why, which is one of ``honest``."""
     record = run.record()
     if record["exit_code"] != exit_code or not record["ended_at"]:
         yield f"exit code {exit_code}, but run.json says {record['exit_code']}, ended at {record['ended_at']}"
     if record["status"] == "succeeded":
         return
-    if (record["status"], exit_code) != ("failed", FAILED) or record["outcome"] not in HONEST_REASONS:
+    if (record["status"], exit_code) != ("failed", FAILED) or record["outcome"] not in honest:
         yield f"ended as {record['status']}, {record['outcome']}, exit code {exit_code}: {record['reason']}"
     elif not record["reason"]:
         yield "it does not say why it stopped"
@@ -91,9 +91,9 @@ def complaints(output: Path) -> Iterator[str]:
         yield f"a traceback: {text[text.index('Traceback') :][-600:]}"
 
 
-def wrong(run: RunFolder, exit_code: int, output: Path) -> list[str]:
+def wrong(run: RunFolder, exit_code: int, output: Path, honest: Collection[str] = HONEST_REASONS) -> list[str]:
     return [
-        *wrong_ending(run, exit_code),
+        *wrong_ending(run, exit_code, honest),
         *wrong_turns(run),
         *lost_handoffs(run),
         *unreadable(run),

@@ -27,7 +27,7 @@ def attempt_on_full_disk(scenario: Scenario, points: Kills, folder: Path, expect
     # The user's repository cannot be asked about by a process that does not see the disk.
     scenario = replace(scenario, committed=False)
     trial = Trial(scenario, points, folder, on_full_disk=True)
-    with ground(scenario, folder, DISK_MEGABYTES) as place:
+    with ground(scenario, folder, Ground, DISK_MEGABYTES) as place:
         try:
             code = _end_of(trial, place)
             trial.wrong += replace(expected.evidence, repository={}).differences(place.evidence(code))

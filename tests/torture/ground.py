@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from codex_multi_role.playbook import Ask, Playbook, PlaybookServer
 from codex_multi_role.run_folder import RunFolder
@@ -24,12 +25,17 @@ from tests.torture.points import Point
 from tests.torture.scenarios import Scenario
 
 REPOSITORY = Path(__file__).parents[2]
-PROCESS_SECONDS = 60.0
 RUN_ID = "tortured"
 
 
 class Ground:
-    """``run_id`` changes when a run is started anew. ``disk``: one of its own that the team and its runs lie on."""
+    """``run_id`` changes when a run is started anew. ``disk``: one of its own that the team and its runs lie on.
+
+    ``driver``: what runs it, and the option that takes a point.
+    """
+
+    driver = ("tests.torture.driver", "--kill-at")
+    process_seconds = 60.0
 
     def __init__(
         self, scenario: Scenario, folder: Path, server: PlaybookServer, team: TeamFolder, disk: Disk | None = None
@@ -52,21 +58,26 @@ class Ground:
         return self._drive(self.scenario.resume_arguments(self.team, self.run_id), kill_at)
 
     def _drive(self, arguments: list[str], point: Point | None) -> int:
-        """Where there is a disk of its own it is full from ``point`` on; elsewhere the process is killed there."""
-        harm = ["--fill-at" if self.disk else "--kill-at", str(point)] if point else []
-        command = [sys.executable, "-m", "tests.torture.driver", "--note", str(self.note), *harm, "--", *arguments]
+        """Where there is a disk of its own it is full from ``point`` on."""
+        module, option = self.driver
+        harm = ["--fill-at" if self.disk else option, str(point)] if point else []
+        command = [sys.executable, "-m", module, "--note", str(self.note), *harm, "--", *arguments]
         if self.disk:
             command = self.disk.inside(*command)
         with self.output.open("a") as output:
             return subprocess.run(
                 command,
                 cwd=REPOSITORY,
-                env={**os.environ, "PYTHONPATH": str(REPOSITORY)} if self.disk else None,
+                env=self.environment(),
                 stdout=output,
                 stderr=output,
-                timeout=PROCESS_SECONDS,
+                timeout=self.process_seconds,
                 check=False,
             ).returncode
+
+    def environment(self) -> dict[str, str]:
+        """What the orchestrator gets."""
+        return {**os.environ, "PYTHONPATH": str(REPOSITORY)}  # with a disk of its own it begins in another folder
 
     def evidence(self, exit_code: int) -> Evidence:
         return Evidence.collect(self.run, self.team.workspace, exit_code)
@@ -75,8 +86,11 @@ class Ground:
         return inconsistencies(self.run, resumes, in_order=self.scenario.concurrency == 1)
 
 
+AnyGround = TypeVar("AnyGround", bound=Ground)
+
+
 @contextmanager
-def ground(scenario: Scenario, folder: Path, disk_megabytes: int = 0) -> Iterator[Ground]:
+def ground(scenario: Scenario, folder: Path, kind: type[AnyGround], disk_megabytes: int = 0) -> Iterator[AnyGround]:
     """Make ``folder`` and a team in it; whatever of the team still runs in the end is killed.
 
     With ``disk_megabytes`` the team lies on a disk of that size. Raises `OSError` where the system gives none.
@@ -90,7 +104,7 @@ def ground(scenario: Scenario, folder: Path, disk_megabytes: int = 0) -> Iterato
         team = scenario.new_team(disk.folder if disk else folder)
         server = stack.enter_context(PlaybookServer(Playbook.load(team.playbook)))
         stack.callback(lambda: end(wait_until_gone(folder, 0)))
-        yield Ground(scenario, folder, server, team, disk)
+        yield kind(scenario, folder, server, team, disk)
 
 
 @dataclass(frozen=True)
@@ -110,7 +124,7 @@ class Undisturbed:
 
 def undisturbed(scenario: Scenario, folder: Path) -> Undisturbed:
     """A run that is left alone. Raises AssertionError where it cannot serve as a measure."""
-    with ground(scenario, folder) as place:
+    with ground(scenario, folder, Ground) as place:
         began = time.monotonic()
         code = place.start()
         seconds = time.monotonic() - began

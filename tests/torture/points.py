@@ -18,11 +18,11 @@ class Point(NamedTuple):
     number: int
 
     @classmethod
-    def parse(cls, text: str) -> Self:
+    def parse(cls, text: str, kinds: Sequence[str] = KINDS) -> Self:
         """``KIND:N``. Raises ValueError."""
         kind, _, number = text.partition(":")
-        if kind not in KINDS:
-            raise ValueError(f"{kind!r} is none of {', '.join(KINDS)}")
+        if kind not in kinds:
+            raise ValueError(f"{kind!r} is none of {', '.join(kinds)}")
         return cls(kind, int(number))
 
     def __str__(self) -> str:

@@ -49,7 +49,7 @@ def attempt(scenario: Scenario, kills: Kills, folder: Path, expected: Undisturbe
     ``at_once``: resume while processes of the killed run may still be leaving.
     """
     trial = Trial(scenario, kills, folder)
-    with ground(scenario, folder) as place:
+    with ground(scenario, folder, Ground) as place:
         try:
             code = _end_of(trial, place, at_once)
             trial.wrong += expected.evidence.differences(place.evidence(code))

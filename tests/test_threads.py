@@ -1,0 +1,61 @@
+"""Every thread of a run has a name, and something that ends it: none outlives the run."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role import run
+from tests.engine.test_fan_out import fan, solver
+from tests.teams import Record, say
+
+OURS = {
+    r"codex-start_\d+": "a start: every request of it has a deadline (codex/client.py)",
+    r"codex-(stdout|stderr)-\d+": "reads a pipe: ends with it, and so with the child (codex/transport.py)",
+    r"codex-stop": "the end of a child: GRACE_SECONDS a step, and awaited for STOP_SECONDS (codex/fleet.py)",
+    r"codex-databases": "MAKING_SECONDS, and killed with the run (codex/warm_home.py)",
+    r"playbook": "waits for connections; woken by the server's end (playbook/server.py)",
+    r"playbook-connection": "QUIET_CONNECTION_SECONDS; closed by the server's end (playbook/handler.py)",
+    r"item_\d+": "the steps of one item, each with its deadlines (engine/fan_out.py)",
+    r"role_\d+": "the turns of one role, each with its deadlines (engine/team.py)",
+    r"dbos-executor-_\d+": "the workflow: the steps of the run, each with its deadlines (engine/durable_run.py)",
+}
+"""By name, what bounds the thread."""
+OF_DBOS = re.compile(r"Thread-\d+ \((_run_event_loop|run_notification_listener|queue_thread|dynamic_scheduler_loop)\)|"
+                     r"Thread-\d+ \(run_notifier\)|dbos-background-jobs|queue-worker-.*")  # fmt: skip
+"""Daemons that look every now and then whether there is work; closing the journal ends them."""
+EXPECTED = (
+    "codex-start_",
+    "codex-stdout-",
+    "codex-stderr-",
+    "codex-databases",
+    "playbook-connection",
+    "item_",
+    "role_",
+    "dbos-",
+)
+ENDING_SECONDS = 5.0
+
+
+def new_since(before: set[threading.Thread]) -> set[threading.Thread]:
+    return set(threading.enumerate()) - before
+
+
+def test_every_thread_of_a_run_is_known_and_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    everybody: Record = {"id": "all", "ask": "*"}
+    team = solver(tmp_path, [fan(["a", "b"], concurrency=2), everybody], [say()] * 3)
+    before = set(threading.enumerate())
+    seen: set[threading.Thread] = set()
+    report = run(team.options(flow="own"), lambda _: seen.update(new_since(before)))
+    assert report.outcome == "success", report
+    for each in new_since(before):  # one that has nothing left to do may not have got round to ending
+        each.join(ENDING_SECONDS)
+    assert [each.name for each in new_since(before)] == []
+    unknown = [each for each in seen if not any(re.fullmatch(name, each.name) for name in OURS)]
+    assert {each.name for each in unknown if not (each.daemon and OF_DBOS.fullmatch(each.name))} == set()
+    names = " ".join(each.name for each in seen)
+    assert [name for name in EXPECTED if name not in names] == []
