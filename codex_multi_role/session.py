@@ -16,7 +16,7 @@ from codex_multi_role import __version__
 from codex_multi_role.assembly import live_parts
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.ending import Ending, ending_for
-from codex_multi_role.errors import ReviewWaiting, RunInterrupted, StorageError
+from codex_multi_role.errors import ReviewWaiting, RoleFailed, RunInterrupted, StorageError
 from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.options import RunReport
 from codex_multi_role.processes import Family, processes_below
@@ -174,10 +174,11 @@ class Session:
         parts.stopping.set()
         parts.fleet.cancel()
         stop.told()
-        try:
-            return ending.result(STOP_SECONDS)
-        except FutureTimeoutError:
-            return ending_for(RunInterrupted())
+        with contextlib.suppress(FutureTimeoutError):
+            ended = ending.result(STOP_SECONDS)
+            if not (stop.in_a_hurry and ended.status == RoleFailed.status):  # whose programs were killed must fail
+                return ended
+        return ending_for(RunInterrupted())
 
     def _close(self, ending: Ending) -> RunReport:
         """Write the final state, then say how it ended."""

@@ -21,12 +21,12 @@ class Stop:
         self._hurry = hurry
         self.asked = False
         self.interrupts = True
-        self._in_a_hurry = False
+        self.in_a_hurry = False
         self._told = False
 
     def __call__(self, _signal: int, _frame: FrameType | None) -> None:
         if self.asked:
-            self._in_a_hurry = True
+            self.in_a_hurry = True
             if self._told:
                 self._hurry()
             return
@@ -38,7 +38,7 @@ class Stop:
     def told(self) -> None:
         """Everybody knows that the run stops: what ends now was meant to, and who is in a hurry need not wait."""
         self._told = True
-        if self._in_a_hurry:
+        if self.in_a_hurry:
             self._hurry()
 
 

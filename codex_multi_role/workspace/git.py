@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.processes import GRACE_SECONDS, Family
+from codex_multi_role.processes import GRACE_SECONDS, RUN, Family
 from codex_multi_role.programs import program_path
 
 GIT_SECONDS = 120.0
@@ -106,6 +106,7 @@ def _environment(git_dir: Path, work_tree: Path) -> dict[str, str]:
         "LC_ALL": "C",
         "HOME": str(git_dir),
         "XDG_CONFIG_HOME": str(git_dir),
+        RUN: str(git_dir),  # a run's own repositories lie in its folder, so it is known whose git this is
         "GIT_DIR": str(git_dir),
         "GIT_WORK_TREE": str(work_tree),
         "GIT_CONFIG_GLOBAL": os.devnull,

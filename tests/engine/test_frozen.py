@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import signal
+import time
 from pathlib import Path
 
 import psutil
@@ -15,6 +16,8 @@ from tests.engine.test_left_over import FREE
 from tests.teams import TeamFolder, read, say
 from tests.torture.leftovers import processes_of
 
+WAIT_SECONDS = 60.0
+LOOK_SECONDS = 0.02
 FREEZE = "trap '' TERM; kill -STOP $$"
 WRITER = {"prompt_flags": {"allow_write": True}}
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch"
@@ -35,33 +38,73 @@ def test_a_tool_command_that_freezes_does_not_outlive_the_run(
     call = {"call": "exec_command", "arguments": {"cmd": command, "yield_time_ms": 250}}
     team = TeamFolder(tmp_path, {"one": role}, {"one": [{"steps": [call, say()]}]})
     assert team.run().outcome == "cycles_used_up"
-    assert frozen_in(tmp_path) == []
+    assert commands_of(tmp_path) == []
 
 
 def test_a_git_that_freezes_is_said_to_be_why_and_the_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    git, once = tmp_path / "bin" / "git", tmp_path / "once"
-    git.parent.mkdir()
-    freeze = f'[ "$1" = diff-tree ] && mkdir {once} 2>/dev/null && {{ {FREEZE}; }}'
-    git.write_text(f'#!/bin/sh\n{freeze}\nexec {shutil.which("git")} "$@"\n')
-    git.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
+    git_that_freezes(tmp_path, monkeypatch)
     monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 2.0)
     team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [{"steps": [{"patch": PATCH}, say()]}] * 2})
     report = team.run()
     assert (report.exit_code, report.outcome) == (3, "storage_failed")
     turn = read(report.folder / "one/turn_001/turn.json")
     assert (turn["status"], turn["reason"]) == ("failed", "storage_failed: git diff-tree took longer than 2 s")
-    assert frozen_in(tmp_path) == []
+    assert commands_of(tmp_path) == []
     assert team.resume().outcome == "cycles_used_up"
     assert (team.workspace / "new.txt").read_text() == "new\n"
 
 
-def frozen_in(folder: Path) -> list[str]:
+def test_a_git_that_freezes_does_not_outlive_the_run_that_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = git_that_freezes(tmp_path, monkeypatch)
+    team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [{"steps": [{"patch": PATCH}, say()]}] * 2})
+    with team.start() as process:
+        wait_for(once)
+        process.kill()
+    assert any("diff-tree" in each for each in commands_of(tmp_path))
+    assert team.resume().outcome == "cycles_used_up"
+    assert any("they were ended" in event["message"] for event in team.of_type("warning"))
+    assert commands_of(tmp_path) == []
+
+
+def test_ctrl_c_twice_ends_a_run_whose_git_is_frozen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, it would be waited for until STOP_SECONDS are over."""
+    once = git_that_freezes(tmp_path, monkeypatch)
+    team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [{"steps": [{"patch": PATCH}, say()]}] * 2})
+    with team.start() as process:
+        wait_for(once)
+        process.send_signal(signal.SIGINT)
+        time.sleep(LOOK_SECONDS)  # two signals at once are one; then it takes longer
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WAIT_SECONDS) == 130
+    assert read(team.runs / "latest/run.json")["outcome"] == "interrupted"
+    assert commands_of(tmp_path) == []
+
+
+def git_that_freezes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a git on PATH that freezes when it is to compare, once; returns what is there when it has."""
+    git, once = folder / "bin" / "git", folder / "once"
+    git.parent.mkdir()
+    freeze = f'[ "$1" = diff-tree ] && mkdir {once} 2>/dev/null && {{ {FREEZE}; }}'
+    git.write_text(f'#!/bin/sh\n{freeze}\nexec {shutil.which("git")} "$@"\n')
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
+    return once
+
+
+def wait_for(path: Path) -> None:
+    end = time.monotonic() + WAIT_SECONDS
+    while not path.exists():
+        assert time.monotonic() < end, f"{path} never came"
+        time.sleep(LOOK_SECONDS)
+
+
+def commands_of(folder: Path) -> list[str]:
     found = []
     for process in processes_of(folder):
         with contextlib.suppress(psutil.Error):
             found.append(" ".join(process.cmdline()))
-            os.kill(process.pid, signal.SIGKILL)
     return found
