@@ -61,6 +61,12 @@ class TurnFolder:
         write_text(self.path / "prompt.txt", self.redact(prompt))
         self.write_result({"status": "running", "outcome": "", "reason": "", **details})
 
+    def write_long_prompt(self, prompt: str) -> Path:
+        """Keep a prompt that is too long to be sent whole, for the role to read; returns where."""
+        path = self.path / "prompt_whole.txt"
+        write_text(path, self.redact(prompt))
+        return path.absolute()
+
     def write_answer(self, assistant_text: str, delta_text: str, items_text: str) -> None:
         write_text(self.path / "assistant_text.txt", self.redact(assistant_text))
         write_text(self.path / "delta_text.txt", self.redact(delta_text))

@@ -18,14 +18,12 @@ from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
 from codex_multi_role.steps.attempt import says_done, store_patch
 from codex_multi_role.steps.check import run_tests
 from codex_multi_role.steps.prompted import CURRENT_THREAD, Prompted, repair_of
-from codex_multi_role.steps.protection import TOLD, protected_among
+from codex_multi_role.steps.protection import SHOWN_PATHS, TOLD, protected_among
 from codex_multi_role.steps.resources import Json, Recorder, RunResources
 from codex_multi_role.steps.turn_result import TurnResult, finished_before
 from codex_multi_role.steps.turns import take_turn
 from codex_multi_role.steps.unit import Answered, Outcome, Unit
 from codex_multi_role.workspace import apply_files
-
-SHOWN_PATHS = 20
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from codex_multi_role.codex.client import ApprovalAnswered, RoleClient, TurnDeadlines
 from codex_multi_role.codex.events import CodexEvent, ItemStarted, WarningIssued, describe
-from codex_multi_role.codex.turn import TurnOutcome, TurnRequest
+from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRequest
 from codex_multi_role.errors import CodexError, CodexMultiRoleError, StorageError
 from codex_multi_role.replies import Reply, read_reply
 from codex_multi_role.run_folder import TurnFolder
@@ -22,6 +22,7 @@ from codex_multi_role.run_folder.events import (
     TurnStarted,
     Warning,
 )
+from codex_multi_role.steps.long_prompt import sendable
 from codex_multi_role.steps.prompted import CURRENT_THREAD, NEW_THREAD, Prompted
 from codex_multi_role.steps.protection import TOLD, Guard
 from codex_multi_role.steps.resources import Json, RunResources
@@ -69,7 +70,7 @@ class Attempt:
         self.guard = Guard.of(self.run, self.role, self.cut_short) if self.role.writes_itself else None
         before = self.before = first_state(self.run, self.instance, self.cut_short) if self.role.writes_itself else ""
         forgot = self.client.forgot and self.asked.thread != NEW_THREAD
-        prompt = self.asked.when_forgotten if forgot else self.asked.prompt
+        prompt = self._sendable(self.asked.when_forgotten if forgot else self.asked.prompt)
         self.folder.begin(prompt, self._details())
         self.run.events.publish(
             TurnStarted(self.instance, self.folder.number, self.asked.cycle, self.attempt, self.asked.repair_of)
@@ -85,6 +86,13 @@ class Attempt:
         turn = self._store(outcome, reply, before)
         self._tell_end(outcome, reply)
         return turn, outcome
+
+    def _sendable(self, prompt: str) -> str:
+        sent = sendable(prompt, self.folder)
+        if sent != prompt:
+            said = f"its prompt has {len(prompt)} characters, Codex takes {LONGEST_PROMPT}"
+            self.run.events.publish(Warning(f"{self.instance}: {said}; it is sent both ends, and the whole as a file"))
+        return sent
 
     def _request(self, prompt: str) -> TurnRequest:
         metadata = {

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from codex_multi_role.catalog import StepSpec
 from codex_multi_role.run_folder.events import CopyMerged
+from codex_multi_role.steps.protection import SHOWN_PATHS
 from codex_multi_role.steps.resources import Json, Recorder, RunResources
 from codex_multi_role.steps.unit import Outcome
 
@@ -26,5 +27,6 @@ def merged_back(run: RunResources, step: StepSpec, key: str, outcome: Outcome, r
 def _merge(run: RunResources, key: str) -> Json:
     with run.workspace_lock:
         merged = run.worktrees.merge(key).as_json()
-    run.events.publish(CopyMerged(key, merged["status"], merged["paths"], merged["conflicts"]))
+    paths, conflicts = merged["paths"][:SHOWN_PATHS], merged["conflicts"][:SHOWN_PATHS]
+    run.events.publish(CopyMerged(key, merged["status"], paths, conflicts))
     return merged

@@ -1,0 +1,56 @@
+"""Runs with more data than a playbook file holds, and the most memory that a run of its own process had."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from codex_multi_role.codex.settings import as_settings
+from codex_multi_role.playbook import Playbook, PlaybookServer
+from tests.teams import Record, TeamFolder
+
+PYTHON = sys.executable
+
+
+def command(code: str) -> Record:
+    """A step in which the role runs this Python code."""
+    return {"call": "exec_command", "arguments": {"cmd": f"'{PYTHON}' -c \"{code}\"", "yield_time_ms": 30_000}}
+
+
+@contextmanager
+def answering(plays: dict[str, list[Record]]) -> Iterator[tuple[str, ...]]:
+    """The settings of a model that answers ``plays``, whatever their size."""
+    with PlaybookServer(Playbook.model_validate({"name": "large", "roles": plays})) as server:
+        table = {
+            "name": "playbook",
+            "base_url": server.base_url,
+            "wire_api": "responses",
+            "request_max_retries": 0,
+            "stream_max_retries": 0,
+        }
+        yield as_settings({"model_provider": "playbook", "model_providers.playbook": table})
+
+
+def run_alone(team: TeamFolder, *arguments: str) -> tuple[int, float, list[Record]]:
+    """A run in a process of its own: its exit code, the most megabytes it had by its last event, and its events."""
+    process = team.start("--json", *arguments)
+    assert process.stdout is not None
+    events, most = [], 0.0
+    for line in process.stdout:
+        events.append(json.loads(line))
+        most = max(most, _peak_megabytes(process))
+    process.communicate(timeout=60)
+    return process.returncode, most, events
+
+
+def _peak_megabytes(process: subprocess.Popen[str]) -> float:
+    with contextlib.suppress(OSError):
+        if found := re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text()):
+            return int(found[1]) / 1024
+    return 0.0

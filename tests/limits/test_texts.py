@@ -1,0 +1,87 @@
+"""Texts of any size and kind, from a model, a test or a command: kept within bounds, told plainly, never the end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.limits.large import PYTHON, answering
+from tests.teams import Record, TeamFolder, read, say
+
+FLOOD = "import sys\nfor _ in range(100_000): sys.stdout.write('x' * 999 + chr(10))\n"
+STRANGE = "sys.stdout.buffer.write(bytes([255, 0, 254]) + chr(10).encode())\n"
+KEPT = 2_200_000
+
+
+def test_an_answer_of_five_megabytes_is_kept_whole_and_handed_on_as_a_file(tmp_path: Path) -> None:
+    words = ["word " * 200_000] * 5
+    plays = {"one": [say(words=words)], "two": [say("read it", seen="{{ prompt[-500:] }}")]}
+    team = TeamFolder(tmp_path, {"one": {}, "two": {"depends_on": ["one"]}}, {})
+    with answering(plays) as settings:
+        report = team.run(playbook=None, model="playbook", config=settings)
+    assert report.outcome == "cycles_used_up", report.reason
+    assert read(report.folder / "one/turn_001/handoff.json")["words"] == words
+    turn = report.folder / "two/turn_001"
+    sent, whole = (turn / "prompt.txt").read_text(), (turn / "prompt_whole.txt").read_text()
+    assert f"The whole prompt is in the file {turn / 'prompt_whole.txt'}" in sent
+    assert sent.startswith("Role: two\n")
+    assert sent.endswith(whole[-1_000:])
+    assert len(sent) < 201_000
+    assert whole.count(words[0]) == len(words)
+    assert read(turn / "handoff.json")["seen"] == sent[-500:]
+    (warning,) = team.of_type("warning")
+    assert warning["message"].startswith(f"two: its prompt has {len(whole)} characters, Codex takes 1048576")
+
+
+def test_an_answer_nested_too_deeply_is_asked_for_again(tmp_path: Path) -> None:
+    deep = {"text": '{"a":' * 100_000 + "1" + "}" * 100_000, "repairs": [say("flat")]}
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [deep]})
+    report = team.run()
+    assert [status for _, _, status in team.turns()] == ["invalid_reply", "completed"]
+    assert team.of_type("turn_ended")[0]["reason"] == "The JSON object is nested too deeply."
+    assert read(report.folder / "one/turn_002/handoff.json") == {"summary": "flat"}
+
+
+def test_tests_that_print_a_hundred_megabytes_and_no_text_are_a_result(tmp_path: Path) -> None:
+    test = "import sys\ndef test_it():\n    " + f"{FLOOD}{STRANGE}assert 0".replace("\n", "\n    ")
+    files = [{"path": "test_it.py", "content": test}, {"path": "nul\0.txt", "content": "x"}]
+    files.append({"path": "nul.txt", "content": "a\0b"})
+    writer: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_file_suggestions": True}}
+    team = TeamFolder(tmp_path, {"one": writer, "two": {}}, {"one": [say(files=files)], "two": [say()]})
+    report = team.run(run_tests=True, pytest_cmd=f"{PYTHON} -m pytest -q -s -p no:cacheprovider")
+    result = read(report.folder / "tests/001/result.json")
+    assert (result["status"], result["failed"]) == ("failed", 1)
+    output = (report.folder / "tests/001/pytest_output.txt").read_text()
+    assert "bytes left out" in output
+    assert "\ufffd\0\ufffd" in output
+    assert len(output) < KEPT
+    applied = read(report.folder / "one/turn_001/applied_files.json")
+    assert [entry.get("reason") for entry in applied] == [None, "invalid path", None]
+    assert (team.workspace / "nul.txt").read_bytes() == b"a\0b"
+    assert [turn[0] for turn in team.turns()] == ["one", "two"]
+
+
+def test_commands_that_print_too_much_too_deep_or_no_text_have_results(tmp_path: Path) -> None:
+    codes = {
+        "flood": FLOOD,
+        "deep": "print('[' * 100_000 + ']' * 100_000)",
+        "strange": f"import sys\n{STRANGE}",
+        "surrogate": r"""print('["\\ud800"]')""",
+    }
+    steps = [{"id": name, "check": "command", "with": {"argv": [PYTHON, "-c", code]}} for name, code in codes.items()]
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    (tmp_path / "roles/flows").mkdir()
+    flow = tmp_path / "roles/flows/mine.yaml"
+    flow.write_text(json.dumps({"name": "mine", "steps": [*steps, {"ask": "one"}]}))
+    report = team.run(flow="mine")
+    assert report.outcome == "success"
+    results = {name: read(report.folder / f"checks/{name}.1/result.json") for name in codes}
+    assert {name: (result["status"], result["json"]) for name, result in results.items()} == {
+        "flood": ("ok", None),
+        "deep": ("ok", None),
+        "strange": ("ok", None),
+        "surrogate": ("ok", ["?"]),
+    }
+    assert results["strange"]["stdout"] == "\ufffd\0\ufffd\n"
+    assert results["flood"]["truncated"]
+    assert (report.folder / "checks/flood.1/output.txt").stat().st_size < KEPT

@@ -1,0 +1,89 @@
+"""A workspace of ten thousand files, a file of a hundred megabytes, names that are no text: worked on, and kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.limits.large import command, run_alone
+from tests.teams import Record, TeamFolder, read, say
+
+WRITER: Record = {"prompt_flags": {"allow_write": True}}
+MANY = 10_000
+HUGE = 100_000_000
+MOST_MEGABYTES = 200
+MAKE_MANY = f"import os; os.mkdir('new'); [open('new/%d.txt' % n, 'w').write('new') for n in range({MANY})]"
+MEDDLE = "open('d7/700.txt', 'w').write('meddled')"
+GROW = "f = open('huge.bin', 'r+b'); f.seek(5_000); f.write(b'changed'); f = open('more.bin', 'wb'); "
+GROW += "import os; f.write(os.urandom(30_000_000))"
+STRANGE = "open(bytes([98, 255, 254]), 'w').write('x'); open('new' + chr(10) + 'line', 'w').write('x')"
+
+
+def team_that(folder: Path, code: str, **keys: object) -> TeamFolder:
+    plays = {"writer": [{"steps": [command(code), say()]}], "reader": [say()]}
+    return TeamFolder(folder, {"writer": {**WRITER, **keys}, "reader": {}}, plays)
+
+
+def take_back(patch: Path, workspace: Path) -> None:
+    subprocess.run(["git", "apply", "-R", str(patch)], cwd=workspace, check=True, capture_output=True)
+
+
+def test_ten_thousand_files_copied_protected_added_to_and_merged(tmp_path: Path) -> None:
+    team = team_that(tmp_path, f"{MAKE_MANY}; {MEDDLE}", protect=["d*/**"])
+    for number in range(MANY):
+        path = team.workspace / f"d{number // 100}" / f"{number}.txt"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"file {number}\n")
+    (tmp_path / "roles/flows").mkdir()
+    step = {"ask": "writer", "isolate": "worktree"}
+    (tmp_path / "roles/flows/mine.yaml").write_text(yaml.safe_dump({"name": "mine", "steps": [step]}))
+    code, most, events = run_alone(team, "--flow", "mine")
+    assert code == 0, events[-1]
+    assert most < MOST_MEGABYTES
+    assert len(list((team.workspace / "new").iterdir())) == MANY
+    assert (team.workspace / "d7/700.txt").read_text() == "file 700\n"
+    (merged,) = [event for event in events if event["type"] == "copy_merged"]
+    assert (merged["status"], len(merged["paths"])) == ("merged", 20)
+    (run,) = team.runs.glob("2*")
+    assert read(run / "writer/turn_001/turn.json")["protected_restored"] == ["d7/700.txt"]
+    take_back(run / "writer/turn_001/changes.patch", team.workspace)
+    assert not (team.workspace / "new").exists()
+
+
+def test_a_file_of_a_hundred_megabytes_is_watched_in_little_memory(tmp_path: Path) -> None:
+    team = team_that(tmp_path, GROW)
+    with (team.workspace / "huge.bin").open("wb") as file:
+        file.truncate(HUGE)
+    code, most, events = run_alone(team)
+    assert code == 1, events[-1]
+    assert most < MOST_MEGABYTES
+    (run,) = team.runs.glob("2*")
+    take_back(run / "writer/turn_001/changes.patch", team.workspace)
+    assert not (team.workspace / "more.bin").exists()
+    with (team.workspace / "huge.bin").open("rb") as file:
+        assert file.read(10_000) == bytes(10_000)
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_files_whose_names_are_no_text_are_kept_and_told(tmp_path: Path, isolated: bool) -> None:
+    team = team_that(tmp_path, STRANGE)
+    (tmp_path / "roles/flows").mkdir()
+    step = {"ask": "writer", **({"isolate": "worktree"} if isolated else {})}
+    (tmp_path / "roles/flows/mine.yaml").write_text(yaml.safe_dump({"name": "mine", "steps": [step]}))
+    report = team.run(flow="mine")
+    assert report.outcome == "success"
+    assert read(report.folder / "writer/turn_001/turn.json")["recorded"]["changed_paths"] == [
+        "b\ufffd\ufffd",
+        "new\nline",
+    ]
+    names = sorted(os.fsencode(path.name) for path in team.workspace.iterdir())
+    if isolated:
+        (merged,) = team.of_type("copy_merged")
+        assert [conflict["kind"] for conflict in merged["conflicts"]] == ["off limits", "off limits"]
+        assert names == []
+    else:
+        assert names == [b"b\xff\xfe", b"new\nline"]
