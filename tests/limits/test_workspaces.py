@@ -15,42 +15,45 @@ from tests.teams import Record, TeamFolder, read, say
 WRITER: Record = {"prompt_flags": {"allow_write": True}}
 MANY = 10_000
 HUGE = 100_000_000
-MOST_MEGABYTES = 200
+MOST_MEGABYTES = 130
 MAKE_MANY = f"import os; os.mkdir('new'); [open('new/%d.txt' % n, 'w').write('new') for n in range({MANY})]"
-MEDDLE = "open('d7/700.txt', 'w').write('meddled')"
+MEDDLE = "open('d7/700.txt', 'w').write('meddled'); open('one.txt', 'w').write('new')"
 GROW = "f = open('huge.bin', 'r+b'); f.seek(5_000); f.write(b'changed'); f = open('more.bin', 'wb'); "
 GROW += "import os; f.write(os.urandom(30_000_000))"
 STRANGE = "open(bytes([98, 255, 254]), 'w').write('x'); open('new' + chr(10) + 'line', 'w').write('x')"
 
 
-def team_that(folder: Path, code: str, **keys: object) -> TeamFolder:
+def team_that(folder: Path, code: str) -> TeamFolder:
     plays = {"writer": [{"steps": [command(code), say()]}], "reader": [say()]}
-    return TeamFolder(folder, {"writer": {**WRITER, **keys}, "reader": {}}, plays)
+    return TeamFolder(folder, {"writer": WRITER, "reader": {}}, plays)
 
 
 def take_back(patch: Path, workspace: Path) -> None:
     subprocess.run(["git", "apply", "-R", str(patch)], cwd=workspace, check=True, capture_output=True)
 
 
-def test_ten_thousand_files_copied_protected_added_to_and_merged(tmp_path: Path) -> None:
-    team = team_that(tmp_path, f"{MAKE_MANY}; {MEDDLE}", protect=["d*/**"])
+def test_ten_thousand_files_copied_protected_and_as_many_added_in_a_turn(tmp_path: Path) -> None:
+    turns = [{"steps": [command(code), say()]} for code in (MEDDLE, MAKE_MANY)]
+    team = TeamFolder(tmp_path, {"writer": {**WRITER, "protect": ["d*/**"]}}, {"writer": turns})
     for number in range(MANY):
         path = team.workspace / f"d{number // 100}" / f"{number}.txt"
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"file {number}\n")
     (tmp_path / "roles/flows").mkdir()
-    step = {"ask": "writer", "isolate": "worktree"}
-    (tmp_path / "roles/flows/mine.yaml").write_text(yaml.safe_dump({"name": "mine", "steps": [step]}))
+    steps = [{"id": "copied", "ask": "writer", "isolate": "worktree"}, {"id": "here", "ask": "writer"}]
+    (tmp_path / "roles/flows/mine.yaml").write_text(yaml.safe_dump({"name": "mine", "steps": steps}))
     code, most, events = run_alone(team, "--flow", "mine")
     assert code == 0, events[-1]
     assert most < MOST_MEGABYTES
     assert len(list((team.workspace / "new").iterdir())) == MANY
     assert (team.workspace / "d7/700.txt").read_text() == "file 700\n"
     (merged,) = [event for event in events if event["type"] == "copy_merged"]
-    assert (merged["status"], len(merged["paths"])) == ("merged", 20)
+    assert (merged["status"], merged["paths"]) == ("merged", ["one.txt"])
     (run,) = team.runs.glob("2*")
     assert read(run / "writer/turn_001/turn.json")["protected_restored"] == ["d7/700.txt"]
-    take_back(run / "writer/turn_001/changes.patch", team.workspace)
+    assert len(read(run / "writer/turn_002/turn.json")["recorded"]["changed_paths"]) == MANY
+    assert max(len(str(event)) for event in events) < 2_000
+    take_back(run / "writer/turn_002/changes.patch", team.workspace)
     assert not (team.workspace / "new").exists()
 
 
