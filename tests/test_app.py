@@ -179,6 +179,17 @@ def test_a_run_whose_journal_is_gone_is_not_paid_for_again(tmp_path: Path, left:
     assert (folder.record(), team.turns()) == (before, [])
 
 
+def test_a_resume_that_cannot_replay_leaves_the_state_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = team_of_two(tmp_path)
+    state = team.run().folder / "controller_state.json"
+    before = state.read_text()
+    monkeypatch.setattr("codex_multi_role.engine.journal.JOURNAL_VERSION", "2")
+    assert team.resume().outcome == "storage_failed"
+    assert state.read_text() == before
+
+
 def test_a_state_file_that_cannot_be_read_is_written_anew(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     state = team.run().folder / "controller_state.json"

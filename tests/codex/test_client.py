@@ -168,7 +168,7 @@ def test_a_lost_thread_is_started_afresh_and_says_so(harness: Harness) -> None:
 
 def test_unanswered_provider_is_a_stall_and_the_thread_takes_the_next_turn(harness: Harness) -> None:
     client = harness.client([{"fault": {"stall_seconds": 300}}, ANSWER])
-    outcome = take(client, 1, TurnDeadlines(idle=1.5, turn=60))
+    outcome = take(client, 1, TurnDeadlines(idle=1.5, turn=8))
     assert (outcome.status, outcome.reason, outcome.remedy) == ("stalled", "stalled", Remedy.RETRY)
     assert take(client, 2).status == "completed"
     assert not client.broken

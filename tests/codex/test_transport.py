@@ -53,7 +53,7 @@ class Child:
         )
         command = [sys.executable, str(self._folder / "child.py"), str(self._folder / "said.json")]
         launch = Launch(command, os.environ, self._folder, self._folder / "stderr.log")
-        self.transport = AppServerTransport(launch, WireLog(self.log, lambda text: text))
+        self.transport = AppServerTransport(launch, WireLog(self.log, lambda text: text.replace("hunter2", "***")))
         return self.transport
 
     def logged(self) -> list[dict[str, Any]]:
@@ -116,6 +116,21 @@ def test_a_line_of_megabytes_in_pieces_is_one_message(child: Child) -> None:
     transport = child.says({"ask": [*pieces, '{"id": ID, "result": {}}\n']})
     transport.request("ask", {}, SECONDS)
     assert transport.next_message(SECONDS) == {"method": "big", "params": {"text": text}}
+
+
+def test_a_child_has_a_session_of_its_own(child: Child) -> None:
+    transport = child.says({})
+    assert os.getsid(transport.pid) == transport.pid
+
+
+def test_what_a_child_says_on_stderr_is_masked(child: Child, tmp_path: Path) -> None:
+    transport = child.that_says({})
+    (tmp_path / "child.py").write_text("import sys\nsys.exit('Error: hunter2 is wrong')\n")
+    transport.start()
+    with pytest.raises(CodexCrashed) as caught:
+        transport.request("hello", {}, SECONDS)
+    assert caught.value.complaint == "Error: *** is wrong"
+    assert "hunter2" not in (tmp_path / "stderr.log").read_text()
 
 
 def test_a_last_line_that_was_cut_off_is_kept_as_text(child: Child) -> None:

@@ -206,11 +206,12 @@ def repository_that_runs(root: Path, program: str) -> None:
         subprocess.run(["git", "config", name, value], cwd=root, check=True)
 
 
-@pytest.mark.parametrize("allowed", [False, True])
-def test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided(tmp_path: Path, allowed: bool) -> None:
+@pytest.mark.parametrize("allowed", [None, False, True])
+def test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided(tmp_path: Path, allowed: bool | None) -> None:
     reach = f"echo reached > {tmp_path}/outside/precious.txt"
     asked = command(reach, sandbox_permissions="require_escalated", justification="it must")
-    made = team(tmp_path, [asked], [], sandbox="read-only", auto_approve={"commands": allowed})
+    told = {} if allowed is None else {"auto_approve": {"commands": allowed}}
+    made = team(tmp_path, [asked], [], sandbox="read-only", **told)
     report = made.run()
     decision = "accept" if allowed else "decline"
     [event] = made.of_type("approval")
@@ -221,3 +222,11 @@ def test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided(tmp_pa
     ]
     assert decision in (report.folder / "writer/events.jsonl").read_text()
     assert (tmp_path / "outside/precious.txt").read_text() == ("reached\n" if allowed else "precious")
+
+
+def test_a_secret_in_what_was_asked_for_is_masked(tmp_path: Path) -> None:
+    asked = command("echo ghp_0123456789abcdefghij", sandbox_permissions="require_escalated", justification="it must")
+    report = team(tmp_path, [asked], [], sandbox="read-only").run()
+    [approval] = read(report.folder / "writer/turn_001/turn.json")["approvals"]
+    assert "[redacted]" in approval["detail"]
+    assert "ghp_" not in approval["detail"]

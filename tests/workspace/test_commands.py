@@ -94,6 +94,12 @@ def test_who_ignores_the_request_to_end_is_killed(tmp_path: Path) -> None:
     assert not _lives(tmp_path / "pid")
 
 
+def test_a_command_has_a_session_of_its_own(tmp_path: Path) -> None:
+    """So that no signal of the terminal reaches it before the run has its say."""
+    told = _run(f"exec {sys.executable} -c 'import os; print(os.getsid(0) == os.getpid())'", tmp_path)
+    assert told.output == "True\n"
+
+
 def test_an_orphan_in_its_own_session_is_found(tmp_path: Path) -> None:
     result = _run(
         "(setsid sh -c 'echo $$ > pid; sleep 600' >/dev/null 2>&1 &); while ! [ -s pid ]; do :; done", tmp_path

@@ -294,7 +294,7 @@ def test_without_git_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_git_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 600\n")
+    (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 15\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 0.2)

@@ -1,0 +1,12 @@
+"""What is broken, by the promises of the design."""
+
+from __future__ import annotations
+
+from tests.promises.breakages.limits import LIMITS
+from tests.promises.breakages.outside import OUTSIDE
+from tests.promises.breakages.recorded import RECORDED
+from tests.promises.breakages.secrets import SECRETS
+from tests.promises.breakages.verdicts import VERDICTS
+from tests.promises.breakages.waits import WAITS
+
+BREAKAGES = (*RECORDED, *WAITS, *OUTSIDE, *VERDICTS, *LIMITS, *SECRETS)

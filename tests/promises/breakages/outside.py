@@ -1,0 +1,271 @@
+"""3. Nothing outside the workspace is written; `.git` and the runs are off limits; models' tests run in the sandbox."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tests.promises.breakage import Breakage
+
+broken = partial(Breakage, 3)
+PATHS = "workspace/test_paths.py"
+CONTAINMENT = "steps/test_containment.py"
+NO_TESTS_OUT = "steps/test_workspace_changes.py::test_tests_of_a_model_cannot_reach_out_of_their_sandbox"
+SANDBOX = "checks/test_sandbox.py::test_tests_cannot_leave_the_sandbox_and_their_report_can"
+NOT_THE_RUNS = "steps/test_workspace_changes.py::test_neither_a_role_nor_the_tests_can_write_where_the_runs_are"
+FOLDER = "_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC\n"
+
+OUTSIDE = (
+    broken(
+        "`..` leads nowhere",
+        "workspace/paths.py",
+        ' or ".." in parts or ',
+        " or ",
+        (f"{PATHS}::test_a_path_that_tries_to_lead_outside",),
+    ),
+    broken(
+        "absolute paths lead nowhere",
+        "workspace/paths.py",
+        '_UNSAFE_TEXT = re.compile(r"[/~]|',
+        '_UNSAFE_TEXT = re.compile(r"[~]|',
+        (f"{PATHS}::test_a_path_that_tries_to_lead_outside",),
+    ),
+    broken(
+        "paths are resolved against symlinks",
+        "workspace/paths.py",
+        "path = Path(os.path.realpath(self.root / relative))",
+        "path = self.root / relative",
+        (
+            f"{PATHS}::test_a_symlink_in_a_parent_that_leads_outside",
+            f"{CONTAINMENT}::test_a_link_that_a_role_made_leads_nothing_it_hands_in_outside",
+        ),
+    ),
+    broken(
+        "no symlink made meanwhile is followed",
+        "workspace/files.py",
+        FOLDER,
+        FOLDER.replace(" | os.O_NOFOLLOW", ""),
+        ("workspace/test_files.py::test_a_symlink_made_after_the_path_was_judged_is_not_followed",),
+    ),
+    broken(
+        "no symlink in a merge's way is followed",
+        "workspace/writing.py",
+        "        _judge(workspace, path)\n",
+        "",
+        ("workspace/test_worktrees.py::test_nothing_is_written_outside_or_into_git_or_a_run",),
+    ),
+    broken(
+        "a hard link is replaced",
+        "workspace/files.py",
+        "            os.replace(temporary, parts[-1], src_dir_fd=folder, dst_dir_fd=folder)\n",
+        "            os.write(os.open(parts[-1], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=folder), data)\n",
+        (
+            "workspace/test_files.py::test_a_hard_link_is_broken_not_written_through",
+            f"{CONTAINMENT}::test_a_hard_link_that_a_role_made_is_replaced_not_written_through",
+        ),
+    ),
+    broken(
+        "a hard link is replaced by a merge",
+        "workspace/writing.py",
+        "            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)\n",
+        "            target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=folder)\n"
+        "            os.write(target, staged.read_bytes())\n",
+        ("workspace/test_worktrees.py::test_a_hard_link_is_replaced_not_written_through",),
+    ),
+    broken(
+        "`.git` is off limits to what is handed in",
+        "workspace/paths.py",
+        "    return any(map(is_git_folder, parts)) or ",
+        "    return ",
+        (
+            f"{PATHS}::test_git_folders_are_off_limits_by_every_spelling",
+            f"{CONTAINMENT}::test_hooks_of_git_are_out_of_reach_by_command_by_patch_and_handed_in",
+        ),
+    ),
+    broken(
+        "`.git` is off limits by every spelling",
+        "workspace/paths.py",
+        '.casefold().split(":")',
+        '.split(":")',
+        (
+            f"{PATHS}::test_git_folders_are_off_limits_by_every_spelling",
+            f"{CONTAINMENT}::test_hooks_of_git_are_out_of_reach_by_command_by_patch_and_handed_in",
+        ),
+    ),
+    broken(
+        "`.git` is off limits to commands",
+        "codex/permissions.py",
+        'KEPT_FROM_WRITING = (".git", ',
+        "KEPT_FROM_WRITING = (",
+        (f"{CONTAINMENT}::test_hooks_of_git_are_out_of_reach_by_command_by_patch_and_handed_in", SANDBOX),
+    ),
+    broken(
+        "`.git` of nested repositories is off limits to commands",
+        "members.py",
+        ", *git_folders_below(definitions.workspace, runs_dir))",
+        ")",
+        (f"{CONTAINMENT}::test_hooks_of_a_nested_repository_are_out_of_reach_for_a_role_and_for_tests",),
+    ),
+    broken(
+        "our git runs no hook",
+        "workspace/repository.py",
+        '"GIT_CONFIG_VALUE_0": os.devnull,',
+        '"GIT_CONFIG_VALUE_0": "../hooks",',
+        (f"{CONTAINMENT}::test_what_a_repository_tells_git_to_run_is_not_run_by_us",),
+    ),
+    broken(
+        "our git runs no monitor",
+        "workspace/repository.py",
+        '"GIT_CONFIG_KEY_1": "core.fsmonitor"',
+        '"GIT_CONFIG_KEY_1": "core.none"',
+        (f"{CONTAINMENT}::test_what_a_repository_tells_git_to_run_is_not_run_by_us",),
+    ),
+    broken(
+        "our git is none that a role wrote",
+        "workspace/git.py",
+        '"PATH": program_path(os.environ),',
+        '"PATH": os.environ["PATH"],',
+        (f"{CONTAINMENT}::test_a_program_that_a_role_puts_on_the_path_is_run_by_its_commands_only",),
+    ),
+    broken(
+        "Codex runs no program that a role wrote",
+        "members.py",
+        '"PATH": program_path(os.environ), ',
+        "",
+        (f"{CONTAINMENT}::test_a_program_that_a_role_puts_on_the_path_is_run_by_its_commands_only",),
+    ),
+    broken(
+        "`.codex` is off limits to what is handed in",
+        "workspace/paths.py",
+        'CODEX_FOLDERS = (".codex", ".agents")',
+        "CODEX_FOLDERS = ()",
+        (
+            f"{PATHS}::test_what_codex_runs_of_a_project_is_off_limits",
+            f"{CONTAINMENT}::test_what_codex_would_run_of_a_project_is_neither_handed_in_nor_heard",
+        ),
+    ),
+    broken(
+        "no project is trusted with what Codex runs",
+        "members.py",
+        "    settings = (without_project_settings(definitions.workspace, folder.path), *settings)\n",
+        "",
+        (f"{CONTAINMENT}::test_what_codex_would_run_of_a_project_is_neither_handed_in_nor_heard",),
+    ),
+    broken(
+        "the runs are off limits to what is handed in",
+        "workspace/paths.py",
+        "        if self._is_forbidden(path) or path.is_symlink():\n",
+        "        if path.is_symlink():\n",
+        (
+            f"{PATHS}::test_the_run_folders_are_off_limits",
+            "steps/test_workspace_changes.py::test_nothing_outside_the_workspace_nor_git_nor_the_runs_is_written",
+        ),
+    ),
+    broken(
+        "the runs are off limits to commands and tests",
+        "members.py",
+        "    return (runs_dir, *databases, ",
+        "    return (*databases, ",
+        (NOT_THE_RUNS, f"{CONTAINMENT}::test_a_conftest_reaches_nothing_outside"),
+    ),
+    broken(
+        "models' tests run in the sandbox",
+        "assembly.py",
+        "        if not options.test_sandbox:\n",
+        "        if options.test_sandbox:\n",
+        (NO_TESTS_OUT, f"{CONTAINMENT}::test_a_conftest_reaches_nothing_outside"),
+    ),
+    broken(
+        "they write nowhere else",
+        "codex/sandbox.py",
+        "exclude_tmpdir_env_var=True, exclude_slash_tmp=True",
+        "exclude_tmpdir_env_var=True, exclude_slash_tmp=False",
+        (SANDBOX, f"{CONTAINMENT}::test_a_conftest_reaches_nothing_outside"),
+    ),
+    broken(
+        "they have no network",
+        "codex/permissions.py",
+        '"network": {"enabled": access.network_access}',
+        '"network": {"enabled": True}',
+        (SANDBOX, f"{CONTAINMENT}::test_a_conftest_reaches_nothing_outside"),
+    ),
+    broken(
+        "a check's command runs in the sandbox",
+        "checks/command.py",
+        "    if options.sandbox:\n",
+        "    if not options.sandbox:\n",
+        ("checks/test_command.py::test_in_codexs_sandbox",),
+    ),
+    broken(
+        "a role writes nothing by default",
+        "catalog/roles.py",
+        'return "workspace-write" if data["prompt_flags"].allow_write else "read-only"',
+        'return "workspace-write"',
+        ("catalog/test_roles.py::test_flags_become_sandbox_and_approval_policy",),
+    ),
+    broken(
+        "leaving the sandbox is declined by default",
+        "codex/approvals.py",
+        "lambda _, policy: _decide(policy.commands)",
+        "lambda _, policy: _decide(True)",
+        (
+            "codex/test_approvals.py::test_the_default_policy_declines",
+            f"{CONTAINMENT}::test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided[False]",
+        ),
+    ),
+    broken(
+        "a role's YAML grants nothing by default",
+        "catalog/roles.py",
+        "    commands: bool = False\n",
+        "    commands: bool = True\n",
+        (f"{CONTAINMENT}::test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided[None]",),
+    ),
+    broken(
+        "a request to leave the sandbox is in the log",
+        "steps/attempt.py",
+        "self.run.events.publish(Approval(self.instance, self.folder.number, method, decision, detail))",
+        "pass",
+        (f"{CONTAINMENT}::test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided",),
+    ),
+    broken(
+        "a web page does not reach the playbook's server",
+        "playbook/handler.py",
+        '        elif "Origin" in self.headers:\n',
+        '        elif "Nothing" in self.headers:\n',
+        ("playbook/test_server.py::test_a_web_page_is_refused",),
+    ),
+    broken(
+        "a foreign host name does not reach the playbook's server",
+        "playbook/handler.py",
+        'if self.headers.get("Host") not in',
+        'if "" in',
+        ("playbook/test_server.py::test_a_foreign_host_name_is_refused",),
+    ),
+    broken(
+        "the playbook's server listens on loopback",
+        "playbook/server.py",
+        "        super().__init__((LOOPBACK, 0), ResponsesHandler)\n",
+        '        super().__init__(("", 0), ResponsesHandler)\n',
+        ("playbook/test_server.py::test_it_listens_on_loopback_only",),
+    ),
+    broken(
+        "YAML makes plain values only",
+        "catalog/yaml_loader.py",
+        "    yaml_constructors = {  # noqa",
+        "    any_constructors = {  # noqa",
+        ("catalog/test_yaml_source.py::test_every_mistake_names_file_and_line",),
+    ),
+    broken(
+        "aliases do not explode",
+        "catalog/yaml_loader.py",
+        "    if opened[-1].size > MAX_EXPANDED_CHARACTERS:\n",
+        "    if opened[-1].size < 0:\n",
+        ("catalog/test_yaml_source.py::test_aliases_that_explode_are_refused",),
+    ),
+    broken(
+        "templates run in a sandbox",
+        "catalog/template_sandbox.py",
+        "class TemplateSandbox(ImmutableSandboxedEnvironment):",
+        "class TemplateSandbox(__import__('jinja2').Environment):",
+        ("catalog/test_templates.py::test_a_template_that_fails_says_where",),
+    ),
+)

@@ -1,0 +1,99 @@
+"""1. A step's result is recorded once; after a kill nothing is paid for again, and the workspace is as it would be."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tests.promises.breakage import Breakage
+
+broken = partial(Breakage, 1)
+
+RECORDED = (
+    broken(
+        "a step's result is recorded in the journal",
+        "engine/step_ids.py",
+        'return place.run({"name": name}, guarded)',
+        "return guarded()",
+        ("test_long_run.py::test_the_journal_has_one_row_a_turn_and_none_is_larger_than_the_first",),
+    ),
+    broken(
+        "a finished turn that the journal does not know yet is not paid for again",
+        "steps/turn_result.py",
+        "    if not recorded:\n        return None\n",
+        "    if recorded or not recorded:\n        return None\n",
+        ("engine/test_resume.py::test_a_turn_that_was_finished_but_not_yet_in_the_journal_is_not_paid_for_again",),
+    ),
+    broken(
+        "without its journal a run with turns does not begin again",
+        "session.py",
+        "            self._require_journal()\n",
+        "",
+        ("test_app.py::test_a_run_whose_journal_is_gone_is_not_paid_for_again",),
+    ),
+    broken(
+        "a journal of another version is not gone on with",
+        "engine/journal.py",
+        "    if version != JOURNAL_VERSION:",
+        "    if not version:",
+        ("engine/test_resume.py::test_a_journal_of_another_version_is_refused",),
+    ),
+    broken(
+        "a run has one live owner",
+        "run_folder/owner.py",
+        "            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
+        "            pass\n",
+        (
+            "run_folder/test_owner.py::test_a_second_process_is_refused_and_told_who_has_it",
+            "engine/test_resume.py::test_a_run_has_one_live_owner",
+        ),
+    ),
+    broken(
+        "a kill never leaves half a file",
+        "run_folder/atomic.py",
+        "            Path(temporary).replace(path)\n",
+        "            path.write_bytes(content)\n            Path(temporary).unlink()\n",
+        ("run_folder/test_atomic.py::test_readers_see_the_old_file_or_the_new_one",),
+    ),
+    broken(
+        "a write that fails leaves the file before it",
+        "run_folder/atomic.py",
+        '        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)\n',
+        "        descriptor, temporary = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), str(path)\n",
+        ("run_folder/test_atomic.py::test_a_write_that_fails_leaves_the_old_file_and_no_other",),
+    ),
+    broken(
+        "what a turn that was cut short did to the workspace is taken back",
+        "steps/turn_result.py",
+        "    run.snapshots.restore(first)\n",
+        "",
+        ("engine/test_resume.py::test_a_provider_retry_begins_with_the_workspace_as_it_was",),
+    ),
+    broken(
+        "a merge is done once",
+        "workspace/worktrees.py",
+        '            if copy.state in ("active", "kept"):\n',
+        "            if copy.state:\n",
+        ("workspace/test_worktrees.py::test_a_merge_is_done_once",),
+    ),
+    broken(
+        "a resumed role goes on with its own conversation",
+        "members.py",
+        "thread_id=threads.get(instance), inherited",
+        "thread_id=None, inherited",
+        ("engine/test_resume.py::test_after_used_up_cycles_with_more_of_them",),
+    ),
+    broken(
+        "a role that had answered is not asked again beside one that failed",
+        "engine/step_ids.py",
+        "                return work(number)\n",
+        "                return work(0)\n",
+        ("engine/test_resume.py::test_a_turn_that_was_finished_but_not_yet_in_the_journal_is_not_paid_for_again",),
+    ),
+    broken(
+        "a replay that was cut short does not shorten the state",
+        "state_file.py",
+        "    if len(state.history) < _recorded_entries(folder):\n        return\n",
+        "",
+        ("test_app.py::test_a_resume_that_cannot_replay_leaves_the_state_as_it_was",),
+    ),
+)

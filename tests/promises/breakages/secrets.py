@@ -1,0 +1,129 @@
+"""5. No secret of the parent's environment reaches a tool command unless named; what is left to be read holds none."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tests.promises.breakage import Breakage
+
+broken = partial(Breakage, 5)
+LEFT_TO_BE_READ = "test_secrets.py::test_what_is_left_to_be_read_holds_no_secret_whoever_said_it"
+NEITHER = "test_secrets.py::test_neither_a_commands_nor_a_tests_environment_has_a_secret"
+
+SECRETS = (
+    broken(
+        "a role's command gets a core of the environment only",
+        "codex/settings.py",
+        "'shell_environment_policy.inherit=\"core\"',",
+        "'shell_environment_policy.inherit=\"all\"', 'shell_environment_policy.ignore_default_excludes=true',",
+        ("codex/test_client.py::test_tool_commands_see_no_secret_of_our_environment", NEITHER),
+    ),
+    broken(
+        "tests get no secret",
+        "checks/tests.py",
+        "**without_secrets(context.environment)",
+        "**context.environment",
+        ("checks/test_tests.py::test_no_secret_reaches_the_tests", NEITHER),
+    ),
+    broken(
+        "a check's command gets what was named and no secret",
+        "checks/command.py",
+        "**without_secrets(context.environment)",
+        "**context.environment",
+        ("checks/test_command.py::test_the_environmenthas_what_was_named_and_no_secret",),
+    ),
+    broken(
+        "a name says what a secret is",
+        "redaction.py",
+        'r"KEY|TOKEN|SECRET|',
+        'r"TOKEN|SECRET|',
+        ("test_redaction.py::test_what_is_named_like_a_secret_reaches_no_program_of_a_model",),
+    ),
+    broken(
+        "secrets are masked by value",
+        "redaction.py",
+        "        if self._values is not None:\n            text = self._values.sub(MASK, text)\n",
+        "",
+        (LEFT_TO_BE_READ,),
+    ),
+    broken(
+        "secrets are masked by shape",
+        "redaction.py",
+        "        return SECRET_SHAPE.sub(MASK, text)\n",
+        "        return text\n",
+        (LEFT_TO_BE_READ, "test_redaction.py::test_a_private_key_goes_whole_with_its_headers_and_cut_short_too"),
+    ),
+    broken(
+        "messages are masked", "codex/wire_log.py", "return self.redact(line", "return str(line", (LEFT_TO_BE_READ,)
+    ),
+    broken(
+        "prompts are masked",
+        "run_folder/turns.py",
+        '"prompt.txt", self.redact(prompt)',
+        '"prompt.txt", prompt',
+        (LEFT_TO_BE_READ,),
+    ),
+    broken(
+        "answers are masked",
+        "run_folder/turns.py",
+        '"assistant_text.txt", self.redact(assistant_text)',
+        '"assistant_text.txt", assistant_text',
+        (LEFT_TO_BE_READ,),
+    ),
+    broken(
+        "what tests print is masked",
+        "checks/artifacts.py",
+        "path.write_text(context.redact(text)",
+        "path.write_text(text",
+        (LEFT_TO_BE_READ,),
+    ),
+    broken(
+        "events are masked",
+        "run_folder/events.py",
+        "self._redact.within(event.as_record())",
+        "event.as_record()",
+        (LEFT_TO_BE_READ,),
+    ),
+    broken(
+        "questions are masked",
+        "run_folder/questions.py",
+        "question=self._redact(question.question)",
+        "question=question.question",
+        (LEFT_TO_BE_READ,),
+    ),
+    broken(
+        "a goal is masked where it is told",
+        "run_folder/folder.py",
+        "{name: self.redact.within(record[name])",
+        "{name: record[name]",
+        ("test_secrets.py::test_a_goal_that_holds_a_secret_is_masked_where_it_is_told",),
+    ),
+    broken(
+        "what stderr says is masked",
+        "codex/transport.py",
+        'text = self._log.redact(TERMINAL_COLOUR.sub("", line.decode("utf-8", "replace")))',
+        'text = TERMINAL_COLOUR.sub("", line.decode("utf-8", "replace"))',
+        ("codex/test_transport.py::test_what_a_child_says_on_stderr_is_masked",),
+    ),
+    broken(
+        "what an approval is about is masked",
+        "steps/attempt.py",
+        "told = self.run.folder.redact(detail)",
+        "told = detail",
+        ("steps/test_containment.py::test_a_secret_in_what_was_asked_for_is_masked",),
+    ),
+    broken(
+        "a setting with a secret is refused",
+        "definitions.py",
+        "    _refuse_secrets(options, catalog)\n",
+        "",
+        ("test_secrets.py::test_a_setting_with_a_secret_is_refused_before_anything_is_written",),
+    ),
+    broken(
+        "only its user looks into a run",
+        "run_folder/folder.py",
+        "path.mkdir(mode=0o700)",
+        "path.mkdir()",
+        ("test_secrets.py::test_only_its_user_can_look_into_a_run",),
+    ),
+)

@@ -1,0 +1,87 @@
+"""3, on: what a role must leave alone stays as it is, and no verdict is better than the tests."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tests.promises.breakage import Breakage
+
+broken = partial(Breakage, 3)
+PROTECTION = "steps/test_protection.py"
+
+VERDICTS = (
+    broken(
+        "what a turn changed of the protected is put back",
+        "steps/attempt.py",
+        "put_back = self.guard.put_back(self.run, self.instance, self.folder) if self.guard else []",
+        "put_back: list[str] = []",
+        (f"{PROTECTION}::test_what_a_role_changed_is_put_back_and_it_and_its_readers_are_told",),
+    ),
+    broken(
+        "the protected is put back before tests count",
+        "steps/protection.py",
+        '    before = _put_back_first(run, role, folder / "protected.patch")\n',
+        "    before = PutBack()\n",
+        (f"{PROTECTION}::test_a_change_between_two_sessions_is_undone_before_tests_count",),
+    ),
+    broken(
+        "tests that rewrite the protected are not green",
+        "steps/protection.py",
+        '    during = _put_back_first(run, role, folder / "protected_during.patch")\n',
+        "    during = PutBack()\n",
+        (f"{PROTECTION}::test_tests_that_are_rewritten_while_they_run_are_not_green",),
+    ),
+    broken(
+        "files handed in over the protected are skipped",
+        "steps/ask.py",
+        "        protected = protected_among(run, question.role, named)\n",
+        "        protected: set[str] = set()\n",
+        (f"{PROTECTION}::test_files_that_a_role_hands_in_over_them_are_skipped_with_the_reason",),
+    ),
+    broken(
+        "the protected is what the run's first session found",
+        "workspace/protected.py",
+        "        if not known:\n            known = self.take()\n",
+        "        if known or not known:\n            known = self.take()\n",
+        (
+            "workspace/test_protected.py"
+            "::test_the_first_state_is_known_to_every_later_process_and_other_globs_have_their_own",
+            f"{PROTECTION}::test_a_change_between_two_sessions_is_undone_before_tests_count",
+        ),
+    ),
+    broken(
+        "bytecode does not outlive it",
+        "workspace/protected.py",
+        "            self._drop_bytecode()\n",
+        "",
+        ("workspace/test_protected.py::test_bytecode_beside_them_does_not_outlive_a_look",),
+    ),
+    broken(
+        "DONE with red tests is no success",
+        "engine/durable_run.py",
+        'tests["status"] in ("passed", "no tests")',
+        'tests["status"]',
+        ("steps/test_workspace_changes.py::test_done_with_red_tests_is_no_green_light",),
+    ),
+    broken(
+        "a role that may not finish does not",
+        "steps/ask.py",
+        "done = role.behaviors.can_finish and says_done(turn.handoff)",
+        "done = says_done(turn.handoff)",
+        ("engine/test_cycles.py::test_done_of_any_other_role_is_recorded_and_ignored",),
+    ),
+    broken(
+        "an exit code alone is not believed",
+        "checks/tests.py",
+        '    return ("passed", "") if code == 0 else',
+        '    return ("passed", "") if code is not None else',
+        ("checks/test_tests.py::test_the_verdict",),
+    ),
+    broken(
+        "success without a report is not believed",
+        "checks/tests.py",
+        "    if counts is None:\n",
+        '    if counts is None and code == 0:\n        return ("passed", "")\n    if counts is None:\n',
+        ("checks/test_tests.py::test_success_without_a_report_is_not_believed",),
+    ),
+)

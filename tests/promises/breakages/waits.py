@@ -1,0 +1,119 @@
+"""2. Every wait has a named deadline; every child is in its own session and ends with the run."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tests.promises.breakage import Breakage
+
+broken = partial(Breakage, 2)
+
+WAITS = (
+    broken(
+        "a silence ends a turn",
+        "codex/client.py",
+        "received = self._transport.next_message(min(deadlines.idle, self._seconds_to(end)))",
+        "received = self._transport.next_message(self._seconds_to(end))",
+        ("codex/test_client.py::test_unanswered_provider_is_a_stall_and_the_thread_takes_the_next_turn",),
+    ),
+    broken(
+        "a turn has a longest duration",
+        "codex/client.py",
+        "            late = self._seconds_to(end) <= 0\n",
+        "            late = False\n",
+        ("codex/test_client.py::test_a_turn_longer_than_its_deadline_is_timed_out",),
+    ),
+    broken(
+        "git has a deadline",
+        "workspace/git.py",
+        "                timeout=GIT_SECONDS,\n",
+        "",
+        ("workspace/test_snapshots.py::test_git_that_hangs_is_ended",),
+    ),
+    broken(
+        "whatever Codex asks is answered",
+        "codex/approvals.py",
+        '        return ApprovalAnswer("unsupported", {"error": error})\n',
+        '        return ApprovalAnswer("unsupported", {})\n',
+        (
+            "codex/test_approvals.py::test_what_is_not_known_is_an_error_never_silence",
+            "codex/test_protocol.py::test_the_installed_server_asks_nothing_we_leave_without_an_answer",
+        ),
+    ),
+    broken(
+        "a Codex process has a session of its own",
+        "codex/transport.py",
+        "                start_new_session=True,\n",
+        "",
+        ("codex/test_transport.py::test_a_child_has_a_session_of_its_own",),
+    ),
+    broken(
+        "a command has a session of its own",
+        "workspace/commands.py",
+        "            start_new_session=True,\n",
+        "",
+        ("workspace/test_commands.py::test_a_command_has_a_session_of_its_own",),
+    ),
+    broken(
+        "what a command started ends with it",
+        "workspace/commands.py",
+        "        family.end()\n",
+        "",
+        (
+            "workspace/test_commands.py::test_descendants_end_at_the_deadline",
+            "workspace/test_commands.py::test_an_orphan_in_its_own_session_is_found",
+        ),
+    ),
+    broken(
+        "a process is known by its mark where nothing else tells of it",
+        "processes.py",
+        'return f"{process.environ().get(self.variable, \'\')}/".startswith(f"{self.mark}/")',
+        "return False",
+        (
+            "workspace/test_commands.py::test_an_orphan_in_its_own_session_is_found",
+            "engine/test_left_over.py::test_what_a_roles_command_left_running_ends_with_the_run",
+        ),
+    ),
+    broken(
+        "nobody else's process is ended",
+        "processes.py",
+        '/".startswith(f"{self.mark}/")',
+        '/".startswith(self.mark)',
+        ("engine/test_left_over.py::test_others_processes_are_left_alone",),
+    ),
+    broken(
+        "who does not react is killed",
+        "processes.py",
+        "                if not self._end_once(signal.SIGKILL):\n",
+        "                if not self._end_once(signal.SIGTERM):\n",
+        ("workspace/test_commands.py::test_who_ignores_the_request_to_end_is_killed",),
+    ),
+    broken(
+        "what a killed run left ends when it is resumed",
+        "session.py",
+        "            self._end_left_over(family)\n",
+        "",
+        ("engine/test_left_over.py::test_what_a_killed_run_left_ends_when_it_is_resumed",),
+    ),
+    broken(
+        "a command does not outlive its turn",
+        "codex/client.py",
+        '            self._transport.request("thread/backgroundTerminals/clean"',
+        '            self._transport.request("account/read"',
+        ("codex/test_client.py::test_a_command_of_a_finished_turn_does_not_live_on",),
+    ),
+    broken(
+        "a run that stops ends its command",
+        "workspace/commands.py",
+        "        if stopping.is_set():\n            raise RunInterrupted\n",
+        "",
+        ("workspace/test_commands.py::test_a_run_that_stops_ends_its_command",),
+    ),
+    broken(
+        "a signal to stop is heard",
+        "session.py",
+        "        while not stop.asked:",
+        "        while True:",
+        ("engine/test_resume.py::test_after_a_stop_signal[2]",),
+    ),
+)

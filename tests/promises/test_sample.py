@@ -1,0 +1,51 @@
+"""That the breakages of ``python -m tests.promises`` still fit, and that it tells a noticed one from another."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.promises.breakage import Breakage
+from tests.promises.breakages import BREAKAGES
+from tests.promises.trial import ROOT, attempt
+
+PROMISES = {1, 2, 3, 4, 5}
+
+
+@cache
+def functions_of(file: str) -> set[str]:
+    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("breakage", BREAKAGES, ids=str)
+def test_a_breakage_applies_once_to_code_that_compiles_and_its_tests_exist(breakage: Breakage) -> None:
+    compile(breakage.broken(ROOT), breakage.file, "exec")
+    assert breakage.tests
+    for test in breakage.tests:
+        file, _, name = test.partition("::")
+        assert name.partition("[")[0] in functions_of(file)
+
+
+def test_every_promise_is_broken_and_no_clause_is_named_twice() -> None:
+    assert {breakage.promise for breakage in BREAKAGES} == PROMISES
+    assert len(set(map(str, BREAKAGES))) == len(BREAKAGES)
+
+
+def test_a_breakage_that_is_noticed_is_told_from_one_that_is_not(tmp_path: Path) -> None:
+    noticed = next(breakage for breakage in BREAKAGES if breakage.clause == "`..` leads nowhere")
+    harmless = replace(noticed, new=f" {noticed.old}")
+    unfit = replace(noticed, old="not in the file")
+    no_code = replace(noticed, new=" or ) or ")
+    said = {}
+    for name, breakage in {"noticed": noticed, "harmless": harmless, "unfit": unfit, "no code": no_code}.items():
+        (tmp_path / name).mkdir()
+        said[name] = attempt(breakage, tmp_path / name).wrong
+    assert said["noticed"] == ""
+    assert f"{noticed.tests[0]} passed" in said["harmless"]
+    assert "has 0 times, not once: 'not in the file'" in said["unfit"]
+    assert "did not run" in said["no code"]

@@ -1,0 +1,94 @@
+"""Trying tests on a private copy of the package, whole or broken."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from junitparser import Error, Failure, JUnitXml, TestCase
+
+from tests.promises.breakage import PACKAGE, Breakage
+
+ROOT = Path(__file__).parents[2]
+COPIED = (PACKAGE, "roles", "tests", "pyproject.toml")
+LONGEST_SECONDS = 180.0
+SHOWN_LINES = 15
+
+
+@dataclass(frozen=True)
+class Trial:
+    """``wrong`` says why a breakage is not shown to be noticed; empty where all is well."""
+
+    breakage: Breakage
+    wrong: str
+
+
+def copy_of_tree(folder: Path) -> Path:
+    """A copy of all that a test run needs."""
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def run_tests(root: Path, ids: Sequence[str]) -> tuple[dict[str, str], str]:
+    """How each test ended in the tree at ``root``: passed, failed, error or skipped; and the last that was said."""
+    report = root / "junit.xml"
+    options = ("-q", "-p", "no:cacheprovider", "-p", "tests.promises.witness", "--junitxml", str(report))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, "--rootdir", str(root), *ids],
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=LONGEST_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {}, f"no end after {LONGEST_SECONDS:.0f} s"
+    said = "\n".join((done.stdout + done.stderr).splitlines()[-SHOWN_LINES:])
+    if not report.exists():
+        return {}, said
+    cases = [case for suite in JUnitXml.fromfile(str(report)) for case in suite]
+    return {_id(case): _ending(case) for case in cases}, said
+
+
+def attempt(breakage: Breakage, folder: Path) -> Trial:
+    """Break a copy in ``folder`` and run the tests that must notice."""
+    root = copy_of_tree(folder)
+    try:
+        breakage.apply(root)
+    except ValueError as error:
+        return Trial(breakage, str(error))
+    endings, said = run_tests(root, breakage.ids())
+    return Trial(breakage, unnoticed(breakage, endings, said))
+
+
+def unnoticed(breakage: Breakage, endings: dict[str, str], said: str) -> str:
+    """Which of the tests did not fail, and how they ended instead."""
+    others = []
+    for test in breakage.tests:
+        mine = {ending for name, ending in endings.items() if name.partition("[")[0] == test or name == test}
+        if "failed" not in mine or "error" in mine:
+            others.append(f"{test} {' and '.join(sorted(mine)) or 'did not run'}")
+    return "; ".join(others) + f"\n{said}" if others else ""
+
+
+def _id(case: TestCase) -> str:
+    """``engine/test_budget.py::test_x[1]``, from the class name ``tests.engine.test_budget``."""
+    return f"{str(case.classname).removeprefix('tests.').replace('.', '/')}.py::{case.name}"
+
+
+def _ending(case: TestCase) -> str:
+    kinds = {type(result) for result in case.result}
+    if Error in kinds:
+        return "error"
+    return "failed" if Failure in kinds else "skipped" if kinds else "passed"
