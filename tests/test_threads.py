@@ -49,8 +49,15 @@ def test_every_thread_of_a_run_is_known_and_ends_with_it(tmp_path: Path, monkeyp
     everybody: Record = {"id": "all", "ask": "*"}
     team = solver(tmp_path, [fan(["a", "b"], concurrency=2), everybody], [say()] * 3)
     before = set(threading.enumerate())
-    seen: set[threading.Thread] = set()
-    report = run(team.options(flow="own"), lambda _: seen.update(new_since(before)))
+    seen: list[threading.Thread] = []
+    begin = threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        seen.append(thread)
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    report = run(team.options(flow="own"))
     assert report.outcome == "success", report
     for each in new_since(before):  # one that has nothing left to do may not have got round to ending
         each.join(ENDING_SECONDS)

@@ -202,7 +202,7 @@ def test_a_working_folder_elsewhere_is_refused(command: MakeContext, cwd: str) -
         run_argv(context)
 
 
-def test_the_environmenthas_what_was_named_and_no_secret(command: MakeContext) -> None:
+def test_the_environment_has_what_was_named_and_no_secret(command: MakeContext) -> None:
     environment = {"MY_API_KEY": "x", "OTHER_TOKEN": "y", "KEPT": "yes", "CHANGED": "before"}
     added = {"OTHER_TOKEN": "named", "CHANGED": "after", "EMPTY": ""}
     line = "import os, json; print(json.dumps(dict(os.environ)))"

@@ -20,7 +20,7 @@ SECRETS = (
     ),
     broken(
         "tests get no secret",
-        "checks/tests.py",
+        "checks/python.py",
         "**without_secrets(context.environment)",
         "**context.environment",
         ("checks/test_tests.py::test_no_secret_reaches_the_tests", NEITHER),
@@ -30,7 +30,7 @@ SECRETS = (
         "checks/command.py",
         "**without_secrets(context.environment)",
         "**context.environment",
-        ("checks/test_command.py::test_the_environmenthas_what_was_named_and_no_secret",),
+        ("checks/test_command.py::test_the_environment_has_what_was_named_and_no_secret",),
     ),
     broken(
         "a name says what a secret is",

@@ -26,8 +26,8 @@ WAITS = (
     broken(
         "git has a deadline",
         "workspace/git.py",
-        "                timeout=GIT_SECONDS,\n",
-        "",
+        "process.communicate(stdin, GIT_SECONDS)",
+        "process.communicate(stdin)",
         ("workspace/test_snapshots.py::test_git_that_hangs_is_ended",),
     ),
     broken(
