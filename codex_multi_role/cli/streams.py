@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import select
 import sys
 from typing import Any, TextIO
 
 import click
 
+PATIENCE_SECONDS = 30.0
+PIECE = select.PIPE_BUF
+"""So much can be written at once to a pipe that takes anything at all."""
+
 
 def say(text: str) -> None:
     """A line for people, on stderr; lost if nobody can hear it."""
     try:
+        wait_for_reader(sys.stderr)
         click.echo(text, err=True)
     except OSError:
         let_go(sys.stderr)
+
+
+def wait_for_reader(stream: TextIO) -> None:
+    """Return once `PIECE` bytes can be written there. Raises `TimeoutError`: a run must not wait for its audience."""
+    try:
+        descriptor = stream.fileno()
+    except (OSError, ValueError, AttributeError):  # no file: nobody to wait for
+        return
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    if not poll.poll(PATIENCE_SECONDS * 1000):
+        raise TimeoutError(errno.ETIMEDOUT, f"nobody read there for {PATIENCE_SECONDS:g} s")
 
 
 def put_json(value: object) -> None:
@@ -34,7 +53,7 @@ def let_go(stream: TextIO | None) -> None:
 
 
 class JsonLines:
-    """Writes events to stdout, one a line. When the reader goes away the run goes on: events.jsonl has them all."""
+    """Writes events to stdout, one a line, ASCII. A reader that goes away or does not read does not hold up the run."""
 
     def __init__(self) -> None:
         self._lost = False
@@ -42,8 +61,12 @@ class JsonLines:
     def __call__(self, record: dict[str, Any]) -> None:
         if self._lost:
             return
+        line = f"{json.dumps(record)}\n"
         try:
-            click.echo(json.dumps(record))
+            for begin in range(0, len(line), PIECE):
+                wait_for_reader(sys.stdout)
+                sys.stdout.write(line[begin : begin + PIECE])
+                sys.stdout.flush()
         except OSError as error:
             self._lost = True
             let_go(sys.stdout)
