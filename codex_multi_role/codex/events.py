@@ -41,13 +41,6 @@ class TokensCounted:
 
 
 @dataclass(frozen=True)
-class DiffUpdated:
-    """The turn's whole unified diff so far, as Codex saw it."""
-
-    diff: str
-
-
-@dataclass(frozen=True)
 class TurnFinished:
     """``status`` is completed, interrupted or failed; ``error`` is the protocol's TurnError."""
 
@@ -68,15 +61,7 @@ class LimitsTold:
 
 
 CodexEvent = (
-    TurnBegun
-    | TextDelta
-    | ItemStarted
-    | ItemCompleted
-    | TokensCounted
-    | DiffUpdated
-    | TurnFinished
-    | WarningIssued
-    | LimitsTold
+    TurnBegun | TextDelta | ItemStarted | ItemCompleted | TokensCounted | TurnFinished | WarningIssued | LimitsTold
 )
 
 Known = TypeVar("Known")
@@ -116,7 +101,6 @@ class EventParser:
         "item/started": lambda params: ItemStarted(_a(dict, params["item"])),
         "item/completed": lambda params: ItemCompleted(_a(dict, params["item"])),
         "thread/tokenUsage/updated": _tokens,
-        "turn/diff/updated": lambda params: DiffUpdated(_a(str, params["diff"])),
         "turn/completed": _finish,
         "warning": lambda params: WarningIssued(_a(str, params["message"])),
         "account/rateLimits/updated": _limits,

@@ -8,7 +8,6 @@ from typing import Any
 
 from codex_multi_role.codex.events import (
     CodexEvent,
-    DiffUpdated,
     ItemCompleted,
     ItemStarted,
     LimitsTold,
@@ -23,6 +22,7 @@ from codex_multi_role.codex.failures import Remedy, classify
 
 LONGEST_PROMPT = 1_048_576
 ITEM_TEXT_LIMIT = 20_000
+ITEMS_TEXT_LIMIT = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,6 @@ class TurnOutcome:
     text: str
     delta_text: str
     items_text: str
-    diff: str
     input_tokens: int
     output_tokens: int
     remedy: Remedy = Remedy.FAIL
@@ -82,8 +81,8 @@ class TurnRecorder:
         self.totals = totals
         self._deltas: list[str] = []
         self._items: list[str] = []
+        self._items_room = ITEMS_TEXT_LIMIT
         self._text = ""
-        self._diff = ""
         self._resets_at: int | None = None
         self.started_items: dict[str, Mapping[str, Any]] = {}
         self._ran_commands = False
@@ -105,8 +104,6 @@ class TurnRecorder:
                 self._count(event)
             case LimitsTold(resets_at):
                 self._resets_at = resets_at
-            case DiffUpdated(diff):
-                self._diff = diff
             case _:
                 pass
 
@@ -117,7 +114,11 @@ class TurnRecorder:
             return
         if kind == "agentMessage":
             self._text = str(item.get("text", ""))
-        self._items.append(item_text(item))
+        if self._items_room > 0:
+            self._items.append(item_text(item))
+            self._items_room -= len(self._items[-1])
+            if self._items_room <= 0:
+                self._items.append("## The items that follow are in events.jsonl only\n")
 
     def _count(self, event: TokensCounted) -> None:
         # A resumed thread's first totals include turns paid for earlier: they start from before its last request.
@@ -141,7 +142,6 @@ class TurnRecorder:
             text=self._text,
             delta_text="".join(self._deltas),
             items_text="\n".join(self._items),
-            diff=self._diff,
             input_tokens=after[0] - before[0],
             output_tokens=after[1] - before[1],
             remedy=remedy,

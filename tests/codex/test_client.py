@@ -15,11 +15,11 @@ import pytest
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.client import ApprovalAnswered, RoleClient, TurnDeadlines
-from codex_multi_role.codex.events import CodexEvent, ItemStarted
+from codex_multi_role.codex.events import CodexEvent, ItemCompleted, ItemStarted
 from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.rollouts import copy_threads
 from codex_multi_role.codex.settings import without_user_servers
-from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRequest
+from codex_multi_role.codex.turn import ITEMS_TEXT_LIMIT, LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
 from codex_multi_role.errors import CodexNotLoggedIn, CodexStartFailed
 from tests.codex.conftest import ROLE, Harness
 
@@ -67,6 +67,23 @@ def test_an_answer_in_many_pieces_is_heard_whole_and_logged_in_few_lines(harness
     said = [message["params"] for message in wire(harness, "in") if message.get("method") == "item/agentMessage/delta"]
     assert "".join(params["delta"] for params in said) == outcome.text
     assert len(said) < 1_000
+
+
+def test_patches_are_told_once_each_not_all_anew_with_every_one(harness: Harness) -> None:
+    patches = [{"patch": f"*** Begin Patch\n*** Add File: {n}.txt\n+line\n*** End Patch"} for n in range(3)]
+    client = harness.client([{"steps": [*patches, ANSWER]}], sandbox="workspace-write", approval_policy="never")
+    assert take(client).status == "completed"
+    told = [message.get("method") for message in wire(harness, "in") if "line" in json.dumps(message.get("params"))]
+    assert set(told) == {"item/completed", "item/started"}
+
+
+def test_the_account_of_items_has_a_bound() -> None:
+    recorder = TurnRecorder(None)
+    for number in range(1_000):
+        recorder.add(ItemCompleted({"type": "agentMessage", "id": f"{number}", "text": "x" * 50_000}))
+    account = recorder.outcome("completed", "", "").items_text
+    assert ITEMS_TEXT_LIMIT < len(account) < ITEMS_TEXT_LIMIT + 50_000
+    assert account.endswith("## The items that follow are in events.jsonl only\n")
 
 
 def test_a_resumed_thread_remembers_and_counts_only_its_new_tokens(harness: Harness) -> None:
