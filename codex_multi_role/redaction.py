@@ -52,8 +52,13 @@ MASK = "[redacted]"
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """``environment`` without what its names call secret: for programs that a model may have written."""
-    return {name: value for name, value in environment.items() if not SECRET_NAME.search(name)}
+    """``environment`` without secrets, by name and by shape: for programs that a model may have written."""
+    kept = (name for name, value in environment.items() if not SECRET_NAME.search(name) and not _has_shape(value))
+    return {name: environment[name] for name in kept}
+
+
+def _has_shape(value: str) -> bool:
+    return SECRET_SHAPE.search(value) is not None
 
 
 class Redactor:

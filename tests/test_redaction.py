@@ -163,12 +163,13 @@ def test_every_text_within_a_value_is_masked_and_its_keys_stay() -> None:
     }
 
 
-def test_what_is_named_like_a_secret_reaches_no_program_of_a_model() -> None:
+def test_what_is_named_or_looks_like_a_secret_reaches_no_program_of_a_model() -> None:
     secrets = ["OPENAI_API_KEY", "github_token", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD", "MY_CREDENTIALS", "NPM_AUTH"]
     secrets += ["DB_PASSWD", "CODEX_MULTI_ROLE_DATABASE_URL", "HTTP_AUTHORIZATION", "SSH_AUTH_SOCK", "GPG_PASSPHRASE"]
     kept = {"PATH": "/bin", "HOME": "/h", "LANG": "C", "GIT_AUTHOR_NAME": "n", "CODEX_HOME": "/c", "PYTHONPATH": "."}
     kept |= {"XAUTHORITY": "/x"}
-    assert without_secrets({**dict.fromkeys(secrets, "x"), **kept}) == kept
+    shapes = {"REMOTE": "https://ghp_0123456789abcdefghij@github.com/a/b", "NOTE": "Bearer 0123456789abcdefghij"}
+    assert without_secrets({**dict.fromkeys(secrets, "x"), **shapes, **kept}) == kept
 
 
 @pytest.mark.parametrize(
