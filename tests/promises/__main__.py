@@ -34,7 +34,7 @@ def failing_unbroken(breakages: Sequence[Breakage], folder: Path) -> list[str]:
     wrong: list[str] = []
     for start in range(0, len(ids), TESTS_AT_ONCE):
         endings, said = run_tests(root, ids[start : start + TESTS_AT_ONCE])
-        wrong += [f"{test} {ending}" for test, ending in endings.items() if ending != "passed"]
+        wrong += [f"{test} {' and '.join(sorted(ended))}" for test, ended in endings.items() if ended != {"passed"}]
         wrong += [] if endings else [said]
     return wrong
 

@@ -6,11 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from junitparser import Error, Failure, JUnitXml, TestCase
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase
 
 from tests.promises.breakage import PACKAGE, Breakage
 
@@ -18,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 COPIED = (PACKAGE, "roles", "tests", "pyproject.toml")
 LONGEST_SECONDS = 180.0
 SHOWN_LINES = 15
+Endings = dict[str, set[str]]
+"""By test: passed, failed, error (before or after the test itself), skipped; several where it has parameters."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,15 @@ def copy_of_tree(folder: Path) -> Path:
     return folder
 
 
-def run_tests(root: Path, ids: Sequence[str]) -> tuple[dict[str, str], str]:
-    """How each test ended in the tree at ``root``: passed, failed, error or skipped; and the last that was said."""
+def run_tests(root: Path, ids: Sequence[str]) -> tuple[Endings, str]:
+    """How each test ended in the tree at ``root``, and the last that was said."""
     report = root / "junit.xml"
-    options = ("-q", "-p", "no:cacheprovider", "-p", "tests.promises.witness", "--junitxml", str(report))
+    # A folder for temporary files of its own: pytest sweeps the usual one, which others may be using.
+    folders = ("--rootdir", str(root), "--basetemp", f"{root}.tmp", "--junitxml", str(report))
+    options = ("-q", "-p", "no:cacheprovider", "-p", "tests.promises.witness", *folders)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, "--rootdir", str(root), *ids],
+            [sys.executable, "-m", "pytest", *options, *ids],
             cwd=root,
             env={**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
@@ -57,8 +62,10 @@ def run_tests(root: Path, ids: Sequence[str]) -> tuple[dict[str, str], str]:
     said = "\n".join((done.stdout + done.stderr).splitlines()[-SHOWN_LINES:])
     if not report.exists():
         return {}, said
-    cases = [case for suite in JUnitXml.fromfile(str(report)) for case in suite]
-    return {_id(case): _ending(case) for case in cases}, said
+    endings: Endings = defaultdict(set)
+    for case in (case for suite in JUnitXml.fromfile(str(report)) for case in suite):
+        endings[_id(case)].add(_ending(case))
+    return endings, said
 
 
 def attempt(breakage: Breakage, folder: Path) -> Trial:
@@ -72,12 +79,12 @@ def attempt(breakage: Breakage, folder: Path) -> Trial:
     return Trial(breakage, unnoticed(breakage, endings, said))
 
 
-def unnoticed(breakage: Breakage, endings: dict[str, str], said: str) -> str:
+def unnoticed(breakage: Breakage, endings: Endings, said: str) -> str:
     """Which of the tests did not fail, and how they ended instead."""
     others = []
     for test in breakage.tests:
-        mine = {ending for name, ending in endings.items() if name.partition("[")[0] == test or name == test}
-        if "failed" not in mine or "error" in mine:
+        mine = set().union(*(ended for name, ended in endings.items() if test in (name, name.partition("[")[0])))
+        if "failed" not in mine:
             others.append(f"{test} {' and '.join(sorted(mine)) or 'did not run'}")
     return "; ".join(others) + f"\n{said}" if others else ""
 
@@ -89,6 +96,5 @@ def _id(case: TestCase) -> str:
 
 def _ending(case: TestCase) -> str:
     kinds = {type(result) for result in case.result}
-    if Error in kinds:
-        return "error"
-    return "failed" if Failure in kinds else "skipped" if kinds else "passed"
+    names = {Failure: "failed", Error: "error", Skipped: "skipped"}
+    return next((name for kind, name in names.items() if kind in kinds), "passed")

@@ -11,7 +11,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.workspace import PathRefused, Workspace
 
 PARTS = st.sampled_from(
-    ["..", ".", "", "~", ".git", "a", "b c", "link", "runs", "C:", "\\", "\x00", "é", "x" * 256, "/"]
+    ["..", ".", "", "~", ".git", ".codex", "a", "b c", "link", "runs", "C:", "\\", "\x00", "é", "x" * 256, "/"]
 )
 
 
@@ -174,4 +174,5 @@ def test_no_path_ever_leads_outside(trapped: Workspace, path: str) -> None:
     assert resolved != trapped.root
     assert not resolved.is_relative_to(trapped.root / "runs")
     assert ".git" not in resolved.parts
+    assert not resolved.is_relative_to(trapped.root / ".codex")
     assert Path(os.path.realpath(resolved)) == resolved

@@ -35,17 +35,14 @@ RECORDED = (
         "engine/journal.py",
         "    if version != JOURNAL_VERSION:",
         "    if not version:",
-        ("engine/test_resume.py::test_a_journal_of_another_version_is_refused",),
+        ("engine/test_fork_refused.py::test_a_journal_that_is_gone_or_of_another_version",),
     ),
     broken(
         "a run has one live owner",
         "run_folder/owner.py",
         "            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
         "            pass\n",
-        (
-            "run_folder/test_owner.py::test_a_second_process_is_refused_and_told_who_has_it",
-            "engine/test_resume.py::test_a_run_has_one_live_owner",
-        ),
+        ("run_folder/test_owner.py::test_a_second_process_is_refused_and_told_who_has_it",),
     ),
     broken(
         "a kill never leaves half a file",
