@@ -10,7 +10,6 @@ from pathlib import Path
 from codex_multi_role import __version__
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
-from codex_multi_role.codex.client import ThreadSettings
 from codex_multi_role.codex.fleet import Fleet, Member, Started
 from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile
 from codex_multi_role.codex.settings import (
@@ -23,6 +22,7 @@ from codex_multi_role.codex.settings import (
     without_project_settings,
     without_user_servers,
 )
+from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.transport import Launch
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.definitions import Definitions

@@ -33,7 +33,10 @@ PLACES = {
     ("codex/fleet.py", "retired.result()"): DONE,
     ("codex/fleet.py", "self._pool.shutdown(wait=True)"): "starts, whose requests have deadlines; their processes end",
     ("codex/slots.py", "place.result()"): "the turns before it, each of which has its deadline; `close` wakes it",
-    ("codex/transport.py", "stream.readline(LONGEST_LINE)"): CHILD,
+    ("cli/streams.py", "select.poll()"): "asked with PATIENCE_SECONDS",
+    ("codex/incoming.py", "os.read(self._descriptor, _CHUNK_BYTES)"): CHILD,
+    ("codex/incoming.py", "select.poll()"): "asked with HELD_SECONDS",
+    ("codex/incoming.py", "while True"): CHILD,
     (
         "codex/transport.py",
         "while True",

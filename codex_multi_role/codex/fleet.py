@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
-from codex_multi_role.codex.client import RoleClient, ThreadSettings
+from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.slots import Slots
+from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport, Launch
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexMultiRoleError, CodexTimeout
@@ -152,8 +153,8 @@ class Fleet:
         client = self._end(self._retired[role]) if role in self._retired else None
         if client is not None:
             member = self._members[role]
-            thread = client.thread_id if client.used else member.thread_id
-            self._members[role] = replace(member, thread=client.settings, thread_id=thread)
+            thread = client.thread.id if client.thread.used else member.thread_id
+            self._members[role] = replace(member, thread=client.thread.settings, thread_id=thread)
 
     def _start_one(self, member: Member) -> RoleClient:
         began = time.monotonic()
@@ -171,7 +172,7 @@ class Fleet:
             self._stop_one(client)
             raise
         seconds = time.monotonic() - began
-        self._on_started(Started(member.role, client.pid, client.thread_id, round(seconds, 3), client.thread_resumed))
+        self._on_started(Started(member.role, client.pid, client.thread.id, round(seconds, 3), client.thread.resumed))
         return client
 
     def _retire(self, role: str) -> None:

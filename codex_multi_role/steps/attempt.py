@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from codex_multi_role.codex.client import ApprovalAnswered, RoleClient, TurnDeadlines
+from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.events import CodexEvent, ItemStarted, WarningIssued, describe
+from codex_multi_role.codex.running_turn import ApprovalAnswered, TurnDeadlines
 from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRequest
 from codex_multi_role.errors import CodexError, CodexMultiRoleError, StorageError
 from codex_multi_role.replies import Reply, read_reply
@@ -69,7 +70,7 @@ class Attempt:
     def _take(self) -> tuple[TurnResult | None, TurnOutcome]:
         self.guard = Guard.of(self.run, self.role, self.cut_short) if self.role.writes_itself else None
         before = self.before = first_state(self.run, self.instance, self.cut_short) if self.role.writes_itself else ""
-        forgot = self.client.forgot and self.asked.thread != NEW_THREAD
+        forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
         prompt = self._sendable(self.asked.when_forgotten if forgot else self.asked.prompt)
         self.folder.begin(prompt, self._details())
         self.run.events.publish(
@@ -108,8 +109,8 @@ class Attempt:
 
     def _details(self) -> Mapping[str, Any]:
         return {
-            "thread_id": self.client.thread_id,
-            "model": self.client.model,
+            "thread_id": self.client.thread.id,
+            "model": self.client.thread.model,
             "attempt": self.attempt,
             "repair_of": self.asked.repair_of,
             "tools": list(self.role.tools),
@@ -152,7 +153,7 @@ class Attempt:
         return TurnResult(
             instance=self.instance,
             turn=self.folder.number,
-            thread_id=self.client.thread_id,
+            thread_id=self.client.thread.id,
             handoff=handoff,
             problem=reply.problem,
             ask_again=bool(reply.problem) and self.asked.repair < self.run.repair_attempts,

@@ -14,10 +14,11 @@ import psutil
 import pytest
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
-from codex_multi_role.codex.client import ApprovalAnswered, RoleClient, TurnDeadlines
+from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.events import CodexEvent, ItemCompleted, ItemStarted
 from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.rollouts import copy_threads
+from codex_multi_role.codex.running_turn import ApprovalAnswered, TurnDeadlines
 from codex_multi_role.codex.settings import without_user_servers
 from codex_multi_role.codex.turn import ITEMS_TEXT_LIMIT, LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
 from codex_multi_role.errors import CodexNotLoggedIn, CodexStartFailed
@@ -90,12 +91,12 @@ def test_a_resumed_thread_remembers_and_counts_only_its_new_tokens(harness: Harn
     usage = {"input_tokens": 100, "output_tokens": 7}
     entries = [{"text": "{{ prompt }}", "usage": usage}]
     first = harness.fleet(entries)
-    thread = first.client(ROLE).thread_id
+    thread = first.client(ROLE).thread.id
     take(first.client(ROLE))
     first.stop()
     second = harness.client(entries, thread_id=thread)
-    assert second.thread_resumed
-    assert second.thread_id == thread
+    assert second.thread.resumed
+    assert second.thread.id == thread
     assert take(second).input_tokens == 100
 
 
@@ -103,14 +104,14 @@ def test_a_forked_thread_remembers_up_to_a_turn_and_counts_only_its_new_tokens(h
     usage = {"input_tokens": 100, "output_tokens": 7}
     entries = [{"text": f"answer {number}", "usage": usage} for number in (1, 2, 3)]
     first = harness.fleet(entries)
-    thread = first.client(ROLE).thread_id
+    thread = first.client(ROLE).thread.id
     turns = [take(first.client(ROLE), visit).turn_id for visit in (1, 2)]
     first.stop()
     second = harness.client(entries, thread_id=thread, inherited={thread: turns[0]})
-    assert (second.thread_resumed, second.forgot) == (True, False)
-    forked = second.thread_id
+    assert (second.thread.resumed, second.thread.forgot) == (True, False)
+    forked = second.thread.id
     second.use_thread(thread, str(harness.workspace))
-    assert thread != forked == second.thread_id
+    assert thread != forked == second.thread.id
     assert take(second, 3).input_tokens == 100
     rollout = next((harness.folder / "home/sessions").rglob(f"*{forked}.jsonl")).read_text()
     assert "answer 3" in rollout
@@ -120,13 +121,13 @@ def test_a_forked_thread_remembers_up_to_a_turn_and_counts_only_its_new_tokens(h
 @pytest.mark.parametrize("last_turn", ["", "no such turn"])
 def test_a_thread_that_cannot_be_forked_is_started_afresh_and_says_so(harness: Harness, last_turn: str) -> None:
     first = harness.fleet([ANSWER])
-    thread = first.client(ROLE).thread_id
+    thread = first.client(ROLE).thread.id
     take(first.client(ROLE))
     first.stop()
     second = harness.client([ANSWER], thread_id=thread, inherited={thread: last_turn})
-    assert (second.thread_resumed, second.forgot) == (False, True)
+    assert (second.thread.resumed, second.thread.forgot) == (False, True)
     take(second)
-    assert not second.forgot
+    assert not second.thread.forgot
 
 
 def test_threads_copied_into_another_home_can_be_forked_even_those_of_a_live_process(
@@ -135,24 +136,24 @@ def test_threads_copied_into_another_home_can_be_forked_even_those_of_a_live_pro
     entries = [{"text": f"answer {number}"} for number in (1, 2)]
     first = harness.client(entries)
     turn = take(first).turn_id
-    rollout = next((harness.folder / "home/sessions").rglob(f"*{first.thread_id}.jsonl"))
+    rollout = next((harness.folder / "home/sessions").rglob(f"*{first.thread.id}.jsonl"))
     home = tmp_path / "other"
     copy_threads(harness.folder / "home", home)
     with (home / rollout.relative_to(harness.folder / "home")).open("a") as copy:
         copy.write('{"timestamp": "2026-01-31T10:1')  # as a copy finds it that is made while Codex writes
-    second = harness.client(entries, thread_id=first.thread_id, inherited={first.thread_id: turn}, home=home)
-    assert second.thread_resumed
+    second = harness.client(entries, thread_id=first.thread.id, inherited={first.thread.id: turn}, home=home)
+    assert second.thread.resumed
     assert take(second, 2).text == "answer 2"
 
 
 def test_in_a_shared_home_a_thread_is_forked_while_its_own_process_goes_on(harness: Harness) -> None:
     entries = [{"text": f"answer {number}"} for number in (1, 2)]
     first = harness.client(entries)
-    thread, turn = first.thread_id, take(first).turn_id
+    thread, turn = first.thread.id, take(first).turn_id
     second = harness.client(entries, thread_id=thread, inherited={thread: turn})
-    assert second.thread_resumed
+    assert second.thread.resumed
     assert [take(each, 2).text for each in (first, second)] == ["answer 2"] * 2
-    assert (first.thread_id, second.thread_id != thread) == (thread, True)
+    assert (first.thread.id, second.thread.id != thread) == (thread, True)
 
 
 def test_a_resumed_thread_goes_on_in_the_folder_it_is_told_and_may_write_there_only(harness: Harness) -> None:
@@ -163,7 +164,7 @@ def test_a_resumed_thread_goes_on_in_the_folder_it_is_told_and_may_write_there_o
     entries = [{"steps": [command, ANSWER]}]
     closed = ("sandbox_workspace_write={exclude_slash_tmp=true, exclude_tmpdir_env_var=true}",)
     first = harness.fleet(entries, settings=closed)
-    thread = first.client(ROLE).thread_id
+    thread = first.client(ROLE).thread.id
     take(first.client(ROLE))
     first.stop()
     options = {"sandbox": "workspace-write", "approval_policy": "on-request", "settings": closed}
@@ -178,9 +179,9 @@ def test_a_resumed_thread_goes_on_in_the_folder_it_is_told_and_may_write_there_o
 
 def test_a_lost_thread_is_started_afresh_and_says_so(harness: Harness) -> None:
     client = harness.client([ANSWER], thread_id="01a1fb7f-a246-7ff1-8e7a-a9797084f448")
-    assert client.forgot
+    assert client.thread.forgot
     take(client)
-    assert not client.forgot
+    assert not client.thread.forgot
 
 
 def test_unanswered_provider_is_a_stall_and_the_thread_takes_the_next_turn(harness: Harness) -> None:
@@ -214,7 +215,7 @@ def test_a_killed_child_is_a_crash_and_the_next_client_has_its_thread(harness: H
     outcome = take(client, 2)
     assert (outcome.status, outcome.remedy) == ("crashed", Remedy.RETRY)
     again = fleet.client(ROLE)
-    assert again.thread_resumed
+    assert again.thread.resumed
     assert take(again, 2).status == "completed"
     assert len(harness.restarts) == 1
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
-from codex_multi_role.codex.client import RoleClient, TurnDeadlines
+from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.running_turn import TurnDeadlines
 from tests.chaos.profiles import Once
 from tests.chaos.proxy import write_launcher
 from tests.codex.conftest import ROLE, Harness
@@ -127,7 +128,7 @@ def test_a_turn_that_breaks_off_is_a_crash_and_the_next_process_takes_it(
 def test_a_turn_whose_answer_is_lost_is_no_success_and_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Once, first: str
 ) -> None:
-    monkeypatch.setattr("codex_multi_role.codex.client.INTERRUPT_SECONDS", 1.0)
+    monkeypatch.setattr("codex_multi_role.codex.running_turn.INTERRUPT_SECONDS", 1.0)
     limits = {"idle_seconds": SHORT.idle, "turn_seconds": SHORT.turn}
     team = TeamFolder(tmp_path, {"one": {"limits": limits, "behaviors": {"can_finish": True}}}, {})
     team.plays["one"] = [{**say("answered", status="DONE"), "repairs": [say("answered", status="DONE")]}]

@@ -11,11 +11,11 @@ import pytest
 from jsonschema import Draft7Validator
 
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec, answer
-from codex_multi_role.codex.client import TurnDeadlines
 from codex_multi_role.codex.events import EventParser
 from codex_multi_role.codex.failures import classify
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
+from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.turn import TurnRequest
 from tests.codex.conftest import ROLE, Harness
 from tests.codex.test_client import ANSWER, PATCH, PATIENT, request, take, wire
@@ -51,11 +51,11 @@ def test_every_outgoing_message_fits_the_schema(harness: Harness, schemas: Path)
     full = TurnRequest("go", schema, "low", "playbook", request().metadata)
     assert client.run_turn(full, PATIENT, lambda _: None).status == "completed"
     assert take(client, 2, TurnDeadlines(idle=1, turn=30)).status == "stalled"
-    thread = client.thread_id
+    thread = client.thread.id
     fleet.stop()
     again = take(harness.client([ANSWER], thread_id=thread))
     assert again.status == "completed"
-    assert harness.client([ANSWER], thread_id=thread, inherited={thread: again.turn_id}).thread_resumed
+    assert harness.client([ANSWER], thread_id=thread, inherited={thread: again.turn_id}).thread.resumed
     sent = wire(harness, "out")
     spoken = protocol_as_tested()
     assert {message["method"] for message in sent if "method" in message} == {

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
-from codex_multi_role.codex.client import RoleClient, ThreadSettings, TurnDeadlines
+from codex_multi_role.codex.client import RoleClient
+from codex_multi_role.codex.running_turn import TurnDeadlines
+from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport, Launch
 from codex_multi_role.codex.turn import TurnRequest
 from codex_multi_role.codex.wire_log import WireLog

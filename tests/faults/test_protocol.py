@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.codex.client import TurnDeadlines
 from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.running_turn import TurnDeadlines
 from tests.chaos.profiles import Once
 from tests.codex.conftest import ROLE, Harness
 from tests.codex.test_client import ANSWER, PATIENT, request, take, wire

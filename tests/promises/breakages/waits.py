@@ -11,14 +11,14 @@ broken = partial(Breakage, 2)
 WAITS = (
     broken(
         "a silence ends a turn",
-        "codex/client.py",
-        "received = self._transport.next_message(min(deadlines.idle, self._seconds_to(end)))",
+        "codex/running_turn.py",
+        "received = self._transport.next_message(min(self._deadlines.idle, self._seconds_to(end)))",
         "received = self._transport.next_message(self._seconds_to(end))",
         ("codex/test_client.py::test_unanswered_provider_is_a_stall_and_the_thread_takes_the_next_turn",),
     ),
     broken(
         "a turn has a longest duration",
-        "codex/client.py",
+        "codex/running_turn.py",
         "            late = self._seconds_to(end) <= 0\n",
         "            late = False\n",
         ("codex/test_client.py::test_a_turn_longer_than_its_deadline_is_timed_out",),

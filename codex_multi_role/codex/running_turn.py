@@ -1,0 +1,156 @@
+"""A turn while it runs: what Codex says is heard, what it asks is answered, and every wait for it ends."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codex_multi_role.codex.approvals import TOOL_CALL, ApprovalPolicy, Helpers, answer
+from codex_multi_role.codex.events import CodexEvent, EventParser, TurnFinished, describe, params_of, turn_id_of
+from codex_multi_role.codex.failures import Remedy
+from codex_multi_role.codex.incoming import Message
+from codex_multi_role.codex.thread import RoleThread
+from codex_multi_role.codex.transport import AppServerTransport, Cancelled
+from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
+from codex_multi_role.errors import RunInterrupted
+
+TURN_START_SECONDS = 30.0
+INTERRUPT_SECONDS = 5.0
+CANCELLED = RunInterrupted.reason
+
+
+@dataclass(frozen=True)
+class TurnDeadlines:
+    """``idle``: the longest silence; ``turn``: the longest turn. Seconds."""
+
+    idle: float
+    turn: float
+
+
+@dataclass(frozen=True)
+class ApprovalAnswered:
+    """A server request and what was answered."""
+
+    method: str
+    decision: str
+    detail: str
+
+
+Observer = Callable[[CodexEvent | ApprovalAnswered], None]
+
+
+class RunningTurn:
+    """One turn on ``thread``, from the prompt to its end. ``recorder`` has what came of it so far, ``broken`` says why
+    the process can take no other turn, or is empty.
+
+    ``helpers`` answer what the role asks a person, and its calls of tools; the person's time is not the turn's.
+    ``cancelled`` is set from another thread.
+    """
+
+    def __init__(
+        self,
+        transport: AppServerTransport,
+        thread: RoleThread,
+        approvals: ApprovalPolicy,
+        deadlines: TurnDeadlines,
+        observe: Observer,
+        helpers: Helpers | None,
+        cancelled: threading.Event,
+    ) -> None:
+        self._transport, self._thread, self._approvals = transport, thread, approvals
+        self._deadlines, self._observe, self._helpers, self._cancelled = deadlines, observe, helpers, cancelled
+        self._parser = EventParser()
+        self.recorder = TurnRecorder(thread.totals)
+        self.broken = ""
+
+    def run(self, request: TurnRequest) -> TurnOutcome:
+        """Raises `CodexError` where the process is gone, deaf, or does not take the turn."""
+        if self._cancelled.is_set():
+            return self.recorder.outcome("interrupted", CANCELLED, "the run was stopped before this turn")
+        if len(request.prompt) > LONGEST_PROMPT:
+            message = f"the prompt has {len(request.prompt)} characters, Codex takes {LONGEST_PROMPT}"
+            return self.recorder.outcome("failed", "prompt_too_long", message)
+        end = time.monotonic() + self._deadlines.turn
+        patience = min(TURN_START_SECONDS, self._deadlines.idle)
+        self.recorder.turn_id = self._thread.start_turn(request, patience)
+        while not self._cancelled.is_set():
+            received = self._transport.next_message(min(self._deadlines.idle, self._seconds_to(end)))
+            late = self._seconds_to(end) <= 0
+            if received is None or late:
+                return self._give_up(late)
+            if isinstance(received, Cancelled):
+                break
+            finished = self._take(received)
+            if finished is not None:
+                return self.recorder.finished(finished)
+        self._interrupt()
+        return self.recorder.outcome("interrupted", CANCELLED, "the run was stopped during this turn")
+
+    def _seconds_to(self, end: float) -> float:
+        return end + (self._helpers.person_seconds if self._helpers else 0.0) - time.monotonic()
+
+    def _give_up(self, late: bool) -> TurnOutcome:
+        """A deadline passed: end the turn, and say which deadline it was."""
+        finished = self._interrupt()
+        if finished is not None and finished.status == "completed":
+            return self.recorder.finished(finished)
+        if late:
+            message = f"the turn took longer than {self._deadlines.turn:g} s"
+            return self.recorder.outcome("timed_out", "timed_out", message)
+        message = f"Codex was silent for {self._deadlines.idle:g} s"
+        return self.recorder.outcome("stalled", "stalled", message, Remedy.RETRY)
+
+    def _take(self, message: Message) -> TurnFinished | None:
+        """Handle one message; what another turn says, a late ``turn/completed`` above all, is not ours."""
+        if "id" in message:
+            self._answer(message)
+            return None
+        if turn_id_of(message) not in (self.recorder.turn_id, None):
+            return None
+        event = self._parser.parse(message)
+        if event is None:
+            return None
+        self.recorder.add(event)
+        self._observe(event)
+        return event if isinstance(event, TurnFinished) else None
+
+    def _answer(self, message: Message) -> None:
+        method, params = message["method"], params_of(message)
+        answered = answer(method, params, self._approvals, self._helpers)
+        self._transport.reply(message["id"], answered.reply)
+        if method != TOOL_CALL:
+            self._observe(ApprovalAnswered(method, answered.decision, _detail(params, self.recorder.started_items)))
+
+    def _interrupt(self) -> TurnFinished | None:
+        """Ask Codex to end the turn and hear it out; a process that stays deaf is ``broken``, and None comes back.
+
+        Codex refuses an interrupt before ``turn/started`` and never answers one after ``turn/completed``: so it is
+        asked once, in between, and only the turn's end counts as the answer.
+        """
+        asked = False
+        self._helpers = None
+        end = time.monotonic() + INTERRUPT_SECONDS
+        while (remaining := end - time.monotonic()) > 0:
+            if self.recorder.begun and not asked:
+                turn = {"threadId": self._thread.id, "turnId": self.recorder.turn_id}
+                self._transport.ask("turn/interrupt", turn)
+                asked = True
+            message = self._transport.next_message(remaining)
+            if message is None or isinstance(message, Cancelled):
+                continue
+            finished = self._take(message)
+            if finished is not None:
+                return finished
+        self.broken = f"Codex did not end the turn within {INTERRUPT_SECONDS:g} s of being asked to"
+        return None
+
+
+def _detail(params: Mapping[str, Any], started: Mapping[str, Mapping[str, Any]]) -> str:
+    """What an approval is about: the command, or the paths of the file change joined by its item id."""
+    if "command" in params:
+        return str(params["command"])
+    item = started.get(str(params.get("itemId")))
+    return describe(item) if item else str(params.get("reason") or "")
