@@ -33,6 +33,13 @@ def test_an_answer_of_five_megabytes_is_kept_whole_and_handed_on_as_a_file(tmp_p
     assert warning["message"].startswith(f"two: its prompt has {len(whole)} characters, Codex takes 1048576")
 
 
+def test_a_goal_of_any_characters_reaches_the_role(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("{{ prompt[:200] }}")]})
+    report = team.run(goal="a\0b \ud800 c \x1b[31m red")
+    heard = read(report.folder / "one/turn_001/handoff.json")["summary"]
+    assert "a\0b \ufffd c \x1b[31m red" in heard
+
+
 def test_an_answer_nested_too_deeply_is_asked_for_again(tmp_path: Path) -> None:
     deep = {"text": '{"a":' * 100_000 + "1" + "}" * 100_000, "repairs": [say("flat")]}
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [deep]})
