@@ -52,9 +52,13 @@ def break_each(breakages: Sequence[Breakage], folder: Path) -> Iterator[Trial]:
 
 @click.command(help=__doc__)
 @click.option("--promise", type=int, multiple=True, help="Its number; may be repeated.")
-@click.option("--only", default="", help="A part of the clause.")
-def main(promise: tuple[int, ...], only: str) -> None:
-    chosen = [each for each in BREAKAGES if (not promise or each.promise in promise) and only in each.clause]
+@click.option("--only", default=("",), multiple=True, help="A part of the clause; may be repeated.")
+def main(promise: tuple[int, ...], only: tuple[str, ...]) -> None:
+    chosen = [
+        each
+        for each in BREAKAGES
+        if (not promise or each.promise in promise) and any(words in each.clause for words in only)
+    ]
     with tempfile.TemporaryDirectory(prefix="promises-", ignore_cleanup_errors=True) as name:
         (whole := Path(name) / "whole").mkdir()
         wrong = failing_unbroken(chosen, whole)

@@ -266,6 +266,6 @@ OUTSIDE = (
         "catalog/template_sandbox.py",
         "class TemplateSandbox(ImmutableSandboxedEnvironment):",
         "class TemplateSandbox(__import__('jinja2').Environment):",
-        ("catalog/test_templates.py::test_a_template_that_fails_says_where",),
+        ("catalog/test_templates.py::test_a_template_that_fails_says_where[{{ goal.__class__.__mro__ }}-unsafe]",),
     ),
 )
