@@ -16,7 +16,9 @@ MAX_VALUES = 200_000
 _MAX_BITS = 4096
 _WIDENING_METHODS = frozenset({"ljust", "rjust", "center", "zfill", "expandtabs"})
 _WIDENING_FILTERS = ("center", "indent", "slice", "batch")
-_WIDE_FORMAT = re.compile(r"[0-9]{7}|%[^a-zA-Z%]*\*|:[^{}]*\{")  # the last two: the width is an argument
+# A width of seven digits, or one that is an argument: of "%…" % x, and of "{:…}".format(x).
+_WIDE_PERCENT = re.compile(r"%(?:\([^)]*\))?[^a-zA-Z%]*(?:[0-9]{7}|\*)")
+_WIDE_FIELD = re.compile(r"\{[^{}]*:[^{}]*(?:[0-9]{7}|\{)")
 
 
 class TemplateSandbox(ImmutableSandboxedEnvironment):
@@ -29,7 +31,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         del self.filters["random"]
         del self.globals["lipsum"]
         self.filters |= {name: _of_bounded_width(self.filters[name]) for name in _WIDENING_FILTERS}
-        self.filters["format"] = lambda value, *arguments: self.call_binop(None, "%", str(value), arguments)
+        self.filters["format"] = lambda text, *given, **named: self.call_binop(None, "%", str(text), named or given)
 
     def call(self, context: Any, function: Any, /, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
         """Refuse ``"x".ljust(10**9)``."""
@@ -41,7 +43,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         """Refuse ``"{:>1000000000}".format(1)``; what a format reaches into is bounded already."""
         wrapped = super().wrap_str_format(value)
         if wrapped is not None:
-            _refuse_wide_format(value.__self__)
+            _refuse_wide_format(_WIDE_FIELD, value.__self__)
         return wrapped
 
     def getattr(self, obj: Any, attribute: str) -> Any:  # noqa: ANN401 - as Jinja2 declares it
@@ -57,7 +59,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         if operator == "**" and isinstance(left, int) and left.bit_length() * abs(right) > _MAX_BITS:
             raise SecurityError("the result of ** would be too large")
         if operator == "%" and isinstance(left, str):
-            _refuse_wide_format(left)
+            _refuse_wide_format(_WIDE_PERCENT, left)
         return super().call_binop(context, operator, left, right)
 
     def whole_expression(self, template: str) -> str | None:
@@ -117,8 +119,8 @@ def _refuse_width(*arguments: object) -> None:
         raise SecurityError(f"the result would be larger than {MAX_CHARACTERS}")
 
 
-def _refuse_wide_format(text: str) -> None:
-    if _WIDE_FORMAT.search(text):
+def _refuse_wide_format(wide: re.Pattern[str], text: str) -> None:
+    if wide.search(text):
         raise SecurityError("the format is too wide, or its width is not a number")
 
 
