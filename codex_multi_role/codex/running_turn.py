@@ -15,7 +15,7 @@ from codex_multi_role.codex.incoming import Message
 from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.transport import AppServerTransport, Cancelled
 from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
-from codex_multi_role.errors import RunInterrupted
+from codex_multi_role.errors import CodexRefused, RunInterrupted
 
 TURN_START_SECONDS = 30.0
 INTERRUPT_SECONDS = 5.0
@@ -71,8 +71,7 @@ class RunningTurn:
         if self._cancelled.is_set():
             return self.recorder.outcome("interrupted", CANCELLED, "the run was stopped before this turn")
         if len(request.prompt) > LONGEST_PROMPT:
-            message = f"the prompt has {len(request.prompt)} characters, Codex takes {LONGEST_PROMPT}"
-            return self.recorder.outcome("failed", "prompt_too_long", message)
+            raise CodexRefused(f"the prompt has {len(request.prompt)} characters, Codex takes {LONGEST_PROMPT}", 0)
         end = time.monotonic() + self._deadlines.turn
         patience = min(TURN_START_SECONDS, self._deadlines.idle)
         self.recorder.turn_id = self._thread.start_turn(request, patience)

@@ -21,7 +21,6 @@ ADVICE: Mapping[str, str] = {
     "bad_request": "Check the model (--model, the role's `model`) and the provider's settings.",
     "context_full": "The prompt alone is more than the model takes: hand on less, or name a model that takes more.",
     "overloaded": "Try later, or name another model.",
-    "prompt_too_long": "Hand on less, or write it to a file that the role reads.",
     "rate_limited": "Try later, or with fewer processes at once (--max-processes).",
     "stalled": "If the model may think that long in silence, raise the role's limits.idle_seconds.",
     "timed_out": "If its turns may take that long, raise the role's limits.turn_seconds.",

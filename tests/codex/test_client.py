@@ -257,7 +257,7 @@ def test_an_empty_answer_is_a_completed_turn_without_text(harness: Harness) -> N
 def test_a_prompt_over_the_limit_is_not_sent(harness: Harness) -> None:
     client = harness.client([ANSWER])
     outcome = client.run_turn(request(prompt="x" * (LONGEST_PROMPT + 1)), PATIENT, lambda _: None)
-    assert (outcome.status, outcome.reason) == ("failed", "prompt_too_long")
+    assert (outcome.status, outcome.reason) == ("failed", "refused")
     assert "turn/start" not in [message.get("method") for message in wire(harness, "out")]
 
 

@@ -32,8 +32,6 @@ class Played:
     advice: str = "tries again"
     settings: tuple[str, ...] = ()
     limits: Mapping[str, float] = field(default_factory=lambda: {"idle_seconds": 20, "turn_seconds": 60})
-    goal: str = "reach it"
-    prompt: str = "Do it."
 
 
 def fault(**details: object) -> Record:
@@ -122,15 +120,5 @@ PLAYED: Mapping[str, Played] = {
         words="longer than 1.5 s",
         advice="limits.turn_seconds",
         limits={"idle_seconds": 20, "turn_seconds": 1.5},
-    ),
-    "prompt over the limit": Played(
-        say(),
-        "failed",
-        "prompt_too_long",
-        1,
-        words="Codex takes 1048576",
-        advice="to a file",
-        goal="x" * 50_000,
-        prompt="x" * 1_000_000,
     ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.faults.row import CLIENT, DISTURBED, Row, on_the_wire, played
+from tests.faults.row import CLIENT, DISTURBED, Row, on_the_wire
 
 PROTOCOL_ROWS = (
     Row(
@@ -40,9 +40,12 @@ PROTOCOL_ROWS = (
     ),
     Row(
         "prompt over 1,048,576 characters",
-        "not sent",
-        "prompt_too_long",
-        (*played("prompt over the limit"), f"{CLIENT}a_prompt_over_the_limit_is_not_sent"),
+        "both ends are sent, the whole is a file to read; never sent whole",
+        "",
+        (
+            "limits/test_texts.py::test_an_answer_of_five_megabytes_is_kept_whole_and_handed_on_as_a_file",
+            f"{CLIENT}a_prompt_over_the_limit_is_not_sent",
+        ),
     ),
     Row(
         "200k deltas",
