@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, load_flows, packaged_roles
+from codex_multi_role.catalog import (
+    FlowSpec,
+    RoleSpec,
+    RoleSpecCatalog,
+    asked_role_files,
+    check_flows,
+    packaged_roles,
+    read_flows,
+)
 from codex_multi_role.checks import find_check
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.settings import as_settings, holds_secret
@@ -80,20 +88,28 @@ def roles_folder(given: Path | None) -> Path:
 
 def load_catalog(given: Path | None) -> RoleSpecCatalog:
     """The catalog of `roles_folder`, its tools looked up. Raises `UsageError`."""
-    catalog = RoleSpecCatalog.load(roles_folder(given), tool_names)
+    return _with_tools(RoleSpecCatalog.load(roles_folder(given), tool_names))
+
+
+def _with_tools(catalog: RoleSpecCatalog) -> RoleSpecCatalog:
     for name in {name for role in catalog.roles for name in role.tools}:
         find_tool(name)
     return catalog
 
 
-def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> dict[str, FlowSpec]:
-    """`load_flows` of the catalog's folder, their checks looked up. Raises `UsageError`."""
-    flows = load_flows(name, catalog.source.parent, catalog)
+def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
+    """The flows, as `load_flows`, of the catalog's folder, their checks looked up; and the catalog with all roles they
+    ask (`asked_role_files`). Raises `UsageError`.
+    """
+    flows = read_flows(name, catalog.source.parent)
+    if role_files := asked_role_files(flows, catalog):
+        catalog = _with_tools(RoleSpecCatalog.load(catalog.source, tool_names, role_files))
+    check_flows(flows, catalog)
     for flow in flows.values():
         for index, step in enumerate(flow.steps):
             if step.check is not None:
                 _check_check(step.check, f"{flow.source}: steps[{index}].check")
-    return flows
+    return flows, catalog
 
 
 def _check_check(name: str, place: str) -> None:
@@ -107,9 +123,8 @@ def load_definitions(options: RunOptions) -> Definitions:
     """Read and check everything ``options`` names. Raises `UsageError` and `CodexNotFound`."""
     workspace = _checked_workspace(options.workspace)
     take_none_from(workspace)
-    catalog = load_catalog(options.roles)
+    flows, catalog = load_flow_and_called(options.flow, load_catalog(options.roles))
     _refuse_secrets(options, catalog)
-    flows = load_flow_and_called(options.flow, catalog)
     playbook = None
     if options.playbook is not None:
         from codex_multi_role.playbook import load_playbook
@@ -169,6 +184,8 @@ def keep_definitions(definitions: Definitions, folder: RunFolder) -> str:
     for path in files:
         _copy(path, folder.catalog_path / path.relative_to(base))
     catalog = folder.catalog_path / definitions.catalog.source.resolve().relative_to(base)
+    for path in definitions.catalog.role_files:
+        _copy(path, catalog.parent / path.name)
     for flow in definitions.flows.values():
         _copy(flow.source, catalog.parent / "flows" / f"{flow.name}.yaml")
     if definitions.playbook is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codex_multi_role.catalog.asked_roles import asked_role_files
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.flows import (
@@ -12,9 +13,11 @@ from codex_multi_role.catalog.flows import (
     InputSpec,
     Route,
     StepSpec,
+    check_flows,
     list_flows,
     load_flow,
     load_flows,
+    read_flows,
 )
 from codex_multi_role.catalog.general_prompts import CapabilityRules, GeneralPrompts
 from codex_multi_role.catalog.nearest import did_you_mean, no_such
@@ -51,9 +54,11 @@ __all__ = [
     "Route",
     "Sandbox",
     "StepSpec",
+    "asked_role_files",
     "build_prompt",
     "build_repair_prompt",
     "check_expression",
+    "check_flows",
     "check_template",
     "did_you_mean",
     "evaluate",
@@ -63,6 +68,7 @@ __all__ = [
     "load_yaml",
     "no_such",
     "packaged_roles",
+    "read_flows",
     "read_text",
     "render",
     "validate",

@@ -32,16 +32,22 @@ class CatalogFile(Definition):
 
 @dataclass(frozen=True)
 class RoleSpecCatalog:
-    """The roles in the catalog's order. ``source`` is the catalog file, ``files`` are all that it was read from."""
+    """The roles in the catalog's order. ``source`` is the catalog file, ``files`` are all that it was read from.
+
+    ``role_files`` are those of roles that the catalog does not name, but a flow asks; see `asked_roles`.
+    """
 
     source: Path
     roles: tuple[RoleSpec, ...]
     general_prompts: GeneralPrompts
     files: tuple[Path, ...]
+    role_files: tuple[Path, ...] = ()
 
     @classmethod
-    def load(cls, path: Path, tool_names: Callable[[], Collection[str]] = tuple) -> RoleSpecCatalog:
-        """Read a catalog file, or the ``catalog.yaml`` (or ``.yml``) of a folder.
+    def load(
+        cls, path: Path, tool_names: Callable[[], Collection[str]] = tuple, role_files: tuple[Path, ...] = ()
+    ) -> RoleSpecCatalog:
+        """Read a catalog file, or the ``catalog.yaml`` (or ``.yml``) of a folder, and ``role_files`` besides.
 
         ``tool_names``: the tools there are to offer, asked for only where a role has some.
         Raises ``DefinitionError`` with file and key path for whatever is wrong with it or the files it refers to.
@@ -49,8 +55,10 @@ class RoleSpecCatalog:
         source = _catalog_file(path)
         written = validate(CatalogFile, load_yaml(source), source)
         files = SourceFiles(source)
-        roles = build_role_specs(written, files, tool_names)
-        return cls(source, roles, completed(written.general_prompts), tuple(files.paths))
+        entries = (*written.roles, *(RoleEntry(role_file=str(file.resolve())) for file in role_files))
+        roles = build_role_specs(written.model_copy(update={"roles": entries}), files, tool_names)
+        own = tuple(path for path in files.paths if path not in {file.resolve() for file in role_files})
+        return cls(source, roles, completed(written.general_prompts), own, role_files)
 
     def role(self, name: str) -> RoleSpec:
         """The role called ``name``. Raises ``UsageError`` with the nearest name."""

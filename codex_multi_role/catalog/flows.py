@@ -26,9 +26,11 @@ __all__ = [
     "InputSpec",
     "Route",
     "StepSpec",
+    "check_flows",
     "list_flows",
     "load_flow",
     "load_flows",
+    "read_flows",
 ]
 
 
@@ -58,6 +60,13 @@ def load_flows(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> d
     something in one of them is wrong: unknown keys, roles, steps, flows, inputs or template names, templates that do
     not parse, steps that are never reached, calls without end.
     """
+    flows = read_flows(name, roles_dir)
+    check_flows(flows, catalog)
+    return flows
+
+
+def read_flows(name: str, roles_dir: Path | None) -> dict[str, FlowSpec]:
+    """As `load_flows`, each checked by itself only."""
     sources = _sources(roles_dir)
     if name not in sources:
         raise UsageError(*no_such("flow", name, sorted(sources)))
@@ -66,10 +75,15 @@ def load_flows(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> d
     while waiting:
         if (wanted := waiting.pop(0)) not in flows:
             flows[wanted] = _read(sources[wanted])
-            check_references(flows[wanted], catalog)
             waiting += _called(flows[wanted], sources)
-    check_calls(flows)
     return flows
+
+
+def check_flows(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> None:
+    """What only all of them together, and the roles, can tell. Raises ``DefinitionError`` as `load_flows`."""
+    for flow in flows.values():
+        check_references(flow, catalog)
+    check_calls(flows)
 
 
 def list_flows(roles_dir: Path | None) -> tuple[FlowEntry, ...]:

@@ -81,7 +81,7 @@ def show_flows(name: str, roles: Path | None, json: bool, **bounding: Any) -> No
     from codex_multi_role.definitions import load_flow_and_called  # as above
 
     catalog = open_catalog(roles)
-    flows = load_flow_and_called(name, catalog)
+    flows, catalog = load_flow_and_called(name, catalog)
     if json:
         put_json(flows[name].model_dump(mode="json", by_alias=True))
         return
@@ -99,8 +99,7 @@ def graph_flows(name: str, roles: Path | None, ascii: bool) -> None:
     from codex_multi_role.definitions import load_flow_and_called  # as above
     from codex_multi_role.flow import graph
 
-    catalog = open_catalog(roles)
-    flows = load_flow_and_called(name, catalog)
+    flows, _ = load_flow_and_called(name, open_catalog(roles))
     draw = graph.ascii if ascii else graph.mermaid
     click.echo(draw(flows, name), nl=False)
 
@@ -138,7 +137,7 @@ def _validate(name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any]) -> 
     from codex_multi_role.cli.worst_case import worst_case_words
     from codex_multi_role.definitions import load_flow_and_called  # as above
 
-    flows = load_flow_and_called(name, catalog)
+    flows, catalog = load_flow_and_called(name, catalog)
     most = worst_case_words(flows, name, catalog, **bounding)
     click.echo(f"ok: {name}: {most}")
     if unused := unused_roles(flows, catalog):

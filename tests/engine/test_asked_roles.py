@@ -1,0 +1,69 @@
+"""A flow may ask roles that the catalog does not name: each has a file of its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from codex_multi_role.errors import DefinitionError
+from tests.engine.test_flows import with_flow
+from tests.teams import TeamFolder, say
+
+STEPS = {"steps": [{"id": "ask", "ask": "guest"}]}
+
+
+def team_with_guest(folder: Path, where: Path) -> TeamFolder:
+    team = TeamFolder(folder, {"one": {}}, {"guest": [say("hello"), say("again")]})
+    where.mkdir(exist_ok=True)
+    (where / "guest.yaml").write_text(yaml.safe_dump({"name": "guest", "prompt_text": "Be polite."}))
+    return with_flow(team, STEPS)
+
+
+def test_it_is_found_beside_the_catalog_and_kept_with_the_run(tmp_path: Path) -> None:
+    team = team_with_guest(tmp_path, tmp_path / "roles")
+    report = team.run(flow="own")
+    assert report.exit_code == 0, report
+    assert "Be polite." in (report.folder / "guest/turn_001/prompt.txt").read_text()
+    assert (report.folder / "catalog/guest.yaml").exists()
+
+
+def test_or_among_the_packaged_ones_and_a_resumed_run_has_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packaged = tmp_path / "packaged"
+    team = team_with_guest(tmp_path, packaged)
+    monkeypatch.setattr("codex_multi_role.catalog.asked_roles.packaged_roles", lambda: packaged)
+    team.plays["guest"] = []
+    team.write_plays()
+    assert team.run(flow="own").exit_code == 3
+    (packaged / "guest.yaml").unlink()
+    team.plays["guest"] = [say("late")]
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).exit_code == 0
+
+
+def test_a_role_of_the_catalog_comes_first(tmp_path: Path) -> None:
+    team = team_with_guest(tmp_path, tmp_path / "roles")
+    team.roles["guest"] = {"prompt_text": "Be brief."}
+    team.write_catalog()
+    report = team.run(flow="own")
+    assert "Be brief." in (report.folder / "guest/turn_001/prompt.txt").read_text()
+
+
+def test_a_mistake_in_it_is_told_with_its_file(tmp_path: Path) -> None:
+    team = team_with_guest(tmp_path, tmp_path / "roles")
+    (tmp_path / "roles/guest.yaml").write_text("name: other\nprompt_text: x\n")
+    with pytest.raises(DefinitionError, match='there is no role "guest"'):
+        team.run(flow="own")
+    (tmp_path / "roles/guest.yaml").write_text("name: guest\nprompt: x\n")
+    with pytest.raises(DefinitionError, match=r"guest\.yaml: prompt: unknown key"):
+        team.run(flow="own")
+
+
+@pytest.mark.parametrize("name", ["catalog", "nobody"])
+def test_a_role_without_a_file_is_unknown(tmp_path: Path, name: str) -> None:
+    team = with_flow(TeamFolder(tmp_path, {"one": {}}, {}), {"steps": [{"id": "ask", "ask": name}]})
+    with pytest.raises(DefinitionError, match=f'there is no role "{name}"'):
+        team.run(flow="own")
