@@ -80,7 +80,7 @@ def test_ctrl_c_twice_ends_a_run_whose_git_is_frozen(tmp_path: Path, monkeypatch
         time.sleep(LOOK_SECONDS)  # two signals at once are one; then it takes longer
         process.send_signal(signal.SIGINT)
         assert process.wait(WAIT_SECONDS) == 130
-    assert read(team.runs / "latest/run.json")["outcome"] == "interrupted"
+    assert read(team.runs / "latest/run.json")["outcome"] == "cancelled"
     assert commands_of(tmp_path) == []
 
 
