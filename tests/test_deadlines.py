@@ -84,7 +84,7 @@ LOCKS = {
     ("codex/wire_log.py", "self._lock"): "one line to a file",
     ("engine/leases.py", "self._lock"): QUICK,
     ("playbook/server.py", "self._changed"): "memory only, or a wait for it that has STOP_SECONDS",
-    ("run_folder/events.py", "self._lock"): "one line to a file, and to whoever draws it",
+    ("run_folder/event_log.py", "self._lock"): "one line to a file, and to whoever draws it",
     ("run_folder/questions.py", "self._locked()"): "LOCK_ATTEMPTS",
     ("steps/ask.py", "run.workspace_lock"): "one call of git, or one set of files",
     ("steps/budget.py", "self._lock"): QUICK,

@@ -1,6 +1,7 @@
 """The layout of ``runs/<id>/``, atomic writes, the event log."""
 
-from codex_multi_role.run_folder.events import EventLog, Record, RunEvent, read_events
+from codex_multi_role.run_folder.event_log import EventLog, read_events
+from codex_multi_role.run_folder.events import Record, RunEvent
 from codex_multi_role.run_folder.folder import RunFolder, list_runs
 from codex_multi_role.run_folder.owner import Owner
 from codex_multi_role.run_folder.past import Beginning, beginnings, events_with_inherited, inherit

@@ -1,4 +1,4 @@
-"""The typed events of a run, and the log that is their only home.
+"""The typed events of a run.
 
 The live view, ``--json``, ``watch``, the report and telemetry read these and nothing else, so that a run looks the
 same while it lives and after. ``as_record`` gives the JSON object of one line: ``type`` and ``at`` first.
@@ -6,21 +6,11 @@ same while it lives and after. ``as_record`` gives the JSON object of one line: 
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import threading
-from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from codex_multi_role.redaction import Redactor
-from codex_multi_role.run_folder.atomic import storage_errors
-
 Record = dict[str, Any]
-Subscriber = Callable[[Record], None]
 
 
 def now() -> str:
@@ -240,60 +230,3 @@ class RunEnded(RunEvent):
     exit_code: int
     totals: dict[str, float]
     folder: str
-
-
-def read_events(path: Path) -> Iterator[Record]:
-    """The events of ``events.jsonl`` in order; a line that a kill cut short is passed over."""
-    if not path.exists():
-        return
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            with contextlib.suppress(ValueError):
-                yield json.loads(line)
-
-
-def _ends_within_a_line(path: Path) -> bool:
-    """Whether a kill or a full disk cut the last line short; what comes next must not be lost with it."""
-    if not path.exists() or path.stat().st_size == 0:
-        return False
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read() != b"\n"
-
-
-class EventLog:
-    """Appends events to ``events.jsonl`` and then shows them to the subscribers, in one order for all threads.
-
-    Both through ``redact``: what is shown is what is kept.
-    """
-
-    def __init__(self, path: Path, redact: Redactor) -> None:
-        self._path = path
-        self._redact = redact
-        self._lock = threading.Lock()
-        self._subscribers: list[Subscriber] = []
-        with storage_errors(path):
-            cut_short = _ends_within_a_line(path)
-            self._file = path.open("a", encoding="utf-8", errors="replace")
-            if cut_short:
-                self._file.write("\n")
-
-    def subscribe(self, subscriber: Subscriber) -> None:
-        """Call ``subscriber`` with the record of every later event, on the publishing thread."""
-        self._subscribers.append(subscriber)
-
-    def publish(self, event: RunEvent) -> None:
-        """Write the event, then show it. Raises `StorageError`."""
-        with self._lock:
-            if self._file.closed:
-                return  # the run has ended; whoever is late has no one left to tell
-            record = self._redact.within(event.as_record())  # here, not above: the times are in order too
-            with storage_errors(self._path):
-                self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
-                self._file.flush()
-            for subscriber in self._subscribers:
-                subscriber(record)
-
-    def close(self) -> None:
-        with storage_errors(self._path):
-            self._file.close()

@@ -86,7 +86,7 @@ SECRETS = (
     ),
     broken(
         "events are masked",
-        "run_folder/events.py",
+        "run_folder/event_log.py",
         "self._redact.within(event.as_record())",
         "event.as_record()",
         (LEFT_TO_BE_READ,),
