@@ -10,6 +10,7 @@ from pathlib import Path
 from codex_multi_role import __version__
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
+from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.fleet import Fleet, Member, Started
 from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile
 from codex_multi_role.codex.settings import (
@@ -23,7 +24,6 @@ from codex_multi_role.codex.settings import (
     without_user_servers,
 )
 from codex_multi_role.codex.thread import ThreadSettings
-from codex_multi_role.codex.transport import Launch
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.processes import Family

@@ -37,7 +37,8 @@ PLACES = {
     ("codex/incoming.py", "os.read(self._descriptor, _CHUNK_BYTES)"): CHILD,
     ("codex/incoming.py", "select.poll()"): "asked with HELD_SECONDS",
     ("codex/incoming.py", "while True"): CHILD,
-    ("codex/transport.py", "stream.readline(LONGEST_LINE)"): CHILD,
+    ("codex/child.py", "select.poll()"): "asked with what is left of WRITE_SECONDS",
+    ("codex/child.py", "stream.readline(LONGEST_LINE)"): CHILD,
     (
         "codex/transport.py",
         "while True",

@@ -7,10 +7,11 @@ import threading
 from collections.abc import Iterator, Mapping
 
 from codex_multi_role.codex.approvals import ApprovalPolicy, Helpers
+from codex_multi_role.codex.child import GRACE_SECONDS
 from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.running_turn import CANCELLED, Observer, RunningTurn, TurnDeadlines
 from codex_multi_role.codex.thread import RoleThread, ThreadSettings
-from codex_multi_role.codex.transport import GRACE_SECONDS, AppServerTransport
+from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.turn import TurnOutcome, TurnRecorder, TurnRequest
 from codex_multi_role.errors import (
     CodexCrashed,

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
+from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.slots import Slots
 from codex_multi_role.codex.thread import ThreadSettings
-from codex_multi_role.codex.transport import AppServerTransport, Launch
+from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexMultiRoleError, CodexTimeout
 

@@ -7,10 +7,11 @@ import tempfile
 from pathlib import Path
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
+from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.settings import app_server_argv, needs_user_home
 from codex_multi_role.codex.thread import ThreadSettings
-from codex_multi_role.codex.transport import AppServerTransport, Launch
+from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.wire_log import WireLog
 
 

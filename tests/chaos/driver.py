@@ -13,7 +13,7 @@ import signal
 import sys
 
 from codex_multi_role.cli.main import main as codex_multi_role
-from codex_multi_role.codex import client, running_turn, thread, transport
+from codex_multi_role.codex import child, client, running_turn, thread
 from codex_multi_role.steps import remedies
 
 START_SECONDS = 5.0
@@ -28,7 +28,7 @@ def lower_deadlines() -> None:
     client.INITIALIZE_SECONDS = thread.THREAD_SECONDS = START_SECONDS
     client.REQUEST_SECONDS = REQUEST_SECONDS
     running_turn.INTERRUPT_SECONDS = INTERRUPT_SECONDS
-    transport.WRITE_SECONDS = WRITE_SECONDS
+    child.WRITE_SECONDS = WRITE_SECONDS
     vars(remedies)["FIRST_PAUSE_SECONDS"] = FIRST_PAUSE_SECONDS
 
 

@@ -233,7 +233,7 @@ def test_a_frozen_child_stalls_and_is_replaced(harness: Harness) -> None:
 def test_a_frozen_child_with_a_full_pipe_does_not_block_the_writer(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("codex_multi_role.codex.transport.WRITE_SECONDS", 1.0)
+    monkeypatch.setattr("codex_multi_role.codex.child.WRITE_SECONDS", 1.0)
     client = harness.client([ANSWER])
     os.kill(client.pid, signal.SIGSTOP)
     os.waitpid(client.pid, os.WUNTRACED)  # a signal stops its threads one by one; until then they read on

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
+from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.thread import ThreadSettings
-from codex_multi_role.codex.transport import AppServerTransport, Launch
+from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.turn import TurnRequest
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexCrashed, CodexRefused, CodexStartFailed
@@ -139,8 +140,7 @@ def test_a_last_line_that_was_cut_off_is_kept_as_text(child: Child) -> None:
     transport = child.says({"ask": ['{"id": ID, "result": {"cut": {"off": 1}']})
     answer = transport.ask("ask", {})
     assert transport._child is not None
-    assert transport._child.stdin is not None
-    transport._child.stdin.close()
+    transport._child._stdin.close()
     with pytest.raises(CodexCrashed):
         answer.result(SECONDS)
     assert child.logged()[-1]["text"] == '{"id": 1, "result": {"cut": {"off": 1}'
@@ -166,7 +166,7 @@ def test_a_child_is_heard_though_its_complaints_cannot_be_kept(child: Child, tmp
     (tmp_path / "stderr.log").mkdir()
     transport = child.says({"aside": ["Error: nowhere to put this\n" * 10_000]})
     assert lives(transport)
-    assert transport.stderr_message() == "Error: nowhere to put this"
+    assert transport._running.complaint() == "Error: nowhere to put this"
 
 
 def test_only_deltas_of_one_item_that_follow_each_other_become_one(child: Child) -> None:

@@ -107,8 +107,8 @@ SECRETS = (
     ),
     broken(
         "what stderr says is masked",
-        "codex/transport.py",
-        'text = self._log.redact(TERMINAL_COLOUR.sub("", line.decode("utf-8", "replace")))',
+        "codex/child.py",
+        'text = self._redact(TERMINAL_COLOUR.sub("", line.decode("utf-8", "replace")))',
         'text = TERMINAL_COLOUR.sub("", line.decode("utf-8", "replace"))',
         ("codex/test_transport.py::test_what_a_child_says_on_stderr_is_masked",),
     ),

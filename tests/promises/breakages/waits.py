@@ -39,8 +39,8 @@ WAITS = (
     ),
     broken(
         "a Codex process has a session of its own",
-        "codex/transport.py",
-        "                start_new_session=True,\n",
+        "codex/child.py",
+        "            start_new_session=True,\n",
         "",
         ("codex/test_transport.py::test_a_child_has_a_session_of_its_own",),
     ),

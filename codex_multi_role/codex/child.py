@@ -1,0 +1,153 @@
+"""A child process: its pipes, its stderr, and its end, each with a deadline."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from codex_multi_role.codex.incoming import LONGEST_LINE
+from codex_multi_role.errors import CodexStartFailed, CodexTimeout
+from codex_multi_role.processes import Family, processes_below
+
+TERMINAL_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+STDERR_LIMIT = 8 * 1024 * 1024
+STDERR_TAIL_LINES = 20
+WRITE_SECONDS = 30.0
+GRACE_SECONDS = 3.0
+JOIN_SECONDS = 2.0
+LAST_WORDS_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to start a child: its command, environment, working folder, and where what it says is kept.
+
+    ``family``: what marks it and the commands it starts.
+    """
+
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    folder: Path
+    stderr_path: Path
+    family: Family = field(default_factory=Family)
+
+
+class Child:
+    """A running child in a session of its own; ``redact`` masks what is kept of its stderr."""
+
+    def __init__(self, launch: Launch, redact: Callable[[str], str]) -> None:
+        """Raises `CodexStartFailed`."""
+        self._launch, self._redact = launch, redact
+        self._tail: deque[str] = deque(maxlen=STDERR_TAIL_LINES)
+        self._room = STDERR_LIMIT
+        self._threads: list[threading.Thread] = []
+        self._process = _spawn(launch)
+        stdin = self._process.stdin
+        assert stdin is not None
+        os.set_blocking(stdin.fileno(), False)
+        self._stdin = stdin
+
+    def listen(self, read: Callable[[IO[bytes]], None]) -> None:
+        """Begin to hear it, in two threads: ``read`` gets its stdout, to be read to the end; its stderr is drained."""
+        for what, target, stream in (
+            ("stderr", self._drain, self._process.stderr),
+            ("stdout", read, self._process.stdout),
+        ):
+            thread = threading.Thread(target=target, args=(stream,), name=f"codex-{what}-{self.pid}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def ending(self) -> str:
+        """How it ended, in words."""
+        code = self._process.poll()
+        return "closed its output" if code is None else f"ended with exit code {code}"
+
+    def complaint(self) -> str:
+        """The reason it gave for its end: its latest line that begins with ``Error``, or nothing."""
+        return next((line for line in reversed(self._tail) if line.startswith("Error")), "")
+
+    def write(self, data: bytes) -> None:
+        """Write all of it. Raises `CodexTimeout` after `WRITE_SECONDS`, OSError or ValueError once nobody reads."""
+        deadline = time.monotonic() + WRITE_SECONDS
+        view = memoryview(data)
+        writable = select.poll()
+        writable.register(self._stdin, select.POLLOUT)
+        while view:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0 or not writable.poll(remaining * 1000):
+                raise CodexTimeout(f"Codex took no input for {WRITE_SECONDS:g} s")
+            with contextlib.suppress(BlockingIOError):
+                view = view[os.write(self._stdin.fileno(), view) :]
+
+    def hear_last_words(self) -> None:
+        """Wait a moment for the exit code and for what stderr says of it, before anyone is told of the end."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(LAST_WORDS_SECONDS)
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(LAST_WORDS_SECONDS)
+
+    def end(self, grace_seconds: float) -> None:
+        """End it and all it started: stdin EOF, then SIGTERM, then SIGKILL; at once without a grace."""
+        self._launch.family.adopt(processes_below(self.pid))
+        if grace_seconds <= 0:
+            self._process.kill()
+        with contextlib.suppress(OSError):
+            self._stdin.close()
+        for step in (self._process.terminate, self._process.kill):
+            try:
+                self._process.wait(grace_seconds if grace_seconds > 0 else GRACE_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                step()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE_SECONDS)
+        self._launch.family.end()
+        for thread in self._threads:
+            thread.join(JOIN_SECONDS)
+
+    def _drain(self, stream: IO[bytes]) -> None:
+        """Read to the end, whatever becomes of the file: a child that nobody hears would wait for ever."""
+        while line := stream.readline(LONGEST_LINE):
+            text = self._redact(TERMINAL_COLOUR.sub("", line.decode("utf-8", "replace")))
+            self._tail.append(text.rstrip())
+            self._keep(text.encode("utf-8", "replace"))
+        stream.close()
+
+    def _keep(self, text: bytes) -> None:
+        if self._room > 0:
+            try:
+                with self._launch.stderr_path.open("ab") as file:
+                    self._room -= file.write(text)
+            except OSError:  # a full disk: the turn is worth more than its log
+                self._room = 0
+
+
+def _spawn(launch: Launch) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            list(launch.argv),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=-1,
+            cwd=launch.folder,
+            env=launch.family.marked(launch.environment),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise CodexStartFailed(f"cannot start {launch.argv[0]}: {error}") from error
