@@ -32,38 +32,32 @@ def _account() -> str | None:
 
 
 @pytest.fixture
-def database_url(tmp_path: Path) -> Iterator[str]:
+def database_url() -> Iterator[str]:
+    """On a socket in a folder of its own with a short path: a port that is free now may not be so any more then."""
     initdb, server, account = _tool("initdb"), _tool("postgres"), _account()
     if not (initdb and server and account):
         pytest.skip("there is no PostgreSQL server on this machine")
-    folder = tmp_path / "postgres"
-    folder.mkdir()
-    shutil.chown(folder, account)
-    for parent in (tmp_path, *tmp_path.parents):  # pytest keeps them to itself
-        if parent.is_relative_to(tempfile.gettempdir()) and parent.stat().st_uid == os.geteuid():
-            parent.chmod(parent.stat().st_mode | 0o011)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     options = {"user": account} if os.geteuid() == 0 else {}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
-    data = str(folder / "data")
-    subprocess.run([initdb, "-D", data, "-A", "trust", "-U", "tester"], check=True, timeout=120, **quiet, **options)  # type: ignore[call-overload]
-    command = [server, "-D", data, "-p", str(port), "-k", str(folder), "-c", "listen_addresses=127.0.0.1"]
-    process: subprocess.Popen[bytes] = subprocess.Popen(command, **quiet, **options)  # type: ignore[call-overload]
-    try:
-        wait_for(port, process)
-        yield f"postgresql://tester@127.0.0.1:{port}/postgres"
-    finally:
-        process.terminate()
-        process.wait(30)
+    with tempfile.TemporaryDirectory(prefix="pg") as folder:
+        shutil.chown(folder, account)
+        data = f"{folder}/data"
+        subprocess.run([initdb, "-D", data, "-A", "trust", "-U", "tester"], check=True, timeout=120, **quiet, **options)  # type: ignore[call-overload]
+        command = [server, "-D", data, "-k", folder, "-c", "listen_addresses="]
+        process: subprocess.Popen[bytes] = subprocess.Popen(command, **quiet, **options)  # type: ignore[call-overload]
+        try:
+            wait_for(Path(folder) / ".s.PGSQL.5432", process)
+            yield f"postgresql://tester@/postgres?host={folder}"
+        finally:
+            process.terminate()
+            process.wait(30)
 
 
-def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
     for _ in range(200):
         assert process.poll() is None
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
+        with socket.socket(socket.AF_UNIX) as probe:
+            if probe.connect_ex(str(path)) == 0:
                 return
         try:
             process.wait(0.1)
