@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from itertools import dropwhile
 from typing import NamedTuple
 
 from codex_multi_role.codex.turn import TurnOutcome
 from codex_multi_role.replies import EMPTY, Reply
-from codex_multi_role.run_folder import TurnFolder
+from codex_multi_role.run_folder import TurnFolder, read_events
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.steps.resources import Json, RunResources
 
@@ -85,10 +86,30 @@ def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) 
     if first_try is None or not first or first == now:
         return now
     left = f"{instance}: what turn {first_try.number} left half done in the workspace"
-    if not run.copy and (run.killed_turns > 1 or run.under_way != {instance}):
+    others = run.killed_turns > 1 or run.under_way != {instance} or _others_changed_it(run, instance, first_try.number)
+    if others and not run.copy:
         run.events.publish(Warning(f"{left} stays: others worked in it as well"))
         return now
     run.snapshots.write_patch(first, now, first_try.undone_path)
     run.snapshots.restore(first)
     run.events.publish(Warning(f"{left} was taken back; {first_try.path}/undone.patch has it"))
     return first
+
+
+def _others_changed_it(run: RunResources, instance: str, turn: int) -> bool:
+    """Whether what others did in the workspace was finished since that turn began; it would be taken back with it."""
+    begin = ("turn_started", instance, turn)
+    events = dropwhile(lambda event: _gist(event) != begin, read_events(run.folder.events_path))
+    return any(event.get("role") != instance and _changed_it(run, event) for event in events)
+
+
+def _changed_it(run: RunResources, event: Json) -> bool:
+    match _gist(event):
+        case ("turn_ended", str(role), int(turn)):
+            return TurnFolder.of(run.folder, role, turn).patch_path.exists()
+        case (kind, *_):
+            return kind in ("files_applied", "copy_merged")
+
+
+def _gist(event: Json) -> tuple[object, object, object]:
+    return event.get("type"), event.get("role"), event.get("turn")

@@ -211,6 +211,9 @@ def appends(line: str, *then: Record) -> Record:
     return {"steps": [{"patch": APPEND.format(line=line)}, *then]}
 
 
+ADD = "*** Begin Patch\n*** Add File: {name}\n+new\n*** End Patch"
+
+
 def test_what_a_killed_turn_left_half_done_is_taken_back_and_kept_as_a_patch(tmp_path: Path) -> None:
     """Found by the torture run: the line was there twice."""
     team = TeamFolder(
@@ -232,6 +235,22 @@ def test_what_a_killed_turn_left_half_done_is_taken_back_and_kept_as_a_patch(tmp
     assert report.outcome == "cycles_used_up"
     assert (team.workspace / "log.txt").read_text() == "first\nonce\n"
     assert "+once" in (report.folder / "patcher/turn_001/undone.patch").read_text()
+
+
+def test_what_another_one_finished_meanwhile_is_not_taken_back(tmp_path: Path) -> None:
+    roles: dict[str, Record] = {"quick": PATCHER, "slow": PATCHER, "last": {"depends_on": ["quick", "slow"]}}
+    quick = {"steps": [{"patch": ADD.format(name="quick.txt"), "delay_seconds": 1}, say()]}
+    slow = {"steps": [{"patch": ADD.format(name="slow.txt")}, {"text": "x", "delay_seconds": 300}]}
+    team = TeamFolder(tmp_path, roles, {"quick": [quick], "slow": [slow], "last": [say()]})
+    with running(team, until=("turn_ended", "quick")) as process:
+        below = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+    wait_for_end(below)
+    team.plays["slow"] = [say()]
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).outcome == "cycles_used_up"
+    assert (team.workspace / "quick.txt").read_text() == "new\n"
+    assert any("others worked in it as well" in event["message"] for event in team.of_type("warning"))
 
 
 def test_a_provider_retry_begins_with_the_workspace_as_it_was(tmp_path: Path) -> None:
