@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
+from typing import Any
 
+from codex_multi_role.errors import UsageError
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.workspace import Workspace, Worktrees
 
@@ -19,13 +21,28 @@ def no_sandbox(argv: Sequence[str], writable: Path) -> list[str]:
 
 
 @dataclass(frozen=True)
+class RunFacts:
+    """The run so far. ``turns``: the ``turn.json`` of each that it paid for, with its ``role``."""
+
+    run_id: str
+    flow: str
+    started_at: str
+    folder: Path
+    turns: Sequence[Mapping[str, Any]]
+
+
+def _no_run() -> RunFacts:
+    raise UsageError("this check belongs to a run")
+
+
+@dataclass(frozen=True)
 class CheckContext:
     """Everything a check may use.
 
     ``folder`` takes this visit's artifacts (``runs/<id>/tests/003``), what is for people to read through ``redact``.
     ``sandbox`` wraps a command so that it can write only to the workspace and to the folder it is given. ``options`` is
-    the step's ``with``. ``worktrees`` are the run's copies of the workspace. ``stopping`` is set when the run is to
-    stop: give it to the commands you run.
+    the step's ``with``. ``worktrees`` are the run's copies of the workspace, ``run`` tells what is known of the run.
+    ``stopping`` is set when the run is to stop: give it to the commands you run.
     """
 
     workspace: Workspace
@@ -37,6 +54,16 @@ class CheckContext:
     stopping: Event = field(default_factory=Event)
     worktrees: Worktrees | None = None
     redact: Redactor = field(default_factory=lambda: Redactor({}))
+    run: Callable[[], RunFacts] = _no_run
+
+
+def in_copy(context: CheckContext, key: str) -> CheckContext:
+    """The same context at work in the copy of that key; without a key, the context itself. Raises UsageError."""
+    if not key:
+        return context
+    if context.worktrees is None:
+        raise UsageError(f"there is no copy {key!r} of the workspace")
+    return replace(context, workspace=context.worktrees.open(key).workspace)
 
 
 # A check's result can be written as JSON and has a `status`. A bad verdict is a result; CheckFailed is for no verdict.

@@ -10,24 +10,27 @@ from pathlib import Path
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, at_most_own, lasts
+from codex_multi_role.checks.base import CheckContext, at_most_own, in_copy, lasts
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageRun, Outcome
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.options import CheckOptions, inside, read_options
 from codex_multi_role.checks.python import OWN_ENVIRONMENT, has_own
 from codex_multi_role.checks.working_copy import LEFT_OUT
-from codex_multi_role.errors import UsageError
-from codex_multi_role.workspace import PathRefused, Workspace
+from codex_multi_role.workspace import Workspace
 
 MAX_TAIL_CHARACTERS = 4_000
 PYTHON = "*.py"
 
 
 class CoverageOptions(CheckOptions):
-    """``target`` is measured, ``tests`` are run; both are files or folders, relative to the workspace."""
+    """``target`` is measured, ``tests`` are run; both are files or folders, relative to the workspace.
+
+    ``copy``: the copy of the workspace to measure in instead, as a step with ``isolate`` gave it.
+    """
 
     target: str = Field(min_length=1, description="a Python file or a folder of the workspace")
     tests: str = Field(default="tests", min_length=1, description="a Python file or a folder of the workspace")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
+    copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
 
 
 def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
@@ -49,6 +52,7 @@ def measure_coverage(context: CheckContext) -> dict[str, object]:
     Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
     """
     options = read_options(CoverageOptions, context, "coverage")
+    context = in_copy(context, options.copy_)
     target, tests = (_relative(context.workspace, options, name) for name in ("target", "tests"))
     if problem := _missing_part(context.workspace) or _not_python(context.workspace.root, target):
         return _record(context, Outcome("could not run", problem))
@@ -62,11 +66,7 @@ def measure_coverage(context: CheckContext) -> dict[str, object]:
 def _relative(workspace: Workspace, options: CoverageOptions, name: str) -> str:
     """The option's path as text, once it is sure to stay in the workspace. Raises UsageError."""
     given = str(getattr(options, name)).rstrip("/")
-    try:
-        workspace.resolve_inside(f"{given}/{PYTHON}" if (workspace.root / given).is_dir() else given)
-    except PathRefused as error:
-        hint = "Name a file or a folder of the workspace, relative to it."
-        raise UsageError(f"check coverage: {name}: {error.reason} {given!r}", hint) from error
+    inside(workspace, given, f"check coverage: {name}")
     return given
 
 

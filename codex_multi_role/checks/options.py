@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -9,6 +10,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from codex_multi_role.checks.base import CheckContext
 from codex_multi_role.errors import UsageError
+from codex_multi_role.workspace import PathRefused, Workspace
 
 OptionsT = TypeVar("OptionsT", bound="CheckOptions")
 _SHOWN_CHARACTERS = 60
@@ -44,6 +46,18 @@ def read_options(kind: type[OptionsT], context: CheckContext, check: str) -> Opt
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"])
         message = ": ".join(part for part in (f"check {check}", place.removeprefix("."), _words(detail)) if part)
         raise UsageError(message, _hint(kind, detail)) from error
+
+
+def inside(workspace: Workspace, relative: str, option: str) -> Path:
+    """The place of ``relative``, which may be a folder. Raises UsageError that begins with ``option``."""
+    given = relative.rstrip("/")
+    try:
+        if (workspace.root / given).is_dir():
+            return workspace.resolve_inside(f"{given}/x").parent
+        return workspace.resolve_inside(given)
+    except PathRefused as error:
+        hint = "Name a file or a folder of the workspace, relative to it."
+        raise UsageError(f"{option}: {error.reason} {given!r}", hint) from error
 
 
 def _unknown(name: str, known: list[str]) -> PydanticCustomError:

@@ -63,6 +63,7 @@ class Asker:
                 thread=self._thread(name, unit.step),
                 tolerate=tolerate,
                 copy=unit.key if unit.step.isolate else "",
+                unit=unit.key,
             ),
             unit.record,
         )

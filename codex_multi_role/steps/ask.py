@@ -32,7 +32,8 @@ class Ask:
 
     ``instance``: the process that is asked, named after the role; ``thread`` as in `Prompted`. ``earlier``: the role's
     own last handoff, for a thread that was lost. ``visit`` counts the asks of this role. ``tolerate``: a failure is an
-    answer, not the end of the run. ``copy``: the key of the copy of the workspace it works in, or empty.
+    answer, not the end of the run. ``copy``: the key of the copy of the workspace it works in, or empty. ``unit``:
+    the key of the unit that asks, empty in a team.
     """
 
     role: RoleSpec
@@ -45,6 +46,7 @@ class Ask:
     thread: str = CURRENT_THREAD
     tolerate: bool = False
     copy: str = ""
+    unit: str = ""
 
 
 def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
@@ -110,6 +112,7 @@ def _first_prompt(run: RunResources, question: Ask) -> Prompted:
         visit=question.visit,
         cycle=question.cycle,
         thread=question.thread,
+        unit=question.unit,
     )
 
 

@@ -115,6 +115,7 @@ class Attempt:
             "repair_of": self.asked.repair_of,
             "tools": list(self.role.tools),
             "cycle": self.asked.cycle,
+            "unit": self.asked.unit,
             "journal_step": self.asked.place,
             "snapshot": self.before,
             "protected": self.guard.tree if self.guard else "",

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from codex_multi_role.catalog import render
-from codex_multi_role.checks import CheckContext, find_check
+from codex_multi_role.checks import CheckContext, RunFacts, find_check
 from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, RunInterrupted
+from codex_multi_role.run_folder import RunFolder, own_turns
 from codex_multi_role.run_folder.atomic import make_folder
 from codex_multi_role.run_folder.events import TestsEnded, TestsStarted
 from codex_multi_role.steps.protection import checked
@@ -84,4 +85,11 @@ def _context(run: RunResources, folder: Path, options: Mapping[str, object]) -> 
         stopping=run.stopping,
         worktrees=run.worktrees,
         redact=run.folder.redact,
+        run=lambda: _facts(run.folder),
     )
+
+
+def _facts(folder: RunFolder) -> RunFacts:
+    record = folder.record()
+    turns = [{"role": role, **turn} for role, turn in own_turns(folder)]
+    return RunFacts(folder.run_id, record["flow"], record["started_at"], folder.path, turns)

@@ -16,7 +16,8 @@ class Prompted:
     """A prompt about to be sent. ``visit``: which ask of this role it is; ``repair``: 0, or the repair turn's number.
 
     ``instance`` is the process that takes it. ``thread``: `CURRENT_THREAD` of that process, `NEW_THREAD`, or an id.
-    ``opened``: an earlier attempt is on that thread already. ``place`` is the turn's in the journal.
+    ``opened``: an earlier attempt is on that thread already. ``place`` is the turn's in the journal,
+    ``unit`` the key of the unit that asks.
     ``when_forgotten`` is sent instead where that thread holds nothing of the role's earlier turns.
     """
 
@@ -31,6 +32,7 @@ class Prompted:
     place: int = 0
     repair: int = 0
     repair_of: int | None = None
+    unit: str = ""
 
 
 def repair_of(asked: Prompted, prompt: str, turn: TurnResult) -> Prompted:

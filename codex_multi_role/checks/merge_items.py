@@ -1,0 +1,55 @@
+"""The check ``merge_items``: new items join a list by their key; one that clashes or has other fields is refused."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, JsonValue, StringConstraints
+
+from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.options import CheckOptions, read_options
+
+Name = Annotated[str, StringConstraints(min_length=1)]
+
+
+class MergeItemsOptions(CheckOptions):
+    """``fields``: all that an item must have, and may; any where it is empty."""
+
+    known: list[dict[str, JsonValue]] = Field(description="the list so far, of mappings")
+    new: list[JsonValue] = Field(description="the items to add")
+    key: Name = Field(default="id", description="the field by which items are told apart")
+    fields: list[Name] = Field(default=[], description="a list of names")
+
+
+@lasts(no_time)
+def merge_items(context: CheckContext) -> dict[str, object]:
+    """``{status: merged|refused, items, added: [key], refused: [{item, reason}]}``, also as ``result.json``.
+
+    The known ones stay as they are and come first. The status is ``refused`` as soon as one item was: the others are
+    added all the same. Raises UsageError for a wrong option.
+    """
+    options = read_options(MergeItemsOptions, context, "merge_items")
+    items, refused = list(options.known), []
+    for item in options.new:
+        if reason := _refusal(item, items, options):
+            refused.append({"item": item, "reason": reason})
+        else:
+            items.append(item)  # type: ignore[arg-type]  # what is no mapping was refused
+    added = [item[options.key] for item in items[len(options.known) :]]
+    status = "refused" if refused else "merged"
+    return write_result(context, {"status": status, "items": items, "added": added, "refused": refused})
+
+
+def _refusal(item: JsonValue, items: list[dict[str, JsonValue]], options: MergeItemsOptions) -> str:
+    if not isinstance(item, dict):
+        return "is no mapping"
+    missing = [name for name in dict.fromkeys((options.key, *options.fields)) if name not in item]
+    unknown = [name for name in item if options.fields and name not in (options.key, *options.fields)]
+    if missing or unknown:
+        said = [f"without {', '.join(missing)}"] if missing else []
+        return " and ".join([*said, *([f"with an unknown {', '.join(unknown)}"] if unknown else [])])
+    key = item[options.key]
+    if not isinstance(key, str) or not key:
+        return f"its {options.key} is no text"
+    return f"the {options.key} {key} is taken" if any(each[options.key] == key for each in items) else ""

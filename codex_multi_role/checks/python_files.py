@@ -1,0 +1,100 @@
+"""The check ``python_files``: which Python files of a target need tests, and where each one's tests are to lie."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import Field
+
+from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.options import CheckOptions, inside, read_options
+from codex_multi_role.checks.working_copy import LEFT_OUT
+from codex_multi_role.errors import UsageError
+
+MOST_FILES = 200
+SOURCE_FOLDER = "src"
+FOUND, NO_FILES = "found", "no files"
+
+
+class PythonFilesOptions(CheckOptions):
+    """``target`` is a file or a folder, ``out`` the folder for tests; both relative to the workspace."""
+
+    target: str = Field(min_length=1, description="a Python file or a folder of the workspace")
+    out: str = Field(default="tests", min_length=1, description="a folder of the workspace")
+
+
+@lasts(no_time)
+def find_python_files(context: CheckContext) -> dict[str, object]:
+    """``{status: found|no files, reason, files: [{file, module, tests, problem}]}``, also as ``result.json``.
+
+    Options: `PythonFilesOptions`. In a folder, tests and files without a statement are left out, hidden folders and
+    what is in ``out`` too. ``tests`` is a new file, of a name that no other Python file of the workspace has: pytest
+    takes two of one name for the same module. ``problem``: why the file is no Python, or empty.
+
+    Raises UsageError for a wrong option, a target that is not there, and more than ``MOST_FILES`` files.
+    """
+    options = read_options(PythonFilesOptions, context, "python_files")
+    target = inside(context.workspace, options.target, "check python_files: target")
+    out = inside(context.workspace, options.out, "check python_files: out")
+    root = context.workspace.root
+    if not target.exists():
+        raise UsageError(f"check python_files: target: there is no {options.target}", "Name a file or a folder.")
+    files = [target] if target.is_file() else [path for path in _python(target) if _needs_tests(path, out)]
+    if len(files) > MOST_FILES:
+        raise UsageError(f"check python_files: target: {len(files)} files", f"{MOST_FILES} at most at once.")
+    taken = {path.name for path in _python(root)}
+    reason = "" if files else f"{options.target} has no Python file that could be tested"
+    listed = [_entry(path, root, out, taken) for path in files]
+    return write_result(context, {"status": FOUND if files else NO_FILES, "reason": reason, "files": listed})
+
+
+def _python(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and LEFT_OUT.isdisjoint(parts) and not any(part.startswith(".") for part in parts):
+            yield path
+
+
+def _needs_tests(path: Path, out: Path) -> bool:
+    name = path.name
+    is_test = name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
+    return not is_test and not path.is_relative_to(out) and _parsed(path) != ""
+
+
+def _parsed(path: Path) -> str | None:
+    """Why the file is no Python; ``""`` for one without a statement, None for one to be tested."""
+    try:
+        body = ast.parse(path.read_bytes(), path.name).body
+    except SyntaxError as error:
+        return f"line {error.lineno}: {error.msg}"
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        return f"cannot be parsed: {error}"
+    return None if any(not _is_text(statement) for statement in body) else ""
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _entry(path: Path, root: Path, out: Path, taken: set[str]) -> dict[str, str]:
+    relative = path.relative_to(root)
+    parts = relative.with_suffix("").parts
+    parts = parts[1:] if parts[0] == SOURCE_FOLDER and len(parts) > 1 else parts
+    parts = parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
+    problem = _parsed(path) or ""
+    return {
+        "file": relative.as_posix(),
+        "module": ".".join(parts),
+        "tests": (out.relative_to(root) / _free_name("_".join(parts), taken)).as_posix(),
+        "problem": f"{relative.as_posix()}: {problem}" if problem else "",
+    }
+
+
+def _free_name(stem: str, taken: set[str]) -> str:
+    candidates = (f"test_{stem}{number}.py" for number in ("", *(f"_{count}" for count in range(2, len(taken) + 3))))
+    name = next(each for each in candidates if each not in taken)
+    taken.add(name)
+    return name

@@ -1,0 +1,116 @@
+"""The check ``test_results``: ``results.json`` of a run that generated tests, one entry a file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from pydantic import Field, JsonValue
+
+from codex_multi_role.checks.artifacts import write_artifact, write_result
+from codex_multi_role.checks.base import CheckContext, RunFacts, lasts, no_time
+from codex_multi_role.checks.options import CheckOptions, read_options
+
+Json = dict[str, Any]
+SUCCESS, TIMEOUT, INCOMPLETE = "success", "timeout", "incomplete"
+NOT_JUDGED = "not judged: no mutation check was part of this run"
+
+
+class TestResultsOptions(CheckOptions):
+    """What the flow has of each file, in the same order: ``files``, the ``rounds`` taken for it, what is ``left``.
+
+    ``mutation``: what a mutation check said of each, if there was one.
+    """
+
+    __test__ = False
+
+    files: list[dict[str, JsonValue]] = Field(description='"{{ steps.<python_files>.files }}"')
+    rounds: list[dict[str, JsonValue]] = Field(description='"{{ steps.<call>.results }}"')
+    left: list[dict[str, JsonValue]] = Field(description='"{{ steps.<prune_tests>.results }}"')
+    unit: str = Field(min_length=1, description="the key of the call's visit: <step>.<visit>")
+    target_coverage: float = Field(ge=0, le=100, description="percent")
+    mutation: list[dict[str, JsonValue]] = Field(default=[], description="results of a mutation check")
+
+
+@lasts(no_time)
+def write_test_results(context: CheckContext) -> dict[str, object]:
+    """Write ``results.json`` into the run folder; returns it with ``status``: success, timeout or incomplete.
+
+    ``{run_id, flow, started_at, results: [{file, tests, status, reason, metrics: {coverage_percent, n_passed_tests,
+    n_failed_tests, failed_tests, iterations, total_tokens, mutation_score_percent, mutation_killed,
+    mutation_survived}, rolled_back, pruned, suspected_bugs, mutation}]}``. What was not judged is null, and
+    ``mutation`` says so. ``failed_tests`` were taken out; none of them is in the file. The status is timeout where all
+    files that are no success ran out of iterations. Raises UsageError, StorageError.
+    """
+    options = read_options(TestResultsOptions, context, "test_results")
+    run = context.run()
+    results = [_result(run, options, index) for index in range(len(options.files))]
+    document: dict[str, object] = {
+        "run_id": run.run_id,
+        "flow": run.flow,
+        "started_at": run.started_at,
+        "results": results,
+    }
+    told = json.dumps(context.redact.within(document), indent=2, ensure_ascii=False)
+    write_artifact(replace(context, folder=run.folder), "results.json", f"{told}\n")
+    open_ones = {result["status"] for result in results} - {SUCCESS}
+    status = (TIMEOUT if open_ones == {TIMEOUT} else INCOMPLETE) if open_ones else SUCCESS
+    return write_result(context, {"status": status, **document})
+
+
+def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
+    file: Json = options.files[index]
+    rounds: Json = options.rounds[index]
+    left: Json = options.left[index]
+    judged: Json = options.mutation[index] if options.mutation else {}
+    steps, pruned = rounds.get("steps", {}), left.get("pruned", [])
+    metrics = {
+        "coverage_percent": left.get("coverage", 0.0),
+        "n_passed_tests": left.get("passed", 0),
+        "n_failed_tests": len(pruned),
+        "failed_tests": [each["test"] for each in pruned],
+        "iterations": len(rounds["vars"]["rounds"]),
+        "total_tokens": _tokens(run, f"{options.unit}.{index}/"),
+        **{name: judged.get(name) for name in ("mutation_score_percent", "mutation_killed", "mutation_survived")},
+    }
+    status, reason = _status(file, rounds, left, options.target_coverage)
+    return {
+        "file": file["file"],
+        "tests": file["tests"] if left.get("passed") else None,
+        "status": status,
+        "reason": reason,
+        "metrics": metrics,
+        "rounds": rounds["vars"]["rounds"],
+        "pruned": pruned,
+        "suspected_bugs": left.get("suspected_bugs", []),
+        "refused_plan_items": steps.get("merge_plan", {}).get("refused", []),
+        "mutation": "" if judged else NOT_JUDGED,
+    }
+
+
+def _status(file: Json, rounds: Json, left: Json, target: float) -> tuple[str, str]:
+    """The figures count, not what the rounds came to: they were measured again after failing tests were taken out."""
+    if rounds["outcome"] != SUCCESS:
+        best = rounds["vars"]["best"]
+        fallback = {TIMEOUT: f"no iteration is left; {_short_of(best, left, target)}"}
+        unread = rounds["steps"].get("source", {}).get("reason", "")
+        reason = file["problem"] or unread or fallback.get(rounds["outcome"], "the plan has no usable item")
+        return rounds["outcome"], reason
+    if left["coverage"] < target or left["crashed"] or left["failures"]:
+        return INCOMPLETE, f"measured again: {_short_of({}, left, target)}"
+    return SUCCESS, ""
+
+
+def _short_of(best: Json, left: Json, target: float) -> str:
+    if best.get("crashed"):
+        lines = str(best["output_tail"]).strip().splitlines()
+        causes = [line.strip() for line in lines if line.startswith("E ")] or lines[-1:]
+        return ": ".join(["the tests crash", str(best["reason"]), *causes[-1:]])
+    if left.get("pruned"):
+        return f"{len(left['pruned'])} tests failed and were taken out; {left.get('coverage', 0.0)} % are reached"
+    return f"{left.get('coverage', 0.0)} % are reached, {target:g} % are wanted"
+
+
+def _tokens(run: RunFacts, unit: str) -> int:
+    return sum(sum(turn["tokens"].values()) for turn in run.turns if str(turn.get("unit", "")).startswith(unit))

@@ -1,0 +1,116 @@
+"""Test functions in the source of a test file: which plan item each is for, what it expects, how to take it out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+SAYING = frozenset(
+    {"approx", "raises", "parametrize", "param", "Decimal", "Fraction", "set", "frozenset", "tuple", "list"}
+)
+"""Calls in whose arguments a test says what it expects."""
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class TestFunction:
+    """``name`` as pytest reports it without parameters: ``TestShape::test_area``."""
+
+    __test__ = False
+
+    name: str
+    node: Function
+
+
+def functions_in(source: str) -> list[TestFunction]:
+    """All of them, in order; none where the source cannot be parsed."""
+    try:
+        return list(_found(ast.parse(source).body, ""))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
+def expects(source: str, item: Mapping[str, object]) -> bool:
+    """Whether a test of the plan's ``item`` names what the plan expects: the value, or the exception.
+
+    A test belongs to the item whose ``id`` its name begins with: ``test_p3_…`` for ``P3``.
+    """
+    return any(_names(each.node, item["expected"]) for each in tests_of(source, str(item["id"])))
+
+
+def tests_of(source: str, item_id: str) -> list[TestFunction]:
+    """The tests of the plan's item of that id."""
+    slug = re.sub(r"\W+", "_", item_id).strip("_").lower()
+    own = re.compile(rf"test_{re.escape(slug)}(_|$)", re.IGNORECASE)
+    return [each for each in functions_in(source) if own.match(each.node.name)]
+
+
+def without(source: str, names: Collection[str]) -> str:
+    """The source without these test functions; a class that has nothing left goes with them. All else stays as written.
+
+    Raises SyntaxError, ValueError.
+    """
+    tree = ast.parse(source)
+    gone = [each.node for each in _found(tree.body, "") if each.name in names]
+    nodes: list[ast.stmt] = list(gone)
+    nodes += [node for node in tree.body if isinstance(node, ast.ClassDef) and set(node.body) <= set(gone)]
+    lines = source.splitlines(keepends=True)
+    for node in nodes:
+        first = min([node.lineno, *(each.lineno for each in node.decorator_list)])  # type: ignore[attr-defined]
+        for number in range(first - 1, node.end_lineno or first):
+            lines[number] = ""
+    return "".join(lines)
+
+
+def _found(body: list[ast.stmt], prefix: str) -> Iterator[TestFunction]:
+    for node in body:
+        if isinstance(node, Function) and node.name.startswith("test"):
+            yield TestFunction(f"{prefix}{node.name}", node)
+        elif isinstance(node, ast.ClassDef):
+            yield from _found(node.body, f"{prefix}{node.name}::")
+
+
+def _names(function: Function, expected: object) -> bool:
+    wanted = [expected, *_literal(expected)]
+    exception = expected.split("(")[0].rsplit(".", 1)[-1] if isinstance(expected, str) else None
+    for node in _outside_of_calls(function):
+        if isinstance(node, ast.Name | ast.Attribute):
+            if exception == (node.id if isinstance(node, ast.Name) else node.attr):
+                return True
+        elif isinstance(node, ast.expr) and any(_same(value, each) for value in _value(node) for each in wanted):
+            return True
+    return False
+
+
+def _outside_of_calls(node: ast.AST) -> Iterator[ast.AST]:
+    """All of it but what is given to the code under test: of ``sign(0) == 1`` not the 0."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Call) and not _says_what_is_expected(child):
+            continue
+        yield from _outside_of_calls(child)
+
+
+def _says_what_is_expected(call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return name in SAYING or name.startswith("assert")
+
+
+def _literal(expected: object) -> list[object]:
+    try:
+        return [ast.literal_eval(expected)] if isinstance(expected, str) else []
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return []
+
+
+def _value(node: ast.expr) -> list[object]:
+    try:
+        return [ast.literal_eval(node)]
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return []
+
+
+def _same(value: object, expected: object) -> bool:
+    return isinstance(value, bool) == isinstance(expected, bool) and value == expected

@@ -1,0 +1,53 @@
+"""The checks ``read_file`` and ``write_file``: a text file of the workspace, or of a copy of it."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.base import CheckContext, in_copy, lasts, no_time
+from codex_multi_role.checks.documents import read_document
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.errors import CheckFailed
+from codex_multi_role.workspace import apply_files
+
+
+class ReadOptions(CheckOptions):
+    """``path`` is relative to the workspace."""
+
+    path: str = Field(min_length=1, description="a file of the workspace")
+
+
+class WriteOptions(CheckOptions):
+    """``content`` is the whole file. ``copy``: the copy of the workspace to write in."""
+
+    path: str = Field(min_length=1, description="a file of the workspace")
+    content: str = Field(description="a text")
+    copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
+
+
+@lasts(no_time)
+def read_file(context: CheckContext) -> dict[str, object]:
+    """``{status: read, path, content}``. Raises UsageError, CheckFailed for what is no text of at most 1 MB."""
+    options = read_options(ReadOptions, context, "read_file")
+    try:
+        content = read_document(context.workspace, options.path, "check read_file: path")
+    except ValueError as error:
+        raise CheckFailed(str(error)) from error
+    return write_result(context, {"status": "read", "path": options.path, "content": content})
+
+
+@lasts(no_time)
+def write_file(context: CheckContext) -> dict[str, object]:
+    """``{status: written, path, content}``. Raises UsageError, CheckFailed."""
+    options = read_options(WriteOptions, context, "write_file")
+    context = in_copy(context, options.copy_)
+    put(context, options.path, options.content)
+    return write_result(context, {"status": "written", "path": options.path, "content": options.content})
+
+
+def put(context: CheckContext, path: str, content: str) -> None:
+    """Write the file whole. Raises CheckFailed where that is refused, such as outside the workspace."""
+    (entry,) = apply_files(context.workspace, [{"path": path, "content": content}])
+    if entry.status != "WROTE":
+        raise CheckFailed(f"{path} was not written: {entry.reason}")

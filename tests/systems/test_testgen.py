@@ -1,0 +1,143 @@
+"""The flow ``testgen`` on the real binary: every way of its diagrams, and what it promises besides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
+
+
+def test_all_is_reached_at_once(tmp_path: Path) -> None:
+    given = Generation(
+        tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(IMPORT + BELOW + ABOVE)]
+    )
+    report = given.run("sign.py")
+    assert (report.outcome, report.exit_code) == ("success", 0)
+    assert given.asked == ["test_planner", "test_developer"]
+    assert given.rounds == [("generate", "kept")]
+    prompt = given.prompt("test_planner", 1)
+    assert "Plan from scratch" in prompt
+    assert "TESTS SO FAR" not in prompt
+    assert '"id": "P2"' in given.prompt("test_developer", 1)
+    assert given.text() == IMPORT + BELOW + ABOVE
+    tokens = report.totals["input_tokens"] + report.totals["output_tokens"]
+    assert given.metrics() == {
+        "coverage_percent": 100.0, "n_passed_tests": 2, "n_failed_tests": 0, "failed_tests": [], "iterations": 1,
+        "total_tokens": tokens, "mutation_score_percent": None, "mutation_killed": None, "mutation_survived": None,
+    }  # fmt: skip
+    assert given.results[0]["mutation"].startswith("not judged")
+
+
+def test_a_crash_is_told_to_the_developer_who_writes_it_anew(tmp_path: Path) -> None:
+    given = Generation(
+        tmp_path,
+        {"sign.py": SIGN},
+        test_planner=[plan(P1, P2)],
+        test_developer=[code("import nowhere\n"), code("def test_x(:\n"), code(IMPORT + BELOW + ABOVE)],
+    )
+    assert given.run("sign.py").exit_code == 0
+    assert given.rounds == [("generate", "kept"), ("syntax", "kept"), ("syntax", "kept")]
+    assert "No module named 'nowhere'" in given.prompt("test_developer", 2)
+    assert "line 1: invalid syntax" in given.prompt("test_developer", 3)
+    assert given.text() == IMPORT + BELOW + ABOVE
+
+
+def test_failing_tests_are_told_to_the_developer_who_mends_them(tmp_path: Path) -> None:
+    wrong = BELOW.replace("sign(-3)", "sign(3)")
+    given = Generation(
+        tmp_path,
+        {"sign.py": SIGN},
+        test_planner=[plan(P1, P2)],
+        test_developer=[code(IMPORT + wrong + ABOVE), code(IMPORT + BELOW + ABOVE)],
+    )
+    assert given.run("sign.py").exit_code == 0
+    assert given.rounds == [("generate", "kept"), ("fix", "kept")]
+    assert "MODE: fix" in given.prompt("test_developer", 2)
+    assert "assert 1 == -1" in given.prompt("test_developer", 2)
+
+
+def test_what_is_not_reached_is_planned_and_appended(tmp_path: Path) -> None:
+    given = Generation(
+        tmp_path,
+        {"sign.py": SIGN},
+        test_planner=[plan(P1), plan(P1, P2)],
+        test_developer=[code(IMPORT + BELOW), code(ABOVE)],
+    )
+    assert given.run("sign.py").exit_code == 0
+    assert given.rounds == [("generate", "kept"), ("append", "kept")]
+    replan = given.prompt("test_planner", 2)
+    assert "sign.py: lines 4; branches 2->4" in replan
+    assert "it is 66.67 %" in replan
+    assert BELOW in replan
+    assert SIGN in replan
+    append = given.prompt("test_developer", 2)
+    assert "MODE: append" in append
+    assert '"id": "P1"' in append
+    assert "for the items P2." in append
+    assert given.text() == f"{IMPORT}{BELOW}\n\n{ABOVE}"
+    assert given.results[0]["refused_plan_items"] == [{"item": P1, "reason": "the id P1 is taken"}]
+
+
+def test_when_no_iteration_is_left_it_ends_with_what_there_is(tmp_path: Path) -> None:
+    given = Generation(tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1)], test_developer=[code(IMPORT + BELOW)])
+    report = given.run("sign.py", max_iterations=1)
+    assert (report.outcome, report.exit_code) == ("timeout", 1)
+    (result,) = given.results
+    assert (result["status"], result["metrics"]["coverage_percent"]) == ("timeout", 66.67)
+    assert "66.67 % are reached, 100 % are wanted" in result["reason"]
+    assert given.text() == IMPORT + BELOW
+
+
+def test_the_last_iteration_may_reach_it(tmp_path: Path) -> None:
+    given = Generation(
+        tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(IMPORT + BELOW + ABOVE)]
+    )
+    assert given.run("sign.py", max_iterations=1).outcome == "success"
+
+
+def test_an_iteration_that_reaches_less_is_rolled_back(tmp_path: Path) -> None:
+    """The appended test takes the name of one that was there, and so its place."""
+    shadow = "def test_p1_below():\n    assert -1 == -1\n"
+    given = Generation(
+        tmp_path,
+        {"sign.py": SIGN},
+        test_planner=[plan(P1), plan(P2), plan(item("P3", "1"))],
+        test_developer=[code(IMPORT + BELOW), code(shadow), code(ABOVE)],
+    )
+    assert given.run("sign.py").exit_code == 0
+    assert given.rounds == [("generate", "kept"), ("append", "rolled back"), ("append", "kept")]
+    assert given.results[0]["rounds"][1]["reason"] == "reaches 16.67 %, the best so far 66.67 %"
+    assert given.text() == f"{IMPORT}{BELOW}\n\n{ABOVE}"
+
+
+def test_a_test_that_still_fails_is_taken_out_and_told_as_a_suspected_bug(tmp_path: Path) -> None:
+    zero = "\n@pytest.mark.parametrize('n', [0])\ndef test_p3_zero(n):\n    assert sign(n) == 0\n"
+    tests = f"import pytest\n{IMPORT}{BELOW}{ABOVE}{zero}"
+    given = Generation(
+        tmp_path,
+        {"sign.py": SIGN},
+        test_planner=[plan(P1, P2, item("P3", "0", given="0"))],
+        test_developer=[code(tests), code(tests)],
+    )
+    report = given.run("sign.py", max_iterations=2)
+    assert (report.outcome, report.exit_code) == ("timeout", 1)
+    (result,) = given.results
+    (bug,) = result["suspected_bugs"]
+    assert (bug["id"], bug["expected"], bug["tests"]) == ("P3", "0", ["test_p3_zero"])
+    assert (result["metrics"]["n_failed_tests"], result["metrics"]["n_passed_tests"]) == (1, 2)
+    assert "test_p3_zero" not in given.text()
+    assert BELOW in given.text()
+
+
+def test_what_the_plan_expects_is_not_asserted_away(tmp_path: Path) -> None:
+    zero = "def test_p3_zero():\n    assert sign(0) == {}\n"
+    given = Generation(
+        tmp_path,
+        {"sign.py": SIGN},
+        test_planner=[plan(P1, P2, item("P3", "0", given="0"))],
+        test_developer=[code(IMPORT + BELOW + ABOVE + zero.format(0)), code(IMPORT + BELOW + ABOVE + zero.format(1))],
+    )
+    assert given.run("sign.py", max_iterations=2).outcome == "timeout"
+    assert given.rounds == [("generate", "kept"), ("fix", "rolled back")]
+    assert given.results[0]["rounds"][1]["reason"] == "no longer expects what the plan says: P3 (0)"
+    assert [bug["id"] for bug in given.results[0]["suspected_bugs"]] == ["P3"]
