@@ -20,6 +20,7 @@ STEPS = "waits for turns, repairs and checks, each of which has its deadlines"
 DONE = "of a future that is done"
 READS_FILE = "no future: it reads turn.json"
 PLACES = {
+    ("checks/kill_matrix.py", "pool.shutdown(cancel_futures=True)"): "tests on mutants, each run with its deadline",
     ("cli/asking.py", "while not self._lock.acquire(timeout=LOOK_SECONDS)"): "a person; ends when the question is over",
     ("cli/asking.py", "while not is_over()"): "a person; ends when the question is over",
     ("cli/asking.py", "os.read(self._descriptor, LONGEST_LINE)"): "only after select said that there is a line",

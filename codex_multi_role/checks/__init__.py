@@ -9,6 +9,7 @@ from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.judge_tests import judge_tests
 from codex_multi_role.checks.merge import merge_copies
 from codex_multi_role.checks.merge_items import merge_items
+from codex_multi_role.checks.mutation import judge_mutants
 from codex_multi_role.checks.prune_tests import prune_tests
 from codex_multi_role.checks.python_files import find_python_files
 from codex_multi_role.checks.results_file import write_test_results
@@ -42,6 +43,7 @@ CHECKS: dict[str, CheckFunction] = {
     "judge_tests": judge_tests,
     "prune_tests": prune_tests,
     "test_results": write_test_results,
+    "mutation": judge_mutants,
 }
 _REGISTRY = Registry("check", "codex_multi_role.checks", CHECKS)
 

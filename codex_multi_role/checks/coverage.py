@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.base import CheckContext, at_most_own, in_copy, lasts
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageRun, Outcome
-from codex_multi_role.checks.options import CheckOptions, inside, read_options
-from codex_multi_role.checks.python import OWN_ENVIRONMENT, has_own
-from codex_multi_role.checks.working_copy import LEFT_OUT
-from codex_multi_role.workspace import Workspace
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.sources import missing_part, named_path, not_python
 
 MAX_TAIL_CHARACTERS = 4_000
-PYTHON = "*.py"
 
 
 class CoverageOptions(CheckOptions):
@@ -53,50 +48,14 @@ def measure_coverage(context: CheckContext) -> dict[str, object]:
     """
     options = read_options(CoverageOptions, context, "coverage")
     context = in_copy(context, options.copy_)
-    target, tests = (_relative(context.workspace, options, name) for name in ("target", "tests"))
-    if problem := _missing_part(context.workspace) or _not_python(context.workspace.root, target):
+    target, tests = (named_path(context.workspace, "coverage", options, name) for name in ("target", "tests"))
+    if problem := missing_part(context.workspace) or not_python(context.workspace.root, target):
         return _record(context, Outcome("could not run", problem))
-    if problem := _not_python(context.workspace.root, tests):
+    if problem := not_python(context.workspace.root, tests):
         return _record(context, Outcome("syntax error", problem))
     with scratch_folder(context.workspace) as scratch:
         run = CoverageRun(context, target, tests, scratch)
         return _record(context, run.outcome(at_most_own(context.options, context.deadline_seconds)))
-
-
-def _relative(workspace: Workspace, options: CoverageOptions, name: str) -> str:
-    """The option's path as text, once it is sure to stay in the workspace. Raises UsageError."""
-    given = str(getattr(options, name)).rstrip("/")
-    inside(workspace, given, f"check coverage: {name}")
-    return given
-
-
-def _missing_part(workspace: Workspace) -> str:
-    if has_own(workspace, "pytest") and not has_own(workspace, "coverage"):
-        return f"{OWN_ENVIRONMENT} has pytest but not coverage: install it there"
-    return ""
-
-
-def _not_python(root: Path, relative: str) -> str:
-    """What keeps the file, or the first such file of the folder, from being parsed; ``""`` if nothing does."""
-    path = root / relative
-    found = sorted(path.rglob(PYTHON)) if path.is_dir() else [path]
-    files = [file for file in found if LEFT_OUT.isdisjoint(file.relative_to(root).parts)]
-    if not files:
-        return f"{relative} has no Python file"
-    problems = (_problem(file, file.relative_to(root).as_posix()) for file in files)
-    return next(filter(None, problems), "")
-
-
-def _problem(file: Path, name: str) -> str:
-    try:
-        ast.parse(file.read_bytes(), name)
-    except OSError as error:
-        return f"{name}: cannot be read: {error.strerror}"
-    except SyntaxError as error:
-        return f"{name}: line {error.lineno}: {error.msg}"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return f"{name}: cannot be parsed: {error}"
-    return ""
 
 
 def _record(context: CheckContext, outcome: Outcome) -> dict[str, object]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from junitparser import TestCase
+    from junitparser import TestCase as Case
 
 MAX_REPORT_BYTES = 20 * 1024 * 1024
 MAX_FAILURES = 20
@@ -43,23 +43,61 @@ def read_report(path: Path, kind: str = "JUnit report") -> bytes:
         return file.read(MAX_REPORT_BYTES)
 
 
+@dataclass(frozen=True)
+class TestCase:
+    """How one test ended: ``passed``, ``failed`` (a broken fixture included) or ``skipped``."""
+
+    __test__ = False
+
+    outcome: str
+    seconds: float
+
+
 def parse_report(report: bytes) -> TestCounts:
     """Count the outcomes of a JUnit report. Raises ValueError if it is none."""
-    from junitparser import JUnitXml, JUnitXmlError
-
     counts = TestCounts()
-    try:
-        document = JUnitXml.fromstring(report)
-        for suite in document if isinstance(document, JUnitXml) else [document]:
-            for case in suite:
-                _count(case, counts)
-    # A SyntaxError is what both XML parsers that junitparser may use raise for a broken document.
-    except (JUnitXmlError, SyntaxError, ValueError, LookupError, RecursionError) as error:
-        raise ValueError(f"the JUnit report cannot be read: {error}") from error
+    for case in _cases(report):
+        _count(case, counts)
     return counts
 
 
-def _count(case: TestCase, counts: TestCounts) -> None:
+def parse_cases(report: bytes) -> dict[str, TestCase]:
+    """Every test of a JUnit report by its name, ``class name::name``. Raises ValueError if it is none.
+
+    A test whose fixture fails afterwards is there twice, and has failed.
+    """
+    found: dict[str, TestCase] = {}
+    for case in _cases(report):
+        name, earlier = _name(case), found.get(_name(case))
+        outcome = "failed" if earlier and earlier.outcome == "failed" else _outcome(case)
+        found[name] = TestCase(outcome, float(case.time or 0) + (earlier.seconds if earlier else 0))
+    return found
+
+
+def _cases(report: bytes) -> list[Case]:
+    from junitparser import JUnitXml, JUnitXmlError
+
+    try:
+        document = JUnitXml.fromstring(report)
+        return [case for suite in (document if isinstance(document, JUnitXml) else [document]) for case in suite]
+    # A SyntaxError is what both XML parsers that junitparser may use raise for a broken document.
+    except (JUnitXmlError, SyntaxError, ValueError, LookupError, RecursionError) as error:
+        raise ValueError(f"the JUnit report cannot be read: {error}") from error
+
+
+def _name(case: Case) -> str:
+    return "::".join(part for part in (case.classname, case.name) if part)
+
+
+def _outcome(case: Case) -> str:
+    from junitparser import Skipped
+
+    if any(not isinstance(result, Skipped) for result in case.result):
+        return "failed"
+    return "skipped" if case.result else "passed"
+
+
+def _count(case: Case, counts: TestCounts) -> None:
     from junitparser import Error, Failure, Skipped
 
     results = case.result
@@ -70,5 +108,4 @@ def _count(case: TestCase, counts: TestCounts) -> None:
     counts.passed += not results
     for result in bad[: MAX_FAILURES - len(counts.failures)]:
         message = (result.text or result.message or "").strip()
-        test = "::".join(part for part in (case.classname, case.name) if part)
-        counts.failures.append({"test": test, "message": message[-MAX_MESSAGE_CHARACTERS:]})
+        counts.failures.append({"test": _name(case), "message": message[-MAX_MESSAGE_CHARACTERS:]})

@@ -1,7 +1,7 @@
 """The folder the roles work on: safe file application, patches, bounded commands."""
 
 from codex_multi_role.workspace.commands import CommandResult, run_command
-from codex_multi_role.workspace.files import AppliedFile, apply_files
+from codex_multi_role.workspace.files import AppliedFile, apply_files, write_inside
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 from codex_multi_role.workspace.protected import ProtectedFiles, PutBack
 from codex_multi_role.workspace.repository import git_folders_below
@@ -22,4 +22,5 @@ __all__ = [
     "apply_files",
     "git_folders_below",
     "run_command",
+    "write_inside",
 ]

@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import codex_cli_bin
 import psutil
@@ -12,6 +13,7 @@ import pytest
 
 from codex_multi_role.checks.base import Sandbox
 from codex_multi_role.checks.coverage import measure_coverage
+from codex_multi_role.checks.mutation import judge_mutants
 from codex_multi_role.checks.tests import run_tests
 from codex_multi_role.codex.sandbox import sandboxed
 from tests.checks.conftest import MakeContext
@@ -78,6 +80,18 @@ def test_coverage_is_measured_inside_it(make_context: MakeContext, codex_sandbox
     assert (result["status"], result["coverage"], result["failed"]) == ("failed", 100.0, 1), result["output_tail"]
     # The one is the folder above the tests: the copy, which is theirs, and gone with what they made in it.
     assert "test_writing_outside_is_refused[folder3]" in str(result["failures"])
+    assert {path.name for path in context.workspace.root.rglob("*")} == {"a.py", "tests", "test_a.py"}
+
+
+def test_mutants_are_judged_inside_it(make_context: MakeContext, codex_sandbox: Sandbox) -> None:
+    pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
+    source = "def one():\n    return 1\n"
+    files = {"a.py": source, "tests/test_a.py": f"import a, pathlib\n{dedent(ESCAPES)}"}
+    tests = files["tests/test_a.py"].replace(", HERE.parent", "") + "\ndef test_one(): assert a.one() == 1\n"
+    context = make_context({**files, "tests/test_a.py": tests}, sandbox=codex_sandbox, target="a.py")
+    result: dict[str, Any] = judge_mutants(context)
+    assert (result["status"], result["killed"]) == ("ok", 1), result["reason"]
+    assert {test: ids for test, ids in result["matrix"].items() if ids} == {"tests.test_a::test_one": ["2.1"]}
     assert {path.name for path in context.workspace.root.rglob("*")} == {"a.py", "tests", "test_a.py"}
 
 

@@ -1,0 +1,157 @@
+"""Mutants of a Python file: the same text with one small change, which good tests notice.
+
+What changes are made is mutmut's say: its operators are a table from kinds of libcst's nodes to other nodes. Which
+nodes are asked, and what a mutant is called, is ours: mutmut's own walk obeys the settings of the current folder, and
+its mutants are functions behind a trampoline, which it makes of no decorated function and runs with its own runner.
+"""
+
+from __future__ import annotations
+
+import difflib
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    import libcst
+
+MAX_DIFF_CHARACTERS = 600
+NEVER_ASKED = frozenset({"len", "isinstance"})
+"""Functions whose arguments are left alone, as mutmut does: such a mutant dies of any call."""
+HOW_TO_INSTALL = 'mutants need the extra "mutation": pip install "codex-multi-role[mutation]"'
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """``id`` is ``line.number``, the same for the same text of the file; ``text`` is that of the whole file."""
+
+    id: str
+    line: int
+    operator: str
+    text: str
+    diff: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a mutant could be: ``new`` instead of ``old``."""
+
+    id: str
+    line: int
+    operator: str
+    old: libcst.CSTNode
+    new: libcst.CSTNode
+
+
+def is_installed() -> bool:
+    """Whether the extra is there."""
+    return find_spec("mutmut") is not None and find_spec("libcst") is not None
+
+
+class MutatedFile:
+    """The mutants of the file whose text is ``source``, in its functions and methods, decorated ones and nested ones.
+
+    Left out are annotations and decorators, what a raised exception says, which is seldom promised, and what runs when
+    the module is imported: a mutant there breaks the import, which tells nothing of the tests. Raises ValueError for a
+    text that libcst cannot read.
+    """
+
+    def __init__(self, source: str) -> None:
+        import libcst
+        from libcst.metadata import MetadataWrapper, PositionProvider
+
+        try:
+            wrapper = MetadataWrapper(libcst.parse_module(source))
+        except (libcst.ParserSyntaxError, RecursionError) as error:
+            raise ValueError(f"its mutants cannot be found: {error}") from error
+        self._source = source
+        self._module = wrapper.module
+        self._positions = wrapper.resolve(PositionProvider)
+        self.places = list(self._found())
+
+    def sample(self, most: int, seed: int) -> list[Mutant]:
+        """At most ``most`` mutants that compile, by chance, but one of every line before a second of any."""
+        order = list(self.places)
+        random.Random(seed).shuffle(order)
+        nth: dict[int, int] = defaultdict(int)
+        rounds = []
+        for place in order:
+            rounds.append((nth[place.line], place))
+            nth[place.line] += 1
+        return self._made((place for _, place in sorted(rounds, key=lambda pair: pair[0])), most)
+
+    def named(self, ids: Sequence[str]) -> list[Mutant]:
+        """The mutants with these ``ids``. Raises ValueError for one that the file does not have."""
+        places = {place.id: place for place in self.places}
+        if unknown := [each for each in ids if each not in places]:
+            raise ValueError(f"there is no mutant {unknown[0]!r} of this file")
+        return self._made((places[each] for each in ids), len(ids))
+
+    def _found(self) -> Iterator[Place]:
+        numbers: dict[int, int] = defaultdict(int)
+        for old, operator, new in _changes(self._module):
+            line = self._positions[old].start.line
+            numbers[line] += 1
+            yield Place(f"{line}.{numbers[line]}", line, operator, old, new)
+
+    def _made(self, places: Iterator[Place], most: int) -> list[Mutant]:
+        texts = {self._source}
+        mutants: list[Mutant] = []
+        for place in places:
+            if len(mutants) == most:
+                break
+            changed = self._module.deep_replace(place.old, place.new)
+            text = cast("libcst.Module", changed).code
+            if text not in texts and _compiles(text):
+                texts.add(text)
+                diff = _diff(self._source, text)
+                mutants.append(Mutant(place.id, place.line, place.operator, text, diff))
+        return sorted(mutants, key=lambda mutant: (mutant.line, int(mutant.id.partition(".")[2])))
+
+
+def _changes(module: libcst.Module) -> Iterator[tuple[libcst.CSTNode, str, libcst.CSTNode]]:
+    from mutmut.mutation.mutators import mutation_operators
+
+    for node in _nodes(module, inside_function=False):
+        for kind, operator in mutation_operators:
+            if isinstance(node, kind):
+                for new in operator(node):
+                    yield node, operator.__name__.removeprefix("operator_"), new
+
+
+def _nodes(node: libcst.CSTNode, inside_function: bool) -> Iterator[libcst.CSTNode]:
+    """All nodes that may change, in the order of the text."""
+    import libcst
+
+    left_out = libcst.Annotation | libcst.Decorator | libcst.Parameters | libcst.Raise
+    if isinstance(node, left_out) or _is_docstring(node):
+        return
+    if isinstance(node, libcst.Call) and isinstance(node.func, libcst.Name) and node.func.value in NEVER_ASKED:
+        return
+    if inside_function:
+        yield node
+    for child in node.children:
+        yield from _nodes(child, inside_function or isinstance(node, libcst.FunctionDef))
+
+
+def _is_docstring(node: libcst.CSTNode) -> bool:
+    import libcst
+
+    return isinstance(node, libcst.Expr) and isinstance(node.value, libcst.SimpleString | libcst.ConcatenatedString)
+
+
+def _compiles(text: str) -> bool:
+    try:
+        compile(text, "mutant", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _diff(old: str, new: str) -> str:
+    """The changed lines alone, ``-`` the old and ``+`` the new ones."""
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="")
+    return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))[:MAX_DIFF_CHARACTERS]

@@ -1,0 +1,155 @@
+"""The check ``mutation``: what tests notice of small changes to a file, and which test notices which."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import Field
+
+from codex_multi_role.checks.artifacts import scratch_folder, write_result
+from codex_multi_role.checks.base import CheckContext, at_most_own, lasts
+from codex_multi_role.checks.kill_matrix import Judge, KillMatrix
+from codex_multi_role.checks.mutants import HOW_TO_INSTALL, Mutant, MutatedFile, is_installed
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.repeated import Repeated, repeat
+from codex_multi_role.checks.sources import named_path, not_python
+from codex_multi_role.checks.suite import Suite
+from codex_multi_role.errors import UsageError
+
+MAX_SURVIVORS = 100
+END_SECONDS = 10.0
+"""For the last tests to be ended and for the copies to be removed, after the deadline."""
+
+
+class MutationOptions(CheckOptions):
+    """``target`` is changed, ``tests`` judge it: a file, and a file or a folder, relative to the workspace.
+
+    Of more than ``max_mutants`` a sample is judged, chosen by ``seed``; ``mutants`` names those to judge instead.
+    With ``runs`` the tests first run so often as they are, and those whose outcomes differ do not count.
+    """
+
+    target: str = Field(min_length=1, description="a Python file of the workspace")
+    tests: str = Field(default="tests", min_length=1, description="a Python file or a folder of the workspace")
+    max_mutants: int = Field(default=100, ge=1, le=2_000, description="a number from 1 to 2000")
+    seed: int = Field(default=0, description="a whole number")
+    mutants: list[str] | None = Field(default=None, description="ids of mutants, as an earlier result named them")
+    runs: int = Field(default=1, ge=1, le=10, description="how often the tests run undisturbed, 1 to 10 times")
+    concurrency: int = Field(default=2, ge=1, le=32, description="how many mutants at once, 1 to 32")
+    timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is to be told. ``found`` is how many places for a mutant the file has."""
+
+    status: str
+    reason: str = ""
+    found: int = 0
+    mutants: Sequence[Mutant] = ()
+    matrix: KillMatrix = field(default_factory=KillMatrix)
+    tests: Sequence[str] = ()
+    flaky: Mapping[str, list[str]] = field(default_factory=dict)
+
+
+def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
+    return at_most_own(options, deadline_seconds) + END_SECONDS
+
+
+@lasts(_longest)
+def judge_mutants(context: CheckContext) -> dict[str, object]:
+    """Run the tests on mutants of the target, each in a private copy of the workspace, in the sandbox.
+
+    Options: `MutationOptions`; ``timeout_seconds``, for all together, cannot exceed the context's deadline; each mutant
+    has one of its own, a multiple of what the tests take undisturbed, and each test, too. Leaves ``result.json``, which
+    holds what is returned: ``{status, reason, found, mutants, sampled, seed, ids, killed, survived, score_percent,
+    survivors: [{id, line, operator, diff}], matrix: {test: [id]}, unattributed: [id], flaky: {test: [outcome]},
+    seconds}``. The status is ``ok``, ``no mutants``, ``timed out`` (the figures are of those that were judged) or
+    ``could not run``. ``mutants`` were judged, out of ``found`` places; ``unattributed`` were killed without a test
+    that can be named. The tests must pass as they are: a test that is red says nothing of a mutant.
+
+    Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
+    """
+    started = time.monotonic()
+    options = read_options(MutationOptions, context, "mutation")
+    for name in ("target", "tests"):
+        named_path(context.workspace, "mutation", options, name)
+    until = started + at_most_own(context.options, context.deadline_seconds)
+    return _record(context, options, _judged(context, options, until), time.monotonic() - started)
+
+
+def _judged(context: CheckContext, options: MutationOptions, until: float) -> Judged:
+    root = context.workspace.root
+    if not is_installed():
+        return Judged("could not run", HOW_TO_INSTALL)
+    if (root / options.target).is_dir():
+        return Judged("could not run", f"{options.target} is a folder: name a file")
+    if problem := not_python(root, options.target) or not_python(root, options.tests):
+        return Judged("could not run", problem)
+    try:
+        file = MutatedFile((root / options.target).read_bytes().decode("utf-8-sig"))
+    except ValueError as error:
+        return Judged("could not run", f"{options.target}: {error}")
+    mutants = _chosen(file, options)
+    if not mutants:
+        return Judged("no mutants", "there is nothing in its functions to change", len(file.places))
+    with scratch_folder(context.workspace) as scratch:
+        suite = Suite(context, [options.tests], scratch)
+        undisturbed = repeat(suite, options.runs, until)
+        if undisturbed.problem or undisturbed.bad:
+            problem = undisturbed.problem or f"a test fails as it is: {undisturbed.bad[0]}"
+            return Judged("could not run", problem, len(file.places), flaky=undisturbed.flaky)
+        return _with_matrix(suite, options, (file, mutants), undisturbed, until)
+
+
+def _chosen(file: MutatedFile, options: MutationOptions) -> list[Mutant]:
+    if options.mutants is None:
+        return file.sample(options.max_mutants, options.seed)
+    try:
+        return file.named(options.mutants)
+    except ValueError as error:
+        raise UsageError(f"check mutation: mutants: {error}", "the ids are of the file as it was then") from error
+
+
+def _with_matrix(
+    suite: Suite,
+    options: MutationOptions,
+    subject: tuple[MutatedFile, list[Mutant]],
+    undisturbed: Repeated,
+    until: float,
+) -> Judged:
+    file, mutants = subject
+    judge = Judge(suite, options.target, undisturbed.last, list(undisturbed.flaky))
+    matrix = judge.matrix(mutants, until, options.concurrency)
+    status, reason = "ok", ""
+    if matrix.left:
+        status, reason = "timed out", f"{len(matrix.left)} of {len(mutants)} mutants were not judged"
+    return Judged(status, reason, len(file.places), mutants, matrix, judge.tests, undisturbed.flaky)
+
+
+def _record(context: CheckContext, options: MutationOptions, judged: Judged, seconds: float) -> dict[str, object]:
+    matrix = judged.matrix
+    survived = set(matrix.survived)
+    survivors = [mutant for mutant in judged.mutants if mutant.id in survived]
+    result: dict[str, object] = {
+        "status": judged.status,
+        "reason": judged.reason,
+        "found": judged.found,
+        "mutants": len(matrix.killers),
+        "sampled": options.mutants is None and len(judged.mutants) == options.max_mutants < judged.found,
+        "seed": options.seed,
+        "ids": list(matrix.killers),
+        "killed": matrix.killed,
+        "survived": len(survivors),
+        "score_percent": matrix.score_percent if matrix.killers else 0.0,
+        "survivors": [
+            {"id": each.id, "line": each.line, "operator": each.operator, "diff": each.diff}
+            for each in survivors[:MAX_SURVIVORS]
+        ],
+        "matrix": matrix.by_test(judged.tests),
+        "unattributed": matrix.unattributed,
+        "flaky": dict(judged.flaky),
+        "seconds": round(seconds, 3),
+    }
+    return write_result(context, result)

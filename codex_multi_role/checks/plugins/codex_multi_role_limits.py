@@ -1,0 +1,31 @@
+"""Each test has a deadline of its own, so that a mutant that never ends still gets the verdict of every test."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Generator
+from types import FrameType
+
+import pytest
+
+SECONDS = float(os.environ.get("CODEX_MULTI_ROLE_TEST_SECONDS", "0"))
+MOST_OVERDUE = int(os.environ.get("CODEX_MULTI_ROLE_TESTS_OVERDUE", "1"))
+_overdue: list[str] = []
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    def ring(number: int, frame: FrameType | None) -> None:
+        if item.nodeid not in _overdue:
+            _overdue.append(item.nodeid)
+        if len(_overdue) >= MOST_OVERDUE:
+            item.session.shouldstop = f"{MOST_OVERDUE} tests took longer than {SECONDS} s"
+        pytest.fail(f"no end after {SECONDS} s", pytrace=False)
+
+    before = signal.signal(signal.SIGALRM, ring)
+    # It rings again: what catches everything within a loop would otherwise have caught the only one.
+    signal.setitimer(signal.ITIMER_REAL, SECONDS, SECONDS)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)

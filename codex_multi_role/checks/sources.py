@@ -1,0 +1,49 @@
+"""The Python files that a check is told of: inside the workspace, and Python."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from codex_multi_role.checks.options import CheckOptions, inside
+from codex_multi_role.checks.python import OWN_ENVIRONMENT, has_own
+from codex_multi_role.checks.working_copy import LEFT_OUT
+from codex_multi_role.workspace import Workspace
+
+PYTHON = "*.py"
+
+
+def named_path(workspace: Workspace, check: str, options: CheckOptions, name: str) -> str:
+    """The path that the option called ``name`` gives, once it is sure to stay in the workspace. Raises UsageError."""
+    given = str(getattr(options, name)).rstrip("/")
+    inside(workspace, given, f"check {check}: {name}")
+    return given
+
+
+def missing_part(workspace: Workspace) -> str:
+    if has_own(workspace, "pytest") and not has_own(workspace, "coverage"):
+        return f"{OWN_ENVIRONMENT} has pytest but not coverage: install it there"
+    return ""
+
+
+def not_python(root: Path, relative: str) -> str:
+    """What keeps the file, or the first such file of the folder, from being parsed; ``""`` if nothing does."""
+    path = root / relative
+    found = sorted(path.rglob(PYTHON)) if path.is_dir() else [path]
+    files = [file for file in found if LEFT_OUT.isdisjoint(file.relative_to(root).parts)]
+    if not files:
+        return f"{relative} has no Python file"
+    problems = (_problem(file, file.relative_to(root).as_posix()) for file in files)
+    return next(filter(None, problems), "")
+
+
+def _problem(file: Path, name: str) -> str:
+    try:
+        ast.parse(file.read_bytes(), name)
+    except OSError as error:
+        return f"{name}: cannot be read: {error.strerror}"
+    except SyntaxError as error:
+        return f"{name}: line {error.lineno}: {error.msg}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return f"{name}: cannot be parsed: {error}"
+    return ""

@@ -1,0 +1,107 @@
+"""The tests of a workspace, run again and again, each time in a copy of its own and in the sandbox."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.junit import TestCase, parse_cases, read_report
+from codex_multi_role.checks.python import environment_of_tests, python_of
+from codex_multi_role.checks.working_copy import copy_workspace
+from codex_multi_role.errors import StorageError
+from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command, write_inside
+
+PLUGINS = Path(__file__).parent / "plugins"
+MOST_OVERDUE = 3
+"""So many tests may take longer than they are given; the rest is then not run (exit code INTERRUPTED)."""
+INTERRUPTED = 2
+NO_TESTS_COLLECTED = 5
+
+
+@dataclass(frozen=True)
+class SuiteOutcome:
+    """What came of one run. ``cases`` are the tests by name, None without a report; ``problem`` says why there is none.
+
+    ``complete`` says that a test that is missing among the cases has failed: its file could not be collected.
+    """
+
+    ran: CommandResult
+    cases: Mapping[str, TestCase] | None
+    problem: str = ""
+
+    @property
+    def complete(self) -> bool:
+        return self.cases is not None and self.ran.returncode in (0, 1)
+
+    @property
+    def bad(self) -> list[str]:
+        """The tests that failed, or could not be set up."""
+        return [name for name, case in (self.cases or {}).items() if case.outcome == "failed"]
+
+    @property
+    def longest_seconds(self) -> float:
+        """Of the slowest test."""
+        return max((case.seconds for case in (self.cases or {}).values()), default=0.0)
+
+
+class Suite:
+    """``tests`` are files or folders, relative to the workspace; ``files`` are texts that all its copies have."""
+
+    def __init__(
+        self, context: CheckContext, tests: Sequence[str], scratch: Path, files: Mapping[str, str] | None = None
+    ) -> None:
+        self._context, self._tests, self._scratch, self._files = context, list(tests), scratch, files or {}
+        self._numbers = count(1)
+
+    def run(self, seconds: float, files: Mapping[str, str] | None = None, test_seconds: float = 0.0) -> SuiteOutcome:
+        """Run all tests once, with ``files`` in the copy, too; no test takes longer than ``test_seconds`` (0: any).
+
+        Threads may share a suite. Raises UsageError when Python cannot be started, StorageError, RunInterrupted.
+        """
+        folder = self._scratch / f"run{next(self._numbers)}"
+        folder.mkdir()
+        try:
+            root = copy_workspace(self._context.workspace, folder)
+            write_files(root, {**self._files, **(files or {})})
+            report = folder / "junit.xml"
+            python = python_of(self._context.workspace)
+            flags = ["-p", "no:cacheprovider", "-p", "codex_multi_role_limits", "--continue-on-collection-errors"]
+            argv = [python, "-m", "pytest", *flags, f"--junitxml={report}", *self._tests]
+            environment = self._environment(folder, test_seconds)
+            ran = run_command(
+                self._context.sandbox(argv, folder), root, environment, seconds, stopping=self._context.stopping
+            )
+            return _outcome(ran, report)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _environment(self, folder: Path, test_seconds: float) -> dict[str, str]:
+        given = environment_of_tests(self._context, folder)
+        path = ":".join(filter(None, (str(PLUGINS), given.get("PYTHONPATH"))))
+        limits = {
+            "CODEX_MULTI_ROLE_TEST_SECONDS": str(test_seconds),
+            "CODEX_MULTI_ROLE_TESTS_OVERDUE": str(MOST_OVERDUE),
+        }
+        return {**given, "PYTHONPATH": path, **limits}
+
+
+def write_files(root: Path, files: Mapping[str, str]) -> None:
+    """Write ``files`` below ``root``, a copy of the workspace. Raises StorageError."""
+    for name, text in files.items():
+        try:
+            write_inside(Workspace(root), name, text.encode())
+        except (PathRefused, OSError) as error:
+            raise StorageError(f"{name} cannot be written into {root}: {error}") from error
+
+
+def _outcome(ran: CommandResult, report: Path) -> SuiteOutcome:
+    if ran.timed_out:
+        return SuiteOutcome(ran, None, f"no end after {ran.seconds:.0f} s")
+    try:
+        return SuiteOutcome(ran, parse_cases(read_report(report)))
+    except ValueError as error:
+        return SuiteOutcome(ran, None, f"{error} (exit code {ran.returncode})")
