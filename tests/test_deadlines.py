@@ -94,6 +94,7 @@ LOCKS = {
     ("steps/protection.py", "run.workspace_lock"): "calls of git, and the check's deadline",
     ("steps/resources.py", "self.workspace_lock"): "calls of git, GIT_SECONDS each",
     ("steps/work_clock.py", "self._lock"): QUICK,
+    ("tools/arithmetic.py", "_functions_lock"): "one function of a number of bounded size",
     ("workspace/manifest.py", "self._lock"): "one small file",
     ("workspace/snapshots.py", "self._lock"): "calls of git, GIT_SECONDS each",
     ("workspace/worktrees.py", "self._lock"): "calls of git, GIT_SECONDS each",

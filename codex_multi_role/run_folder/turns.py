@@ -92,6 +92,14 @@ class TurnFolder:
         with storage_errors(path), path.open("a", encoding="utf-8", errors="replace") as file:
             file.write(f"{self.redact(line)}\n")
 
+    def write_kept(self, kept: Mapping[str, Any]) -> None:
+        """What the tools that were called keep for the handoff."""
+        write_json(self.path / "kept.json", kept)
+
+    def kept(self) -> dict[str, Any]:
+        """``kept.json``, or an empty object where no tool kept anything."""
+        return _read_json(self.path / "kept.json") or {}
+
     def write_protected(self, patch: bytes) -> None:
         """What the turn had changed of the files it must leave as they are, and was put back."""
         write_bytes(self.path / "protected.patch", patch)

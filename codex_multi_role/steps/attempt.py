@@ -28,7 +28,7 @@ from codex_multi_role.steps.prompted import CURRENT_THREAD, NEW_THREAD, Prompted
 from codex_multi_role.steps.protection import TOLD, Guard
 from codex_multi_role.steps.resources import Json, RunResources
 from codex_multi_role.steps.turn_helpers import TurnHelpers
-from codex_multi_role.steps.turn_result import TurnEnd, TurnResult, cut_short, end_of, first_state
+from codex_multi_role.steps.turn_result import TurnEnd, TurnResult, cut_short, end_of, first_state, kept_when_cut_short
 
 SUMMARY_LENGTH = 200
 
@@ -47,6 +47,7 @@ class Attempt:
         self.began = time.monotonic()
         self.activity = ""
         self.approvals: list[Json] = []
+        self.kept = {**asked.kept, **kept_when_cut_short(self.cut_short)}
         self.before = ""
         self.guard: Guard | None = None
 
@@ -80,7 +81,7 @@ class Attempt:
             self._request(prompt),
             self._deadlines(),
             self._observe,
-            TurnHelpers(self.run, self.role, self.instance, self.folder),
+            TurnHelpers(self.run, self.role, self.instance, self.folder, self.kept),
         )
         self.run.budget.spend(self.role.name, outcome.input_tokens + outcome.output_tokens, self._seconds())
         reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == "completed" else None
@@ -126,7 +127,7 @@ class Attempt:
 
     def _store(self, outcome: TurnOutcome, reply: Reply | None, before: str) -> TurnResult | None:
         self.folder.write_answer(outcome.text, outcome.delta_text, outcome.items_text)
-        handoff = self.folder.write_handoff(reply.handoff) if reply and reply.handoff else None
+        handoff = self.folder.write_handoff({**reply.handoff, **self.kept}) if reply and reply.handoff else None
         put_back = self.guard.put_back(self.run, self.instance, self.folder) if self.guard else []
         changed = self._store_changes(before) if before else []
         if not before and handoff is not None and "files" in handoff and self.role.behaviors.apply_files:
@@ -162,6 +163,7 @@ class Attempt:
             changed_paths=changed,
             protected_restored=put_back,
             outcome=end.outcome,
+            kept=self.kept,
         )
 
     def _store_changes(self, before: str) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.steps.resources import Json
 from codex_multi_role.steps.turn_result import TurnResult
 
 CURRENT_THREAD = ""
@@ -16,9 +17,9 @@ class Prompted:
     """A prompt about to be sent. ``visit``: which ask of this role it is; ``repair``: 0, or the repair turn's number.
 
     ``instance`` is the process that takes it. ``thread``: `CURRENT_THREAD` of that process, `NEW_THREAD`, or an id.
-    ``opened``: an earlier attempt is on that thread already. ``place`` is the turn's in the journal,
-    ``unit`` the key of the unit that asks.
-    ``when_forgotten`` is sent instead where that thread holds nothing of the role's earlier turns.
+    ``opened``: an earlier attempt is on that thread already. ``place`` is the turn's in the journal, ``unit`` the key
+    of the unit that asks. ``when_forgotten`` is sent instead where that thread holds nothing of the role's earlier
+    turns. ``kept``: what tools kept for the handoff in the turns of this ask before.
     """
 
     role: RoleSpec
@@ -33,9 +34,11 @@ class Prompted:
     repair: int = 0
     repair_of: int | None = None
     unit: str = ""
+    kept: Json = field(default_factory=dict)
 
 
 def repair_of(asked: Prompted, prompt: str, turn: TurnResult) -> Prompted:
     """The prompt that asks once more for what ``turn`` should have answered, on the same thread."""
     thread = CURRENT_THREAD if asked.thread == CURRENT_THREAD else turn.thread_id
-    return replace(asked, prompt=prompt, thread=thread, repair=asked.repair + 1, repair_of=turn.turn)
+    repair = asked.repair + 1
+    return replace(asked, prompt=prompt, thread=thread, repair=repair, repair_of=turn.turn, kept=turn.kept)

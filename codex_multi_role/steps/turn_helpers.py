@@ -20,13 +20,17 @@ LONGEST_PROBLEM = 500
 
 
 class TurnHelpers:
-    """The `Helpers` of one turn of ``instance``; every call of a tool is in the turn's folder."""
+    """The `Helpers` of one turn of ``instance``; every call of a tool is in the turn's folder.
 
-    def __init__(self, run: RunResources, role: RoleSpec, instance: str, folder: TurnFolder) -> None:
+    ``kept`` gains what the tools keep for the handoff.
+    """
+
+    def __init__(self, run: RunResources, role: RoleSpec, instance: str, folder: TurnFolder, kept: Json) -> None:
         self._run = run
         self._role = role
         self._instance = instance
         self._folder = folder
+        self._kept = kept
         self._questions = TurnQuestions(run, instance, folder.number, role.limits.turn_seconds)
 
     @property
@@ -63,6 +67,10 @@ class TurnHelpers:
         if problems := schema_problems(arguments, tool.input_schema):
             return _refused(f"wrong arguments: {'; '.join(problems)}")
         result = tool.call(self._context(), arguments)
+        if result.keep:
+            kept = {**self._kept, **result.keep}
+            self._folder.write_kept(kept)
+            self._kept.update(kept)
         return ToolReply(str(result.text), bool(result.success))
 
     def _context(self) -> ToolContext:
@@ -72,6 +80,7 @@ class TurnHelpers:
             folder=self._folder.path,
             ask_person=self._questions.ask,
             stopping=self._run.stopping,
+            kept=self._kept,
         )
 
 

@@ -19,6 +19,7 @@ class TurnResult:
 
     ``ask_again``: a repair turn is to follow. ``snapshot`` is the workspace's state before the turn's changes, empty
     where it could change nothing. ``protected_restored``: files that it changed but must not, and that were put back.
+    ``kept``: what tools kept for the handoff, in this turn and those of the ask before it.
     """
 
     instance: str
@@ -31,6 +32,7 @@ class TurnResult:
     changed_paths: list[str]
     protected_restored: list[str] = field(default_factory=list)
     outcome: str = "invalid_reply"
+    kept: Json = field(default_factory=dict)
 
     def as_json(self) -> Json:
         return asdict(self)
@@ -73,6 +75,11 @@ def cut_short(run: RunResources, instance: str, place: int) -> TurnFolder | None
     if latest and latest.result().get("journal_step") == place:
         return latest
     return run.left_turns.get(place)
+
+
+def kept_when_cut_short(first_try: TurnFolder | None) -> Json:
+    """What tools had kept in a first try of a turn that came to no answer: its thread remembers that they did."""
+    return first_try.kept() if first_try and not first_try.result().get("recorded") else {}
 
 
 def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) -> str:

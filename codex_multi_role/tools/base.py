@@ -25,7 +25,8 @@ class ToolContext:
 
     ``role`` is the process that calls (``planner``, ``planner.2``), ``folder`` that of its turn, for what the call
     leaves. ``stopping`` is set when the run is asked to stop. The time that ``ask_person`` takes is a person's; all
-    other time is the turn's, and nothing interrupts a tool: whatever it waits for needs a deadline.
+    other time is the turn's, and nothing interrupts a tool: whatever it waits for needs a deadline. ``kept``: what the
+    calls of this ask have kept so far.
     """
 
     role: str
@@ -33,14 +34,19 @@ class ToolContext:
     folder: Path
     ask_person: Ask
     stopping: Event = field(default_factory=Event)
+    kept: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What the model gets to read. ``success`` is false for a call that came to nothing, and the text says why."""
+    """What the model gets to read. ``success`` is false for a call that came to nothing, and the text says why.
+
+    ``keep``: fields, JSON, that the role's handoff is to have; a later call's come in place of an earlier one's.
+    """
 
     text: str
     success: bool = True
+    keep: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -148,3 +148,35 @@ def test_an_unknown_tool_is_found_before_a_run(tmp_path: Path) -> None:
         'catalog.yaml: roles[0].tools[0]: there is no tool "ask_usr"; did you mean "ask_user"?'
     )
     assert not team.runs.exists()
+
+
+PLAN: Record = {"call": "write_todos", "arguments": {"todos": [{"id": "T1", "content": "look"}]}}
+
+
+def planning(folder: Path, *entries: Record) -> TeamFolder:
+    return TeamFolder(folder, {"one": {"tools": ["write_todos", "validate_plan"]}}, {"one": list(entries)})
+
+
+def planned(team: TeamFolder) -> list[str]:
+    state = json.loads((team.runs / "latest/controller_state.json").read_text())
+    return [todo["id"] for todo in state["latest_json_by_role"]["one"]["todos"]]
+
+
+def test_what_a_tool_keeps_is_in_the_handoff_also_when_the_answer_had_to_be_asked_for_again(tmp_path: Path) -> None:
+    judge: Record = {"call": "validate_plan"}
+    team = planning(tmp_path, {"steps": [PLAN, judge, {"text": "no JSON"}], "repairs": [{"steps": [judge, say()]}]})
+    team.run()
+    assert planned(team) == ["T1"]
+    assert [call["text"] for call in recorded(team)][1:] == [call["text"] for call in recorded(team, 2)]
+    assert recorded(team, 2)[0]["text"] == "The plan can be followed."
+
+
+def test_what_a_tool_kept_survives_a_kill_in_the_same_turn(tmp_path: Path) -> None:
+    """The thread remembers that the plan was written, so it is not written again."""
+    team = planning(tmp_path, {"steps": [PLAN, NEVER]})
+    with running(team, until=("tool_called", "one")) as process:
+        process.kill()
+    team.plays["one"] = [say()]
+    team.write_plays()
+    team.resume(playbook=str(team.playbook))
+    assert planned(team) == ["T1"]

@@ -1,0 +1,68 @@
+"""What a plan is, a list of tasks of which some wait for others, and what can be wrong with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+FEWEST_TASKS = 1
+MOST_TASKS = 20
+LONGEST_TEXT = 4_000
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}
+_ID = {"type": "string", "minLength": 1, "maxLength": 64}
+TASKS_SCHEMA: Mapping[str, Any] = {
+    "type": "array",
+    "maxItems": 200,
+    "items": {
+        "type": "object",
+        "required": ["id", "content"],
+        "additionalProperties": False,
+        "properties": {
+            "id": {**_ID, "description": "Short and unique: T1."},
+            "content": {**_TEXT, "description": "What is to be done, complete enough for one who sees nothing else."},
+            "active_form": {**_TEXT, "description": "The same while it is being done: Calculating the area."},
+            "status": {"enum": ["pending", "in_progress", "completed"]},
+            "priority": {"enum": ["high", "medium", "low"]},
+            "dependencies": {
+                "type": "array",
+                "items": _ID,
+                "description": "The ids of the tasks whose results this one needs.",
+            },
+        },
+    },
+}
+
+
+def with_defaults(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The tasks, each with all its fields."""
+    return [
+        {"status": "pending", "priority": "medium", "dependencies": [], "active_form": task["content"], **task}
+        for task in tasks
+    ]
+
+
+def plan_problems(tasks: Sequence[Mapping[str, Any]], fewest: int = FEWEST_TASKS, most: int = MOST_TASKS) -> list[str]:
+    """Why the plan cannot be followed; nothing for one that can be. The tasks are of the form `TASKS_SCHEMA` says."""
+    return list(_problems(tasks, fewest, most))
+
+
+def _problems(tasks: Sequence[Mapping[str, Any]], fewest: int, most: int) -> Iterator[str]:
+    if not tasks:
+        yield "the plan is empty"
+        return
+    if len(tasks) < fewest:
+        yield f"{len(tasks)} tasks are too few: at least {fewest}"
+    if len(tasks) > most:
+        yield f"{len(tasks)} tasks are too many: at most {most}"
+    ids = [str(task["id"]) for task in tasks]
+    yield from (f"{count} tasks have the id {name}" for name, count in Counter(ids).items() if count > 1)
+    needs = {str(task["id"]): [str(name) for name in task.get("dependencies", ())] for task in tasks}
+    for name, needed in needs.items():
+        yield from (f"{name} depends on {other}, which no task is" for other in needed if other not in needs)
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        yield f"tasks wait for each other: {' -> '.join(reversed(error.args[1]))}"

@@ -1,0 +1,34 @@
+"""The tool ``terminate``: the role says that its work is over, and how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from codex_multi_role.tools.base import Tool, ToolContext, ToolResult
+
+TERMINATED, GAVE_UP = "terminated", "failure"
+SUMMARY_WANTED = "Now give the final summary: answer with the JSON object that your task asks for, and nothing else."
+
+_SCHEMA = {
+    "type": "object",
+    "required": ["status"],
+    "additionalProperties": False,
+    "properties": {
+        "status": {"enum": ["success", GAVE_UP]},
+        "reason": {"type": "string", "maxLength": 4_000, "description": "Why it failed, or in short what was reached."},
+    },
+}
+
+
+def _call(context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+    ended = {"status": arguments["status"], "reason": str(arguments.get("reason", ""))}
+    return ToolResult(SUMMARY_WANTED, keep={TERMINATED: ended})
+
+
+terminate = Tool(
+    name="terminate",
+    description="Say that your task is over: success, or failure with the reason. Afterwards give the final summary.",
+    input_schema=_SCHEMA,
+    call=_call,
+)

@@ -1,0 +1,54 @@
+"""The lookup finds what text files of the workspace say, and nothing outside of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.tools.knowledge_lookup import MOST_FILES
+from tests.tools.context import call
+
+CIRCLE = "Circles\nThe area of a circle is pi * r**2.\nThe circumference is 2 * pi * r.\n"
+
+
+def look(folder: Path, query: str, **more: object) -> list[str]:
+    return call("knowledge_lookup", {"query": query, **more}, folder).text.splitlines()
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    (folder / "notes").mkdir(parents=True)
+    (folder / "notes/circle.md").write_text(CIRCLE)
+    return folder
+
+
+def test_the_line_with_most_words_comes_first_with_its_place(workspace: Path) -> None:
+    found = look(workspace, "AREA of a circle")
+    assert found[0] == "notes/circle.md:2: The area of a circle is pi * r**2."
+    assert look(workspace, "square") == ["Nothing in the workspace's text files has any of these words."]
+
+
+def test_only_text_files_inside_are_read(workspace: Path) -> None:
+    secret = workspace.parent / "secret.txt"
+    secret.write_text("the area of a secret")
+    (workspace / "link.txt").symlink_to(secret)
+    (workspace / "out").symlink_to(workspace.parent)
+    for name in (".git/config", ".env", "runs/1/run.json", "node_modules/a.txt"):
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text("the area")
+    (workspace / "binary.dat").write_bytes(b"area\0area")
+    (workspace / "latin.txt").write_bytes(b"area \xff")
+    (workspace / "large.txt").write_text("area\n" * 300_000)
+    assert look(workspace, "area") == ["notes/circle.md:2: The area of a circle is pi * r**2."]
+
+
+def test_it_stops_at_its_limits_and_says_so(workspace: Path) -> None:
+    (workspace / "many.txt").write_text("area\n" * 20)
+    told = look(workspace, "area", max_results=3)
+    assert len(told) == 4
+    assert told[-1] == "(18 more lines have some of the words; ask with others)"
+    for number in range(MOST_FILES):
+        (workspace / f"{number}.txt").touch()
+    assert "not every file was looked into" in look(workspace, "area", max_results=50)[-1]
