@@ -66,12 +66,7 @@ class RoleClient:
         A thread that Codex lost is started afresh; `RoleThread.forgot` says so.
         Raises `CodexStartFailed`, `CodexNotLoggedIn`.
         """
-        try:
-            self.connect(version)
-        except CodexNotLoggedIn:
-            with _start_failures():  # where config.toml cannot be read, its provider is not known: that is to be told
-                self.thread.open(None)
-            raise
+        self.connect(version)
         with _start_failures():
             self.thread.open(thread_id)
 
@@ -80,7 +75,11 @@ class RoleClient:
         self._transport.start()
         with _start_failures():
             self._initialize(version)
-            return self._check_login()
+            try:
+                return self._check_login()
+            except CodexNotLoggedIn:
+                self.thread.open(None)  # fails where config.toml cannot be read: its provider is not known then
+                raise
 
     def _initialize(self, version: str) -> None:
         info = {"name": CLIENT_NAME, "title": "codex-multi-role", "version": version}

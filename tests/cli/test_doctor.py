@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role.cli.diagnosis import pinned_version
 from codex_multi_role.codex.locator import find_codex
 
@@ -63,6 +65,14 @@ def test_a_runs_folder_below_a_file_is_a_problem(tmp_path: Path) -> None:
     (runs,) = [finding for finding in json.loads(done.stdout) if finding["name"] == "runs"]
     assert not runs["ok"]
     assert "taken" in runs["detail"]
+
+
+def test_a_config_that_cannot_be_read_is_no_missing_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.toml").write_text("a = [")
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    done = console("doctor", "--json", folder=tmp_path)
+    (login,) = [finding for finding in json.loads(done.stdout) if finding["name"] == "login"]
+    assert "config.toml:1" in login["detail"]
 
 
 def test_a_provider_that_codex_does_not_know_is_a_problem(tmp_path: Path) -> None:
