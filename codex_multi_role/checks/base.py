@@ -22,12 +22,16 @@ def no_sandbox(argv: Sequence[str], writable: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The run so far. ``turns``: the ``turn.json`` of each that it paid for, with its ``role``."""
+    """The run so far. ``unit``: the key of the unit that the check is.
+
+    ``turns``: the ``turn.json`` of each that the run paid for, with its ``role``.
+    """
 
     run_id: str
     flow: str
     started_at: str
     folder: Path
+    unit: str
     turns: Sequence[Mapping[str, Any]]
 
 

@@ -28,7 +28,7 @@ class TestResultsOptions(CheckOptions):
     files: list[dict[str, JsonValue]] = Field(description='"{{ steps.<python_files>.files }}"')
     rounds: list[dict[str, JsonValue]] = Field(description='"{{ steps.<call>.results }}"')
     left: list[dict[str, JsonValue]] = Field(description='"{{ steps.<prune_tests>.results }}"')
-    unit: str = Field(min_length=1, description="the key of the call's visit: <step>.<visit>")
+    unit: str = Field(min_length=1, description="the visit of the call: <step>.<visit>")
     target_coverage: float = Field(ge=0, le=100, description="percent")
     mutation: list[dict[str, JsonValue]] = Field(default=[], description="results of a mutation check")
 
@@ -64,6 +64,7 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
     rounds: Json = options.rounds[index]
     left: Json = options.left[index]
     judged: Json = options.mutation[index] if options.mutation else {}
+    caller = "".join(run.unit.rpartition("/")[:2])
     steps, pruned = rounds.get("steps", {}), left.get("pruned", [])
     metrics = {
         "coverage_percent": left.get("coverage", 0.0),
@@ -71,7 +72,7 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
         "n_failed_tests": len(pruned),
         "failed_tests": [each["test"] for each in pruned],
         "iterations": len(rounds["vars"]["rounds"]),
-        "total_tokens": _tokens(run, f"{options.unit}.{index}/"),
+        "total_tokens": _tokens(run, f"{caller}{options.unit}.{index}/"),
         **{name: judged.get(name) for name in ("mutation_score_percent", "mutation_killed", "mutation_survived")},
     }
     status, reason = _status(file, rounds, left, options.target_coverage)

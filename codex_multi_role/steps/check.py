@@ -44,7 +44,7 @@ def _carry_out(run: RunResources, unit: Unit, name: str, options: Mapping[str, o
         result = run_tests(run, "", 0, options)
     else:
         folder = make_folder(run.folder.path / "checks" / unit.key)
-        context = _context(run, folder, options)
+        context = _context(run, folder, options, unit.key)
         result = checked(run, folder, lambda: find_check(name)(context), (), "")
     if result["status"] == COULD_NOT_RUN:
         raise CheckFailed(f"{unit.where}: the check {name} could not run: {result.get('reason', '')}")
@@ -74,7 +74,7 @@ def run_tests(
     return result
 
 
-def _context(run: RunResources, folder: Path, options: Mapping[str, object]) -> CheckContext:
+def _context(run: RunResources, folder: Path, options: Mapping[str, object], key: str = "") -> CheckContext:
     return CheckContext(
         workspace=run.workspace,
         folder=folder,
@@ -85,11 +85,11 @@ def _context(run: RunResources, folder: Path, options: Mapping[str, object]) -> 
         stopping=run.stopping,
         worktrees=run.worktrees,
         redact=run.folder.redact,
-        run=lambda: _facts(run.folder),
+        run=lambda: _facts(run.folder, key),
     )
 
 
-def _facts(folder: RunFolder) -> RunFacts:
+def _facts(folder: RunFolder, key: str) -> RunFacts:
     record = folder.record()
     turns = [{"role": role, **turn} for role, turn in own_turns(folder)]
-    return RunFacts(folder.run_id, record["flow"], record["started_at"], folder.path, turns)
+    return RunFacts(folder.run_id, record["flow"], record["started_at"], folder.path, key, turns)
