@@ -40,3 +40,42 @@ def test_the_better_one_wins(tmp_path: Path, first: str, second: str, winner: st
     kept = [path.read_text() for path in (report.folder / "worktrees").rglob("test_sign.py")]
     assert sorted(kept) == sorted([first, second])
     assert given.metrics()["total_tokens"] == report.totals["input_tokens"] + report.totals["output_tokens"]
+
+
+def test_both_are_asked_again_when_the_better_one_fails(tmp_path: Path) -> None:
+    given = duel(tmp_path, [code(CRASHES), code(HALF)], [code(FAILS), code(WHOLE)])
+    assert given.run("sign.py", flow="testgen-duel").outcome == "success"
+    assert given.rounds == [("generate", "kept"), ("fix", "kept")]
+    assert sorted(given.asked) == ["test_developer"] * 2 + ["test_developer_2"] * 2 + ["test_planner"]
+    for role in ("test_developer", "test_developer_2"):
+        assert "assert -1 == 1" in given.prompt(role, 2)
+        assert "MODE: fix" in given.prompt(role, 2)
+
+
+def test_the_planner_is_asked_again_while_too_little_is_reached(tmp_path: Path) -> None:
+    given = duel(tmp_path, [code(HALF), code(ABOVE)], [code(HALF), code("x = 1\n")], [plan(P1), plan(P2)])
+    assert given.run("sign.py", flow="testgen-duel").outcome == "success"
+    assert given.rounds == [("generate", "kept"), ("append", "kept")]
+    assert "TESTS SO FAR" in given.prompt("test_planner", 2)
+    assert given.text() == f"{HALF}\n\n{ABOVE}"
+
+
+def test_it_ends_when_no_iteration_is_left(tmp_path: Path) -> None:
+    given = duel(tmp_path, [code(CRASHES)], [code(HALF)])
+    report = given.run("sign.py", flow="testgen-duel", max_iterations=1)
+    assert (report.outcome, report.exit_code) == ("timeout", 1)
+    assert given.metrics()["coverage_percent"] == 66.67
+
+
+def test_a_developer_that_fails_for_good_has_lost(tmp_path: Path) -> None:
+    given = duel(tmp_path, [{"text": "no", "repairs": [{"text": "no"}, {"text": "no"}]}], [code(WHOLE)])
+    assert given.run("sign.py", flow="testgen-duel").outcome == "success"
+    chosen = given.results[0]["rounds"][0]["chosen"]
+    assert chosen == {"winner": "test_developer_2", "reason": "the only candidate that was not rejected"}
+
+
+def test_without_any_candidate_there_is_no_success(tmp_path: Path) -> None:
+    given = duel(tmp_path, [], [])
+    report = given.run("sign.py", flow="testgen-duel")
+    assert (report.outcome, report.exit_code) == ("incomplete", 1)
+    assert given.results[0]["status"] == "no_candidate"
