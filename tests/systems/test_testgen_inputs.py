@@ -1,0 +1,136 @@
+"""What the flow ``testgen`` makes of folders, of files that are no good, and of tests and plans that are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
+from tests.teams import Record
+
+WHOLE = IMPORT + BELOW + ABOVE
+
+
+def choose(**by_file: Record) -> list[Record]:
+    """One answer, by the file that the prompt is about."""
+    choices = [
+        {"when": f"'for {name}.py' in prompt or 'of {name}.py' in prompt", **answer} for name, answer in by_file.items()
+    ]
+    return [{"choose": choices}]
+
+
+def test_a_folder_gives_an_entry_a_file_and_leaves_what_is_no_program(tmp_path: Path) -> None:
+    files = {
+        "pack/__init__.py": '"""Nothing but words."""\n',
+        "pack/one.py": "def one():\n    return 1\n",
+        "pack/two.py": "def two():\n    return 2\n",
+        "pack/broken.py": "not one line of Python\n",
+        "pack/tests/test_one.py": "def test_x():\n    pass\n",
+    }
+    answers = {
+        f"pack/{name}": code(f"from pack.{name} import {name}\n\n\ndef test_p1():\n    assert {name}() == {value}\n")
+        for name, value in (("one", 1), ("two", 3))
+    }
+    given = Generation(
+        tmp_path,
+        files,
+        test_planner=choose(**{"pack/one": plan(item("P1", "1")), "pack/two": plan(item("P1", "3"))}),
+        test_developer=choose(**answers),
+    )
+    report = given.run("pack", max_iterations=1, concurrency=2)
+    assert (report.outcome, report.exit_code) == ("incomplete", 1), report
+    results = {result["file"]: result for result in given.results}
+    assert {name: result["status"] for name, result in results.items()} == {
+        "pack/broken.py": "not_python",
+        "pack/one.py": "success",
+        "pack/two.py": "timeout",
+    }
+    assert results["pack/broken.py"]["reason"] == "pack/broken.py: line 1: invalid syntax"
+    assert results["pack/broken.py"]["metrics"]["total_tokens"] == 0
+    assert results["pack/two.py"]["suspected_bugs"][0]["id"] == "P1"
+    assert not (given.team.workspace / "tests/test_pack_two.py").exists()  # no test of it passed
+    assert (given.team.workspace / "tests/test_pack_one.py").exists()
+    assert all(results[name]["metrics"]["total_tokens"] > 1000 for name in ("pack/one.py", "pack/two.py"))
+
+
+def test_names_that_are_taken_are_left_alone(tmp_path: Path) -> None:
+    files = {"sign.py": SIGN, "tests/test_sign.py": "mine = 1\n", "other/test_sign_2.py": "mine = 2\n"}
+    given = Generation(tmp_path, files, test_planner=[plan(P1, P2)], test_developer=[code(WHOLE)])
+    assert given.run("sign.py").exit_code == 0
+    assert given.results[0]["tests"] == "tests/test_sign_3.py"
+    assert given.text() == "mine = 1\n"
+
+
+def test_an_empty_folder_is_told(tmp_path: Path) -> None:
+    given = Generation(tmp_path, {"empty/readme": "nothing"})
+    report = given.run("empty")
+    assert (report.outcome, report.exit_code) == ("nothing_to_test", 1)
+    assert given.results == []
+    assert given.asked == []
+
+
+def test_a_target_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
+    report = Generation(tmp_path, {}).run("gone.py")
+    assert report.exit_code == 2
+    assert "there is no gone.py" in report.reason
+
+
+def test_what_is_no_text_is_no_python(tmp_path: Path) -> None:
+    given = Generation(tmp_path, {})
+    (given.team.workspace / "picture.py").write_bytes(b"\x89PNG\r\n\xff\x00")
+    assert given.run("picture.py").exit_code == 1
+    assert given.results[0]["status"] == "not_python"
+
+
+def test_a_module_that_fails_to_import_is_told_with_the_error(tmp_path: Path) -> None:
+    given = Generation(
+        tmp_path,
+        {"sign.py": f"import nowhere_at_all\n{SIGN}"},
+        test_planner=[plan(P1)],
+        test_developer=[code(WHOLE)],
+    )
+    assert given.run("sign.py", max_iterations=1).outcome == "timeout"
+    assert "No module named 'nowhere_at_all'" in given.results[0]["reason"]
+    assert not (given.team.workspace / "tests/test_sign.py").exists()
+    assert given.metrics()["n_passed_tests"] == 0
+
+
+def test_tests_that_loop_for_ever_are_ended_and_told(tmp_path: Path) -> None:
+    endless = f"{IMPORT}def test_p1():\n    while True:\n        sign(1)\n"
+    given = Generation(
+        tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(endless), code(WHOLE)]
+    )
+    assert given.run("sign.py", timeout_seconds=10).exit_code == 0
+    assert given.rounds == [("generate", "kept"), ("syntax", "kept")]
+    assert "no end after" in given.prompt("test_developer", 2)
+
+
+def test_tests_that_print_without_end_are_cut(tmp_path: Path) -> None:
+    loud = f"{WHOLE}\n\ndef test_loud():\n    for _ in range(100):\n        print('x' * 1_000_000)\n    assert False\n"
+    given = Generation(
+        tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(loud), code(WHOLE)]
+    )
+    assert given.run("sign.py").exit_code == 0
+    assert given.rounds == [("generate", "kept"), ("fix", "kept")]
+    assert len(given.prompt("test_developer", 2)) < 50_000
+    assert sum(path.stat().st_size for path in given.report.folder.rglob("*") if path.is_file()) < 30_000_000
+
+
+def test_a_plan_with_duplicate_ids_keeps_the_first(tmp_path: Path) -> None:
+    twice = item("P1", "7", given="again")
+    given = Generation(tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, twice, P2)], test_developer=[code(WHOLE)])
+    assert given.run("sign.py").exit_code == 0
+    assert given.results[0]["refused_plan_items"] == [{"item": twice, "reason": "the id P1 is taken"}]
+
+
+def test_a_plan_with_unknown_fields_is_asked_for_again(tmp_path: Path) -> None:
+    strange = {**plan({**P1, "colour": "red"}), "repairs": [plan(P1, P2)]}
+    given = Generation(tmp_path, {"sign.py": SIGN}, test_planner=[strange], test_developer=[code(WHOLE)])
+    assert given.run("sign.py").exit_code == 0
+    assert "colour" in given.prompt("test_planner", 2)
+
+
+def test_an_empty_plan_ends_it(tmp_path: Path) -> None:
+    given = Generation(tmp_path, {"sign.py": SIGN}, test_planner=[plan()])
+    report = given.run("sign.py")
+    assert (report.outcome, report.exit_code) == ("incomplete", 1)
+    assert (given.results[0]["status"], given.results[0]["reason"]) == ("no_plan", "the plan has no usable item")
