@@ -20,16 +20,19 @@ class CoverageOptions(CheckOptions):
     """``target`` is measured, ``tests`` are run; both are files or folders, relative to the workspace.
 
     ``copy``: the copy of the workspace to measure in instead, as a step with ``isolate`` gave it.
+    ``per_test`` also tells what each test reaches, fixtures included; all parameters of a test are one.
     """
 
     target: str = Field(min_length=1, description="a Python file or a folder of the workspace")
     tests: str = Field(default="tests", min_length=1, description="a Python file or a folder of the workspace")
+    per_test: bool = Field(default=False, description="true to tell what each test reaches")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
     copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
 
 
 def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
-    return at_most_own(options, deadline_seconds) + REPORT_SECONDS
+    reports = 2 if options.get("per_test") else 1
+    return at_most_own(options, deadline_seconds) + reports * REPORT_SECONDS
 
 
 @lasts(_longest)
@@ -42,7 +45,8 @@ def measure_coverage(context: CheckContext) -> dict[str, object]:
     errors, skipped, failures, coverage, uncovered: [{file, lines, branches}], seconds, output_tail}``. The status is
     ``passed``, ``failed``, ``no tests``, ``syntax error``, ``crashed``, ``timed out`` or ``could not run``, and
     ``crashed`` is true unless every test has an outcome. ``coverage`` is in percent of lines and branches;
-    ``uncovered`` says where (``3-5, 9`` and ``4->exit``).
+    ``uncovered`` says where (``3-5, 9`` and ``4->exit``). With ``per_test`` there is ``reached: {test: [{file, lines,
+    branches}]}`` besides, of at most `MAX_TESTS` tests.
 
     Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
     """
@@ -54,11 +58,12 @@ def measure_coverage(context: CheckContext) -> dict[str, object]:
     if problem := not_python(context.workspace.root, tests):
         return _record(context, Outcome("syntax error", problem))
     with scratch_folder(context.workspace) as scratch:
-        run = CoverageRun(context, target, tests, scratch)
-        return _record(context, run.outcome(at_most_own(context.options, context.deadline_seconds)))
+        run = CoverageRun(context, target, [tests], scratch, per_test=options.per_test)
+        outcome = run.outcome(at_most_own(context.options, context.deadline_seconds))
+        return _record(context, outcome, options.per_test)
 
 
-def _record(context: CheckContext, outcome: Outcome) -> dict[str, object]:
+def _record(context: CheckContext, outcome: Outcome, per_test: bool = False) -> dict[str, object]:
     ran, measured = outcome.ran, outcome.measured
     write_artifact(context, "pytest_output.txt", ran.output if ran else "")
     result: dict[str, object] = {
@@ -72,4 +77,6 @@ def _record(context: CheckContext, outcome: Outcome) -> dict[str, object]:
         "seconds": ran.seconds if ran else 0.0,
         "output_tail": ran.output[-MAX_TAIL_CHARACTERS:] if ran else "",
     }
+    if per_test:
+        result["reached"] = {test: reached.as_json() for test, reached in outcome.reached.items()}
     return write_result(context, result)

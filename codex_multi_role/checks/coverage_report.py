@@ -31,6 +31,25 @@ class Measured:
 NOTHING = Measured()
 
 
+@dataclass(frozen=True)
+class Reached:
+    """What one test reached: lines ``(file, line)`` and branches ``(file, from, to)``."""
+
+    lines: frozenset[tuple[str, int]]
+    branches: frozenset[tuple[str, int, int]]
+
+    def as_json(self) -> list[dict[str, str]]:
+        """``[{file, lines: "3-5, 9", branches: "4->9, 12->exit"}]``, as what is uncovered is told."""
+        return [
+            {
+                "file": name,
+                "lines": _listed(_ranges([line for file, line in self.lines if file == name])),
+                "branches": _listed([_branch(*ends) for file, *ends in sorted(self.branches) if file == name]),
+            }
+            for name in sorted({file for file, _ in self.lines})
+        ]
+
+
 def parse_coverage(report: bytes) -> Measured:
     """Read the report of ``coverage json``. Raises ValueError if it is none.
 
@@ -43,6 +62,21 @@ def parse_coverage(report: bytes) -> Measured:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"the coverage report cannot be read: {error!r}") from error
     return Measured(round(percent, 2), tuple(file for file in files if file.lines or file.branches))
+
+
+def parse_reached(report: bytes) -> dict[str, Reached]:
+    """Read what ``plugins/codex_multi_role_reached.py`` wrote. Raises ValueError if it is none."""
+    try:
+        return {str(test): _reached(files) for test, files in json.loads(report).items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"what each test reached cannot be read: {error!r}") from error
+
+
+def _reached(files: dict[str, Any]) -> Reached:
+    return Reached(
+        frozenset((name, int(line)) for name, file in files.items() for line in file["lines"]),
+        frozenset((name, int(start), int(end)) for name, file in files.items() for start, end in file["branches"]),
+    )
 
 
 def _uncovered(name: str, file: dict[str, Any]) -> Uncovered:

@@ -80,13 +80,16 @@ class Suite:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _environment(self, folder: Path, test_seconds: float) -> dict[str, str]:
-        given = environment_of_tests(self._context, folder)
-        path = ":".join(filter(None, (str(PLUGINS), given.get("PYTHONPATH"))))
         limits = {
             "CODEX_MULTI_ROLE_TEST_SECONDS": str(test_seconds),
             "CODEX_MULTI_ROLE_TESTS_OVERDUE": str(MOST_OVERDUE),
         }
-        return {**given, "PYTHONPATH": path, **limits}
+        return {**with_plugins(environment_of_tests(self._context, folder)), **limits}
+
+
+def with_plugins(environment: Mapping[str, str]) -> dict[str, str]:
+    """``environment`` in which any Python finds our plugins for pytest."""
+    return {**environment, "PYTHONPATH": ":".join(filter(None, (str(PLUGINS), environment.get("PYTHONPATH"))))}
 
 
 def write_files(root: Path, files: Mapping[str, str]) -> None:

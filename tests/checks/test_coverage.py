@@ -44,6 +44,34 @@ def test_what_no_test_reaches_is_named(make_context: MakeContext) -> None:
     assert result["coverage"] == 80.0  # 6 lines and 4 branches, of which one each is missing
 
 
+def test_it_tells_what_each_test_reaches(make_context: MakeContext) -> None:
+    tests = """
+        import pytest
+        from sign import sign
+
+        @pytest.fixture
+        def zero():
+            return sign(0)
+
+        def test_fixture(zero):
+            assert zero == "zero"
+
+        class TestMinus:
+            @pytest.mark.parametrize("number", [-1, -2])
+            def test_minus(self, number):
+                assert sign(number) == "minus"
+
+        def test_nothing():
+            pass
+    """
+    result = _of(make_context, tests, per_test=True)
+    assert result["reached"] == {
+        "tests.test_sign.TestMinus::test_minus": [{"file": "sign.py", "lines": "2-3", "branches": "2->3"}],
+        "tests.test_sign::test_fixture": [{"file": "sign.py", "lines": "2, 4, 6", "branches": "2->4, 4->6"}],
+        "tests.test_sign::test_nothing": [],
+    }
+
+
 def test_all_of_it_is_a_hundred(make_context: MakeContext, tmp_path: Path) -> None:
     context = make_context({"sign.py": SOURCE, "tests/test_sign.py": WHOLE}, target="sign.py")
     result = _measure(context)
@@ -131,3 +159,4 @@ def test_a_path_out_of_the_workspace_is_refused(make_context: MakeContext, targe
 
 def test_its_own_report_is_counted_into_its_time() -> None:
     assert longest_seconds(measure_coverage, {"timeout_seconds": 5}, 60) == 5 + REPORT_SECONDS
+    assert longest_seconds(measure_coverage, {"timeout_seconds": 5, "per_test": True}, 60) == 5 + 2 * REPORT_SECONDS

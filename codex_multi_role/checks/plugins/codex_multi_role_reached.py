@@ -1,0 +1,42 @@
+"""A program: from the data that coverage.py noted by test, a report of what each test reached.
+
+    python codex_multi_role_reached.py SETTINGS INCLUDED REPORT MOST
+
+Writes ``{test: {file: {"lines": [line], "branches": [[from, to]]}}}``, of at most MOST tests, to REPORT.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import coverage
+from coverage.exceptions import NoDataError
+
+Reached = dict[str, dict[str, list[object]]]
+
+
+def main(settings: str, included: str, report: str, most: str) -> None:
+    measured = coverage.Coverage(config_file=settings)
+    measured.load()
+    tests = sorted(measured.get_data().measured_contexts() - {""})[: int(most)]
+    Path(report).write_text(json.dumps({test: _reached(measured, included, test, f"{report}.one") for test in tests}))
+
+
+def _reached(measured: coverage.Coverage, included: str, test: str, report: str) -> Reached:
+    try:
+        measured.json_report(include=[included], contexts=[f"^{re.escape(test)}$"], outfile=report)
+    except NoDataError:
+        return {}
+    files = json.loads(Path(report).read_text())["files"]
+    return {
+        name: {"lines": file["executed_lines"], "branches": file.get("executed_branches", [])}
+        for name, file in files.items()
+        if file["executed_lines"]
+    }
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
