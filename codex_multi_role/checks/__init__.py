@@ -6,6 +6,7 @@ from codex_multi_role.checks.base import CheckContext, CheckFunction, RunFacts, 
 from codex_multi_role.checks.choose import choose_best
 from codex_multi_role.checks.command import run_argv
 from codex_multi_role.checks.coverage import measure_coverage
+from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.checks.judge_tests import judge_tests
 from codex_multi_role.checks.merge import merge_copies
 from codex_multi_role.checks.merge_items import merge_items
@@ -44,6 +45,7 @@ CHECKS: dict[str, CheckFunction] = {
     "prune_tests": prune_tests,
     "test_results": write_test_results,
     "mutation": judge_mutants,
+    "flaky": find_flaky,
 }
 _REGISTRY = Registry("check", "codex_multi_role.checks", CHECKS)
 

@@ -1,0 +1,72 @@
+"""The check ``flaky``: which tests end differently when they run again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from codex_multi_role.checks.artifacts import scratch_folder, write_result
+from codex_multi_role.checks.base import CheckContext, at_most_own, lasts
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.repeated import Repeated, repeat
+from codex_multi_role.checks.sources import inside, not_python
+from codex_multi_role.checks.suite import Suite
+
+END_SECONDS = 10.0
+"""For the last tests to be ended and for the copies to be removed, after the deadline."""
+
+
+class FlakyOptions(CheckOptions):
+    """``tests``, a file or a folder of the workspace, run ``runs`` times."""
+
+    tests: str = Field(default="tests", min_length=1, description="a Python file or a folder of the workspace")
+    runs: int = Field(default=3, ge=2, le=10, description="a number from 2 to 10")
+    timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
+
+
+def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
+    return at_most_own(options, deadline_seconds) + END_SECONDS
+
+
+@lasts(_longest)
+def find_flaky(context: CheckContext) -> dict[str, object]:
+    """Run the tests several times, each time in a private copy of the workspace, in the sandbox.
+
+    Options: `FlakyOptions`; ``timeout_seconds``, for all runs together, cannot exceed the context's deadline. Returns
+    what ``result.json`` holds: ``{status, reason, runs, tests, flaky: {test: [outcome of each run]}, failed: [test],
+    seconds}``; an outcome is ``passed``, ``failed``, ``skipped`` or ``missing``, and ``failed`` are those that failed
+    every time. The status is ``ok``, ``flaky``, ``timed out`` or ``could not run``.
+
+    Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
+    """
+    started = time.monotonic()
+    options = read_options(FlakyOptions, context, "flaky")
+    inside(context.workspace, "flaky", options, "tests")
+    if problem := not_python(context.workspace.root, options.tests):
+        return _record(context, Repeated((), {}, (), problem), started)
+    with scratch_folder(context.workspace) as scratch:
+        until = started + at_most_own(context.options, context.deadline_seconds)
+        return _record(context, repeat(Suite(context, [options.tests], scratch), options.runs, until), started)
+
+
+def _record(context: CheckContext, repeated: Repeated, started: float) -> dict[str, object]:
+    result: dict[str, object] = {
+        "status": _status(repeated),
+        "reason": repeated.problem,
+        "runs": len(repeated.outcomes),
+        "tests": len(repeated.last.cases or {}) if repeated.outcomes else 0,
+        "flaky": dict(repeated.flaky),
+        "failed": list(repeated.bad),
+        "seconds": round(time.monotonic() - started, 3),
+    }
+    return write_result(context, result)
+
+
+def _status(repeated: Repeated) -> str:
+    if repeated.timed_out:
+        return "timed out"
+    if repeated.problem:
+        return "could not run"
+    return "flaky" if repeated.flaky else "ok"
