@@ -22,7 +22,7 @@ from codex_multi_role.catalog.flows import (
 from codex_multi_role.catalog.general_prompts import CapabilityRules, GeneralPrompts
 from codex_multi_role.catalog.nearest import did_you_mean, no_such
 from codex_multi_role.catalog.packaged import packaged_roles
-from codex_multi_role.catalog.prompts import build_prompt, build_repair_prompt
+from codex_multi_role.catalog.prompts import build_continue_prompt, build_prompt, build_repair_prompt
 from codex_multi_role.catalog.roles import (
     ApprovalPolicy,
     AutoApprove,
@@ -55,6 +55,7 @@ __all__ = [
     "Sandbox",
     "StepSpec",
     "asked_role_files",
+    "build_continue_prompt",
     "build_prompt",
     "build_repair_prompt",
     "check_expression",

@@ -74,6 +74,7 @@ class GeneralPrompts(Definition):
     rules_header: str = ""
     capability_rules: CapabilityRules = CapabilityRules()
     analysis_rules: str = ""
+    continue_section: str = ""
     repair_section: Annotated[str, AfterValidator(_Holding("{problem}"))] = ""
 
 

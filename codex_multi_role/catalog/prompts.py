@@ -48,6 +48,13 @@ def build_repair_prompt(catalog: RoleSpecCatalog, role: RoleSpec, problem: str) 
     return _joined([fill(texts.role_header, named), repair, *_contract(catalog, role)])
 
 
+def build_continue_prompt(catalog: RoleSpecCatalog, role: RoleSpec) -> str:
+    """The prompt that has a role go on which stopped before its work was over."""
+    texts = catalog.general_prompts
+    named = {"role_name": role.name}
+    return _joined([fill(texts.role_header, named), fill(texts.continue_section, named), *_contract(catalog, role)])
+
+
 def _contract(catalog: RoleSpecCatalog, role: RoleSpec) -> list[str]:
     return [fill(catalog.general_prompts.json_contract, {"role_name": role.name}), role.schema_hint]
 

@@ -31,6 +31,7 @@ from codex_multi_role.errors import DefinitionError
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 _MERGED_KEY_BY_KEY = {"prompt_flags", "behaviors", "auto_approve", "limits", "codex_config"}
+MOST_STEPS = 50
 # What only the catalog understands; everything else goes into the RoleSpec as it is.
 _RESOLVED = {"role_file", "prompt_file", "schema_hint_template", "schema_hint_params", "output_schema"}
 
@@ -77,6 +78,7 @@ class RoleFile(RoleSettings):
     schema_hint_params: dict[Text, JsonValue] = Field(default_factory=dict)
     output_schema: Annotated[Any, AfterValidator(schema_or_path)] = None
     tools: tuple[Text, ...] = ()
+    max_steps: Annotated[int, Field(ge=0, le=MOST_STEPS)] = 0
     optional: bool = False
 
 

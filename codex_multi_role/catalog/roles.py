@@ -100,8 +100,9 @@ class RoleSpec(Definition):
     ``sandbox``: read-only, or workspace-write with ``allow_write``. ``approval_policy``: on-request, or untrusted
     without ``allow_tools`` or ``allow_read``. ``limits``: 120 s idle and 900 s a turn, or 300 s and 1800 s with
     ``timeout_policy: planner``; key by key. ``protect``: files it must leave as they are. ``tools``: which of the
-    controller's tools its model may call. ``optional``: the run goes on when the role fails. ``source``: the file that
-    defines the role.
+    controller's tools its model may call. ``max_steps``: how often a turn is continued that ended without its JSON and
+    without the tool ``terminate``. ``optional``: the run goes on when the role fails. ``source``: the file that defines
+    the role.
     """
 
     name: RoleName
@@ -116,6 +117,7 @@ class RoleSpec(Definition):
     behaviors: RoleBehaviors = RoleBehaviors()
     output_schema: dict[str, JsonValue] | None = None
     tools: tuple[str, ...] = ()
+    max_steps: int = 0
     sandbox: Sandbox = Field(default_factory=_sandbox_for)
     approval_policy: ApprovalPolicy = Field(default_factory=_approval_policy_for)
     auto_approve: AutoApprove = AutoApprove()

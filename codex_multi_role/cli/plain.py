@@ -49,6 +49,8 @@ def _role_started(record: Record) -> list[str]:
 
 def _turn_started(record: Record) -> list[str]:
     repair = f", mending the answer of turn {record['repair_of']}" if record["repair_of"] is not None else ""
+    if (continues := record.get("continues")) is not None and not repair:
+        repair = f", continuing turn {continues}"
     attempt = f", attempt {record['attempt']}" if record["attempt"] > 1 else ""
     return _about(record, f"turn {record['turn']} starts{repair}{attempt}")
 

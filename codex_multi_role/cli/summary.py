@@ -35,6 +35,7 @@ OUTCOMES = {
     "budget_used_up": "A budget is used up",
     "quota": "The provider takes no more turns for now",
     "cancelled": "Cancelled",
+    "gave_up": "A role gave up",
 }
 
 

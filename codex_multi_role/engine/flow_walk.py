@@ -12,7 +12,7 @@ from codex_multi_role.engine.fan_out import fan_out, items_of
 from codex_multi_role.engine.step_ids import StepIds
 from codex_multi_role.engine.team import Team
 from codex_multi_role.errors import RoleFailed
-from codex_multi_role.flow import STEPS_PER_ASK, End, FlowState, WalkBound, after, new_state
+from codex_multi_role.flow import End, FlowState, WalkBound, after, new_state, steps_per_ask
 from codex_multi_role.run_folder.events import StepStarted, Warning
 from codex_multi_role.steps import Json, Outcome, RunResources, Unit, carry_out, merged_back
 
@@ -191,7 +191,9 @@ class FlowWalk:
     def _ask_every_role(self, step: StepSpec, ids: StepIds) -> None:
         """Every role of the catalog, each when those it depends on have answered."""
         dependencies = self._run.catalog.dependencies()
-        asks = {role: self._asker.question(role, self.state, ids.row(STEPS_PER_ASK)) for role in dependencies}
+        asks = {
+            role: self._asker.question(role, self.state, ids.row(self._room_for_ask(role))) for role in dependencies
+        }
         needed = {each for needs in dependencies.values() for each in needs}
         latest = self.state.latest_handoffs
         before = {role: latest[role] for role in dependencies if role not in needed and role in latest}
@@ -201,6 +203,9 @@ class FlowWalk:
             self._absorb(Outcome({}, answer=answer, tests=answer.tests))
         team.raise_failure()
         self._leave(step, {"results": [answer.handoff for answer in answers]}, "")
+
+    def _room_for_ask(self, role: str) -> int:
+        return steps_per_ask(self._run.catalog.role(role))
 
     def _absorb(self, outcome: Outcome) -> None:
         if outcome.tests is not None:

@@ -4,11 +4,10 @@ from codex_multi_role.flow.bounds import WalkBound, WorstCase, walk_bound, worst
 from codex_multi_role.flow.calls import may_call
 from codex_multi_role.flow.routing import End, GoTo, after
 from codex_multi_role.flow.state import FlowState, HistoryEntry, new_state
-from codex_multi_role.flow.step_effort import STEPS_PER_ASK
+from codex_multi_role.flow.step_effort import steps_per_ask
 from codex_multi_role.flow.terms import Terms
 
 __all__ = [
-    "STEPS_PER_ASK",
     "End",
     "FlowState",
     "GoTo",
@@ -19,6 +18,7 @@ __all__ = [
     "after",
     "may_call",
     "new_state",
+    "steps_per_ask",
     "walk_bound",
     "worst_case",
 ]

@@ -81,11 +81,11 @@ def worst_case(
 ) -> WorstCase:
     """Upper bounds for a run of the flow ``name`` of ``flows`` (see `load_flows`); raises as `walk_bound`."""
     effort = walk_bound(flows, name, catalog, terms, inputs).effort
-    repair_turns = effort.turns * terms.repair_attempts
+    turns, repair_turns = effort.turns + effort.continued, effort.turns * terms.repair_attempts
     return WorstCase(
-        turns=effort.turns,
+        turns=turns,
         repair_turns=repair_turns,
-        prompts=(effort.turns + repair_turns) * PROVIDER_ATTEMPTS,
+        prompts=(turns + repair_turns) * PROVIDER_ATTEMPTS,
         processes=effort.processes.total(),
         seconds=effort.seconds,
         seconds_one_by_one=effort.one_by_one,

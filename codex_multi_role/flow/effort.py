@@ -12,13 +12,15 @@ MOST_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Effort:
-    """``turns`` without repairs, ``seconds`` of declared deadlines, ``records``: steps of the journal.
+    """``turns`` without repairs and without those ``continued``, ``seconds`` of declared deadlines.
 
+    ``records``: steps of the journal.
     ``one_by_one``: the seconds if nothing was done side by side. ``own``: the roles asked on the walk's own processes,
     one each. ``apart``: by role, how many processes its fan-outs use at once besides.
     """
 
     turns: int = 0
+    continued: int = 0
     seconds: float = 0.0
     one_by_one: float = 0.0
     records: int = 0
@@ -34,6 +36,7 @@ class Effort:
         """This, and the other one after it on the same processes."""
         return Effort(
             self.turns + other.turns,
+            self.continued + other.continued,
             self.seconds + other.seconds,
             self.one_by_one + other.one_by_one,
             self.records + other.records,
@@ -46,6 +49,7 @@ class Effort:
         return replace(
             self,
             turns=self.turns * times,
+            continued=self.continued * times,
             seconds=self.seconds * times,
             one_by_one=self.one_by_one * times,
             records=self.records * times,
@@ -59,6 +63,7 @@ class Effort:
         width = max(1, min(items, MOST_AT_ONCE if at_once is None else at_once))
         return Effort(
             self.turns * items,
+            self.continued * items,
             self.seconds * (items if at_once is None else math.ceil(items / width)),
             self.one_by_one * items,
             self.records * items,

@@ -9,8 +9,6 @@ from codex_multi_role.flow.effort import MOST_AT_ONCE, Effort
 from codex_multi_role.flow.terms import Terms
 from codex_multi_role.options import LONGEST_PAUSE_SECONDS, MOST_REPAIRS, PROVIDER_ATTEMPTS
 
-STEPS_PER_ASK = MOST_REPAIRS + 6
-"""Journal steps of an ask: its turn, its repair turns, and what becomes of the answer."""
 STEPS_PER_CHECK = 1
 STEPS_PER_REVIEW = 2
 STEPS_PER_PAUSE = 1
@@ -19,6 +17,11 @@ STEPS_PER_MERGE = 1
 SPARE_STEPS_PER_VISIT = 2
 PAUSES_SECONDS = LONGEST_PAUSE_SECONDS * (PROVIDER_ATTEMPTS - 1)
 """All pauses before a prompt is sent again."""
+
+
+def steps_per_ask(role: RoleSpec) -> int:
+    """Journal steps of an ask: its turn, those that continue it, its repair turns, and what becomes of the answer."""
+    return MOST_REPAIRS + 6 + role.max_steps
 
 
 class StepEfforts:
@@ -57,8 +60,9 @@ class StepEfforts:
         if step.ask is not None:
             roles = self._catalog.roles if step.ask == EVERY_ROLE else (self._catalog.role(step.ask),)
             seconds = float(sum(self._ask_seconds(step, role) for role in roles))
-            turns = Effort(len(roles), own=frozenset(role.name for role in roles))
-            return turns.then(_alone(seconds, STEPS_PER_ASK * len(roles)))
+            continued = sum(role.max_steps for role in roles)
+            turns = Effort(len(roles), continued, own=frozenset(role.name for role in roles))
+            return turns.then(_alone(seconds, sum(map(steps_per_ask, roles))))
         if step.check is not None:
             return _alone(self._check_seconds(step, place), STEPS_PER_CHECK)
         if step.review is not None:
@@ -69,7 +73,7 @@ class StepEfforts:
         """Each prompt, also of a repair turn, is sent as often as may be; then the tests run."""
         turn = (step.limits and step.limits.turn_seconds) or role.limits.turn_seconds
         tests = self._terms.test_seconds if role.may_change_workspace else 0.0
-        return (1 + self._terms.repair_attempts) * (PROVIDER_ATTEMPTS * turn + PAUSES_SECONDS) + tests
+        return (1 + role.max_steps + self._terms.repair_attempts) * (PROVIDER_ATTEMPTS * turn + PAUSES_SECONDS) + tests
 
     def _check_seconds(self, step: StepSpec, place: str) -> float:
         given = {name: known_value(value, self._meanings) for name, value in step.with_.items()}

@@ -18,12 +18,14 @@ class Reply:
     """What an answer gave.
 
     ``handoff`` is the validated object, or None; ``repaired_locally`` says that its text did not parse and was mended;
-    ``problem`` is ``""`` for a good answer, otherwise what was wrong, in words for the repair prompt.
+    ``problem`` is ``""`` for a good answer, otherwise what was wrong, in words for the repair prompt. ``only_text``:
+    there was no JSON object at all, not even a damaged one.
     """
 
     handoff: dict[str, object] | None
     repaired_locally: bool
     problem: str
+    only_text: bool = False
 
 
 def read_reply(text: str, schema: Mapping[str, object] | None) -> Reply:
@@ -32,11 +34,11 @@ def read_reply(text: str, schema: Mapping[str, object] | None) -> Reply:
     Raises UsageError if ``schema`` is not a JSON Schema.
     """
     if not text.strip("\ufeff \t\r\n"):
-        return Reply(None, False, EMPTY)
+        return Reply(None, False, EMPTY, only_text=True)
     found = find_object(text)
     value = found.value if found.value is not None else repair_object(found.damaged)
     if value is None:
-        return Reply(None, False, found.problem)
+        return Reply(None, False, found.problem, only_text=not found.damaged)
     repaired = found.value is None
     problems = schema_problems(value, schema) if schema is not None else []
     if problems:

@@ -74,6 +74,7 @@ class TurnStarted(RunEvent):
     cycle: int
     attempt: int
     repair_of: int | None
+    continues: int | None = None
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codex_multi_role.catalog import RoleSpec, StepSpec, build_prompt, build_repair_prompt
+from codex_multi_role.catalog import RoleSpec, StepSpec, build_continue_prompt, build_prompt, build_repair_prompt
 from codex_multi_role.errors import CodexError, RoleFailed
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
 from codex_multi_role.steps.attempt import says_done, store_patch
 from codex_multi_role.steps.check import run_tests
-from codex_multi_role.steps.prompted import CURRENT_THREAD, Prompted, repair_of
+from codex_multi_role.steps.prompted import CURRENT_THREAD, Prompted, continued, repair_of
 from codex_multi_role.steps.protection import SHOWN_PATHS, TOLD, protected_among
 from codex_multi_role.steps.resources import Json, Recorder, RunResources
 from codex_multi_role.steps.turn_result import TurnResult, finished_before
@@ -92,12 +92,17 @@ def _turn_with_repairs(run: RunResources, question: Ask, record: Recorder) -> Tu
     turn = _recorded_turn(run, asked, question, record)
     changed, put_back = set(turn.changed_paths), set(turn.protected_restored)
     while turn.ask_again:
-        prompt = build_repair_prompt(run.catalog, question.role, turn.problem)
-        asked = repair_of(asked, prompt, turn)
+        asked = _next_prompt(run, asked, turn)
         turn = _recorded_turn(run, asked, question, record)
         changed.update(turn.changed_paths)
         put_back.update(turn.protected_restored)
     return replace(turn, changed_paths=sorted(changed), protected_restored=sorted(put_back))
+
+
+def _next_prompt(run: RunResources, asked: Prompted, turn: TurnResult) -> Prompted:
+    if turn.unfinished:
+        return continued(asked, build_continue_prompt(run.catalog, asked.role), turn)
+    return repair_of(asked, build_repair_prompt(run.catalog, asked.role, turn.problem), turn)
 
 
 def _first_prompt(run: RunResources, question: Ask) -> Prompted:
@@ -117,13 +122,14 @@ def _first_prompt(run: RunResources, question: Ask) -> Prompted:
 
 
 def _recorded_turn(run: RunResources, asked: Prompted, question: Ask, record: Recorder) -> TurnResult:
-    name = f"{asked.role.name} turn" if asked.repair == 0 else f"{asked.role.name} repair turn {asked.repair}"
+    which = f"repair turn {asked.repair}" if asked.repair else f"continued turn {asked.step}" if asked.step else "turn"
+    name = f"{asked.role.name} {which}"
 
     def work(place: int) -> Json:
         finished = finished_before(run, place)
         if finished is not None:
             return finished.as_json()
-        at_work = run.in_copy(question.copy, fresh=asked.repair == 0)
+        at_work = run.in_copy(question.copy, fresh=asked.repair + asked.step == 0)
         return _turn_or_failure(at_work, replace(asked, place=place), question.tolerate).as_json()
 
     return TurnResult(**record(name, work))
@@ -133,6 +139,8 @@ def _turn_or_failure(run: RunResources, asked: Prompted, tolerate: bool) -> Turn
     """The turn; a tolerated failure becomes a result, any other is raised."""
     try:
         turn = take_turn(run, asked)
+        if turn.gave_up:
+            raise RoleFailed(f"role {asked.instance} gave up: {turn.problem}", turn.outcome)
         if turn.problem and not turn.ask_again:
             raise RoleFailed(
                 f"role {asked.instance}: no valid reply after {asked.repair} repair turns: {turn.problem}",

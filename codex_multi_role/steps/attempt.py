@@ -28,9 +28,20 @@ from codex_multi_role.steps.prompted import CURRENT_THREAD, NEW_THREAD, Prompted
 from codex_multi_role.steps.protection import TOLD, Guard
 from codex_multi_role.steps.resources import Json, RunResources
 from codex_multi_role.steps.turn_helpers import TurnHelpers
-from codex_multi_role.steps.turn_result import TurnEnd, TurnResult, cut_short, end_of, first_state, kept_when_cut_short
+from codex_multi_role.steps.turn_result import (
+    UNFINISHED,
+    TurnEnd,
+    TurnResult,
+    cut_short,
+    end_of,
+    first_state,
+    gave_up,
+    kept_when_cut_short,
+)
+from codex_multi_role.tools.terminate import TERMINATED
 
 SUMMARY_LENGTH = 200
+COMPLETED, INVALID = "completed", "invalid_reply"
 
 
 class Attempt:
@@ -75,7 +86,14 @@ class Attempt:
         prompt = self._sendable(self.asked.when_forgotten if forgot else self.asked.prompt)
         self.folder.begin(prompt, self._details())
         self.run.events.publish(
-            TurnStarted(self.instance, self.folder.number, self.asked.cycle, self.attempt, self.asked.repair_of)
+            TurnStarted(
+                self.instance,
+                self.folder.number,
+                self.asked.cycle,
+                self.attempt,
+                self.asked.repair_of,
+                self.asked.continues,
+            )
         )
         outcome = self.client.run_turn(
             self._request(prompt),
@@ -100,7 +118,7 @@ class Attempt:
         metadata = {
             "multi_role_role": self.role.name,
             "multi_role_visit": str(self.asked.visit),
-            "multi_role_repair": str(self.asked.repair),
+            "multi_role_repair": str(self.asked.step + self.asked.repair),
             "multi_role_attempt": str(self.attempt),
         }
         return TurnRequest(prompt, self.role.output_schema, self.role.reasoning_effort, None, metadata)
@@ -114,6 +132,7 @@ class Attempt:
             "model": self.client.thread.model,
             "attempt": self.attempt,
             "repair_of": self.asked.repair_of,
+            "continues": self.asked.continues,
             "tools": list(self.role.tools),
             "cycle": self.asked.cycle,
             "unit": self.asked.unit,
@@ -132,7 +151,7 @@ class Attempt:
         changed = self._store_changes(before) if before else []
         if not before and handoff is not None and "files" in handoff and self.role.behaviors.apply_files:
             before = self.run.snapshots.take()
-        end = end_of(outcome, reply)
+        end = self._end(outcome, reply)
         turn = self._result(reply, end, handoff, before, changed, put_back) if reply is not None else None
         self.folder.write_result(
             {
@@ -157,14 +176,25 @@ class Attempt:
             turn=self.folder.number,
             thread_id=self.client.thread.id,
             handoff=handoff,
-            problem=reply.problem,
-            ask_again=bool(reply.problem) and self.asked.repair < self.run.repair_attempts,
+            problem="" if end.status == COMPLETED else end.reason,
+            ask_again=self._goes_on(reply) or (end.status == INVALID and self.asked.repair < self.run.repair_attempts),
             snapshot=before,
             changed_paths=changed,
             protected_restored=put_back,
             outcome=end.outcome,
             kept=self.kept,
+            unfinished=self._goes_on(reply),
         )
+
+    def _goes_on(self, reply: Reply) -> bool:
+        """Whether the turn said that its work is over neither by its answer nor by ``terminate``, and may go on."""
+        first_answer = self.asked.repair == 0 and self.asked.step < self.role.max_steps
+        return reply.only_text and first_answer and TERMINATED not in self.kept
+
+    def _end(self, outcome: TurnOutcome, reply: Reply | None) -> TurnEnd:
+        if reply is None:
+            return end_of(outcome, reply)
+        return gave_up(self.kept) or (UNFINISHED if self._goes_on(reply) else end_of(outcome, reply))
 
     def _store_changes(self, before: str) -> list[str]:
         after = self.run.snapshots.take()
@@ -178,7 +208,7 @@ class Attempt:
             TurnEnded(
                 role=self.instance,
                 turn=self.folder.number,
-                **end_of(outcome, reply)._asdict(),
+                **self._end(outcome, reply)._asdict(),
                 input_tokens=outcome.input_tokens,
                 output_tokens=outcome.output_tokens,
                 seconds=self._seconds(),

@@ -14,7 +14,8 @@ NEW_THREAD = "new"
 
 @dataclass(frozen=True)
 class Prompted:
-    """A prompt about to be sent. ``visit``: which ask of this role it is; ``repair``: 0, or the repair turn's number.
+    """A prompt about to be sent. ``visit``: which ask of this role it is; ``step``: how often it
+    was continued; ``repair``: 0, or the repair turn's number.
 
     ``instance`` is the process that takes it. ``thread``: `CURRENT_THREAD` of that process, `NEW_THREAD`, or an id.
     ``opened``: an earlier attempt is on that thread already. ``place`` is the turn's in the journal, ``unit`` the key
@@ -34,11 +35,22 @@ class Prompted:
     repair: int = 0
     repair_of: int | None = None
     unit: str = ""
+    step: int = 0
+    continues: int | None = None
     kept: Json = field(default_factory=dict)
 
 
 def repair_of(asked: Prompted, prompt: str, turn: TurnResult) -> Prompted:
     """The prompt that asks once more for what ``turn`` should have answered, on the same thread."""
+    after = _after(asked, prompt, turn)
+    return replace(after, repair=asked.repair + 1, repair_of=turn.turn, continues=None)
+
+
+def continued(asked: Prompted, prompt: str, turn: TurnResult) -> Prompted:
+    """The prompt that has the role go on with what ``turn`` left unfinished, on the same thread."""
+    return replace(_after(asked, prompt, turn), step=asked.step + 1, continues=turn.turn)
+
+
+def _after(asked: Prompted, prompt: str, turn: TurnResult) -> Prompted:
     thread = CURRENT_THREAD if asked.thread == CURRENT_THREAD else turn.thread_id
-    repair = asked.repair + 1
-    return replace(asked, prompt=prompt, thread=thread, repair=repair, repair_of=turn.turn, kept=turn.kept)
+    return replace(asked, prompt=prompt, thread=thread, kept=turn.kept)

@@ -11,15 +11,18 @@ from codex_multi_role.replies import EMPTY, Reply
 from codex_multi_role.run_folder import TurnFolder, read_events
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.tools.terminate import FAILURE, TERMINATED
+
+GAVE_UP = "gave_up"
 
 
 @dataclass(frozen=True)
 class TurnResult:
     """What a finished turn left: its number, its handoff, or the ``problem`` with its reply, called ``outcome``.
 
-    ``ask_again``: a repair turn is to follow. ``snapshot`` is the workspace's state before the turn's changes, empty
-    where it could change nothing. ``protected_restored``: files that it changed but must not, and that were put back.
-    ``kept``: what tools kept for the handoff, in this turn and those of the ask before it.
+    ``ask_again``: a repair turn is to follow, or, if ``unfinished``, one that continues it. ``snapshot`` is the
+    workspace's state before the turn's changes, empty where it could change nothing. ``protected_restored``: files that
+    it changed but must not, and that were put back. ``kept``: what tools kept for the handoff, in this ask so far.
     """
 
     instance: str
@@ -33,6 +36,12 @@ class TurnResult:
     protected_restored: list[str] = field(default_factory=list)
     outcome: str = "invalid_reply"
     kept: Json = field(default_factory=dict)
+    unfinished: bool = False
+
+    @property
+    def gave_up(self) -> bool:
+        """The role itself said that it failed."""
+        return self.outcome == GAVE_UP
 
     def as_json(self) -> Json:
         return asdict(self)
@@ -47,6 +56,15 @@ class TurnEnd(NamedTuple):
     status: str
     outcome: str
     reason: str
+
+
+UNFINISHED = TurnEnd("unfinished", "unfinished", "it ended without terminate and without its JSON, and is continued")
+
+
+def gave_up(kept: Json) -> TurnEnd | None:
+    """How a turn ended whose role called ``terminate`` to say that it failed."""
+    said = kept.get(TERMINATED, {})
+    return TurnEnd(GAVE_UP, GAVE_UP, said["reason"] or "no reason given") if said.get("status") == FAILURE else None
 
 
 def end_of(outcome: TurnOutcome, reply: Reply | None) -> TurnEnd:

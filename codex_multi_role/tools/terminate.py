@@ -7,7 +7,7 @@ from typing import Any
 
 from codex_multi_role.tools.base import Tool, ToolContext, ToolResult
 
-TERMINATED, GAVE_UP = "terminated", "failure"
+TERMINATED, FAILURE = "terminated", "failure"
 SUMMARY_WANTED = "Now give the final summary: answer with the JSON object that your task asks for, and nothing else."
 
 _SCHEMA = {
@@ -15,7 +15,7 @@ _SCHEMA = {
     "required": ["status"],
     "additionalProperties": False,
     "properties": {
-        "status": {"enum": ["success", GAVE_UP]},
+        "status": {"enum": ["success", FAILURE]},
         "reason": {"type": "string", "maxLength": 4_000, "description": "Why it failed, or in short what was reached."},
     },
 }

@@ -180,3 +180,71 @@ def test_what_a_tool_kept_survives_a_kill_in_the_same_turn(tmp_path: Path) -> No
     team.write_plays()
     team.resume(playbook=str(team.playbook))
     assert planned(team) == ["T1"]
+
+
+def stepping(folder: Path, *entries: Record, **role: object) -> TeamFolder:
+    return TeamFolder(folder, {"one": {"tools": ["write_todos", "terminate"], **role}}, {"one": list(entries)})
+
+
+def end(status: str, **more: object) -> Record:
+    return {"call": "terminate", "arguments": {"status": status, **more}}
+
+
+THINKING: Record = {"text": "I think about it."}
+
+
+def turn_records(team: TeamFolder) -> list[Record]:
+    return [json.loads(path.read_text()) for path in sorted((team.runs / "latest/one").glob("turn_*/turn.json"))]
+
+
+def test_a_turn_that_only_talks_is_continued_on_the_same_thread(tmp_path: Path) -> None:
+    """The seed's loop: text without a tool call goes on until `terminate`, and what the tools kept is not lost."""
+    rest: list[Record] = [THINKING, {"steps": [end("success"), say("planned")]}]
+    team = stepping(tmp_path, {"steps": [PLAN, THINKING], "repairs": rest}, max_steps=2)
+    assert team.run().exit_code == 1  # the only cycle is used up
+    turns = turn_records(team)
+    assert [turn["outcome"] for turn in turns] == ["unfinished", "unfinished", "completed"]
+    assert [turn["continues"] for turn in turns] == [None, 1, 2]
+    assert len({turn["thread_id"] for turn in turns}) == 1
+    assert planned(team) == ["T1"]
+    assert "neither the end of your task" in (team.runs / "latest/one/turn_002/prompt.txt").read_text()
+    assert json.loads((team.runs / "latest/run.json").read_text())["totals"]["repairs"] == 0
+
+
+def test_no_more_than_max_steps_continue_a_turn_and_then_its_answer_is_asked_for(tmp_path: Path) -> None:
+    team = stepping(tmp_path, {**THINKING, "repairs": [THINKING, THINKING, say("at last")]}, max_steps=2)
+    team.run()
+    assert [turn["outcome"] for turn in turn_records(team)] == [
+        "unfinished",
+        "unfinished",
+        "invalid_reply",
+        "completed",
+    ]
+    assert [turn["repair_of"] for turn in turn_records(team)] == [None, None, None, 3]
+
+
+def test_after_terminate_only_the_summary_is_asked_for(tmp_path: Path) -> None:
+    team = stepping(tmp_path, {"steps": [end("success"), THINKING], "repairs": [say("done")]}, max_steps=5)
+    team.run()
+    assert [(turn["outcome"], turn["repair_of"]) for turn in turn_records(team)] == [
+        ("invalid_reply", None),
+        ("completed", 1),
+    ]
+
+
+def test_a_role_that_terminates_in_failure_has_failed_with_its_reason_and_may_be_asked_again(tmp_path: Path) -> None:
+    team = stepping(tmp_path, {"steps": [end("failure", reason="no figures"), say("sorry")]})
+    report = team.run()
+    assert (report.exit_code, report.outcome, report.reason) == (3, "gave_up", "role one gave up: no figures")
+    team.plays["one"] = [{"steps": [end("success"), say("found them")]}]
+    team.write_plays()
+    team.resume(playbook=str(team.playbook))
+    assert [turn["outcome"] for turn in turn_records(team)] == ["gave_up", "completed"]
+
+
+def test_turns_that_continue_count_as_turns(tmp_path: Path) -> None:
+    team = stepping(tmp_path, {**THINKING, "repairs": [THINKING, say()]}, max_steps=2)
+    report = team.run(max_turns=2)
+    assert (report.exit_code, report.outcome) == (5, "budget_used_up")
+    team.resume(max_turns=3)
+    assert [turn["outcome"] for turn in turn_records(team)] == ["unfinished", "unfinished", "completed"]

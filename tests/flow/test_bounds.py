@@ -355,3 +355,12 @@ def test_no_run_exceeds_its_worst_case(
             came_to = Simulation(flows, terms, chance, bad_luck=bad_luck, processes=processes).run("main", bound)
             assert keeps_to(came_to, most), (came_to, most)
     assert not unbounded or "nothing bounds the loop" in unbounded or "an item may record" in unbounded
+
+
+def test_turns_that_continue_others_are_turns_with_their_time_and_their_room_but_are_not_repaired_apart() -> None:
+    roles = tuple(role.model_copy(update={"max_steps": 10}) for role in CATALOG.roles)
+    stepping, flows = replace(CATALOG, roles=roles), flows_of(x="steps: [{ask: reader}]")
+    plain, most = (worst_case(flows, "x", catalog, terms_of(repairs=2)) for catalog in (CATALOG, stepping))
+    assert (most.turns, most.repair_turns, most.prompts) == (11, 2, 3 * 13)
+    assert most.seconds == pytest.approx(13 * READER)
+    assert most.records == plain.records + 10

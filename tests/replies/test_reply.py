@@ -36,7 +36,7 @@ def test_the_schema_holds_for_mended_answers_too(text: str, repaired: bool) -> N
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\ufeff", "\ufeff\n"])
 def test_an_empty_answer(text: str) -> None:
-    assert read_reply(text, SCHEMA) == Reply(None, False, "The answer was empty.")
+    assert read_reply(text, SCHEMA) == Reply(None, False, "The answer was empty.", only_text=True)
 
 
 def test_what_did_not_parse_is_told_with_its_place() -> None:
