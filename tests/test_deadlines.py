@@ -45,6 +45,8 @@ PLACES = {
         "while True",
     ): "ends when the consumer reads on, which has deadlines, or the child is stopped",
     ("engine/fan_out.py", "with ThreadPoolExecutor(min(concurrency, len(items)), thread_name_prefix='item')"): STEPS,
+    ("engine/fan_out.py", "wait(under_way, return_when=FIRST_COMPLETED)"): STEPS,
+    ("engine/fan_out.py", "while order.is_active()"): STEPS,
     ("engine/fan_out.py", "future.exception()"): DONE,
     ("engine/fan_out.py", "future.result()"): DONE,
     ("engine/team.py", "with ThreadPoolExecutor(len(order), thread_name_prefix='role')"): STEPS,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.flow_spec import FlowSpec
-from codex_multi_role.catalog.flow_steps import ITEM_NAMES, TEMPLATE_NAMES
+from codex_multi_role.catalog.flow_steps import ITEM_NAMES, NEEDED, TEMPLATE_NAMES
 from codex_multi_role.catalog.nearest import no_such
 from codex_multi_role.catalog.output_schema import check_schema
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
@@ -50,7 +50,12 @@ def _check_role(step: StepSpec, place: str, roles: list[str]) -> None:
 
 def _check_templates(step: StepSpec, place: str, names: Names) -> None:
     """A ``when`` is asked once the whole step is done: it knows the results, no single item."""
-    per_item: Names = {**names, **dict.fromkeys((*ITEM_NAMES, step.as_))} if step.for_each is not None else names
+    per_item: dict[str, Collection[str] | None] = dict(names)
+    if step.for_each is not None:
+        per_item |= dict.fromkeys((*ITEM_NAMES, step.as_))
+    check_template(step.needs, f"{place}.needs", per_item)
+    if step.needs is not None:
+        per_item |= {NEEDED: None}
     for key in _STEP_TEMPLATES:
         check_template(getattr(step, key), f"{place}.{key}", names)
     for key in _ITEM_TEMPLATES:

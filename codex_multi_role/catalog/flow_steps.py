@@ -11,6 +11,7 @@ from codex_multi_role.errors import DefinitionError
 
 TEMPLATE_NAMES = ("goal", "inputs", "cycle", "cycles", "roles", "steps", "vars")
 ITEM_NAMES = ("item", "index")
+NEEDED = "needed"
 
 
 def check_steps(flow: FlowSpec) -> None:
@@ -39,13 +40,13 @@ def _check_route(route: Route, place: str, ids: list[str], *, is_last: bool) -> 
 
 
 def _check_fan_out(step: StepSpec, place: str) -> None:
-    if step.as_ in (*TEMPLATE_NAMES, "index"):
+    if step.as_ in (*TEMPLATE_NAMES, "index", NEEDED):
         raise DefinitionError(f'{place}.as: "{step.as_}" is what templates call something else', "Choose another name.")
     if isinstance(step.for_each, list) and step.max_items is not None and len(step.for_each) > step.max_items:
         raise DefinitionError(
             f"{place}.for_each: has {len(step.for_each)} items, more than max_items, {step.max_items}"
         )
-    for key, meant in (("for_each", "a list"), ("concurrency", "a number from 1 to 64")):
+    for key, meant in (("for_each", "a list"), ("concurrency", "a number from 1 to 64"), ("needs", "a list")):
         value = getattr(step, key)
         if isinstance(value, str) and not _is_whole(value, f"{place}.{key}"):
             raise DefinitionError(

@@ -13,12 +13,12 @@ EVERY_ROLE = "*"
 # The keys that say what a step does, exactly one a step; a new kind is one more field of StepSpec, named here with the
 # keys that belong to it alone.
 STEP_KINDS: dict[str, frozenset[str]] = {
-    "ask": frozenset({"prompt", "reply", "limits", "isolate", "merge"}),
+    "ask": frozenset({"with_", "prompt", "reply", "limits", "isolate", "merge"}),
     "check": frozenset({"with_"}),
     "review": frozenset({"show", "time_limit_seconds", "default"}),
     "call": frozenset({"with_", "max_depth"}),
 }
-FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items"})
+FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs"})
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -63,17 +63,18 @@ class StepSpec(Definition):
     """One step. Exactly one of ``ask``, ``check``, ``review`` and ``call``; ``id`` is its name unless given.
 
     ``ask`` names a role, or is ``*``: every role of the catalog, ordered by its ``dependencies()``. ``prompt`` (a
-    template) and ``reply`` (a JSON Schema) stand in for the role's own. ``isolate`` gives it a copy of the workspace,
-    which is merged back after the step unless ``merge`` is none; then the check ``merge`` does it for the ``copy`` that
-    the result names.
+    template) and ``reply`` (a JSON Schema) stand in for the role's own, ``with`` for the handoff it is given.
+    ``isolate`` gives it a copy of the workspace, merged back after the step unless ``merge`` is none; then the check
+    ``merge`` does it for the ``copy`` that the result names.
     ``check`` names a check and ``with`` its arguments. ``review`` is a question to a person; unanswered after
     ``time_limit_seconds`` it has the answer ``default``. ``call`` names a flow and ``with`` its inputs; ``max_depth``
     bounds a flow that calls itself.
 
     ``for_each`` (a list, or a template of one, of ``max_items`` at most) does the step once an item, named ``as``,
-    ``concurrency`` at a time. ``retry`` and ``on_error`` say what becomes of a failure, of each item apart. ``set``
-    gives run variables new values afterwards. ``next``: the first entry that holds is taken, else the following step.
-    ``max_visits``: a bound.
+    ``concurrency`` at a time. ``needs``, a template, gives the ids (the items' own ``id``) of those an item waits for:
+    it sees their results as ``needed``, and is skipped when one of them failed. ``retry`` and ``on_error`` say what
+    becomes of a failure, of each item apart. ``set`` gives run variables new values afterwards. ``next``: the first
+    entry that holds is taken, else the following step. ``max_visits``: a bound.
     """
 
     ask: Text | None = None
@@ -94,6 +95,7 @@ class StepSpec(Definition):
     for_each: Text | list[JsonValue] | None = None
     as_: VariableName = Field(default="item", alias="as")
     concurrency: Annotated[int, Field(ge=1, le=64)] | Text = 1
+    needs: Text | None = None
     max_items: Annotated[int, Field(ge=1, le=100_000)] | None = None
     retry: Retry | None = None
     on_error: Literal["fail", "skip"] = "fail"

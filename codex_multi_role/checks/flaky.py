@@ -11,7 +11,7 @@ from codex_multi_role.checks.artifacts import scratch_folder, write_result
 from codex_multi_role.checks.base import CheckContext, at_most_own, lasts
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.repeated import Repeated, repeat
-from codex_multi_role.checks.sources import inside, not_python
+from codex_multi_role.checks.sources import named_path, not_python
 from codex_multi_role.checks.suite import Suite
 
 END_SECONDS = 10.0
@@ -43,7 +43,7 @@ def find_flaky(context: CheckContext) -> dict[str, object]:
     """
     started = time.monotonic()
     options = read_options(FlakyOptions, context, "flaky")
-    inside(context.workspace, "flaky", options, "tests")
+    named_path(context.workspace, "flaky", options, "tests")
     if problem := not_python(context.workspace.root, options.tests):
         return _record(context, Repeated((), {}, (), problem), started)
     with scratch_folder(context.workspace) as scratch:

@@ -55,7 +55,7 @@ class Asker:
             Ask(
                 role=role,
                 instance=self._leases.instance(name),
-                payload=self._payload(state),
+                payload=unit.payload or self._payload(state),
                 tests=state.latest_tests,
                 earlier=state.latest_handoffs.get(name),
                 visit=self._number or state.next_ask(name),

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
+from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.engine.askers import Asker
-from codex_multi_role.engine.fan_out import fan_out, items_of
+from codex_multi_role.engine.fan_out import fan_out, items_of, needs_of
 from codex_multi_role.engine.step_ids import StepIds
 from codex_multi_role.engine.team import Team
 from codex_multi_role.errors import RoleFailed
@@ -124,6 +125,8 @@ class FlowWalk:
             self._run.events.publish(Warning(f"step {step.id}: its items keep the cycles it began with: {cycles}"))
         context = {**self.state.context(), "cycles": cycles}
         items, concurrency = items_of(step, context)
+        needs = needs_of(step, items, context)
+        outcomes: dict[int, Outcome] = {}
         work = [
             (self._asker.apart(self.state, step, item), index, item, ids.row(size)) for index, item in enumerate(items)
         ]
@@ -132,12 +135,20 @@ class FlowWalk:
         def one(part: tuple[Asker, int, Any, StepIds]) -> Outcome:
             asker, index, item, row = part
             own = {**context, step.as_: item, "item": item, "index": index}
+            if step.needs is not None:
+                own[NEEDED] = [_result(other, outcomes[other]) for other in needs[index]]
+            failed = [str(items[other]["id"]) for other in needs[index] if outcomes[other].error]
             try:
-                return carry_out(self._run, self._unit(step, f"{key}.{index}", own, row, asker, states[index]))
+                if failed:
+                    outcomes[index] = Outcome({}, f"not begun: it needs {', '.join(failed)}", skipped=True)
+                else:
+                    unit = self._unit(step, f"{key}.{index}", own, row, asker, states[index])
+                    outcomes[index] = carry_out(self._run, unit)
+                return outcomes[index]
             finally:
                 asker.release()
 
-        done, error = fan_out(work, concurrency, one)
+        done, error = fan_out(work, concurrency, one, needs)
         self.state.join(states)
         if error is None:
             done = [
@@ -148,10 +159,7 @@ class FlowWalk:
             self._absorb(outcome)
         if error is not None:
             raise error
-        results = [
-            {**outcome.output, "index": index, "status": "failed" if outcome.error else "done", "error": outcome.error}
-            for index, outcome in enumerate(done)
-        ]
+        results = [_result(index, outcome) for index, outcome in enumerate(done)]
         errors = [outcome.error for outcome in done if outcome.error]
         self._leave(step, {"results": results, "failed": len(errors)}, errors[0] if errors else "")
 
@@ -223,3 +231,9 @@ class FlowWalk:
         self._announced = (step.id, visit)
         tree = self._run.snapshots.take() if place and self._run.changes_workspace else ""
         self._run.events.publish(StepStarted(f"{self._key}{step.id}", visit, self.state.cycle, place, tree))
+
+
+def _result(index: int, outcome: Outcome) -> Json:
+    """What templates see of an item."""
+    status = "skipped" if outcome.skipped else "failed" if outcome.error else "done"
+    return {**outcome.output, "index": index, "status": status, "error": outcome.error}

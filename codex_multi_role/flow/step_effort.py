@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from codex_multi_role.catalog import EVERY_ROLE, RoleSpec, RoleSpecCatalog, StepSpec
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow.conditions import UNKNOWN, Meanings, known_value
@@ -53,6 +55,8 @@ class StepEfforts:
         if step.for_each is not None:
             items = len(step.for_each) if isinstance(step.for_each, list) else step.max_items or 0
             whole = unit.fanned_out(items, self._at_once(step, place))
+            if step.needs is not None:  # each may wait for the one before
+                whole = replace(whole, seconds=unit.seconds * items)
         merges = items * STEPS_PER_MERGE if step.isolate is not None else 0
         return whole.then(Effort(records=merges + SPARE_STEPS_PER_VISIT))
 

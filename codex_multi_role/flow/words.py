@@ -48,6 +48,8 @@ def step_notes(step: StepSpec) -> Iterator[str]:
     """What stands around the step: fan-out, isolation, tries, limits, variables."""
     if step.for_each is not None:
         yield _fan_out(step)
+    if step.needs is not None:
+        yield "each once those it needs are done"
     if step.isolate is not None:
         yield f"in a {step.isolate} of its own"
     if step.retry is not None:

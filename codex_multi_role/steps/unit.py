@@ -51,15 +51,22 @@ class Unit:
         """The step's own prompt, filled in. Raises `DefinitionError`."""
         return render(template, self.context, f"{self.where}: prompt")
 
+    @property
+    def payload(self) -> Json | None:
+        """What an ask hands to its role in place of the handoff before, if its ``with`` says so."""
+        filled: Json = render(self.step.with_, self.context, f"{self.where}: with")
+        return filled or None
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """``output``: the fields templates see. ``error``: why it failed, where that was tolerated."""
+    """``output``: the fields templates see. ``error``: why it failed, where that was tolerated, or was ``skipped``."""
 
     output: Json
     error: str = ""
     answer: Answered | None = None
     tests: Json | None = None
+    skipped: bool = False
 
 
 StepKind = Callable[[RunResources, Unit], Outcome]

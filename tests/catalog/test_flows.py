@@ -85,7 +85,7 @@ def test_an_unknown_flow_names_the_nearest(two_roles: RoleSpecCatalog, name: str
         ("steps: [{ask: planner, check: x}]", "steps[0]: give exactly one of ask, check"),
         ("steps: [{ask: '*'}]", 'steps[0]: a step that asks "*" needs an id'),
         ("steps: [{ask: planner, id: 'a b'}]", 'steps[0].id: "a b" cannot be a name'),
-        ("steps: [{ask: planner, with: {a: 1}}]", "steps[0]: with belongs to check"),
+        ("steps: [{id: r, review: ok?, with: {a: 1}}]", "steps[0]: with belongs to ask"),
         ("steps: [{ask: planner, max_visits: 0}]", "steps[0].max_visits: must be greater than or equal to 1"),
         ("steps: [{ask: planner}, {ask: planner}]", 'steps[1].id: "planner" is the id of an earlier step'),
         (

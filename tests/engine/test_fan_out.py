@@ -251,3 +251,56 @@ def test_after_a_fan_out_a_role_goes_on_with_its_own_thread(tmp_path: Path) -> N
     one, two, after, apart, again = (read(path)["thread_id"] for path in turns)
     assert after == again
     assert len({one, two, after, apart}) == 4
+
+
+def task(name: str, *needs: str) -> Record:
+    return {"id": name, "needs": list(needs)}
+
+
+def chain(folder: Path, tasks: list[Record], plays: list[Record] | None = None, **more: object) -> TeamFolder:
+    given = {"task": "{{ item.id }}", "from": "{{ needed | map(attribute='summary') | list }}"}
+    step = {**fan(tasks), "prompt": "Do it.", "needs": "{{ item.needs }}", "with": given, "on_error": "skip", **more}
+    after = [{"when": "steps.solve.failed", "end": "partly", "exit": 1}, {"end": "all"}]
+    tell = {"ask": "last", "with": {"results": "{{ steps.solve.results }}"}, "next": after}
+    return solver(folder, [step, tell], plays)
+
+
+def test_an_item_begins_when_those_it_needs_are_done_and_is_told_their_results(tmp_path: Path) -> None:
+    tasks = [task("C", "A", "B"), task("A"), task("B", "A")]
+    plays = [say("c"), say("a"), say("b")]
+    team = chain(tmp_path, tasks, plays, concurrency=3)
+    assert team.run(flow="own").outcome == "all"
+    prompts = {path.parent.parent.name: path.read_text() for path in team.runs.glob("latest/solver*/*/prompt.txt")}
+    begun = [event["role"] for event in team.of_type("turn_started") if event["role"].startswith("solver")]
+    told = [next(name for name in "ABC" if f'"task": "{name}"' in prompts[role]) for role in begun]
+    assert told == ["A", "B", "C"] or len(prompts) < 3
+    whole = "".join(path.read_text() for path in team.runs.glob("latest/solver*/*/prompt.txt"))
+    assert '"from": [\n    "a",\n    "b"\n  ]' in whole
+    last = read(team.runs / "latest/controller_state.json")["history"][-1]
+    assert last["role"] == "last"
+
+
+def test_an_item_is_skipped_when_one_it_needs_failed_and_stays_visible(tmp_path: Path) -> None:
+    plays = [{"fault": {"status": 400}}, say("never"), say("c"), say("never")]
+    team = chain(tmp_path, [task("A"), task("B", "A"), task("C"), task("D", "B")], plays)
+    assert team.run(flow="own").outcome == "partly"
+    prompt = (team.runs / "latest/last/turn_001/prompt.txt").read_text()
+    assert prompt.count('"status": "skipped"') == 2
+    assert '"not begun: it needs A"' in prompt
+    assert '"not begun: it needs B"' in prompt
+    assert '"status": "done"' in prompt
+
+
+@pytest.mark.parametrize(
+    ("tasks", "problem"),
+    [
+        ([task("A", "B"), task("B", "A")], "items wait for each other: A -> B -> A"),
+        ([task("A"), task("A")], "every item must have an id of its own, they have: A, A"),
+        ([task("A", "Z")], "A needs ['Z']: must be a list of ids of the items"),
+        ([1], "every item must have an id"),
+    ],
+)
+def test_needs_that_cannot_be_met_are_named(tmp_path: Path, tasks: list[Record], problem: str) -> None:
+    report = chain(tmp_path, tasks, needs="{{ item.needs | default([]) }}").run(flow="own")
+    assert report.exit_code == 2
+    assert problem in report.reason

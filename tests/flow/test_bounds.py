@@ -364,3 +364,12 @@ def test_turns_that_continue_others_are_turns_with_their_time_and_their_room_but
     assert (most.turns, most.repair_turns, most.prompts) == (11, 2, 3 * 13)
     assert most.seconds == pytest.approx(13 * READER)
     assert most.records == plain.records + 10
+
+
+def test_items_that_wait_for_each_other_may_all_come_one_after_another() -> None:
+    side_by_side, chained = (
+        worst_of(f"{{ask: reader, for_each: '{{{{ vars.x }}}}', max_items: 6, concurrency: 3{needs}}}")
+        for needs in ("", ", needs: '{{ item.needs }}'")
+    )
+    assert chained.processes == side_by_side.processes == 3
+    assert chained.seconds == pytest.approx(3 * side_by_side.seconds)
