@@ -141,3 +141,17 @@ def test_what_the_plan_expects_is_not_asserted_away(tmp_path: Path) -> None:
     assert given.rounds == [("generate", "kept"), ("fix", "rolled back")]
     assert given.results[0]["rounds"][1]["reason"] == "no longer expects what the plan says: P3 (0)"
     assert [bug["id"] for bug in given.results[0]["suspected_bugs"]] == ["P3"]
+
+
+def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path: Path) -> None:
+    given = Generation(
+        tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1), plan(P2)], test_developer=[code(IMPORT + BELOW)]
+    )
+    assert given.run("sign.py").exit_code == 3
+    given.team.plays["test_developer"].append(code(ABOVE))
+    given.team.write_plays()
+    given.report = given.team.resume(playbook=str(given.team.playbook))
+    assert given.report.exit_code == 0
+    assert given.asked == ["test_developer"]
+    assert given.text() == f"{IMPORT}{BELOW}\n\n{ABOVE}"
+    assert given.metrics()["iterations"] == 2

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from typing import Any
+
+from codex_multi_role.checks.prune_tests import prune_tests
+from tests.checks.conftest import MakeContext
+
+FILES = {"one.py": "def one():\n    return 1\n"}
+GOOD = "def test_good():\n    assert one() == 1\n"
+
+
+def _prune(make_context: MakeContext, code: str, **options: object) -> tuple[dict[str, Any], str]:
+    context = make_context(FILES, target="one.py", tests="tests/test_one.py", code=code, **options)
+    result = prune_tests(context)
+    place = context.workspace.root / "tests/test_one.py"
+    return result, place.read_text() if place.exists() else ""
+
+
+def test_more_failures_than_a_report_names_are_all_taken_out(make_context: MakeContext) -> None:
+    bad = "".join(f"\n\ndef test_bad_{number}():\n    assert one() == 2\n" for number in range(45))
+    result, left = _prune(make_context, f"from one import one\n\n\n{GOOD}{bad}")
+    assert (len(result["pruned"]), result["passed"], result["failed"], result["coverage"]) == (45, 1, 0, 100.0)
+    assert left.strip() == f"from one import one\n\n\n{GOOD}".strip()
+
+
+def test_where_nothing_passes_no_file_is_left(make_context: MakeContext) -> None:
+    result, left = _prune(make_context, "def test_bad():\n    assert False\n")
+    assert (result["status"], result["passed"], left) == ("no tests", 0, "")
+
+
+def test_a_file_that_crashes_is_removed(make_context: MakeContext) -> None:
+    result, left = _prune(make_context, "import nowhere\n")
+    assert (result["crashed"], result["pruned"], left) == (True, [], "")
+
+
+def test_done_again_after_a_kill_it_comes_to_the_same(make_context: MakeContext) -> None:
+    code = f"from one import one\n\n\n{GOOD}\n\ndef test_p1_two():\n    assert one() == 2\n"
+    plan = [{"id": "P1", "expected": "2"}]
+    first, second = (_prune(make_context, code, plan=plan) for _ in range(2))
+    assert first[1] == second[1]
+    assert [bug["tests"] for bug in second[0]["suspected_bugs"]] == [["test_p1_two"]]

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from codex_multi_role.checks.tests_source import expects, functions_in, without
+
+SOURCE = '''\
+import pytest
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_p1_twice(n):
+    """text with def test_p2_fake(): inside"""
+    assert double(n) == 2 * n
+
+
+class TestShape:
+    def test_p2_area(self):
+        assert area(3) == 9
+
+    async def test_p3_later(self):
+        with pytest.raises(ValueError):
+            await later()  # kept
+
+
+class TestOne:
+    def test_p10_only(self):
+        assert area(10) == pytest.approx(100.0)
+'''
+
+
+def test_functions_go_by_the_names_that_pytest_gives_them() -> None:
+    names = [each.name for each in functions_in(SOURCE)]
+    assert names == ["test_p1_twice", "TestShape::test_p2_area", "TestShape::test_p3_later", "TestOne::test_p10_only"]
+    assert functions_in("def test_x(:") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "found"),
+    [
+        ("P2", "9", True),
+        ("P2", 9, True),
+        ("P2", "3", False),  # that is the input
+        ("P3", "ValueError", True),
+        ("P3", "TypeError", False),
+        ("P10", "100.0", True),
+        ("P1", "2", True),
+        ("P4", "9", False),  # it has no test
+        ("P1", "True", False),  # not the same as 1
+    ],
+)
+def test_whether_a_test_expects_what_the_plan_says(name: str, expected: object, found: bool) -> None:
+    assert expects(SOURCE, {"id": name, "expected": expected}) is found
+
+
+def test_taking_out_leaves_all_else_as_written() -> None:
+    left = without(SOURCE, ["test_p1_twice", "TestShape::test_p2_area", "TestOne::test_p10_only"])
+    assert [each.name for each in functions_in(left)] == ["TestShape::test_p3_later"]
+    assert "await later()  # kept\n" in left
+    assert "class TestOne" not in left
+    assert "parametrize" not in left
+    ast.parse(left)
+
+
+def test_a_function_of_one_line_goes_alone() -> None:
+    left = without("x = 1; y = 2\ndef test_a(): pass\ndef test_b(): pass\n", ["test_a"])
+    assert left == "x = 1; y = 2\ndef test_b(): pass\n"

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from codex_multi_role.checks.text_files import read_file, write_file
+from codex_multi_role.errors import CheckFailed, CodexMultiRoleError
+from tests.checks.conftest import MakeContext
+
+
+def test_what_is_written_is_read(make_context: MakeContext) -> None:
+    context = make_context({}, path="deep/a.txt", content="öne\n")
+    assert write_file(context)["status"] == "written"
+    assert read_file(make_context({}, path="deep/a.txt"))["content"] == "öne\n"
+
+
+@pytest.mark.parametrize("path", ["../up.txt", "/etc/passwd", ".git/config"])
+def test_nothing_outside_is_read_or_written(make_context: MakeContext, path: str) -> None:
+    with pytest.raises(CodexMultiRoleError, match="unsafe path"):
+        read_file(make_context({}, path=path))
+    with pytest.raises(CheckFailed, match="was not written: unsafe path"):
+        write_file(make_context({}, path=path, content="x"))
+
+
+def test_what_is_no_text_is_told(make_context: MakeContext) -> None:
+    context = make_context({}, path="a.bin")
+    (context.workspace.root / "a.bin").write_bytes(b"\xff\x00")
+    with pytest.raises(CheckFailed, match=r"a\.bin: line 1: not UTF-8 text"):
+        read_file(context)

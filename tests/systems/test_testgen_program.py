@@ -1,0 +1,34 @@
+"""A real program: some hundred lines, a hierarchy of classes, exceptions, and a bug that the plan exposes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.systems.generated import Generation, code, item, plan
+
+PROGRAMS = Path(__file__).with_name("programs")
+BUG = item("P4", "2.50", target="Bulk.off", given="10 of 10")
+
+
+def test_the_rest_is_reached_and_the_bug_is_told_not_asserted(tmp_path: Path) -> None:
+    """The developer gives in and asserts what the code does; that is rolled back, and then it stands by the plan."""
+    first, second = ((PROGRAMS / f"orders_{name}.txt").read_text() for name in ("first", "second"))
+    gave_in = first.replace('Line(PEN, 10)) == Decimal("2.50")', 'Line(PEN, 10)) == Decimal("0.00")')
+    assert gave_in != first
+    given = Generation(
+        tmp_path,
+        {"orders.py": (PROGRAMS / "orders.py").read_text()},
+        test_planner=[plan(item("P1", "1234.50"), BUG, item("P9", "OrderError"))],
+        test_developer=[code(first), code(gave_in), code(f"{first}\n\n{second}")],
+    )
+    report = given.run("orders.py", max_iterations=3)
+    assert (report.outcome, report.exit_code) == ("timeout", 1)
+    assert given.rounds == [("generate", "kept"), ("fix", "rolled back"), ("fix", "kept")]
+    assert "expect it again: " in given.prompt("test_developer", 3)
+    (result,) = given.results
+    (bug,) = result["suspected_bugs"]
+    assert (bug["id"], bug["expected"], bug["tests"]) == ("P4", "2.50", ["TestBulk::test_p4_ten_are_ten_or_more"])
+    assert result["metrics"]["coverage_percent"] == 100.0
+    assert (result["metrics"]["n_failed_tests"], result["metrics"]["n_passed_tests"]) == (1, 35)
+    assert "test_p4" not in given.text("tests/test_orders.py")
+    assert "test_p5" in given.text("tests/test_orders.py")
