@@ -14,6 +14,11 @@ from codex_multi_role.checks.options import CheckOptions, read_options
 
 Json = dict[str, Any]
 SUCCESS, TIMEOUT, INCOMPLETE = "success", "timeout", "incomplete"
+ENDS = {
+    "no_plan": "the plan has no usable item",
+    "no_candidate": "none of the developers gave an answer that could be used",
+    "conflicts": "the file of tests was changed by somebody else meanwhile",
+}
 NOT_JUDGED = "not judged: no mutation check was part of this run"
 
 
@@ -39,9 +44,9 @@ def write_test_results(context: CheckContext) -> dict[str, object]:
 
     ``{run_id, flow, started_at, results: [{file, tests, status, reason, metrics: {coverage_percent, n_passed_tests,
     n_failed_tests, failed_tests, iterations, total_tokens, mutation_score_percent, mutation_killed,
-    mutation_survived}, rolled_back, pruned, suspected_bugs, mutation}]}``. What was not judged is null, and
-    ``mutation`` says so. ``failed_tests`` were taken out; none of them is in the file. The status is timeout where all
-    files that are no success ran out of iterations. Raises UsageError, StorageError.
+    mutation_survived}, rounds, pruned, suspected_bugs, refused_plan_items, mutation}]}``. What was not judged is null,
+    and ``mutation`` says so. ``failed_tests`` were taken out of the file. The status is timeout where all files that
+    are no success ran out of iterations. Raises UsageError, StorageError.
     """
     options = read_options(TestResultsOptions, context, "test_results")
     run = context.run()
@@ -92,12 +97,12 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
 
 def _status(file: Json, rounds: Json, left: Json, target: float) -> tuple[str, str]:
     """The figures count, not what the rounds came to: they were measured again after failing tests were taken out."""
-    if rounds["outcome"] != SUCCESS:
-        best = rounds["vars"]["best"]
-        fallback = {TIMEOUT: f"no iteration is left; {_short_of(best, left, target)}"}
+    outcome = str(rounds["outcome"])
+    if outcome == TIMEOUT:
+        return TIMEOUT, f"no iteration is left; {_short_of(rounds['vars']['best'], left, target)}"
+    if outcome != SUCCESS:
         unread = rounds["steps"].get("source", {}).get("reason", "")
-        reason = file["problem"] or unread or fallback.get(rounds["outcome"], "the plan has no usable item")
-        return rounds["outcome"], reason
+        return outcome, str(file["problem"] or unread) or ENDS.get(outcome, "")
     if left["coverage"] < target or left["crashed"] or left["failures"]:
         return INCOMPLETE, f"measured again: {_short_of({}, left, target)}"
     return SUCCESS, ""

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from io import StringIO
 
 SAYING = frozenset(
     {"approx", "raises", "parametrize", "param", "Decimal", "Fraction", "set", "frozenset", "tuple", "list"}
@@ -56,7 +57,7 @@ def without(source: str, names: Collection[str]) -> str:
     gone = [each.node for each in _found(tree.body, "") if each.name in names]
     nodes: list[ast.stmt] = list(gone)
     nodes += [node for node in tree.body if isinstance(node, ast.ClassDef) and set(node.body) <= set(gone)]
-    lines = source.splitlines(keepends=True)
+    lines = StringIO(source, newline="").readlines()  # str.splitlines knows more line breaks than Python's grammar
     for node in nodes:
         first = min([node.lineno, *(each.lineno for each in node.decorator_list)])  # type: ignore[attr-defined]
         for number in range(first - 1, node.end_lineno or first):

@@ -39,3 +39,9 @@ def test_done_again_after_a_kill_it_comes_to_the_same(make_context: MakeContext)
     first, second = (_prune(make_context, code, plan=plan) for _ in range(2))
     assert first[1] == second[1]
     assert [bug["tests"] for bug in second[0]["suspected_bugs"]] == [["test_p1_two"]]
+
+
+def test_what_cannot_be_taken_out_is_not_tried_for_ever(make_context: MakeContext) -> None:
+    inherited = "class Base:\n    def test_it(self):\n        assert False\n\n\nclass TestIt(Base):\n    pass\n"
+    result, _ = _prune(make_context, f"from one import one\n\n\n{GOOD}\n\n{inherited}")
+    assert (result["status"], result["failed"], result["pruned"]) == ("failed", 1, [])

@@ -67,3 +67,8 @@ def test_taking_out_leaves_all_else_as_written() -> None:
 def test_a_function_of_one_line_goes_alone() -> None:
     left = without("x = 1; y = 2\ndef test_a(): pass\ndef test_b(): pass\n", ["test_a"])
     assert left == "x = 1; y = 2\ndef test_b(): pass\n"
+
+
+def test_line_breaks_that_are_none_to_python_do_not_shift_the_cut() -> None:
+    kept = "x = 'a\u2028b'  # \x0c\n"
+    assert without(f"{kept}def test_a():\n    pass\n\r\ny = 1\n", ["test_a"]) == f"{kept}\r\ny = 1\n"

@@ -79,3 +79,4 @@ def test_without_any_candidate_there_is_no_success(tmp_path: Path) -> None:
     report = given.run("sign.py", flow="testgen-duel")
     assert (report.outcome, report.exit_code) == ("incomplete", 1)
     assert given.results[0]["status"] == "no_candidate"
+    assert "none of the developers" in given.results[0]["reason"]

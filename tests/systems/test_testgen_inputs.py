@@ -55,7 +55,7 @@ def test_a_folder_gives_an_entry_a_file_and_leaves_what_is_no_program(tmp_path: 
 def test_names_that_are_taken_are_left_alone(tmp_path: Path) -> None:
     files = {"sign.py": SIGN, "tests/test_sign.py": "mine = 1\n", "other/test_sign_2.py": "mine = 2\n"}
     given = Generation(tmp_path, files, test_planner=[plan(P1, P2)], test_developer=[code(WHOLE)])
-    assert given.run("sign.py").exit_code == 0
+    assert given.run(".").exit_code == 0
     assert given.results[0]["tests"] == "tests/test_sign_3.py"
     assert given.text() == "mine = 1\n"
 
