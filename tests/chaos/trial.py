@@ -135,7 +135,8 @@ def _carry_out(trial: Trial, place: Ground, expected: Evidence) -> None:
             trial.wrong.append(f"{trial.case.profile} is bearable, but the run stopped")
         code = place.resume()
         trial.wrong += [f"after resume: {each}" for each in _found(place, code)]
-    trial.wrong += expected.differences(place.evidence(code))
+    # An answer that is lost on the wire is asked for once more: a repair turn, which the journal has and must have.
+    trial.wrong += expected.differences(place.evidence(code), but=("journal",))
 
 
 def _found(place: Ground, code: int) -> list[str]:

@@ -7,7 +7,7 @@ import json
 import re
 import stat
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -52,11 +52,12 @@ class Evidence:
             history={f"{number}": (each["role"], _without_numbers(each["handoff"])) for number, each in history},
         )
 
-    def differences(self, other: Evidence) -> list[str]:
-        """In words, what ``other`` has that this has not, and what it lacks."""
+    def differences(self, other: Evidence, but: Collection[str] = ()) -> list[str]:
+        """In words, what ``other`` has that this has not, and what it lacks, in all fields ``but`` these."""
         return [
             f"{each.name} {where}: {found!r} instead of {expected!r}"
             for each in fields(self)
+            if each.name not in but
             for where, expected, found in _unequal(getattr(self, each.name), getattr(other, each.name))
         ]
 
