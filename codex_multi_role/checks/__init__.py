@@ -11,6 +11,7 @@ from codex_multi_role.checks.judge_tests import judge_tests
 from codex_multi_role.checks.merge import merge_copies
 from codex_multi_role.checks.merge_items import merge_items
 from codex_multi_role.checks.mutation import judge_mutants
+from codex_multi_role.checks.plan import check_plan
 from codex_multi_role.checks.prune_tests import prune_tests
 from codex_multi_role.checks.python_files import find_python_files
 from codex_multi_role.checks.results_file import write_test_results
@@ -35,6 +36,7 @@ CHECKS: dict[str, CheckFunction] = {
     "command": run_argv,
     "coverage": measure_coverage,
     "schema": check_schema,
+    "plan": check_plan,
     "choose": choose_best,
     "merge": merge_copies,
     "merge_items": merge_items,

@@ -1,0 +1,42 @@
+"""The check ``plan``: whether tasks, of which some wait for others, can be carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import Field, JsonValue
+
+from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.schema import schema_problems
+from codex_multi_role.plans import FEWEST_TASKS, MOST_TASKS, TASKS_SCHEMA, plan_problems, with_defaults
+
+_Number = Annotated[int, Field(ge=1)]
+
+
+class PlanOptions(CheckOptions):
+    """What the check takes."""
+
+    tasks: JsonValue = Field(description="a list of tasks, each with id and content, usually a template")
+    min_tasks: _Number = Field(default=FEWEST_TASKS, description="the fewest tasks that will do")
+    max_tasks: _Number = Field(default=MOST_TASKS, description="the most tasks there may be")
+
+
+@lasts(no_time)
+def check_plan(context: CheckContext) -> dict[str, object]:
+    """Judge; write ``result.json``.
+
+    Options: `PlanOptions`. Returns what ``result.json`` holds: ``{status: valid|invalid, problems, tasks}``, the tasks
+    with all their fields, none where they are invalid. Raises UsageError for a wrong option.
+    """
+    options = read_options(PlanOptions, context, "plan")
+    given: Any = options.tasks
+    problems = schema_problems(given, dict(TASKS_SCHEMA)) or _problems(given, options)
+    tasks = [] if problems else with_defaults(given)
+    return write_result(context, {"status": "invalid" if problems else "valid", "problems": problems, "tasks": tasks})
+
+
+def _problems(tasks: Sequence[dict[str, Any]], options: PlanOptions) -> list[str]:
+    return plan_problems(tasks, options.min_tasks, options.max_tasks)

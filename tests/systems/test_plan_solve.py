@@ -1,0 +1,234 @@
+"""System C, plan and solve, on the real binary: its worked example, and every way it can take."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role import RunOptions, RunReport, run
+from codex_multi_role.errors import DefinitionError
+from tests.engine.test_resume import NEVER, running
+from tests.engine.test_review import answer
+from tests.teams import Record, TeamFolder, read
+
+
+def todo(name: str, *needs: str) -> Record:
+    return {"id": name, "content": f"Do {name}", "dependencies": list(needs)}
+
+
+def call(tool: str, **arguments: Any) -> Record:
+    return {"call": tool, "arguments": arguments}
+
+
+def planned(*todos: Record) -> Record:
+    """A planner's turn that plans by calling its tools."""
+    end = call("terminate", status="success")
+    return {"steps": [call("write_todos", todos=list(todos)), call("validate_plan"), end, {"json": {"summary": "ok"}}]}
+
+
+def solved(result: str) -> Record:
+    return {"json": {"result": result, "summary": f"got {result}"}}
+
+
+GIVES_UP: Record = {"steps": [call("terminate", status="failure", reason="no data"), solved("none")]}
+ANSWERED: Record = {"json": {"answer": "the answer", "summary": "answered"}}
+VERIFIED: Record = {"json": {"verified": True, "issues": []}}
+DOUBTED: Record = {"json": {"verified": False, "issues": ["a figure is wrong"]}}
+TWO = planned(todo("A"), todo("B", "A"))
+
+
+def team_of(folder: Path, planner: list[Record], solvers: list[Record], verdict: Record = VERIFIED) -> TeamFolder:
+    plays = {"planner_agent": planner, "solver": solvers, "aggregator": [ANSWERED], "verifier": [verdict]}
+    return TeamFolder(folder, {"unused": {}}, plays)
+
+
+def solve(team: TeamFolder, **inputs: object) -> RunReport:
+    return team.run(flow="plan-solve", inputs=inputs)
+
+
+def results(team: TeamFolder) -> list[Record]:
+    """What the aggregator was told of each task, in order."""
+    prompt = (team.runs / "latest/aggregator/turn_001/prompt.txt").read_text()
+    told = json.JSONDecoder().raw_decode(prompt.split("INCOMING HANDOFF (JSON):\n")[1])[0]
+    found: list[Record] = told["results"]
+    return found
+
+
+def handed(team: TeamFolder, path: str) -> Any:
+    prompt = (team.runs / "latest" / path / "prompt.txt").read_text()
+    return json.JSONDecoder().raw_decode(prompt.split("INCOMING HANDOFF (JSON):\n")[1])[0]
+
+
+def asked(team: TeamFolder) -> list[str]:
+    return [event["role"].split(".")[0] for event in team.of_type("turn_started")]
+
+
+def calls(folder: Path, turn: str) -> list[tuple[str, bool, str]]:
+    lines = (folder / turn / "tool_calls.jsonl").read_text().splitlines()
+    return [(each["tool"], each["success"], each["text"]) for each in map(json.loads, lines)]
+
+
+def test_the_worked_example_of_the_circle(tmp_path: Path) -> None:
+    (tmp_path / "circle.md").write_text("The area of a circle is pi * r**2, its circumference 2 * pi * r.\n")
+    options = RunOptions(
+        goal="the circle",
+        flow="plan-solve",
+        playbook="circle",
+        runs_dir=tmp_path / "runs",
+        workspace=tmp_path,
+        run_tests=False,
+    )
+    report = run(options)
+    assert (report.exit_code, report.outcome, report.totals["turns"]) == (0, "success", 7)
+    latest = read(report.folder / "controller_state.json")["latest_json_by_role"]
+    assert latest["aggregator"]["answer"] == "Area 78.54 m², circumference 31.42 m"
+    assert [each["id"] for each in latest["planner_agent"]["todos"]] == ["T1", "T2", "T3", "T4"]
+    made = {each for path in report.folder.glob("solver*/turn_*") for each in calls(report.folder, str(path))}
+    assert ("calculator", True, "78.54") in made
+    assert ("calculator", True, "31.42") in made
+    assert any(tool == "knowledge_lookup" and text.startswith("circle.md:1: The area") for tool, _, text in made)
+    assert [tool for tool, _, _ in calls(report.folder, "planner_agent/turn_001")] == [
+        "write_todos",
+        "validate_plan",
+        "terminate",
+    ]
+
+
+def test_tasks_are_solved_side_by_side_when_those_they_need_are_done_with_results_in_their_order(
+    tmp_path: Path,
+) -> None:
+    plan = planned(todo("C", "A", "B"), todo("A"), todo("B"))
+    team = team_of(tmp_path, [plan], [solved("c"), solved("a"), solved("b")])
+    assert solve(team, concurrency=3).outcome == "success"
+    assert [(each["result"], each["status"]) for each in results(team)] == [("c", "done"), ("a", "done"), ("b", "done")]
+    begun = [event for event in team.events if event["type"] in ("turn_started", "turn_ended")]
+    of_solvers = [(event["type"], event["role"]) for event in begun if event["role"].startswith("solver")]
+    assert len({role for _, role in of_solvers[:4]}) == 2
+    assert [kind for kind, _ in of_solvers[4:]] == ["turn_started", "turn_ended"]
+    assert handed(team, f"{of_solvers[4][1]}/turn_002")["task"]["id"] == "C"
+    assert asked(team)[-2:] == ["aggregator", "verifier"]
+
+
+def test_the_planner_may_think_first_and_write_a_rejected_plan_anew(tmp_path: Path) -> None:
+    thinks: Record = {"steps": [call("write_todos", todos=[todo("A", "Z")]), call("validate_plan"), {"text": "Hm."}]}
+    team = team_of(tmp_path, [{**thinks, "repairs": [planned(todo("A"))]}], [solved("a")])
+    assert solve(team).outcome == "success"
+    (rejected,) = [text for _, good, text in calls(team.runs / "latest", "planner_agent/turn_001") if not good]
+    assert "A depends on Z, which no task is" in rejected
+    assert read(team.runs / "latest/planner_agent/turn_001/turn.json")["outcome"] == "unfinished"
+    assert [each["result"] for each in results(team)] == ["a"]
+
+
+def test_without_tools_the_plan_is_the_answer(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [{"json": {"todos": [{"id": "A", "content": "Do A"}]}}], [solved("a")])
+    assert solve(team).outcome == "success"
+    assert handed(team, "solver/turn_001")["task"]["dependencies"] == []
+
+
+@pytest.mark.parametrize(
+    ("todos", "problem"),
+    [
+        ([], "the plan is empty"),
+        ([todo("A"), todo("A")], "2 tasks have the id A"),
+        ([todo("A", "B"), todo("B", "A")], "tasks wait for each other: "),
+        ([{"id": "A"}], "'content' is a required property"),
+        ("none", "is not of type 'array'"),
+    ],
+)
+def test_a_plan_that_cannot_be_followed_is_asked_for_again_with_the_reason(
+    tmp_path: Path, todos: object, problem: str
+) -> None:
+    team = team_of(tmp_path, [{"json": {"todos": todos}}, planned(todo("A"))], [solved("a")])
+    assert solve(team).outcome == "success"
+    assert any(problem in each for each in handed(team, "planner_agent/turn_002")["problems"])
+
+
+def test_a_planner_that_never_plans_ends_the_run_after_three_plans(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [{"json": {"summary": "no plan"}}] * 3, [])
+    report = solve(team)
+    assert (report.exit_code, report.outcome, asked(team)) == (1, "no_valid_plan", ["planner_agent"] * 3)
+
+
+def test_a_planner_that_terminates_in_failure_fails_the_run(tmp_path: Path) -> None:
+    report = solve(team_of(tmp_path, [GIVES_UP], []))
+    assert (report.exit_code, report.outcome) == (3, "gave_up")
+
+
+def test_a_failed_task_is_tried_again(tmp_path: Path) -> None:
+    """The solver finds nothing at first; what it looks for is there when it is asked again."""
+    found: Record = {"when": "'secret' in tool_outputs[0]", **solved("found")}
+    looks: Record = {"steps": [call("knowledge_lookup", query="secret"), {"choose": [found, GIVES_UP["steps"][0]]}]}
+    looks["steps"].append(solved("none"))
+    team = team_of(tmp_path, [planned(todo("A"))], [looks])
+
+    def provide(event: Record) -> None:
+        team.events.append(event)
+        if event["type"] == "turn_ended" and event["outcome"] == "gave_up":
+            (team.workspace / "a.txt").write_text("the secret")
+
+    report = run(team.options(flow="plan-solve"), provide)
+    assert report.outcome == "success"
+    assert [turn for turn in team.turns() if turn[0] == "solver"] == [
+        ("solver", 1, "gave_up"),
+        ("solver", 2, "completed"),
+    ]
+    assert [each["result"] for each in results(team)] == ["found"]
+
+
+def test_a_task_that_fails_for_good_is_visible_to_the_aggregator_and_so_is_what_it_held_up(tmp_path: Path) -> None:
+    plan = planned(todo("A"), todo("B", "A"), todo("C"))
+    team = team_of(tmp_path, [plan], [GIVES_UP, solved("never"), solved("c")])
+    report = solve(team)
+    assert (report.exit_code, report.outcome) == (1, "tasks_failed")
+    assert [(each["status"], each["error"]) for each in results(team)] == [
+        ("failed", "role solver gave up: no data"),
+        ("skipped", "not begun: it needs A"),
+        ("done", ""),
+    ]
+
+
+def test_an_answer_that_is_not_verified_is_no_success(tmp_path: Path) -> None:
+    report = solve(team_of(tmp_path, [TWO], [solved("a"), solved("b")], DOUBTED))
+    assert (report.exit_code, report.outcome) == (1, "not_verified")
+
+
+@pytest.mark.parametrize("concurrency", [0, -1])
+def test_no_run_begins_with_a_concurrency_of_nothing(tmp_path: Path, concurrency: int) -> None:
+    team = team_of(tmp_path, [TWO], [])
+    with pytest.raises(DefinitionError, match=r"concurrency: must be a number from 1 to 64"):
+        solve(team, concurrency=concurrency)
+    assert not team.runs.exists()
+
+
+def test_where_nobody_confirms_the_plan_nothing_is_solved(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [TWO], [solved("a"), solved("b")])
+    report = solve(team, confirm=True)
+    assert (report.exit_code, asked(team)) == (4, ["planner_agent"])
+    answer(team, True)
+    assert team.resume().outcome == "success"
+    assert asked(team) == ["solver", "solver", "aggregator", "verifier"]
+
+
+def test_a_plan_that_is_refused_ends_the_run_or_with_a_comment_is_made_anew(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [TWO, TWO], [])
+    solve(team, confirm=True)
+    answer(team, False, "shorter")
+    assert team.resume().exit_code == 4
+    assert handed(team, "planner_agent/turn_002")["comment"] == "shorter"
+    answer(team, False, "")
+    report = team.resume()
+    assert (report.exit_code, report.outcome) == (1, "plan_rejected")
+
+
+def test_killed_while_it_solves_it_goes_on_with_the_plan_and_the_results_there_are(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [TWO], [solved("a"), NEVER])
+    with running(team, "--flow", "plan-solve", until=("turn_started", "solver")) as process:
+        process.kill()
+    team.plays["solver"] = [solved("a"), solved("b")]
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).outcome == "success"
+    assert "planner_agent" not in asked(team)
+    assert [each["result"] for each in results(team)] == ["a", "b"]
