@@ -10,6 +10,7 @@ from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.checks.judge_tests import judge_tests
 from codex_multi_role.checks.merge import merge_copies
 from codex_multi_role.checks.merge_items import merge_items
+from codex_multi_role.checks.merge_tests import merge_tests
 from codex_multi_role.checks.mutation import judge_mutants
 from codex_multi_role.checks.plan import check_plan
 from codex_multi_role.checks.prune_tests import prune_tests
@@ -46,6 +47,7 @@ CHECKS: dict[str, CheckFunction] = {
     "judge_tests": judge_tests,
     "prune_tests": prune_tests,
     "test_results": write_test_results,
+    "merge_tests": merge_tests,
     "mutation": judge_mutants,
     "flaky": find_flaky,
 }

@@ -39,9 +39,15 @@ def not_python(root: Path, relative: str) -> str:
 
 def _problem(file: Path, name: str) -> str:
     try:
-        ast.parse(file.read_bytes(), name)
+        return syntax_problem(file.read_bytes(), name)
     except OSError as error:
         return f"{name}: cannot be read: {error.strerror}"
+
+
+def syntax_problem(source: str | bytes, name: str) -> str:
+    """What keeps ``source``, which is called ``name``, from being parsed; ``""`` if nothing does."""
+    try:
+        ast.parse(source, name)
     except SyntaxError as error:
         return f"{name}: line {error.lineno}: {error.msg}"
     except (ValueError, RecursionError, MemoryError) as error:

@@ -1,0 +1,122 @@
+"""What a set of test modules is worth: which lines, branches and mutants each of its tests reaches or kills."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.coverage_report import Reached
+from codex_multi_role.checks.coverage_run import CoverageRun
+from codex_multi_role.checks.kill_matrix import Judge, KillMatrix
+from codex_multi_role.checks.mutants import Mutant
+from codex_multi_role.checks.repeated import Repeated, repeat
+from codex_multi_role.checks.suite import Suite
+
+NOTHING = Reached(frozenset(), frozenset())
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """``reached`` and ``kills`` are by test, all parameters of which are one. ``problem`` says why there is nothing."""
+
+    problem: str = ""
+    timed_out: bool = False
+    coverage: float = 0.0
+    reached: Mapping[str, Reached] = field(default_factory=dict)
+    kills: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    matrix: KillMatrix = field(default_factory=KillMatrix)
+
+    @property
+    def reaches(self) -> dict[str, frozenset[Hashable]]:
+        """Lines, branches and killed mutants together, by test."""
+        return {
+            test: frozenset[Hashable]().union(reached.lines, reached.branches, self.kills.get(test, frozenset()))
+            for test, reached in self.reached.items()
+        }
+
+    def is_kept_by(self, other: Measurement) -> bool:
+        """Whether ``other`` covers and kills all that this one does."""
+        killed, still = ({*each.matrix.killers} - {*each.matrix.survived} for each in (self, other))
+        return other.coverage >= self.coverage and killed <= still
+
+    def part(self, tests: Collection[str]) -> dict[str, int]:
+        """The figures of ``tests`` alone."""
+        mine = [test for test in self.reached if test in tests]
+        places = {place for test in mine for place in (*self.reached[test].lines, *self.reached[test].branches)}
+        killed = {each for test in mine for each in self.kills.get(test, ())} | {*self.matrix.unattributed}
+        return {"tests": len(mine), "reached": len(places), "killed": len(killed)}
+
+    def as_json(self) -> dict[str, object]:
+        matrix = self.matrix
+        return {
+            "coverage": self.coverage,
+            "mutants": len(matrix.killers),
+            "score_percent": matrix.score_percent if matrix.killers else 0.0,
+            "ids": list(matrix.killers),
+            "survivors": matrix.survived,
+            "matrix": {test: sorted(killed) for test, killed in self.kills.items()},
+        }
+
+
+class Bench:
+    """Where test modules are measured: on ``target`` and its ``mutants``, until ``until`` on the monotonic clock."""
+
+    def __init__(
+        self,
+        context: CheckContext,
+        target: str,
+        mutants: Sequence[Mutant],
+        scratch: Path,
+        until: float,
+        concurrency: int,
+    ) -> None:
+        self._context, self._target, self._mutants = context, target, mutants
+        self._scratch, self._until, self._concurrency = scratch, until, concurrency
+        self._folders = 0
+
+    def repeat(self, files: Mapping[str, str], runs: int) -> Repeated:
+        """Run the modules ``files`` so many times. Raises what a run raises."""
+        return repeat(Suite(self._context, list(files), self._folder(), files), runs, self._until)
+
+    def measure(self, files: Mapping[str, str]) -> Measurement:
+        """Run the modules under coverage.py and on every mutant. Raises what a run raises."""
+        run = CoverageRun(self._context, self._target, list(files), self._folder(), files, per_test=True)
+        outcome = run.outcome(max(0.0, self._until - time.monotonic()))
+        if outcome.status != "passed":
+            return Measurement(outcome.reason or f"the tests have {outcome.status}", outcome.status == "timed out")
+        suite = Suite(self._context, list(files), self._folder(), files)
+        undisturbed = repeat(suite, 1, self._until)
+        if undisturbed.problem or undisturbed.bad:
+            return Measurement(undisturbed.problem or f"{undisturbed.bad[0]} fails", undisturbed.timed_out)
+        judge = Judge(suite, self._target, undisturbed.last)
+        matrix = judge.matrix(self._mutants, self._until, self._concurrency)
+        if matrix.left:
+            return Measurement(f"{len(matrix.left)} of {len(self._mutants)} mutants were not judged", True)
+        kills = _by_unit(matrix.by_test(judge.tests))
+        reached = {test: outcome.reached.get(test, NOTHING) for test in units(undisturbed.last.cases or {})}
+        return Measurement("", False, outcome.measured.percent, reached, kills, matrix)
+
+    def _folder(self) -> Path:
+        self._folders += 1
+        folder = self._scratch / f"measure{self._folders}"
+        folder.mkdir()
+        return folder
+
+
+def units(names: Iterable[str]) -> list[str]:
+    """The tests behind ``names``, each of which may be one of many parameters."""
+    return list(dict.fromkeys(map(_unit, names)))
+
+
+def _unit(name: str) -> str:
+    return name.partition("[")[0]
+
+
+def _by_unit(kills: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+    units: dict[str, frozenset[str]] = {}
+    for name, killed in kills.items():
+        units[_unit(name)] = units.get(_unit(name), frozenset()).union(killed)
+    return units

@@ -1,0 +1,197 @@
+"""The check ``merge_tests``: from several candidates' tests the fewest that lose neither coverage nor a kill."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import PurePosixPath
+
+from pydantic import Field
+
+from codex_multi_role.checks.artifacts import scratch_folder, write_result
+from codex_multi_role.checks.base import CheckContext, at_most_own, lasts
+from codex_multi_role.checks.coverage_run import REPORT_SECONDS
+from codex_multi_role.checks.documents import read_document
+from codex_multi_role.checks.measured_tests import Bench, Measurement, units
+from codex_multi_role.checks.mutants import HOW_TO_INSTALL, MutatedFile, is_installed
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.set_cover import smallest_cover
+from codex_multi_role.checks.sources import inside, not_python, syntax_problem
+from codex_multi_role.checks.test_source import without_tests
+from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.workspace import PathRefused, write_inside
+
+END_SECONDS = 10.0
+
+
+class CandidateTests(CheckOptions):
+    """``code`` itself, or the ``file`` that holds it, of the workspace or of a ``copy`` of it."""
+
+    code: str | None = None
+    file: str | None = None
+    copy_key: str | None = Field(default=None, alias="copy")
+
+
+class MergeTestsOptions(CheckOptions):
+    """``target`` is what is tested. The tests that stay are written below ``out``, one module a candidate.
+
+    ``max_mutants``, ``seed``, ``mutants`` and ``concurrency`` are those of the check ``mutation``; ``runs`` is how
+    often the tests run to find flaky ones.
+    """
+
+    target: str = Field(min_length=1, description="a Python file of the workspace")
+    candidates: list[CandidateTests] = Field(min_length=1, description="a list of {code}, {file} or {copy, file}")
+    out: str = Field(default="tests", min_length=1, description="a folder of the workspace")
+    max_mutants: int = Field(default=100, ge=1, le=2_000, description="a number from 1 to 2000")
+    seed: int = Field(default=0, description="a whole number")
+    mutants: list[str] | None = Field(default=None, description="ids of mutants, as an earlier result named them")
+    runs: int = Field(default=3, ge=1, le=10, description="a number from 1 to 10")
+    concurrency: int = Field(default=2, ge=1, le=32, description="how many mutants at once, 1 to 32")
+    timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
+
+
+def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
+    return at_most_own(options, deadline_seconds) + 4 * REPORT_SECONDS + END_SECONDS
+
+
+@lasts(_longest)
+def merge_tests(context: CheckContext) -> dict[str, object]:
+    """Measure all candidates' tests together, keep the fewest that lose nothing, and measure these again.
+
+    Options: `MergeTestsOptions`; ``timeout_seconds``, for all together, cannot exceed the context's deadline. Tests
+    that fail or are flaky are dropped first. Of the others those stay that `smallest_cover` keeps, of lines, branches
+    and killed mutants alike; each is removed from its module by its syntax, all else there stays. Should what remains
+    reach or kill less than all did, nothing is removed. The modules are written to ``<out>/test_<target>.py``,
+    ``…_2.py`` and so on.
+
+    Returns what ``result.json`` holds: ``{status, reason, files: [{path, content}], kept: [test], dropped: [{test,
+    reason}], flaky, candidates: [{index, tests, reached, killed}], merged: {tests, reached, killed}, coverage, mutants,
+    score_percent, ids, survivors: [id], matrix, seconds}``; ``reached`` counts lines and branches. The status is
+    ``merged``, ``timed out`` or ``could not run``.
+
+    Raises UsageError for a wrong option, StorageError when a file cannot be written, RunInterrupted.
+    """
+    started = time.monotonic()
+    options = read_options(MergeTestsOptions, context, "merge_tests")
+    for name in ("target", "out"):
+        inside(context.workspace, "merge_tests", options, name)
+    until = started + at_most_own(context.options, context.deadline_seconds)
+    result = _merged(context, options, until)
+    return write_result(context, {**result, "seconds": round(time.monotonic() - started, 3)})
+
+
+def _merged(context: CheckContext, options: MergeTestsOptions, until: float) -> dict[str, object]:
+    root = context.workspace.root
+    if not is_installed():
+        return _nothing("could not run", HOW_TO_INSTALL)
+    try:
+        if problem := not_python(root, options.target):
+            raise ValueError(problem)
+        files = _files(context, options)
+        file = MutatedFile((root / options.target).read_bytes().decode("utf-8-sig"))
+        chosen = file.sample(options.max_mutants, options.seed) if options.mutants is None else None
+        mutants = chosen if chosen is not None else file.named(options.mutants or [])
+    except (ValueError, IsADirectoryError) as error:
+        return _nothing("could not run", str(error))
+    with scratch_folder(context.workspace) as scratch:
+        bench = Bench(context, options.target, mutants, scratch, until, options.concurrency)
+        return _chosen(context, options, bench, files)
+
+
+def _files(context: CheckContext, options: MergeTestsOptions) -> dict[str, str]:
+    """The candidates' modules by path. Raises ValueError for one that is no Python."""
+    stem = PurePosixPath(options.target).stem
+    files = {}
+    for number, candidate in enumerate(options.candidates, 1):
+        path = f"{options.out.rstrip('/')}/test_{stem}{'' if number == 1 else f'_{number}'}.py"
+        files[path] = _code(context, candidate, number)
+        if problem := syntax_problem(files[path], f"candidate {number}"):
+            raise ValueError(problem)
+    return files
+
+
+def _code(context: CheckContext, candidate: CandidateTests, number: int) -> str:
+    option = f"check merge_tests: candidates[{number - 1}]"
+    if (candidate.code is None) == (candidate.file is None):
+        raise UsageError(f"{option}: needs either code or file", "write {code: …}, {file: …} or {copy: …, file: …}")
+    if candidate.code is not None:
+        return candidate.code
+    if candidate.copy_key is None:
+        return read_document(context.workspace, candidate.file or "", option)
+    if context.worktrees is None:
+        raise UsageError(f"{option}: there are no copies of the workspace")
+    return read_document(context.worktrees.open(candidate.copy_key).workspace, candidate.file or "", option)
+
+
+def _chosen(
+    context: CheckContext, options: MergeTestsOptions, bench: Bench, files: dict[str, str]
+) -> dict[str, object]:
+    undisturbed = bench.repeat(files, options.runs)
+    if undisturbed.problem:
+        return _nothing("timed out" if undisturbed.timed_out else "could not run", undisturbed.problem)
+    dropped = dict.fromkeys(units(undisturbed.bad), "it fails")
+    dropped |= dict.fromkeys(units(undisturbed.flaky), "its outcome changes")
+    clean = _without(files, dropped)
+    every = bench.measure(clean)
+    if every.problem:
+        return _nothing("timed out" if every.timed_out else "could not run", every.problem)
+    kept = smallest_cover(every.reaches) or list(every.reaches)
+    needless = {test: "others reach and kill what it does" for test in every.reaches if test not in kept}
+    smaller = {path: text for path, text in _without(clean, needless).items() if _of(path, kept)}
+    final, reason = bench.measure(smaller), ""
+    if final.problem or not every.is_kept_by(final):
+        reason = f"nothing more is removed: {final.problem or 'without the others the tests reach or kill less'}"
+        final, smaller, kept, needless = every, clean, list(every.reaches), {}
+    _write(context, files, smaller)
+    return {
+        "status": "merged",
+        "reason": reason,
+        "files": [{"path": path, "content": text} for path, text in smaller.items()],
+        "kept": kept,
+        "dropped": [{"test": test, "reason": why} for test, why in {**dropped, **needless}.items()],
+        "flaky": dict(undisturbed.flaky),
+        "candidates": [{"index": index, **every.part(_of(path, every.reached))} for index, path in enumerate(files)],
+        "merged": final.part(final.reached),
+        **final.as_json(),
+    }
+
+
+def _without(files: Mapping[str, str], dropped: Collection[str]) -> dict[str, str]:
+    """The modules without the tests ``dropped``; one that is dropped itself, as it cannot be collected, is left out."""
+    left = {}
+    for path, source in files.items():
+        mine = {within(path, test) for test in _of(path, dropped)}
+        if "" not in mine:
+            left[path] = without_tests(source, mine) if mine else source
+    return left
+
+
+def _of(path: str, tests: Iterable[str]) -> list[str]:
+    """Those of ``tests`` that are in the module at ``path``."""
+    return [test for test in tests if PurePosixPath(path).stem in test.partition("::")[0].split(".")]
+
+
+def within(path: str, test: str) -> str:
+    """What the module at ``path`` calls the test: ``tests.test_a.TestX::test_b`` is ``TestX.test_b``.
+
+    What ends with the module's name is the module itself, ``""``.
+    """
+    place, _, function = test.partition("::")
+    parts = place.split(".")
+    return ".".join(filter(None, [*parts[parts.index(PurePosixPath(path).stem) + 1 :], function]))
+
+
+def _write(context: CheckContext, files: Collection[str], merged: Mapping[str, str]) -> None:
+    """Write what is merged; where another candidate's module was, there is none."""
+    for path in files:
+        try:
+            if path in merged:
+                write_inside(context.workspace, path, merged[path].encode())
+            else:
+                context.workspace.resolve_inside(path).unlink(missing_ok=True)
+        except (PathRefused, OSError) as error:
+            raise StorageError(f"{path} cannot be written: {error}") from error
+
+
+def _nothing(status: str, reason: str) -> dict[str, object]:
+    return {"status": status, "reason": reason, "files": [], "kept": [], "dropped": [], **Measurement().as_json()}
