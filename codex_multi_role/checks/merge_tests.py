@@ -16,7 +16,7 @@ from codex_multi_role.checks.measured_tests import Bench, Measurement, units
 from codex_multi_role.checks.mutants import HOW_TO_INSTALL, MutatedFile, is_installed
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.set_cover import smallest_cover
-from codex_multi_role.checks.sources import inside, not_python, syntax_problem
+from codex_multi_role.checks.sources import named_path, not_python, syntax_problem
 from codex_multi_role.checks.test_source import without_tests
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import PathRefused, write_inside
@@ -74,7 +74,7 @@ def merge_tests(context: CheckContext) -> dict[str, object]:
     started = time.monotonic()
     options = read_options(MergeTestsOptions, context, "merge_tests")
     for name in ("target", "out"):
-        inside(context.workspace, "merge_tests", options, name)
+        named_path(context.workspace, "merge_tests", options, name)
     until = started + at_most_own(context.options, context.deadline_seconds)
     result = _merged(context, options, until)
     return write_result(context, {**result, "seconds": round(time.monotonic() - started, 3)})
