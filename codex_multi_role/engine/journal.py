@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 
 from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.engine.library import DBOS, SetWorkflowID
-from codex_multi_role.engine.step_ids import in_words
+from codex_multi_role.engine.step_ids import RESUME, in_words
 from codex_multi_role.errors import StorageError
 
 APPLICATION = "codex-multi-role"
@@ -96,18 +96,23 @@ def _flow(_first_id: str) -> None:
 def begin(run_id: str, durable: DurableRun) -> None:
     """Start the run's workflow, or go on with it after its last recorded step. Returns at once.
 
-    Raises `StorageError` for a journal of another version.
+    Raises `StorageError` for a journal of another version, and for one that takes nothing.
     """
     _live[run_id] = durable
-    known = DBOS.get_workflow_status(run_id)
-    if known is None:
+    try:
+        known = DBOS.get_workflow_status(run_id)
+        if known is not None:
+            require_version(run_id, known.app_version)
+        DBOS.register_queue(resumed_queue(run_id), polling_interval_sec=QUEUE_SECONDS)
+        if known is not None:
+            DBOS.resume_workflow(run_id, queue_name=resumed_queue(run_id))
+            return
         with SetWorkflowID(run_id):
             DBOS.start_workflow(_flow, run_id)
-    else:
-        require_version(run_id, known.app_version)
-    DBOS.register_queue(resumed_queue(run_id), polling_interval_sec=QUEUE_SECONDS)
-    if known is not None:
-        DBOS.resume_workflow(run_id, queue_name=resumed_queue(run_id))
+    except StorageError:
+        raise
+    except Exception as error:
+        raise StorageError(f"the journal failed as the run was to begin: {in_words(error)}", RESUME) from error
 
 
 def require_version(run_id: str, version: str | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from codex_multi_role import run
 from codex_multi_role.errors import RunBusy, UsageError
@@ -65,6 +67,23 @@ def finish(team: TeamFolder) -> None:
     state = read(report.folder / "controller_state.json")
     assert [entry["role"] for entry in state["history"]] == ["one", "two", "three"]
     assert "first" in sorted((report.folder / "two").glob("turn_*"))[-1].joinpath("prompt.txt").read_text()
+
+
+def test_a_journal_that_takes_nothing_as_the_run_begins_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found with a disk that was full at that very write."""
+    team = team_of_three(tmp_path, say("second"))
+
+    def full(*_: object, **__: object) -> None:
+        raise OperationalError("UPDATE", {}, sqlite3.OperationalError("database or disk is full"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("codex_multi_role.engine.journal.DBOS.register_queue", full)
+        report = team.run()
+    assert (report.outcome, report.exit_code) == ("storage_failed", 3)
+    assert report.reason.endswith(": database or disk is full")
+    assert team.resume().outcome == "cycles_used_up"
 
 
 def test_after_kill_nine_in_the_middle_of_a_turn(tmp_path: Path) -> None:
