@@ -8,11 +8,11 @@ from pathlib import Path
 
 from tests.teams import read
 from tests.torture.ground import Ground, Undisturbed, ground
-from tests.torture.ledger import audit, in_flight
+from tests.torture.ledger import in_flight
 from tests.torture.leftovers import end, wait_until_gone
 from tests.torture.points import Kills
 from tests.torture.scenarios import Scenario
-from tests.torture.trial import ENDED, Trial, go_on
+from tests.torture.trial import ENDED, Trial, count_what_was_paid, go_on
 
 DISK_MEGABYTES = 96
 FAILED = 3
@@ -32,9 +32,7 @@ def attempt_on_full_disk(scenario: Scenario, points: Kills, folder: Path, expect
             code = _end_of(trial, place)
             trial.wrong += replace(expected.evidence, repository={}).differences(place.evidence(code))
             trial.wrong += place.inconsistencies(range(trial.resumes + 1))
-            account = audit(expected.due, place.server.requests, expected.turns, trial.free)
-            trial.wrong += account.wrong
-            trial.twice = account.twice
+            count_what_was_paid(trial, place, expected)
         except (subprocess.TimeoutExpired, OSError, ValueError, LookupError, AssertionError) as error:
             trial.wrong.append(f"{type(error).__name__}: {error}")
     return trial

@@ -55,12 +55,17 @@ def attempt(scenario: Scenario, kills: Kills, folder: Path, expected: Undisturbe
             trial.wrong += expected.evidence.differences(place.evidence(code))
             trial.wrong += place.inconsistencies(range(trial.resumes - trial.killed_resumes, trial.resumes + 1))
             trial.wrong += [f"still there: {name}" for name in end(wait_until_gone(trial.folder, 0))]
-            account = audit(expected.due, place.server.requests, expected.turns, trial.free)
-            trial.wrong += account.wrong
-            trial.twice = account.twice
+            count_what_was_paid(trial, place, expected)
         except (subprocess.TimeoutExpired, OSError, ValueError, LookupError, AssertionError) as error:
             trial.wrong.append(f"{type(error).__name__}: {error}")
     return trial
+
+
+def count_what_was_paid(trial: Trial, place: Ground, expected: Undisturbed) -> None:
+    """Hold what the model was asked against what an undisturbed run asks."""
+    account = audit(expected.due, place.server.requests, expected.turns, trial.free)
+    trial.wrong += account.wrong
+    trial.twice = account.twice
 
 
 def _end_of(trial: Trial, place: Ground, at_once: bool) -> int:
