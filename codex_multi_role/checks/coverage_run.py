@@ -10,7 +10,7 @@ from codex_multi_role.checks.artifacts import write_artifact
 from codex_multi_role.checks.base import CheckContext
 from codex_multi_role.checks.coverage_report import NOTHING, Measured, Reached, parse_coverage, parse_reached
 from codex_multi_role.checks.junit import TestCounts, parse_report, read_report
-from codex_multi_role.checks.python import environment_of_tests, python_of
+from codex_multi_role.checks.python import NO_TESTS_COLLECTED, TESTS_FAILED, environment_of_tests, python_of
 from codex_multi_role.checks.suite import PLUGINS, with_plugins, write_files
 from codex_multi_role.checks.working_copy import copy_workspace
 from codex_multi_role.workspace import CommandResult, run_command
@@ -19,8 +19,6 @@ REPORT_SECONDS = 30.0
 """For coverage.py to write its report, after the tests' own deadline."""
 MAX_TESTS = 400
 """Of so many it is told what each of them reaches."""
-NO_TESTS_COLLECTED = 5
-TESTS_FAILED = 1
 SETTINGS = "[run]\nbranch = True\nrelative_files = True\ndata_file = {data}\nsource = {source}\n"
 
 

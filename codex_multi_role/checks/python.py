@@ -10,6 +10,8 @@ from codex_multi_role.redaction import without_secrets
 from codex_multi_role.workspace import Workspace
 
 OWN_ENVIRONMENT = ".venv"
+TESTS_FAILED, NO_TESTS_COLLECTED = 1, 5
+"""Exit codes of pytest."""
 
 
 def python_of(workspace: Workspace) -> str:

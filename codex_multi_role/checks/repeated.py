@@ -6,7 +6,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from codex_multi_role.checks.suite import NO_TESTS_COLLECTED, Suite, SuiteOutcome
+from codex_multi_role.checks.python import NO_TESTS_COLLECTED
+from codex_multi_role.checks.suite import Suite, SuiteOutcome
 
 
 @dataclass(frozen=True)

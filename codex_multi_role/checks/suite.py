@@ -19,7 +19,6 @@ PLUGINS = Path(__file__).parent / "plugins"
 MOST_OVERDUE = 3
 """So many tests may take longer than they are given; the rest is then not run (exit code INTERRUPTED)."""
 INTERRUPTED = 2
-NO_TESTS_COLLECTED = 5
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,11 @@ from pathlib import Path, PurePath
 from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.base import CheckContext
 from codex_multi_role.checks.junit import TestCounts, parse_report, read_report
-from codex_multi_role.checks.python import environment_of_tests, python_of
+from codex_multi_role.checks.python import NO_TESTS_COLLECTED, TESTS_FAILED, environment_of_tests, python_of
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import CommandResult, run_command
 
 MAX_TAIL_CHARACTERS = 4_000
-_NO_TESTS_COLLECTED = 5
-_TESTS_FAILED = 1
 
 
 def run_tests(context: CheckContext) -> dict[str, object]:
@@ -59,12 +57,12 @@ def judge(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[s
     if ran.timed_out:
         return "timed out", f"no end after {ran.seconds:.0f} s"
     if counts is None:
-        return ("no tests", "") if code == _NO_TESTS_COLLECTED else _could_not_run(_without_report(ran, broken))
+        return ("no tests", "") if code == NO_TESTS_COLLECTED else _could_not_run(_without_report(ran, broken))
     if counts.failed or counts.errors:
         return "failed", ""
-    if code == _TESTS_FAILED:
+    if code == TESTS_FAILED:
         return "failed", "pytest ended with exit code 1 although no test failed"
-    if code == _NO_TESTS_COLLECTED or (code == 0 and not counts.passed + counts.skipped):
+    if code == NO_TESTS_COLLECTED or (code == 0 and not counts.passed + counts.skipped):
         return "no tests", ""
     return ("passed", "") if code == 0 else _could_not_run(_without_report(ran, "pytest did not finish"))
 
