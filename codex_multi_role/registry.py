@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from pkgutil import resolve_name
 from typing import Generic, TypeVar
 
 from codex_multi_role.errors import UsageError
@@ -15,11 +16,15 @@ PartT = TypeVar("PartT")
 
 @dataclass(frozen=True)
 class Registry(Generic[PartT]):
-    """All parts of one ``kind`` (a word for messages); ``group`` is the entry points' group."""
+    """All parts of one ``kind`` (a word for messages).
+
+    ``group``: the package of the built-in ones, and the entry points' group. ``built_in``: where in that package each
+    is, ``module:name``; none is imported before it is asked for, so that one more costs no command any time.
+    """
 
     kind: str
     group: str
-    built_in: Mapping[str, PartT]
+    built_in: Mapping[str, str]
 
     def names(self) -> list[str]:
         """The names of all there are, built in and installed, sorted."""
@@ -31,7 +36,8 @@ class Registry(Generic[PartT]):
         Raises UsageError for a name that none has, with the nearest one, and for an installed one that does not load.
         """
         if name in self.built_in:
-            return self.built_in[name]
+            known: PartT = resolve_name(f"{self.group}.{self.built_in[name]}")
+            return known
         found = entry_points(group=self.group, name=name)
         if not found:
             near = difflib.get_close_matches(name, self.names(), n=1)

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.registry import Registry
-from codex_multi_role.tools.ask_user import ask_user
 from codex_multi_role.tools.base import Ask, Tool, ToolContext, ToolResult
-from codex_multi_role.tools.calculator import calculator
-from codex_multi_role.tools.knowledge_lookup import knowledge_lookup
-from codex_multi_role.tools.terminate import terminate
-from codex_multi_role.tools.validate_plan import validate_plan
-from codex_multi_role.tools.write_todos import write_todos
 
 __all__ = ["TOOLS", "Ask", "Tool", "ToolContext", "ToolResult", "find_tool", "tool_names"]
 
-BUILT_IN = (ask_user, calculator, knowledge_lookup, write_todos, validate_plan, terminate)
-TOOLS: dict[str, Tool] = {tool.name: tool for tool in BUILT_IN}
-_REGISTRY = Registry("tool", "codex_multi_role.tools", TOOLS)
+TOOLS = {
+    "ask_user": "ask_user:ask_user",
+    "calculator": "calculator:calculator",
+    "knowledge_lookup": "knowledge_lookup:knowledge_lookup",
+    "write_todos": "write_todos:write_todos",
+    "validate_plan": "validate_plan:validate_plan",
+    "terminate": "terminate:terminate",
+}
+_REGISTRY: Registry[Tool] = Registry("tool", __name__, TOOLS)
 
 
 def tool_names() -> list[str]:

@@ -30,6 +30,11 @@ def test_a_built_in_check_wins_over_an_installed_one(installed: None) -> None:
     assert find_check("tests") is run_tests
 
 
+@pytest.mark.parametrize("name", CHECKS)
+def test_every_built_in_check_loads(name: str) -> None:
+    assert callable(find_check(name))
+
+
 def test_an_installed_check_is_found(installed: None) -> None:
     assert find_check("spelling").__name__ == "spelling"
     assert check_names() == sorted({*CHECKS, "broken", "slow", "spelling"})

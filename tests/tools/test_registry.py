@@ -6,6 +6,7 @@ import pytest
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.tools import TOOLS, Tool, find_tool, tool_names
+from codex_multi_role.tools.ask_user import ask_user
 from tests.tools.installed import SHOUTING, install
 
 
@@ -21,7 +22,12 @@ wrong = Tool("wrong", "", {{"type": "objekt"}}, _call)
 
 
 def test_a_built_in_tool_wins_over_an_installed_one(installed: None) -> None:
-    assert find_tool("ask_user") is TOOLS["ask_user"]
+    assert find_tool("ask_user") is ask_user
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_every_built_in_tool_goes_by_its_own_name(name: str) -> None:
+    assert find_tool(name).name == name
 
 
 def test_an_installed_tool_is_found(installed: None) -> None:
@@ -47,4 +53,4 @@ def test_what_cannot_be_offered_is_named(installed: None, name: str, problem: st
 @pytest.mark.parametrize("name", ["", "a b", "a.b", "mcp__a", "a" * 65])
 def test_a_name_that_codex_refuses_is_refused_here(name: str) -> None:
     with pytest.raises(ValueError, match="cannot be a tool's name"):
-        Tool(name, "", {}, TOOLS["ask_user"].call)
+        Tool(name, "", {}, ask_user.call)
