@@ -8,14 +8,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from codex_multi_role.codex.fleet import Fleet
+from codex_multi_role.codex.fleet import Fleet, instance_name
 from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.codex.settings import as_settings
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.definitions import Definitions
+from codex_multi_role.flow import first_at_once, new_state
 from codex_multi_role.members import PLAYBOOK_MODEL, fleet_of, kept_from_writing, role_of
 from codex_multi_role.processes import Family
-from codex_multi_role.run_folder import EventLog, RunFolder, begun_turns, own_turns
+from codex_multi_role.run_folder import EventLog, RunFolder, begun_turns, list_turns, own_turns
 from codex_multi_role.steps import RunResources, TestSettings
 from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.work_clock import WorkClock
@@ -55,9 +56,18 @@ def live_parts(
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
         fleet = fleet_of(definitions, folder, events, provider, read_only, homes)
         stack.callback(fleet.stop)
-        fleet.start()
+        fleet.start(_needed_first(definitions, folder))
         stack.enter_context(homes.made_meanwhile())
         yield _resources(definitions, folder, events, fleet, clock, read_only)
+
+
+def _needed_first(definitions: Definitions, folder: RunFolder) -> list[str]:
+    """The processes that the first step of a new run needs at once: they start while the journal is being opened."""
+    if any(list_turns(folder)):
+        return []
+    options, flow = definitions.options, definitions.flow
+    role, count = first_at_once(flow, new_state(flow, options.goal, definitions.inputs, options.cycles))
+    return [instance_name(role, number) for number in range(1, count + 1)]
 
 
 def _playbook_settings(base_url: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager, suppress
@@ -23,6 +23,11 @@ from codex_multi_role.errors import CodexMultiRoleError, CodexTimeout
 READY_SECONDS = 120.0
 STOP_SECONDS = 30.0
 PARALLEL_STARTS = 8
+
+
+def instance_name(role: str, number: int) -> str:
+    """The name of a role's ``number``-th process: ``role``, ``role.2``, ``role.3`` …"""
+    return role if number == 1 else f"{role}.{number}"
 
 
 @dataclass(frozen=True)
@@ -90,9 +95,9 @@ class Fleet:
         self._stopping = threading.Event()
         self._pool = ThreadPoolExecutor(PARALLEL_STARTS, thread_name_prefix="codex-start")
 
-    def start(self) -> None:
-        """Begin to start the members there is room for; returns at once."""
-        for role in self._slots.fill(self._members):
+    def start(self, more: Iterable[str] = ()) -> None:
+        """Begin to start the members there is room for, and then ``more``; returns at once."""
+        for role in self._slots.fill([*self._members, *more]):
             self._pool.submit(self._start_into, role, self._new(role))
 
     @contextmanager

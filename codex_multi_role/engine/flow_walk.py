@@ -9,11 +9,11 @@ from typing import Any
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
 from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.engine.askers import Asker
-from codex_multi_role.engine.fan_out import fan_out, items_of, needs_of
+from codex_multi_role.engine.fan_out import fan_out
 from codex_multi_role.engine.step_ids import StepIds
 from codex_multi_role.engine.team import Team
 from codex_multi_role.errors import RoleFailed
-from codex_multi_role.flow import End, FlowState, WalkBound, after, new_state, steps_per_ask
+from codex_multi_role.flow import End, FlowState, WalkBound, after, items_of, needs_of, new_state, steps_per_ask
 from codex_multi_role.run_folder.events import StepStarted, Warning
 from codex_multi_role.steps import Json, Outcome, RunResources, Unit, carry_out, merged_back
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 
+from codex_multi_role.codex.fleet import instance_name
+
 
 class Instances:
     """All processes of a run: ``role``, then ``role.2``, ``role.3`` … as more of them are needed at once."""
@@ -21,7 +23,7 @@ class Instances:
             if number in taken:
                 number = next(each for each in range(1, len(taken) + 2) if each not in taken)
             taken.add(number)
-        return role if number == 1 else f"{role}.{number}"
+        return instance_name(role, number)
 
     def give_back(self, role: str, instance: str) -> None:
         with self._lock:

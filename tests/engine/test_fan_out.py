@@ -41,6 +41,13 @@ def test_results_come_in_the_items_order_each_on_a_thread_of_its_own(tmp_path: P
     assert len({turn["thread_id"] for turn in turns}) == len(letters)
 
 
+def test_a_first_step_has_as_many_processes_as_it_needs_at_once_and_no_more(tmp_path: Path) -> None:
+    team = solver(tmp_path, [fan(list("abcd"), concurrency=2)])
+    assert team.run(flow="own").exit_code == 0
+    assert sorted(event["role"] for event in team.of_type("role_started")) == ["solver", "solver.2"]
+    assert {role for role, _, _ in team.turns()} == {"solver", "solver.2"}
+
+
 def test_the_list_may_be_a_template_of_a_handoff(tmp_path: Path) -> None:
     plays = [{"json": {"todos": ["x", "y"]}}, ECHO, ECHO]
     steps: list[Record] = [

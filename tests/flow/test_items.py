@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.catalog import FlowSpec
+from codex_multi_role.flow import first_at_once, new_state
+
+TASKS: list[dict[str, Any]] = [{"id": "a", "after": []}, {"id": "b", "after": ["a"]}, {"id": "c", "after": []}]
+
+
+def first(step: dict[str, Any]) -> tuple[str, int]:
+    """What a run of the flow that begins with ``step`` needs first."""
+    inputs: dict[str, Any] = {"letters": ["a", "b", "c"], "tasks": TASKS, "at_once": 2}
+    flow = FlowSpec(name="x", source=Path("flows/x.yaml"), inputs=inputs, steps=[step, {"ask": "last"}])
+    return first_at_once(flow, new_state(flow, "goal", inputs, 3))
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        ({"for_each": [1, 2, 3], "concurrency": 8}, ("solver", 3)),
+        ({"for_each": "{{ inputs.letters }}", "max_items": 9, "concurrency": "{{ inputs.at_once }}"}, ("solver", 2)),
+        ({"for_each": "{{ inputs.letters if cycle == 1 else [] }}", "max_items": 9, "concurrency": 9}, ("solver", 3)),
+        (
+            {"for_each": "{{ inputs.tasks }}", "max_items": 9, "concurrency": 9, "needs": "{{ item.after }}"},
+            ("solver", 2),
+        ),
+    ],
+)
+def test_the_items_that_begin_at_once_are_known_before_the_run(step: dict[str, Any], expected: tuple[str, int]) -> None:
+    assert first({"ask": "solver", **step}) == expected
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"ask": "solver"},
+        {"check": "command", "for_each": [1, 2]},
+        {"ask": "solver", "for_each": []},
+        {"ask": "solver", "for_each": "{{ inputs.at_once }}", "max_items": 9},
+        {"ask": "solver", "for_each": "{{ inputs.letters }}", "max_items": 2},
+    ],
+)
+def test_nothing_is_known_of_another_step_or_of_a_list_that_is_none(step: dict[str, Any]) -> None:
+    assert first(step)[1] == 0
