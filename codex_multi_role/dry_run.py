@@ -85,7 +85,8 @@ class _FirstPass:
         """One unit of ``step``, whatever its kind."""
         if step.ask is not None:
             role = role_for(self._catalog.role(step.ask), step, lambda template: preview(template, context))
-            self._tell_ask(step, role, self._payload(item), which)
+            given: Json = preview(step.with_, context)
+            self._tell_ask(step, role, given or self.state.handed_on(item), which)
         elif step.check is not None:
             self._put("check", step, which, {"check": step.check, "with": preview(step.with_, context)})
             self.state.latest_tests = TEST_RESULT if step.check == "tests" else self.state.latest_tests
@@ -122,12 +123,6 @@ class _FirstPass:
             inner.tell()
             self.state.history += inner.state.history
             self.state.latest_tests = inner.state.latest_tests or self.state.latest_tests
-
-    def _payload(self, item: Json | None) -> Json | None:
-        """What an ask starts from, as in a run: the handoff before it, else its item, else the inputs."""
-        if self.state.history:
-            return self.state.latest_handoffs.get(self.state.history[-1].role)
-        return item or dict(self.state.inputs) or None
 
     def _put(self, kind: str, step: StepSpec, which: str | None, fields: Json) -> None:
         self._records.append({"type": kind, "step": f"{self._prefix}{step.id}", "item": which, **fields})

@@ -106,6 +106,12 @@ def test_a_placeholder_stands_for_a_list_that_only_the_run_knows(tmp_path: Path)
     assert "<todo.text>, <index>" in record["prompt"]
 
 
+def test_what_a_step_hands_to_its_role_stands_in_for_the_handoff_before(tmp_path: Path) -> None:
+    _, record = told(tmp_path, [{"ask": "planner"}, {"ask": "judge", "with": {"only": "{{ goal }}"}}])
+    assert '"only": "' in record["prompt"]
+    assert "<planner" not in record["prompt"]
+
+
 def test_a_check_has_its_options_as_far_as_they_are_known(tmp_path: Path) -> None:
     argv = ["run", "{{ inputs.size }}", "{{ steps.planner.name }}"]
     steps = [{"ask": "planner"}, {"id": "measure", "check": "command", "with": {"argv": argv}}]

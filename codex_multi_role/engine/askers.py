@@ -46,7 +46,7 @@ class Asker:
         self._leases.release()
 
     def ask(self, unit: Unit, state: FlowState) -> Answered:
-        """Ask the step's role with what it is to start from: its item, or the handoff before."""
+        """Ask the step's role with what it is to start from: its `with`, or what was handed on to it."""
         name = unit.step.ask or ""
         role = role_for(self._run.catalog.role(name), unit.step, unit.prompt)
         tolerate = unit.tolerate or role.optional
@@ -55,7 +55,7 @@ class Asker:
             Ask(
                 role=role,
                 instance=self._leases.instance(name),
-                payload=unit.payload or self._payload(state),
+                payload=unit.payload or state.handed_on(self._item),
                 tests=state.latest_tests,
                 earlier=state.latest_handoffs.get(name),
                 visit=self._number or state.next_ask(name),
@@ -77,11 +77,6 @@ class Asker:
         if step.isolate:
             return NEW_THREAD
         return self._threads.get(role, NEW_THREAD)
-
-    def _payload(self, state: FlowState) -> Json | None:
-        if state.history:
-            return state.latest_handoffs.get(state.history[-1].role)
-        return self._item or dict(state.inputs) or None
 
     def question(self, name: str, state: FlowState, ids: StepIds) -> Callable[[dict[str, Json], Json | None], Answered]:
         """The ask of one role of a team, with its number drawn now; what it builds on is told later."""

@@ -87,6 +87,11 @@ class FlowState:
         self.latest_handoffs[role] = handoff
         self.history.append(HistoryEntry(role, instance, turn))
 
+    def handed_on(self, item: Json | None) -> Json | None:
+        """What an ask starts from: the handoff before it and, by its name, its item; with neither, the inputs."""
+        before = self.latest_handoffs.get(self.history[-1].role) if self.history else None
+        return {**(before or {}), **(item or {})} or dict(self.inputs) or None
+
     def leave(self, step_id: str, output: Json, error: str = "") -> None:
         """Store what the visit left."""
         step = self.steps[step_id]

@@ -59,6 +59,20 @@ def test_the_list_may_be_a_template_of_a_handoff(tmp_path: Path) -> None:
     assert len(team.turns()) == 3
 
 
+def test_an_item_starts_from_the_handoff_before_and_from_itself(tmp_path: Path) -> None:
+    plays = [{"json": {"todos": ["x", "y"]}}, say(), say()]
+    steps: list[Record] = [
+        {"id": "plan", "ask": "solver"},
+        {"id": "solve", "ask": "solver", "for_each": "{{ steps.plan.todos }}", "max_items": 5, "as": "todo"},
+    ]
+    team = solver(tmp_path, steps, plays)
+    report = team.run(flow="own")
+    prompts = sorted(path.read_text() for path in report.folder.glob("solver*/turn_*/prompt.txt"))
+    for item in ("x", "y"):
+        [prompt] = [each for each in prompts if f'"todo": "{item}"' in each]
+        assert '"todos": [' in prompt
+
+
 def test_the_list_may_be_given_with_the_run(tmp_path: Path) -> None:
     end = [{"when": "steps.solve.results[1].summary == 'did b'", "end": "all"}, {"end": "no"}]
     steps = [fan("{{ inputs.items }}", max_items=2, next=end)]
