@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from codex_multi_role.codex.fleet import Fleet, instance_name
+from codex_multi_role.codex.fleet import Fleet
+from codex_multi_role.codex.member import instance_name
 from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.codex.settings import as_settings
 from codex_multi_role.codex.warm_home import WarmHomes, user_store

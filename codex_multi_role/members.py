@@ -11,7 +11,8 @@ from codex_multi_role import __version__
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
 from codex_multi_role.codex.child import Launch
-from codex_multi_role.codex.fleet import Fleet, Member, Started
+from codex_multi_role.codex.fleet import Fleet
+from codex_multi_role.codex.member import Member, Started
 from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile
 from codex_multi_role.codex.settings import (
     app_server_argv,

@@ -8,14 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 
-from codex_multi_role.codex.approvals import ApprovalPolicy
-from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.client import RoleClient
+from codex_multi_role.codex.member import Member, Started
 from codex_multi_role.codex.slots import Slots
-from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexMultiRoleError, CodexTimeout
@@ -23,38 +20,6 @@ from codex_multi_role.errors import CodexMultiRoleError, CodexTimeout
 READY_SECONDS = 120.0
 STOP_SECONDS = 30.0
 PARALLEL_STARTS = 8
-
-
-def instance_name(role: str, number: int) -> str:
-    """The name of a role's ``number``-th process: ``role``, ``role.2``, ``role.3`` …"""
-    return role if number == 1 else f"{role}.{number}"
-
-
-@dataclass(frozen=True)
-class Member:
-    """How to start one role's process and thread.
-
-    ``thread_id``: the thread that an earlier process of the role had; ``inherited`` as in `RoleClient`.
-    """
-
-    role: str
-    launch: Launch
-    thread: ThreadSettings
-    approvals: ApprovalPolicy
-    wire_log: Path
-    thread_id: str | None = None
-    inherited: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Started:
-    """What the fleet tells of a process that is ready."""
-
-    role: str
-    pid: int
-    thread_id: str
-    seconds: float
-    resumed: bool
 
 
 class Fleet:

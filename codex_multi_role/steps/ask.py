@@ -15,11 +15,12 @@ from codex_multi_role.catalog import RoleSpec, StepSpec, build_continue_prompt, 
 from codex_multi_role.errors import CodexError, RoleFailed
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
-from codex_multi_role.steps.attempt import says_done, store_patch
+from codex_multi_role.steps.attempt import store_patch
 from codex_multi_role.steps.check import run_tests
 from codex_multi_role.steps.prompted import CURRENT_THREAD, Prompted, continued, repair_of
 from codex_multi_role.steps.protection import SHOWN_PATHS, TOLD, protected_among
 from codex_multi_role.steps.resources import Json, Recorder, RunResources
+from codex_multi_role.steps.turn_events import says_done
 from codex_multi_role.steps.turn_result import TurnResult, finished_before
 from codex_multi_role.steps.turns import take_turn
 from codex_multi_role.steps.unit import Answered, Outcome, Unit

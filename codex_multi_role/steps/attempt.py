@@ -8,25 +8,17 @@ from contextlib import suppress
 from typing import Any
 
 from codex_multi_role.codex.client import RoleClient
-from codex_multi_role.codex.events import CodexEvent, ItemStarted, WarningIssued, describe
-from codex_multi_role.codex.running_turn import ApprovalAnswered, TurnDeadlines
+from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRequest
 from codex_multi_role.errors import CodexError, CodexMultiRoleError, StorageError
 from codex_multi_role.replies import Reply, read_reply
 from codex_multi_role.run_folder import TurnFolder
-from codex_multi_role.run_folder.events import (
-    Approval,
-    DoneIgnored,
-    ReplyRepaired,
-    RoleActivity,
-    TurnEnded,
-    TurnStarted,
-    Warning,
-)
+from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.steps.long_prompt import sendable
 from codex_multi_role.steps.prompted import CURRENT_THREAD, NEW_THREAD, Prompted
 from codex_multi_role.steps.protection import TOLD, Guard
 from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.turn_events import TurnEvents
 from codex_multi_role.steps.turn_helpers import TurnHelpers
 from codex_multi_role.steps.turn_result import (
     UNFINISHED,
@@ -40,7 +32,6 @@ from codex_multi_role.steps.turn_result import (
 )
 from codex_multi_role.tools.terminate import TERMINATED
 
-SUMMARY_LENGTH = 200
 COMPLETED, INVALID = "completed", "invalid_reply"
 
 
@@ -56,8 +47,7 @@ class Attempt:
         self.cut_short = cut_short(run, asked.instance, asked.place)
         self.folder = TurnFolder.create(run.folder, asked.instance)
         self.began = time.monotonic()
-        self.activity = ""
-        self.approvals: list[Json] = []
+        self.told = TurnEvents(run, asked.role, asked.instance, self.folder.number)
         self.kept = {**asked.kept, **kept_when_cut_short(self.cut_short)}
         self.before = ""
         self.guard: Guard | None = None
@@ -85,26 +75,17 @@ class Attempt:
         forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
         prompt = self._sendable(self.asked.when_forgotten if forgot else self.asked.prompt)
         self.folder.begin(prompt, self._details())
-        self.run.events.publish(
-            TurnStarted(
-                self.instance,
-                self.folder.number,
-                self.asked.cycle,
-                self.attempt,
-                self.asked.repair_of,
-                self.asked.continues,
-            )
-        )
+        self.told.started(self.asked, self.attempt)
         outcome = self.client.run_turn(
             self._request(prompt),
             self._deadlines(),
-            self._observe,
+            self.told.observe,
             TurnHelpers(self.run, self.role, self.instance, self.folder, self.kept),
         )
         self.run.budget.spend(self.role.name, outcome.input_tokens + outcome.output_tokens, self._seconds())
         reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == "completed" else None
         turn = self._store(outcome, reply, before)
-        self._tell_end(outcome, reply)
+        self.told.ended(self._end(outcome, reply), outcome, reply, self._seconds())
         return turn, outcome
 
     def _sendable(self, prompt: str) -> str:
@@ -161,7 +142,7 @@ class Attempt:
                 "tokens": {"input": outcome.input_tokens, "output": outcome.output_tokens},
                 "seconds": self._seconds(),
                 TOLD: put_back,
-                "approvals": self.approvals,
+                "approvals": self.told.approvals,
                 "repaired_locally": bool(reply and reply.repaired_locally),
                 "recorded": turn.as_json() if turn else None,
             }
@@ -200,44 +181,8 @@ class Attempt:
         after = self.run.snapshots.take()
         return store_patch(self.run, self.folder, before, after)
 
-    def _tell_end(self, outcome: TurnOutcome, reply: Reply | None) -> None:
-        if reply is not None and reply.repaired_locally:
-            self.run.events.publish(ReplyRepaired(self.instance, self.folder.number))
-        handoff = (reply and reply.handoff) or {}
-        self.run.events.publish(
-            TurnEnded(
-                role=self.instance,
-                turn=self.folder.number,
-                **self._end(outcome, reply)._asdict(),
-                input_tokens=outcome.input_tokens,
-                output_tokens=outcome.output_tokens,
-                seconds=self._seconds(),
-                summary=str(handoff.get("summary", ""))[:SUMMARY_LENGTH],
-            )
-        )
-        if says_done(handoff) and not self.role.behaviors.can_finish:
-            self.run.events.publish(DoneIgnored(self.instance, self.folder.number))
-
     def _seconds(self) -> float:
         return round(time.monotonic() - self.began, 3)
-
-    def _observe(self, event: CodexEvent | ApprovalAnswered) -> None:
-        match event:
-            case ApprovalAnswered(method, decision, detail):
-                told = self.run.folder.redact(detail)
-                self.approvals.append({"method": method, "decision": decision, "detail": told})
-                self.run.events.publish(Approval(self.instance, self.folder.number, method, decision, detail))
-            case ItemStarted(item) if item.get("type") != "userMessage":
-                self._tell_activity(describe(item))
-            case WarningIssued(message) if "transcript" in message:
-                self.run.events.publish(Warning(f"{self.instance}: {message}"))
-            case _:
-                pass
-
-    def _tell_activity(self, activity: str) -> None:
-        if activity != self.activity:
-            self.activity = activity
-            self.run.events.publish(RoleActivity(self.instance, self.folder.number, activity))
 
 
 def _on_its_thread(run: RunResources, asked: Prompted, client: RoleClient) -> RoleClient:
@@ -264,8 +209,3 @@ def store_patch(run: RunResources, folder: TurnFolder, before: str, after: str) 
         return []
     run.snapshots.write_patch(before, after, folder.patch_path)
     return list(run.snapshots.changed_paths(before, after))
-
-
-def says_done(handoff: Mapping[str, Any]) -> bool:
-    """Whether the handoff's ``status`` is DONE, in any case of letters."""
-    return str(handoff.get("status", "")).strip().upper() == "DONE"

@@ -221,8 +221,8 @@ OUTSIDE = (
     ),
     broken(
         "a request to leave the sandbox is in the log",
-        "steps/attempt.py",
-        "self.run.events.publish(Approval(self.instance, self.folder.number, method, decision, detail))",
+        "steps/turn_events.py",
+        "self._publish(Approval(self._instance, self._number, method, decision, detail))",
         "pass",
         (f"{CONTAINMENT}::test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided",),
     ),

@@ -114,8 +114,8 @@ SECRETS = (
     ),
     broken(
         "what an approval is about is masked",
-        "steps/attempt.py",
-        "told = self.run.folder.redact(detail)",
+        "steps/turn_events.py",
+        "told = self._run.folder.redact(detail)",
         "told = detail",
         ("steps/test_containment.py::test_a_secret_in_what_was_asked_for_is_masked",),
     ),

@@ -1,0 +1,87 @@
+"""What a turn tells while it is taken, and at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.codex.events import CodexEvent, ItemStarted, WarningIssued, describe
+from codex_multi_role.codex.running_turn import ApprovalAnswered
+from codex_multi_role.codex.turn import TurnOutcome
+from codex_multi_role.replies import Reply
+from codex_multi_role.run_folder.events import (
+    Approval,
+    DoneIgnored,
+    ReplyRepaired,
+    RoleActivity,
+    RunEvent,
+    TurnEnded,
+    TurnStarted,
+    Warning,
+)
+from codex_multi_role.steps.prompted import Prompted
+from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.turn_result import TurnEnd
+
+SUMMARY_LENGTH = 200
+
+
+class TurnEvents:
+    """Tells of the turn of that number. ``approvals``: what Codex asked for and how it was answered, so far."""
+
+    def __init__(self, run: RunResources, role: RoleSpec, instance: str, number: int) -> None:
+        self._run = run
+        self._role = role
+        self._instance = instance
+        self._number = number
+        self._activity = ""
+        self.approvals: list[Json] = []
+
+    def started(self, asked: Prompted, attempt: int) -> None:
+        self._publish(TurnStarted(self._instance, self._number, asked.cycle, attempt, asked.repair_of, asked.continues))
+
+    def observe(self, event: CodexEvent | ApprovalAnswered) -> None:
+        match event:
+            case ApprovalAnswered(method, decision, detail):
+                told = self._run.folder.redact(detail)
+                self.approvals.append({"method": method, "decision": decision, "detail": told})
+                self._publish(Approval(self._instance, self._number, method, decision, detail))
+            case ItemStarted(item) if item.get("type") != "userMessage":
+                self._tell_activity(describe(item))
+            case WarningIssued(message) if "transcript" in message:
+                self._publish(Warning(f"{self._instance}: {message}"))
+            case _:
+                pass
+
+    def ended(self, end: TurnEnd, outcome: TurnOutcome, reply: Reply | None, seconds: float) -> None:
+        """``reply`` is None where Codex did not answer."""
+        if reply is not None and reply.repaired_locally:
+            self._publish(ReplyRepaired(self._instance, self._number))
+        handoff = (reply and reply.handoff) or {}
+        self._publish(
+            TurnEnded(
+                role=self._instance,
+                turn=self._number,
+                **end._asdict(),
+                input_tokens=outcome.input_tokens,
+                output_tokens=outcome.output_tokens,
+                seconds=seconds,
+                summary=str(handoff.get("summary", ""))[:SUMMARY_LENGTH],
+            )
+        )
+        if says_done(handoff) and not self._role.behaviors.can_finish:
+            self._publish(DoneIgnored(self._instance, self._number))
+
+    def _tell_activity(self, activity: str) -> None:
+        if activity != self._activity:
+            self._activity = activity
+            self._publish(RoleActivity(self._instance, self._number, activity))
+
+    def _publish(self, event: RunEvent) -> None:
+        self._run.events.publish(event)
+
+
+def says_done(handoff: Mapping[str, Any]) -> bool:
+    """Whether the handoff's ``status`` is DONE, in any case of letters."""
+    return str(handoff.get("status", "")).strip().upper() == "DONE"
