@@ -22,7 +22,10 @@ ADVICE: Mapping[str, str] = {
     "context_full": "The prompt alone is more than the model takes: hand on less, or name a model that takes more.",
     "overloaded": "Try later, or name another model.",
     "rate_limited": "Try later, or with fewer processes at once (--max-processes).",
-    "stalled": "If the model may think that long in silence, raise the role's limits.idle_seconds.",
+    "stalled": (
+        "If the model may think that long in silence, raise the role's limits.idle_seconds; else look what keeps Codex "
+        "from running: a lack of memory, a paused container, a signal."
+    ),
     "timed_out": "If its turns may take that long, raise the role's limits.turn_seconds.",
     "unauthorized": "Log in with `codex-multi-role codex login`, or mend the key that the provider's env_key names.",
     "unreachable": "Check the network and the provider's base_url.",

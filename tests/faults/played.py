@@ -6,18 +6,48 @@ A role is asked once, and the fault befalls it at every attempt: so the run stop
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import signal
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import pytest
+
+from codex_multi_role.codex.child import Child
 from tests.teams import Record, say
 
 TRIES = 3
 """How often a prompt is sent; repair turns are as many."""
 
 
+def stop_in_the_middle_of_a_prompt(patch: pytest.MonkeyPatch, first: int = 1, last: int = TRIES) -> None:
+    """Stop the process that a prompt is being written to, when it has its beginning: prompts ``first`` to ``last``."""
+    write = Child.write
+    prompts: list[int] = []
+
+    def stop_and_write(child: Child, data: bytes) -> None:
+        begin = 0
+        if b'"method": "turn/start"' in data:
+            prompts.append(child.pid)
+            if first <= len(prompts) <= last:
+                begin = 1_000
+                write(child, data[:begin])
+                os.kill(child.pid, signal.SIGSTOP)
+                os.waitpid(child.pid, os.WUNTRACED)  # a signal stops its threads one by one; until then they read on
+        write(child, data[begin:])
+
+    patch.setattr("codex_multi_role.codex.child.WRITE_SECONDS", 0.5)
+    patch.setattr(Child, "write", stop_and_write)
+
+
+def leave_alone(_: pytest.MonkeyPatch) -> None:
+    """The playbook brings the fault about."""
+
+
 @dataclass(frozen=True)
 class Played:
     """``play``: what the playbook's model does, or a command that it asks for. ``settings``: in place of the playbook.
+    ``arrange``: brings about what no model can; ``prompt``: what the role is told.
 
     ``status``, ``outcome``: of each of the ``turns`` that are taken; the run ends with the same ``outcome`` and
     ``exit_code``. ``words``: of the reason; ``advice``: of what the screen says to do besides resuming.
@@ -31,6 +61,8 @@ class Played:
     words: str = ""
     advice: str = "tries again"
     settings: tuple[str, ...] = ()
+    arrange: Callable[[pytest.MonkeyPatch], None] = leave_alone
+    prompt: str = "Do it."
     limits: Mapping[str, float] = field(default_factory=lambda: {"idle_seconds": 20, "turn_seconds": 60})
 
 
@@ -50,6 +82,7 @@ def provider_at(url: str) -> tuple[str, ...]:
 
 IMPATIENT = {"idle_seconds": 0.6, "turn_seconds": 30}
 LONGER_IDLE = "raise the role's limits.idle_seconds"
+LARGER_THAN_THE_PIPE = "x" * 300_000
 BROKEN = "stream disconnected before completion"
 
 PLAYED: Mapping[str, Played] = {
@@ -111,6 +144,15 @@ PLAYED: Mapping[str, Played] = {
     ),
     "SIGSTOP of the child mid-turn": Played(
         command("kill -STOP $PPID"), "stalled", "stalled", words="0.6 s", advice=LONGER_IDLE, limits=IMPATIENT
+    ),
+    "SIGSTOP of the child while its prompt is written": Played(
+        say(),
+        "stalled",
+        "stalled",
+        words="Codex took no input for 0.5 s",
+        advice="look what keeps Codex from running",
+        arrange=stop_in_the_middle_of_a_prompt,
+        prompt=LARGER_THAN_THE_PIPE,
     ),
     "a turn without an end": Played(
         command("while :; do echo on; sleep 0.1; done"),

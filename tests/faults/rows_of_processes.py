@@ -65,9 +65,14 @@ PROCESS_ROWS = (
     ),
     Row(
         "child stopped, pipe full (300 kB prompt)",
-        "a deadline for the write; killed before stdin is closed",
+        "a deadline for the write; killed before stdin is closed; restart, thread/resume",
         "stalled",
-        (f"{CLIENT}a_frozen_child_with_a_full_pipe_does_not_block_the_writer",),
+        (
+            *played("SIGSTOP of the child while its prompt is written"),
+            "faults/test_played.py::test_a_process_stopped_while_its_prompt_is_written_is_replaced_and_the_"
+            "conversation_goes_on",
+            f"{CLIENT}a_frozen_child_with_a_full_pipe_does_not_block_the_writer",
+        ),
     ),
     Row("a turn without an end", "interrupted at its deadline, fails", "timed_out", played("a turn without an end")),
     Row(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from codex_multi_role.cli.boundary import PROGRAM
 from codex_multi_role.cli.main import main
 from tests.teams import Record, read
+from tests.torture.leftovers import processes_of
 
 
 @dataclass(frozen=True)
@@ -62,3 +64,7 @@ class Screen:
         self._patch.setattr("sys.argv", [PROGRAM, *arguments])
         code = main()
         return Seen(code, self._capture.readouterr().err, (self._folder / "runs/latest").resolve())
+
+    def left_running(self) -> list[str]:
+        """The processes that work in the folder, or know of it, but this one."""
+        return [str(process) for process in processes_of(self._folder) if process.pid != os.getpid()]

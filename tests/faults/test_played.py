@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.cli.summary import EXIT_MEANINGS, outcome_in_words
-from tests.faults.played import PLAYED, Played
+from tests.faults.played import LARGER_THAN_THE_PIPE, PLAYED, Played, stop_in_the_middle_of_a_prompt
 from tests.faults.screen import Screen, Seen
-from tests.teams import LIMITS, TeamFolder, say
+from tests.teams import LIMITS, TeamFolder, read, say
 
 RUN_STATUS = {3: "failed", 5: "parked"}
 DONE = say("mended", status="DONE")
@@ -21,7 +21,7 @@ def team_of(folder: Path, row: Played) -> TeamFolder:
     role = {
         "sandbox": "danger-full-access",
         "approval_policy": "never",
-        "prompt_text": "Do it.",
+        "prompt_text": row.prompt,
         "limits": row.limits,
         "behaviors": {"can_finish": True},
     }
@@ -37,15 +37,18 @@ def mend(team: TeamFolder) -> None:
 
 @pytest.mark.parametrize("name", PLAYED)
 def test_a_fault_has_one_word_everywhere_and_the_command_on_the_screen_goes_on(
-    tmp_path: Path, screen: Screen, name: str
+    tmp_path: Path, screen: Screen, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     row = PLAYED[name]
     team = team_of(tmp_path, row)
     model = [part for each in row.settings for part in ("-c", each)] or PLAYBOOK
-    seen = screen.give("run", "--goal", "reach it", *ROLES, "--workspace", "workspace", "--no-run-tests", *model)
+    with monkeypatch.context() as patch:
+        row.arrange(patch)
+        seen = screen.give("run", "--goal", "reach it", *ROLES, "--workspace", "workspace", "--no-run-tests", *model)
     assert seen.exit_code == row.exit_code, seen.text
     assert_said_alike(seen, row)
     assert_on_the_screen(seen, row)
+    assert screen.left_running() == []
     mend(team)
     again = screen.give(*seen.next_command, *ROLES, *PLAYBOOK)
     assert (again.exit_code, again.record["outcome"]) == (0, "done"), again.text
@@ -75,3 +78,24 @@ def assert_on_the_screen(seen: Seen, row: Played) -> None:
     assert row.advice in seen.line("hint")
     assert seen.line("exit") == f"{row.exit_code}: {EXIT_MEANINGS[row.exit_code]}"
     assert seen.next_command == ["resume", seen.run.name]
+
+
+def test_a_process_stopped_while_its_prompt_is_written_is_replaced_and_the_conversation_goes_on(
+    tmp_path: Path, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop_in_the_middle_of_a_prompt(monkeypatch, first=2, last=2)
+    TeamFolder(tmp_path, {"one": {"prompt_text": LARGER_THAN_THE_PIPE}}, {"one": [say("a"), say("b"), say("c")]})
+    arguments = ("--goal", "reach it", *ROLES, "--workspace", "workspace", "--no-run-tests", "--cycles", "3")
+    seen = screen.give("run", *arguments, *PLAYBOOK)
+    assert (seen.exit_code, seen.record["outcome"]) == (1, "cycles_used_up"), seen.text
+    turns = seen.turns
+    assert [turn["status"] for turn in turns] == ["completed", "stalled", "completed", "completed"]
+    assert turns[1]["reason"] == "Codex took no input for 0.5 s"
+    assert len({turn["thread_id"] for turn in turns}) == 1
+    (restart,) = seen.events("role_restarted")
+    assert restart["reason"] == turns[1]["reason"]
+    began = seen.events("role_started")
+    assert [event["resumed"] for event in began] == [False, True]
+    history = read(seen.run / "controller_state.json")["history"]
+    assert [entry["handoff"]["summary"] for entry in history] == ["a", "b", "c"]
+    assert screen.left_running() == []
