@@ -19,6 +19,7 @@ from codex_multi_role.catalog import (
     read_flows,
 )
 from codex_multi_role.checks import find_check
+from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.settings import as_settings, holds_secret
 from codex_multi_role.errors import DefinitionError, UsageError
@@ -120,7 +121,7 @@ def _check_check(name: str, place: str) -> None:
 
 
 def load_definitions(options: RunOptions) -> Definitions:
-    """Read and check everything ``options`` names. Raises `UsageError` and `CodexNotFound`."""
+    """Read and check everything ``options`` names. Raises `UsageError` and `CodexUnavailable`."""
     workspace = _checked_workspace(options.workspace)
     take_none_from(workspace)
     flows, catalog = load_flow_and_called(options.flow, load_catalog(options.roles))
@@ -141,6 +142,9 @@ def load_definitions(options: RunOptions) -> Definitions:
         workspace=workspace,
     )
     definitions.bound()  # for what it raises: a flow without a bound is refused before anything starts
+    if playbook is None:
+        for role in definitions.roles:
+            require_user_home((*as_settings(role.codex_config), *options.config), os.environ)
     return definitions
 
 

@@ -211,6 +211,31 @@ def test_a_read_only_disk_is_neither_a_workspace_nor_a_place_for_runs(disk: Disk
     assert message_of(done).endswith("/runs: Read-only file system")
 
 
+def test_a_codex_home_on_a_disk_that_is_read_only_or_full_is_told_by_run_and_doctor(tmp_path: Path, disk: Disk) -> None:
+    team = team_of_three(tmp_path)
+    home = disk.folder / "codex_home"
+    home.mkdir()
+    program = ["env", f"CODEX_HOME={home}", sys.executable, "-m", "codex_multi_role"]
+    run_it = ["run", "--goal", "x", "--roles", str(tmp_path / "roles"), "--workspace", str(team.workspace)]
+
+    def told(words: str) -> None:
+        done = on_disk(disk, *program, *run_it, "--runs-dir", str(team.runs))
+        assert (done.returncode, message_of(done).endswith(f"/codex_home cannot be written: {words}")) == (2, True)
+        assert "name another with CODEX_HOME" in done.stderr
+        assert not team.runs.exists()
+        done = on_disk(disk, *program, "doctor", "--json")
+        (login,) = [each for each in json.loads(done.stdout) if each["name"] == "login"]
+        assert (done.returncode, login["ok"], login["detail"].endswith(words)) == (2, False, True)
+        assert "name another with CODEX_HOME" in login["advice"]
+        assert list(home.iterdir()) == []
+
+    disk.fill()
+    told(FULL)
+    disk.free()
+    disk.make_read_only()
+    told("Read-only file system")
+
+
 def test_a_full_disk_at_the_start_costs_nothing_and_hides_no_earlier_run(disk: Disk) -> None:
     team = team_of_three(disk.folder)
     assert on_disk(disk, *team.command("--run-id", "first")).returncode == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.client import RoleClient
+from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.settings import app_server_argv, needs_user_home
 from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport
@@ -16,7 +17,8 @@ from codex_multi_role.codex.wire_log import WireLog
 
 
 def login_state(codex: Path, settings: tuple[str, ...], version: str) -> str:
-    """Who is logged in, in words, with these ``-c`` settings. Raises `CodexNotLoggedIn`, `CodexStartFailed`."""
+    """Who is logged in, in words, with these ``-c`` settings. Raises `CodexUnavailable`, `CodexStartFailed`."""
+    require_user_home(settings, os.environ)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         own_home = {} if needs_user_home(settings) else {"CODEX_HOME": name}

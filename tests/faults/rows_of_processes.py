@@ -21,10 +21,11 @@ PROCESS_ROWS = (
     ),
     Row(
         "CODEX_HOME read-only, disk full at the start",
-        "the first Error line; a run's own folder is tried first",
-        "start_failed",
+        "both the home and the run's folder are written to before anything starts",
+        "",
         (
-            *started("CODEX_HOME read-only"),
+            "faults/test_start.py::test_a_home_that_cannot_be_written_is_found_before_a_run_or_a_resume_starts_anything",
+            "test_bad_surroundings.py::test_a_codex_home_on_a_disk_that_is_read_only_or_full_is_told_by_run_and_doctor",
             "test_bad_surroundings.py::test_a_full_disk_at_the_start_costs_nothing_and_hides_no_earlier_run",
         ),
     ),

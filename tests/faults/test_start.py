@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 
 from codex_multi_role.cli.summary import EXIT_MEANINGS, outcome_in_words
 from codex_multi_role.codex.locator import find_codex
-from tests.faults.screen import Screen
+from codex_multi_role.playbook import Playbook, PlaybookServer
+from tests.faults.screen import Screen, Seen
 from tests.teams import TeamFolder, say
 
 OPENAI = ("-c", 'model_provider="openai"')
@@ -44,9 +46,6 @@ STARTS: Mapping[str, Start] = {
     "unknown provider": Start(("-c", "model_provider=nowhere"), "Error: Model provider `nowhere` not found"),
     "CODEX_HOME missing": Start(OPENAI, "that path does not exist", home=Path.exists),
     "CODEX_HOME a file": Start(OPENAI, "that path is not a directory", home=Path.touch),
-    "CODEX_HOME read-only": Start(
-        OPENAI, "failed to initialize sqlite state runtime", home=lambda path: path.symlink_to("/proc/sys")
-    ),
     "broken config.toml": Start(OPENAI, "config.toml:1:3", home=broken_config),
     "no app-server": Start(
         ("--codex-bin", "/bin/false", "--playbook", "playbook.yaml"),
@@ -82,3 +81,59 @@ def test_a_start_that_fails_says_why_and_costs_nothing(
     assert seen.line("exit") == f"{row.exit_code}: {EXIT_MEANINGS[row.exit_code]}"
     again = screen.give(*seen.next_command, "--playbook", "playbook.yaml", *row.mended)
     assert (again.exit_code, again.record["outcome"], len(again.turns)) == (0, "done", 1), again.text
+
+
+@pytest.fixture
+def logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Codex home that an API key was stored in by the real ``codex login``, under a name that can lead elsewhere."""
+    (tmp_path / "homes/real").mkdir(parents=True)
+    home = tmp_path / "codex_home"
+    home.symlink_to("homes/real")
+    monkeypatch.setenv("CODEX_HOME", str(home))
+    login = [str(find_codex(None, {})), "login", "--with-api-key"]
+    subprocess.run(login, input="sk-test-0123456789abcdef", text=True, check=True, capture_output=True, timeout=60)
+    return home
+
+
+@pytest.mark.skipif(not Path("/proc/sys").exists(), reason="needs a folder that nobody can write in, root neither")
+def test_a_home_that_cannot_be_written_is_found_before_a_run_or_a_resume_starts_anything(
+    tmp_path: Path, screen: Screen, logged_in: Path
+) -> None:
+    codex, started = tmp_path / "codex", tmp_path / "started"
+    codex.write_text(f'#!/bin/sh\ntouch {started}\nexec {find_codex(None, {})} "$@"\n')
+    codex.chmod(0o755)
+    TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {})
+    answers = Playbook.model_validate({"name": "login", "roles": {"one": [say(), say(status="DONE")]}})
+    with PlaybookServer(answers) as server:
+        model = ("-c", f'openai_base_url="{server.base_url}"', "--codex-bin", str(codex))
+        arguments = ("run", "--goal", "x", "--roles", "roles", "--workspace", "workspace", "--cycles", "1", *model)
+        make_read_only(logged_in)
+        assert_refused(screen.give(*arguments), logged_in)
+        assert not (tmp_path / "runs").exists()
+        assert not started.exists()
+        make_writable(logged_in)
+        first = screen.give(*arguments)
+        assert (first.exit_code, first.record["outcome"]) == (1, "cycles_used_up"), first.text
+        started.unlink()
+        make_read_only(logged_in)
+        assert_refused(screen.give(*first.next_command), logged_in)
+        assert (first.record["outcome"], len(first.turns), started.exists()) == ("cycles_used_up", 1, False)
+        make_writable(logged_in)
+        again = screen.give(*first.next_command)
+    assert (again.exit_code, again.record["outcome"], len(again.turns)) == (0, "done", 2), again.text
+
+
+def make_read_only(home: Path) -> None:
+    home.unlink()
+    home.symlink_to("/proc/sys")
+
+
+def make_writable(home: Path) -> None:
+    home.unlink()
+    home.symlink_to("homes/real")
+
+
+def assert_refused(seen: Seen, home: Path) -> None:
+    assert seen.exit_code == 2
+    assert f"error: Codex's home {home} cannot be written: " in seen.text
+    assert "name another with CODEX_HOME" in seen.text
