@@ -68,9 +68,9 @@ class Definitions:
 
     @property
     def roles(self) -> list[RoleSpec]:
-        """The roles the flows ask, in the catalog's order."""
-        asked = {step.ask for flow in self.flows.values() for step in flow.steps if step.ask}
-        return [role for role in self.catalog.roles if "*" in asked or role.name in asked]
+        """The roles that the run may ask, with these inputs, in the catalog's order."""
+        asked = self.bound().effort.processes
+        return [role for role in self.catalog.roles if role.name in asked]
 
     @property
     def changes_workspace(self) -> bool:

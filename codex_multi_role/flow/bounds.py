@@ -63,8 +63,9 @@ class WorstCase:
 class WalkBound:
     """What one walk of a flow comes to at most, from where it is called.
 
-    ``unit_records``: by step id, the most journal steps of the step, or of one item of its fan-out. ``called``: by step
-    id, the walk that the step's call starts; it is missing where its ``max_depth`` is reached, and nothing is started.
+    ``unit_records``: by step id, the most journal steps of the step, or of one item of its fan-out; a step that the
+    inputs rule out is missing. ``called``: by step id, the walk that the step's call starts; it is missing where its
+    ``max_depth`` is reached, and nothing is started.
     """
 
     effort: Effort
@@ -139,6 +140,8 @@ class _Walks:
         records: dict[str, int] = {}
         called: dict[str, WalkBound] = {}
         for index, step in enumerate(flow.steps):
+            if not visits[step.id]:
+                continue
             here = f"{flow.source}: steps[{index}]"
             if step.call is not None and may_call(step, under_way):
                 given = known_inputs(step, self._flows[step.call], meanings, here)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
-from typing import Final, Literal
+import operator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from codex_multi_role.catalog import FlowSpec
 from codex_multi_role.catalog.flow_expressions import (
@@ -14,11 +15,22 @@ from codex_multi_role.catalog.flow_expressions import (
     whole_expression,
 )
 
+if TYPE_CHECKING:
+    from jinja2 import nodes
+
 # What a name stands for: the value of ("inputs", "target"), or another name.
 Meanings = Mapping[object, object]
 UNKNOWN: Final = object()
 
 _MIRRORED = {"lt": "gt", "lteq": "gteq", "gt": "lt", "gteq": "lteq", "eq": "eq"}
+_SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "lteq": operator.le,
+    "gt": operator.gt,
+    "gteq": operator.ge,
+}
 
 
 def meanings_of(flow: FlowSpec, cycles: int, inputs: Mapping[str, object]) -> dict[object, object]:
@@ -40,7 +52,38 @@ def known_value(value: object, meanings: Meanings) -> object:
     if not has_expressions(value):
         return value
     expression = whole_expression(value) if isinstance(value, str) else None
-    found = None if expression is None else name_or_constant(parse_expression(expression))
+    return UNKNOWN if expression is None else _meant(parse_expression(expression), meanings)
+
+
+def known_truth(when: str | None, meanings: Meanings) -> bool | None:
+    """Whether the condition holds, whatever happens in the run; None where that is not known. Without one it does."""
+    return True if when is None else _truth(parse_expression(when), meanings)
+
+
+def _truth(part: nodes.Expr, meanings: Meanings) -> bool | None:
+    from jinja2 import nodes
+
+    match part:
+        case nodes.Not(node=inner):
+            truth = _truth(inner, meanings)
+            return None if truth is None else not truth
+        case nodes.And(left=left, right=right) | nodes.Or(left=left, right=right):
+            decides = isinstance(part, nodes.Or)
+            truths = {_truth(left, meanings), _truth(right, meanings)}
+            return decides if decides in truths else None if None in truths else not decides
+        case nodes.Compare(expr=left, ops=[nodes.Operand(op=sign, expr=right)]) if sign in _SIGNS:
+            values = _meant(left, meanings), _meant(right, meanings)
+            try:
+                return None if UNKNOWN in values else bool(_SIGNS[sign](*values))
+            except TypeError:
+                return None
+    value = _meant(part, meanings)
+    return None if value is UNKNOWN else bool(value)
+
+
+def _meant(part: nodes.Expr, meanings: Meanings) -> object:
+    """The value of a constant, or of a name where it is known; else `UNKNOWN`."""
+    found = name_or_constant(part)
     meant = meanings.get(found, UNKNOWN) if isinstance(found, tuple) else found
     return UNKNOWN if meant is None or isinstance(meant, tuple) else meant
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
 
-from codex_multi_role.catalog import FlowSpec, StepSpec
+from codex_multi_role.catalog import FlowSpec, Route, StepSpec
 from codex_multi_role.catalog.flow_routes import ways_out
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.flow.conditions import Meanings, limits_in, names_compared
+from codex_multi_role.flow.conditions import Meanings, known_truth, limits_in, names_compared
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,27 @@ class Way:
 def most_visits(flow: FlowSpec, meanings: Meanings) -> dict[str, int]:
     """How often each step can be visited at most. Raises ``DefinitionError`` naming a loop that is not bounded.
 
-    A step without a limit is visited once at first, and once after each visit of the limited steps of its loop.
-    ``meanings``: see `conditions.meanings_of`.
+    A step without a limit is visited once at first, and once after each visit of the limited steps of its loop; one to
+    which only ways lead that are known never to be taken, not at all. ``meanings``: see `conditions.meanings_of`.
     """
-    loops = _loops(ways := list(_ways(flow, meanings)))
+    ways, reached = _from_the_first(flow, list(_ways(flow, meanings)))
+    loops = _loops(ways)
     limits, endless = _limits(ways, loops)
     if endless:
         raise _unbounded(flow, endless, meanings)
     unlimited = {step_id: 1 + sum(limits.get(other, 0) for other in loop) for step_id, loop in loops.items()}
-    return {step.id: 1 for step in flow.steps} | unlimited | limits
+    return {step.id: int(step.id in reached) for step in flow.steps} | unlimited | limits
+
+
+def _from_the_first(flow: FlowSpec, ways: Collection[Way]) -> tuple[list[Way], set[str]]:
+    """The ways, and the steps, that a walk can come to."""
+    reached: set[str] = set()
+    waiting = [flow.steps[0].id]
+    while waiting:
+        if (step_id := waiting.pop()) not in reached:
+            reached.add(step_id)
+            waiting += [way.target for way in ways if way.origin == step_id]
+    return [way for way in ways if way.origin in reached], reached
 
 
 def _limits(ways: list[Way], loops: Mapping[str, Collection[str]]) -> tuple[dict[str, int], list[Way]]:
@@ -73,9 +85,10 @@ def _loops(ways: Collection[Way]) -> dict[str, set[str]]:
 
 def _ways(flow: FlowSpec, meanings: Meanings) -> Iterator[Way]:
     """Every ``to`` and every fall-through. An entry is reached only where the entries before it do not hold."""
-    own = {step.id: _own_limit(step, meanings) for step in flow.steps}
-    for index, step in enumerate(flow.steps):
-        for number, route in enumerate(routes := ways_out(flow, index)):
+    routes_of = [_possible(ways_out(flow, index), meanings) for index in range(len(flow.steps))]
+    own = {step.id: _own_limit(step, routes, meanings) for step, routes in zip(flow.steps, routes_of, strict=True)}
+    for step, routes in zip(flow.steps, routes_of, strict=True):
+        for number, route in enumerate(routes):
             if route.to is not None:
                 limits = [own[route.to], *limits_in(route.when, "and", {"lt", "lteq"}, route.to, meanings)]
                 for earlier in routes[:number]:
@@ -83,10 +96,22 @@ def _ways(flow: FlowSpec, meanings: Meanings) -> Iterator[Way]:
                 yield Way(step.id, route.to, min(limits))
 
 
-def _own_limit(step: StepSpec, meanings: Meanings) -> float:
+def _possible(routes: Sequence[Route], meanings: Meanings) -> list[Route]:
+    """Without those that never hold, and those after one that always does."""
+    possible = []
+    for route in routes:
+        truth = known_truth(route.when, meanings)
+        if truth is not False:
+            possible.append(route)
+        if truth:
+            break
+    return possible
+
+
+def _own_limit(step: StepSpec, routes: Sequence[Route], meanings: Meanings) -> float:
     """``max_visits``, or the visit at which an ``end`` is reached for certain: no ``to`` comes before it."""
     limits: list[float] = [math.inf if step.max_visits is None else step.max_visits]
-    for route in takewhile(lambda each: each.to is None, step.next):
+    for route in takewhile(lambda each: each.to is None, routes):
         limits += limits_in(route.when, "or", {"gteq", "gt", "eq"}, step.id, meanings)
     return min(limits)
 

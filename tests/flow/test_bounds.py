@@ -190,6 +190,17 @@ def test_a_called_flow_is_bounded_by_what_is_known_of_its_inputs(given: str, tur
     assert worst(flows).turns == turns
 
 
+@pytest.mark.parametrize(("both", "turns", "processes"), [("false", 1, 1), ("true", 2, 2), ("'{{ goal }}'", 2, 2)])
+def test_what_the_inputs_of_a_call_rule_out_is_not_counted(both: str, turns: int, processes: int) -> None:
+    second = "{ask: reader}, {ask: planner}"
+    main = f"steps: [{{call: sub, with: {{both: {both}}}}}]"
+    sub = f"{{inputs: {{both: false}}, steps: [{second}]}}".replace(
+        "{ask: reader}", "{ask: reader, next: [{when: 'not inputs.both', end: done}]}"
+    )
+    most = worst(flows_of(main=main, sub=sub))
+    assert (most.turns, most.processes) == (turns, processes)
+
+
 @pytest.mark.parametrize(
     "value", ["{{ inputs.rounds + 1 }}", "{{ inputs.asked }}", "{{ item }}", "{{ cycle }}", "{{ vars.set }}"]
 )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from codex_multi_role.flow.conditions import UNKNOWN, known_value, meanings_of, names_compared
+from codex_multi_role.flow.conditions import UNKNOWN, known_truth, known_value, meanings_of, names_compared
 
 from .flows import flow_of
 
@@ -42,6 +42,34 @@ steps: [{check: c, set: {changed: "{{ vars.changed + 1 }}"}}]
 )
 def test_what_a_value_is_before_the_run(value: object, known: object) -> None:
     assert known_value(value, meanings_of(FLOW, 3, {"most": 4, "note": None})) == known
+
+
+@pytest.mark.parametrize(
+    ("when", "known"),
+    [
+        (None, True),
+        ("inputs.most", True),
+        ("not inputs.most", False),
+        ("inputs.most > 4", False),
+        ("inputs.most != 4.5", True),
+        ("inputs.most >= vars.fixed and cycles == 3", True),
+        ("steps.c.red", None),
+        ("not steps.c.red", None),
+        ("steps.c.red and inputs.most > 4", False),
+        ("steps.c.red and inputs.most", None),
+        ("steps.c.red or inputs.most", True),
+        ("steps.c.red or inputs.most > 4", None),
+        ("inputs.asked", None),
+        ("inputs.note", None),
+        ("vars.changed > 0", None),
+        ("inputs.most < 'x'", None),
+        ("inputs.most in [4]", None),
+        ("1 < inputs.most < 5", None),
+        ("inputs.most | abs", None),
+    ],
+)
+def test_what_is_known_of_a_condition_before_the_run(when: str | None, known: bool | None) -> None:
+    assert known_truth(when, meanings_of(FLOW, 3, {"most": 4})) is known
 
 
 def test_the_names_that_a_condition_compares() -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from codex_multi_role.catalog import packaged_roles
+from codex_multi_role.definitions import load_catalog, load_flow_and_called
+from codex_multi_role.flow import worst_case
+from codex_multi_role.steps.terms import terms
 from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 
 
@@ -14,6 +18,7 @@ def test_all_is_reached_at_once(tmp_path: Path) -> None:
     report = given.run("sign.py")
     assert (report.outcome, report.exit_code) == ("success", 0)
     assert given.asked == ["test_planner", "test_developer"]
+    assert {event["role"] for event in given.team.of_type("role_started")} == {"test_planner", "test_developer"}
     assert given.rounds == [("generate", "kept")]
     prompt = given.prompt("test_planner", 1)
     assert "Plan from scratch" in prompt
@@ -155,3 +160,12 @@ def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path: Path) -> None:
     assert given.asked == ["test_developer"]
     assert given.text() == f"{IMPORT}{BELOW}\n\n{ABOVE}"
     assert given.metrics()["iterations"] == 2
+
+
+def test_what_only_the_duel_needs_is_not_counted() -> None:
+    flows, catalog = load_flow_and_called("testgen", load_catalog(packaged_roles()))
+    given = terms(cycles=3, repair_attempts=2, run_tests=True, test_seconds=300)
+    most = worst_case(flows, "testgen", catalog, given)
+    assert (most.turns, most.processes) == (200 * 6 * 2, 2)
+    most = worst_case(flows, "testgen", catalog, given, {"duel": True})
+    assert (most.turns, most.processes) == (200 * 6 * 5, 5)
