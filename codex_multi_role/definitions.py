@@ -21,7 +21,7 @@ from codex_multi_role.catalog import (
 from codex_multi_role.checks import find_check
 from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.settings import as_settings, holds_secret
+from codex_multi_role.codex.settings import as_settings, holds_secret, needs_user_home
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.options import RunOptions
@@ -142,9 +142,9 @@ def load_definitions(options: RunOptions) -> Definitions:
         workspace=workspace,
     )
     definitions.bound()  # for what it raises: a flow without a bound is refused before anything starts
-    if playbook is None:
-        for role in definitions.roles:
-            require_user_home((*as_settings(role.codex_config), *options.config), os.environ)
+    settings = [(*as_settings(role.codex_config), *options.config) for role in definitions.roles]
+    if playbook is None and any(map(needs_user_home, settings)):
+        require_user_home(os.environ)
     return definitions
 
 

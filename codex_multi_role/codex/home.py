@@ -6,20 +6,20 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from codex_multi_role.codex.settings import needs_user_home, user_home
+from codex_multi_role.codex.settings import user_home
 from codex_multi_role.errors import CodexUnavailable
 
 LEAST_BYTES = 4_000_000
 """What Codex makes in a new home takes 3.1 MB (measured)."""
 
 
-def require_user_home(settings: tuple[str, ...], environment: Mapping[str, str]) -> None:
-    """Write to the home for a moment where ``settings`` lean on it. Raises `CodexUnavailable`.
+def require_user_home(environment: Mapping[str, str]) -> None:
+    """Write to the home for a moment. Raises `CodexUnavailable`.
 
     One that is not there, or is no folder, is Codex's to make or to complain of.
     """
     home = user_home(environment)
-    if needs_user_home(settings) and home.is_dir():
+    if home.is_dir():
         try:
             _try_to_write(home)
         except OSError as error:

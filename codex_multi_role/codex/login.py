@@ -18,7 +18,8 @@ from codex_multi_role.codex.wire_log import WireLog
 
 def login_state(codex: Path, settings: tuple[str, ...], version: str) -> str:
     """Who is logged in, in words, with these ``-c`` settings. Raises `CodexUnavailable`, `CodexStartFailed`."""
-    require_user_home(settings, os.environ)
+    if needs_user_home(settings):
+        require_user_home(os.environ)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         own_home = {} if needs_user_home(settings) else {"CODEX_HOME": name}
