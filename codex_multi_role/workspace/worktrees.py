@@ -42,13 +42,13 @@ class IsolatedWorkspace:
 class MergeResult:
     """What a merge did. ``paths`` were changed in the workspace, ``conflicts`` were left as they are there.
 
-    ``patch`` is all that the copy changed since it was made, conflicts included, as `Snapshots.patch` writes it.
+    All that the copy changed since it was made, conflicts included, is in the copy's ``changes.patch``, as
+    `Snapshots.patch` makes it.
     """
 
-    status: Literal["merged", "unchanged", "conflicts"]
+    status: Status
     paths: tuple[str, ...]
     conflicts: tuple[Conflict, ...]
-    patch: bytes
 
     def as_json(self) -> dict[str, Any]:
         """For a flow to route on: ``{status, paths: [..], conflicts: [{path, kind}]}``."""
@@ -127,9 +127,7 @@ class Worktrees:
             copy = self._manifest.copy(key)
             if copy.state in ("active", "kept"):
                 copy = self._merged(copy)
-            patch = Places(self._folder, key).patch
-            status = cast(Status, copy.state)
-            return MergeResult(status, copy.paths, copy.conflicts, patch.read_bytes() if patch.exists() else b"")
+            return MergeResult(cast(Status, copy.state), copy.paths, copy.conflicts)
 
     def _merged(self, copy: Copy) -> Copy:
         plan = Plan.read(Places(self._folder, copy.key).plan) or self._planned(copy)

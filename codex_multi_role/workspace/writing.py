@@ -7,7 +7,7 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError
@@ -17,6 +17,7 @@ from codex_multi_role.workspace.trees import EXECUTABLE, SYMLINK, Change, Entry
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_BLOCK = 1024 * 1024
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -77,20 +78,24 @@ def _now(root: Path, path: str, like: Entry | None) -> Entry | None:
         with _open_folder(root, parents) as folder:
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISLNK(status.st_mode):
-                return Entry(SYMLINK, _oid(os.fsencode(os.readlink(name, dir_fd=folder)), like))
+                target = os.fsencode(os.readlink(name, dir_fd=folder))
+                return Entry(SYMLINK, _oid(len(target), [target], like))
             if not stat.S_ISREG(status.st_mode):
                 raise IsADirectoryError(path)
             with os.fdopen(os.open(name, _READ, dir_fd=folder), "rb") as file:
                 mode = EXECUTABLE if status.st_mode & stat.S_IXUSR else "100644"
-                return Entry(mode, _oid(file.read(), like))
+                return Entry(mode, _oid(status.st_size, iter(lambda: file.read(_BLOCK), b""), like))
     except FileNotFoundError:
         return None
 
 
-def _oid(content: bytes, like: Entry | None) -> str:
-    """Git's id of ``content``: SHA-1, or SHA-256 where the repository was made so."""
+def _oid(size: int, blocks: Iterable[bytes], like: Entry | None) -> str:
+    """Git's id of a content of ``size`` bytes: SHA-1, or SHA-256 where the repository was made so."""
     kind = "sha256" if like and len(like.oid) > hashlib.sha1().digest_size * 2 else "sha1"
-    return hashlib.new(kind, b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    digest = hashlib.new(kind, b"blob %d\0" % size, usedforsecurity=False)
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()
 
 
 def _write(root: Path, path: str, entry: Entry, staged: Path) -> None:

@@ -11,6 +11,7 @@ import yaml
 
 from tests.limits.large import command, run_alone
 from tests.teams import Record, TeamFolder, read, say
+from tests.torture.scenarios.scenario import PERSON
 
 WRITER: Record = {"prompt_flags": {"allow_write": True}}
 MANY = 10_000
@@ -20,6 +21,14 @@ MAKE_MANY = f"import os; os.mkdir('new'); [open('new/%d.txt' % n, 'w').write('ne
 MEDDLE = "open('d7/700.txt', 'w').write('meddled'); open('one.txt', 'w').write('new')"
 GROW = "f = open('huge.bin', 'r+b'); f.seek(5_000); f.write(b'changed'); f = open('more.bin', 'wb'); "
 GROW += "import os; f.write(os.urandom(30_000_000))"
+HUGE_EDITS: dict[str, tuple[str, int]] = {
+    "a few bytes": ("f = open('huge.bin', 'r+b'); f.seek(5_000); f.write(b'changed')", 220),
+    "every byte": (
+        f"import os; f = open('huge.bin', 'wb'); [f.write(os.urandom(1_000_000)) for _ in range({HUGE // 1_000_000})]",
+        820,
+    ),
+}
+"""What a role does to the file, and how many megabytes the run may then have on disk: two copies of it at least."""
 STRANGE = "open(bytes([98, 255, 254]), 'w').write('x'); open('new' + chr(10) + 'line', 'w').write('x')"
 
 
@@ -69,6 +78,41 @@ def test_a_file_of_a_hundred_megabytes_is_watched_in_little_memory(tmp_path: Pat
     assert not (team.workspace / "more.bin").exists()
     with (team.workspace / "huge.bin").open("rb") as file:
         assert file.read(10_000) == bytes(10_000)
+
+
+@pytest.mark.parametrize("name", ["a few bytes", pytest.param("every byte", marks=pytest.mark.long)])
+def test_a_tracked_file_of_a_hundred_megabytes_is_copied_changed_and_merged_back_in_little_memory(
+    tmp_path: Path, name: str
+) -> None:
+    """Changed by one of two roles that work at the same time, each in a worktree of the user's repository."""
+    change, most_on_disk = HUGE_EDITS[name]
+    team = team_that(tmp_path, change)
+    team.plays["writer"].append({"steps": [command("open('small.txt', 'w').write('new')"), say()]})
+    team.write_plays()
+    huge = team.workspace / "huge.bin"
+    with huge.open("wb") as file:
+        file.truncate(HUGE)
+    commit_all(team.workspace)
+    (tmp_path / "roles/flows").mkdir()
+    step = {"id": "copied", "ask": "writer", "isolate": "worktree", "for_each": ["huge", "small"], "concurrency": 2}
+    (tmp_path / "roles/flows/mine.yaml").write_text(yaml.safe_dump({"name": "mine", "steps": [step]}))
+    code, most, events = run_alone(team, "--flow", "mine")
+    assert code == 0, events[-1]
+    assert most < MOST_MEGABYTES
+    assert megabytes_on_disk(team.runs) < most_on_disk
+    merged = {event["paths"][0]: event for event in events if event["type"] == "copy_merged"}
+    assert {path: event["status"] for path, event in merged.items()} == {"huge.bin": "merged", "small.txt": "merged"}
+    take_back(team.runs / "latest/worktrees" / merged["huge.bin"]["copy"] / "changes.patch", team.workspace)
+    assert subprocess.run(["git", "diff", "--quiet"], cwd=team.workspace, check=False).returncode == 0
+
+
+def megabytes_on_disk(folder: Path) -> float:
+    return sum(path.lstat().st_blocks for path in folder.rglob("*")) * 512 / 1_000_000
+
+
+def commit_all(workspace: Path) -> None:
+    for arguments in (["init", "--quiet"], ["add", "--all"], [*PERSON, "commit", "--quiet", "--message=begin"]):
+        subprocess.run(["git", *arguments], cwd=workspace, check=True)
 
 
 @pytest.mark.parametrize("isolated", [False, True])

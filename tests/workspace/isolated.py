@@ -90,6 +90,11 @@ def open_run(root: Path, run_id: str = "r1") -> Worktrees:
     return Worktrees(run / "worktrees", workspace, Snapshots(run / ".snapshots", workspace), run_id)
 
 
+def patch_of(root: Path) -> Path:
+    """What the copy of `open_run` changed, after its merge."""
+    return root / "runs" / "r1" / "worktrees" / KEY / "changes.patch"
+
+
 def edit(root: Path) -> None:
     """A change of each kind."""
     (root / "pkg" / "code.py").write_text((root / "pkg" / "code.py").read_text() + "last line\n")

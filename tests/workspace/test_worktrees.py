@@ -24,6 +24,7 @@ from .isolated import (
     fill,
     git,
     open_run,
+    patch_of,
     whole_repository,
 )
 from .kills import Killed, killed_at, killed_before_step, until_it_is_done
@@ -59,9 +60,8 @@ def test_the_patch_is_what_the_copy_changed(arrange: Arrange, tmp_path: Path) ->
     arrange(root)
     worktrees, before = open_run(root), contents(root)
     edit(worktrees.create(KEY).workspace.root)
-    patch = worktrees.merge(KEY).patch
-    (tmp_path / "patch").write_bytes(patch)
-    git(root, "apply", "-R", str(tmp_path / "patch"))
+    worktrees.merge(KEY)
+    git(root, "apply", "-R", str(patch_of(root)))
     assert contents(root) == before
 
 
@@ -113,7 +113,7 @@ def test_conflicts_are_listed_and_left_as_they_are(tmp_path: Path) -> None:
         "pkg/code.py": "both modified",
     }
     assert contents(tmp_path) == {**before, "clean.txt": ("file", b"clean\n")}
-    assert b"+there" in result.patch
+    assert "+there" in patch_of(tmp_path).read_text()
     assert json.loads(json.dumps(result.as_json()))["conflicts"][0] == {"path": "added.txt", "kind": "both added"}
 
 
@@ -142,7 +142,8 @@ def test_a_copy_that_changed_nothing_is_unchanged(tmp_path: Path) -> None:
     worktrees.create(KEY)
     (tmp_path / "mine.txt").write_text("mine")
     result = worktrees.merge(KEY)
-    assert (result.status, result.paths, result.conflicts, result.patch) == ("unchanged", (), (), b"")
+    assert (result.status, result.paths, result.conflicts) == ("unchanged", (), ())
+    assert not patch_of(tmp_path).exists()
 
 
 def test_a_merge_is_done_once(tmp_path: Path) -> None:
