@@ -3,6 +3,9 @@
 A model's answer comes in a message for every few letters. The texts of those that follow each other and belong to one
 item are joined, for `HELD_SECONDS` and `HELD_CHARACTERS` at most: nothing is lost or comes in another order, and an
 answer in 200,000 pieces is a few messages to read, to log and to hold.
+
+What a command prints comes so, too, up to 80 MB of each (measured). Nobody needs its text: it is a sign of life, and
+once the command has ended its item has 1 MB of it. Beyond `OUTPUT_CHARACTERS` in a turn it is only counted.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from typing import Any, NamedTuple
 LONGEST_LINE = 64 * 1024 * 1024
 HELD_SECONDS = 0.5
 HELD_CHARACTERS = 16 * 1024
+OUTPUT_CHARACTERS = 1_000_000
+OUTPUT = "item/commandExecution/outputDelta"
 _CHUNK_BYTES = 64 * 1024
 
 Message = dict[str, Any]
@@ -38,6 +43,8 @@ class Incoming:
         self._poll.register(descriptor, select.POLLIN)
         self._first: Message | None = None
         self._texts: list[str] = []
+        self._left_out = 0
+        self._output_room = OUTPUT_CHARACTERS
         self._room = 0
         self._until = 0.0
 
@@ -48,6 +55,8 @@ class Incoming:
                 yield from self._hold(message, message["params"].pop("delta"))
                 continue
             yield from self._let_go()
+            if message is not None and message.get("method") == "turn/started":
+                self._output_room = OUTPUT_CHARACTERS
             if line is not None:
                 yield Arrived(line, message)
         yield from self._let_go()
@@ -58,14 +67,26 @@ class Incoming:
             yield from self._let_go()
         if self._first is None:
             self._first, self._room, self._until = delta, HELD_CHARACTERS, time.monotonic() + HELD_SECONDS
-        self._texts.append(text)
+        if delta["method"] == OUTPUT:
+            text = self._shortened(text)
+        if text:
+            self._texts.append(text)
         self._room -= len(text)
         if self._room <= 0 or time.monotonic() >= self._until:
             yield from self._let_go()
 
+    def _shortened(self, output: str) -> str:
+        """As much of a command's ``output`` as there is room for in this turn."""
+        kept = output[: self._output_room]
+        self._output_room -= len(kept)
+        self._left_out += len(output) - len(kept)
+        return kept
+
     def _let_go(self) -> Iterator[Arrived]:
         delta, texts = self._first, self._texts
-        self._first, self._texts = None, []
+        if self._left_out:
+            texts.append(f"[{self._left_out} characters left out]")
+        self._first, self._texts, self._left_out = None, [], 0
         if delta is not None:
             delta["params"]["delta"] = "".join(texts)
             yield Arrived(json.dumps(delta, ensure_ascii=False).encode("utf-8", "replace"), delta)

@@ -16,6 +16,8 @@ from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.teams import Record, TeamFolder
 
 PYTHON = sys.executable
+MOST_MEGABYTES = 130
+"""Of a run's own process, whatever it has to do with."""
 
 
 def command(code: str) -> Record:

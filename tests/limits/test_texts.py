@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.limits.large import PYTHON, answering
+from tests.limits.large import MOST_MEGABYTES, PYTHON, answering, command, run_alone
 from tests.teams import Record, TeamFolder, read, say
 
 FLOOD = "import sys\nfor _ in range(100_000): sys.stdout.write('x' * 999 + chr(10))\n"
@@ -92,3 +92,29 @@ def test_commands_that_print_too_much_too_deep_or_no_text_have_results(tmp_path:
     assert results["strange"]["stdout"] == "\ufffd\0\ufffd\n"
     assert results["flood"]["truncated"]
     assert (report.folder / "checks/flood.1/output.txt").stat().st_size < KEPT
+
+
+def test_a_roles_command_that_prints_a_hundred_megabytes_takes_little_of_anything(tmp_path: Path) -> None:
+    """In Codex's sandbox, once in lines and once in one that is no text; the turn, and the one after, end as any."""
+    flood = "import sys; [sys.stdout.write('x' * 999 + chr(10)) for _ in range(100_000)]; open('flooded', 'w')"
+    strange = "import sys; [sys.stdout.buffer.write(bytes([255, 0, 254, 120]) * 1000) for _ in range(5_000)]"
+    writer: Record = {"prompt_flags": {"allow_write": True}}
+    steps = [command(flood), command(strange), say("heard {{ tool_outputs | length }}")]
+    team = TeamFolder(tmp_path, {"one": writer}, {"one": [{"steps": steps}, say("and on")]})
+    code, most, events = run_alone(team, "--cycles", "2")
+    assert code == 1, events[-1]
+    assert most < MOST_MEGABYTES
+    ended = [event for event in events if event["type"] == "turn_ended"]
+    assert [(event["status"], event["summary"]) for event in ended] == [
+        ("completed", "heard 2"),
+        ("completed", "and on"),
+    ]
+    assert (team.workspace / "flooded").exists()
+    (run,) = team.runs.glob("2*")
+    log = run / "one/events.jsonl"
+    assert (
+        log.stat().st_size < 8_000_000
+    )  # 1 MB of each as its item, where what is no text takes thrice that; 1 MB of all
+    assert " characters left out]" in log.read_text()
+    assert (run / "one/turn_001/items_text.md").stat().st_size < 100_000
+    assert (run / "events.jsonl").stat().st_size < 10_000

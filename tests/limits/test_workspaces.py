@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.limits.large import command, run_alone
+from tests.limits.large import MOST_MEGABYTES, command, run_alone
 from tests.teams import Record, TeamFolder, read, say
 from tests.torture.scenarios.scenario import PERSON
 
 WRITER: Record = {"prompt_flags": {"allow_write": True}}
 MANY = 10_000
 HUGE = 100_000_000
-MOST_MEGABYTES = 130
 MAKE_MANY = f"import os; os.mkdir('new'); [open('new/%d.txt' % n, 'w').write('new') for n in range({MANY})]"
 MEDDLE = "open('d7/700.txt', 'w').write('meddled'); open('one.txt', 'w').write('new')"
 GROW = "f = open('huge.bin', 'r+b'); f.seek(5_000); f.write(b'changed'); f = open('more.bin', 'wb'); "
