@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,9 +39,17 @@ def answering(plays: dict[str, list[Record]]) -> Iterator[tuple[str, ...]]:
         yield as_settings({"model_provider": "playbook", "model_providers.playbook": table})
 
 
-def run_alone(team: TeamFolder, *arguments: str) -> tuple[int, float, list[Record]]:
-    """A run in a process of its own: its exit code, the most megabytes it had by its last event, and its events."""
-    process = team.start("--json", *arguments)
+def run_alone(team: TeamFolder, *arguments: str, model: Sequence[str] = ()) -> tuple[int, float, list[Record]]:
+    """A run in a process of its own: its exit code, the most megabytes it had by its last event, and its events.
+
+    ``model``: the settings of one that answers, as of `answering`, in place of the playbook.
+    """
+    command = team.command("--json", *arguments)
+    if model:
+        begin = command.index("--playbook")
+        command[begin : begin + 2] = ["--model", "playbook", *(part for each in model for part in ("-c", each))]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, cwd=team.folder, text=True, stdout=pipe, stderr=pipe)
     assert process.stdout is not None
     events, most = [], 0.0
     for line in process.stdout:

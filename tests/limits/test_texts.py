@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.limits.large import MOST_MEGABYTES, PYTHON, answering, command, run_alone
 from tests.teams import Record, TeamFolder, read, say
 
@@ -31,6 +33,25 @@ def test_an_answer_of_five_megabytes_is_kept_whole_and_handed_on_as_a_file(tmp_p
     assert read(turn / "handoff.json")["seen"] == sent[-500:]
     (warning,) = team.of_type("warning")
     assert warning["message"].startswith(f"two: its prompt has {len(whole)} characters, Codex takes 1048576")
+
+
+@pytest.mark.parametrize("pieces", [10_000, pytest.param(200_000, marks=pytest.mark.long)])
+def test_an_answer_in_very_many_pieces_is_whole_and_takes_little_of_anything(tmp_path: Path, pieces: int) -> None:
+    words = "wörd " * (pieces // 2)
+    answer: Record = {"text": json.dumps({"summary": "long", "words": words}), "deltas": pieces}
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {})
+    with answering({"one": [answer], "two": [say("heard")]}) as settings:
+        code, most, events = run_alone(team, model=settings)
+    assert code == 1, events[-1]
+    assert most < MOST_MEGABYTES
+    assert [event["status"] for event in events if event["type"] == "turn_ended"] == ["completed"] * 2
+    (run,) = team.runs.glob("2*")
+    turn = run / "one/turn_001"
+    assert read(turn / "handoff.json")["words"] == words
+    assert (turn / "delta_text.txt").read_text() == (turn / "assistant_text.txt").read_text() == answer["text"]
+    kept = (run / "one/events.jsonl").stat().st_size
+    assert kept < 4 * len(answer["text"]) + 100_000, "its pieces, and the whole, each as JSON"
+    assert len([event for event in events if event["type"] == "role_activity"]) < 1_000
 
 
 def test_a_goal_of_any_characters_reaches_the_role(tmp_path: Path) -> None:
