@@ -33,6 +33,7 @@ from codex_multi_role.run_folder import (
 )
 from codex_multi_role.run_folder.atomic import write_text
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, Warning, now
+from codex_multi_role.run_folder.states import RUN, States
 from codex_multi_role.state_file import write_state
 from codex_multi_role.steps import RunResources
 from codex_multi_role.steps.review import answered_meanwhile
@@ -42,6 +43,8 @@ from codex_multi_role.stop_signals import Stop, stop_signals
 STOP_SECONDS = 20.0
 LOOK_SECONDS = 0.2
 """How often a run looks whether it is to stop."""
+ENDED = (0, 1, 2, 3)
+"""The exit codes of a run that is not to go on by itself: neither parked nor interrupted."""
 MOUNT_POINTS = (".git", ".codex", ".agents", ".aws")
 """What Codex's sandbox makes in a workspace to keep it from being written."""
 OnEvent = Callable[[Record], None]
@@ -123,25 +126,35 @@ class Session:
 
     def _work(self, family: Family) -> RunReport:
         events = EventLog(self._folder.events_path, self._folder.redact)
+        states = States(self._folder, events)  # the first to be told
         if self._on_event is not None:
             events.subscribe(self._on_event)
         try:
             with stop_signals(family.kill) as stop:
-                ending = self._run(events, stop)
+                ending = self._run(events, states, stop)
             report = self._close(ending)
+            self._tell_last_state(states, report)
             events.publish(self._ended(report))
         finally:
             events.close()
         return report
 
-    def _run(self, events: EventLog, stop: Stop) -> Ending:
+    def _tell_last_state(self, states: States, report: RunReport) -> None:
+        """A run that is parked or was interrupted stays in the state it is in."""
+        declared = self._definitions.flow.states
+        if declared is not None and report.exit_code in ENDED:
+            states.move(RUN, "", declared.failure if report.exit_code else declared.success, report.reason)
+
+    def _run(self, events: EventLog, states: States, stop: Stop) -> Ending:
         """The ending, whatever happens."""
         events.publish(self._started())
+        if self._definitions.flow.states is not None and not states.latest(RUN):
+            states.move(RUN, "", self._definitions.flow.states.begin)
         for note in self._notes:
             events.publish(Warning(note))
         try:
             with live_parts(self._definitions, self._folder, events, self._clock) as parts:
-                lent = replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns)
+                lent = replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns, states=states)
                 return self._drive(lent, stop)
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)

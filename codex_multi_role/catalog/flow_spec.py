@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.flow_inputs import InputSpec, resolve_inputs
 from codex_multi_role.catalog.protected_globs import ProtectedGlobs
-from codex_multi_role.catalog.step_spec import StepSpec, VariableName
+from codex_multi_role.catalog.step_spec import StateName, StepSpec, VariableName
+
+
+class FlowStates(Definition):
+    """The states of a run besides those of its steps: before the first, and at its end."""
+
+    begin: StateName
+    success: StateName
+    failure: StateName
 
 
 class FlowFile(Definition):
     """A flow file as written. ``vars``: the run variables and their first values (templates).
 
-    ``protect``: files that every role of a run must leave as they are.
+    ``protect``: files that every role of a run must leave as they are. ``states``: those of a run of this flow, besides
+    the ``state`` of its steps; a flow that is called has none.
     """
 
     name: str | None = None
@@ -25,7 +34,14 @@ class FlowFile(Definition):
     inputs: dict[VariableName, InputSpec] = Field(default_factory=dict)
     vars: dict[VariableName, JsonValue] = Field(default_factory=dict)
     protect: ProtectedGlobs = ()
+    states: FlowStates | None = None
     steps: Annotated[tuple[StepSpec, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check_states(self) -> Self:
+        if self.states is None and (stray := [step.id for step in self.steps if step.state is not None]):
+            raise ValueError(f"the state of {stray[0]} needs states: {{begin, success, failure}} beside the steps")
+        return self
 
 
 class FlowSpec(FlowFile):

@@ -22,6 +22,7 @@ FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs"})
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+StateName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z_]{0,39}$")]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -74,7 +75,7 @@ class StepSpec(Definition):
     ``concurrency`` at a time. ``needs``, a template, gives the ids (the items' own ``id``) of those an item waits for:
     it sees their results as ``needed``, and is skipped when one of them failed. ``retry`` and ``on_error`` say what
     becomes of a failure, of each item apart. ``set`` gives run variables new values afterwards. ``next``: the first
-    entry that holds is taken, else the following step. ``max_visits``: a bound.
+    entry that holds is taken, else the following step. ``max_visits``: a bound. ``state``: the run's from here on.
     """
 
     ask: Text | None = None
@@ -102,6 +103,7 @@ class StepSpec(Definition):
     set: dict[VariableName, JsonValue] = Field(default_factory=dict)
     next: tuple[Route, ...] = ()
     max_visits: Annotated[int, Field(ge=1)] | None = None
+    state: StateName | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from codex_multi_role.cli.progress import Progress, Record
 from codex_multi_role.cli.text import clock, duration, one_line, plural, verdict
 
+PENDING = "PENDING"
 NO_MODEL = "No model is asked: the answers come from the playbook {}."
 
 
@@ -121,6 +122,14 @@ def _review_answered(record: Record) -> list[str]:
     return [f"review {record['key']}: {verdict} by {one_line(record['by'])}{comment}"]
 
 
+def _state_changed(record: Record) -> list[str]:
+    if record["state"] == PENDING:
+        return []
+    why = f": {one_line(record['reason'], 500)}" if record["reason"] else ""
+    who = f"task {one_line(record['item'])}" if record["unit"] else "state"
+    return [f"{who}: {record['state']}{why}"]
+
+
 def _warning(record: Record) -> list[str]:
     return [f"warning: {one_line(record['message'], 500)}"]
 
@@ -143,5 +152,6 @@ _FORMATTERS: dict[str, Callable[[Record], list[str]]] = {
     "role_skipped": _role_skipped,
     "review_asked": _review_asked,
     "review_answered": _review_answered,
+    "state_changed": _state_changed,
     "warning": _warning,
 }

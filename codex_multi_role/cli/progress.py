@@ -9,6 +9,7 @@ from typing import Any, Self
 Record = dict[str, Any]
 
 STARTING, READY, WORKING, REPAIRING, SKIPPED = "starting", "ready", "working", "repairing", "skipped"
+OVER = frozenset({"COMPLETED", "FAILED", "SKIPPED"})
 BUSY = frozenset({WORKING, REPAIRING})
 
 
@@ -31,7 +32,8 @@ class RoleProgress:
 class Progress:
     """The whole run. ``at`` is the time of the latest event, ``began`` of the first since it was (re)started.
 
-    ``questions`` are those a person is asked now, by key.
+    ``state``: the run's, where its flow names states; ``tasks``: those of the latest fan-out, by unit. ``questions``
+    are those a person is asked now, by key.
     """
 
     run_id: str = ""
@@ -51,6 +53,8 @@ class Progress:
     written: dict[str, None] = field(default_factory=dict)
     files_written: int = 0
     files_skipped: int = 0
+    state: str = ""
+    tasks: dict[str, str] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     ended: Record | None = None
@@ -75,7 +79,16 @@ class Progress:
 
     @property
     def where(self) -> str:
-        """``cycle 2 of 3``; a flow may go round more often than the cycles it was given, or not in cycles at all."""
+        """``cycle 2 of 3``, or the run's state where it has one; and ``1 of 4 tasks`` within a fan-out.
+
+        A flow may go round more often than the cycles it was given, or not in cycles at all.
+        """
+        ended = sum(state in OVER for state in self.tasks.values())
+        tasks = f", {ended} of {len(self.tasks)} tasks" if self.tasks else ""
+        return f"{self.state or self._cycle_in_words}{tasks}"
+
+    @property
+    def _cycle_in_words(self) -> str:
         if not self.cycle:
             return f"step {self.step}" if self.step else ""
         return f"cycle {self.cycle}" + (f" of {self.cycles}" if self.cycle <= self.cycles else "")
@@ -104,6 +117,9 @@ def _role_started(progress: Progress, record: Record) -> None:
 
 def _step_started(progress: Progress, record: Record) -> None:
     progress.step = record["step"]
+    if not _is_called(record["step"]):
+        visit = f"{record['step']}.{record['visit']}"
+        progress.tasks = {unit: state for unit, state in progress.tasks.items() if unit.rpartition(".")[0] == visit}
     _enter_cycle(progress, record["cycle"])
 
 
@@ -193,6 +209,18 @@ def _review_answered(progress: Progress, record: Record) -> None:
     progress.questions.pop(record["key"], None)
 
 
+def _state_changed(progress: Progress, record: Record) -> None:
+    if not record["unit"]:
+        progress.state = record["state"]
+    elif not _is_called(record["unit"]):
+        progress.tasks[record["unit"]] = record["state"]
+
+
+def _is_called(key: str) -> bool:
+    """Whether it is in a flow that the run's flow called."""
+    return "/" in key
+
+
 def _warning(progress: Progress, record: Record) -> None:
     progress.warnings.append(record["message"])
 
@@ -224,6 +252,7 @@ _HANDLERS: dict[str, Callable[[Progress, Record], None]] = {
     "role_skipped": _role_skipped,
     "review_asked": _review_asked,
     "review_answered": _review_answered,
+    "state_changed": _state_changed,
     "warning": _warning,
     "run_ended": _run_ended,
 }

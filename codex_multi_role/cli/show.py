@@ -18,12 +18,14 @@ from codex_multi_role.cli.tables import put_table
 from codex_multi_role.cli.text import duration, one_line, plural, verdict
 from codex_multi_role.errors import StorageError
 from codex_multi_role.run_folder import Question, RunFolder, read_events
+from codex_multi_role.run_folder.states import read_states
 
 TURN_HEADINGS = ("role", "turn", "status", "tokens in", "out", "seconds", "about")
 PLACES = {
     "run.json": "the run in short",
     "controller_state.json": "the roles' latest answers, and all of them in order",
     "events.jsonl": "what happened, in order",
+    "states.json": "the states that the run and its tasks went through",
     "catalog": "the YAML it ran with",
 }
 
@@ -45,13 +47,14 @@ def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> Non
     record = folder.record()
     record["status"] = status_now(folder, record)
     turns, tests, questions = read_turns(folder), read_tests(folder), open_questions(folder, record)
+    states = read_states(folder)
     following = _next(folder, record, runs_dir)
     if json:
         asked = list(map(asdict, questions))
         told = {"run": record, "folder": str(folder.path), "questions": asked, "turns": turns, "tests": tests}
-        put_json({**told, "next": following})
+        put_json({**told, "states": states, "next": following})
         return
-    for line in [*_heading(folder, record), *_questions(questions)]:
+    for line in [*_heading(folder, record), *_questions(questions), *_states(states)]:
         click.echo(line)
     click.echo()
     put_table(TURN_HEADINGS, map(_turn_row, turns), numbers=("turn", "tokens in", "out", "seconds"))
@@ -101,6 +104,18 @@ def _heading(folder: RunFolder, record: dict[str, Any]) -> Iterator[str]:
 def _questions(questions: list[Question]) -> Iterator[str]:
     for question in questions:
         yield f"question   {question.key}: {one_line(question.question, 500)}"
+
+
+def _states(states: dict[str, Any]) -> Iterator[str]:
+    if states["run"]:
+        yield f"states     {_history(states['run'])}"
+    for each in states["items"]:
+        why = f": {one_line(each['reason'], 500)}" if each["reason"] else ""
+        yield f"task       {one_line(each['item'])} ({each['unit']}): {_history(each)}{why}"
+
+
+def _history(told: dict[str, Any]) -> str:
+    return " → ".join(each["state"] for each in told["history"])
 
 
 def _cycles(record: dict[str, Any]) -> int:

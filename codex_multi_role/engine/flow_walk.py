@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
 from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.engine.askers import Asker
 from codex_multi_role.engine.fan_out import fan_out
+from codex_multi_role.engine.halt import RunHalted
 from codex_multi_role.engine.step_ids import StepIds
 from codex_multi_role.engine.team import Team
 from codex_multi_role.errors import RoleFailed
-from codex_multi_role.flow import End, FlowState, WalkBound, after, items_of, needs_of, new_state, steps_per_ask
+from codex_multi_role.flow import (
+    End,
+    FlowState,
+    WalkBound,
+    after,
+    items_of,
+    name_of,
+    needs_of,
+    new_state,
+    steps_per_ask,
+)
 from codex_multi_role.run_folder.events import StepStarted, Warning
+from codex_multi_role.run_folder.states import COMPLETED, FAILED, RUN, SKIPPED, ItemStates
 from codex_multi_role.steps import Json, Outcome, RunResources, Unit, carry_out, merged_back
 
 SAID_DONE = "done"
@@ -57,6 +70,7 @@ class FlowWalk:
         self._calls = calls
         self._tolerant = tolerant
         self._announced = ("", 0)
+        self._announcing = threading.Lock()
         self.state = state
         self.error = ""
 
@@ -131,6 +145,9 @@ class FlowWalk:
             (self._asker.apart(self.state, step, item), index, item, ids.row(size)) for index, item in enumerate(items)
         ]
         states = [self.state.apart() for _ in items]
+        told = [
+            ItemStates(self._run.states, f"{key}.{index}", name_of(item, index)) for index, item in enumerate(items)
+        ]
 
         def one(part: tuple[Asker, int, Any, StepIds]) -> Outcome:
             asker, index, item, row = part
@@ -142,9 +159,17 @@ class FlowWalk:
                 if failed:
                     outcomes[index] = Outcome({}, f"not begun: it needs {', '.join(failed)}", skipped=True)
                 else:
+                    row = row.announcing(told[index].tell)
                     unit = self._unit(step, f"{key}.{index}", own, row, asker, states[index])
-                    outcomes[index] = carry_out(self._run, unit)
+                    outcomes[index] = carry_out(self._run, replace(unit, become=told[index].become))
+                told[index].become(_state(outcomes[index]), outcomes[index].error)
+                told[index].tell()
                 return outcomes[index]
+            except RunHalted as halt:
+                if halt.ending.exit_code == RoleFailed.exit_code:
+                    told[index].become(FAILED, halt.ending.reason)
+                    told[index].tell()
+                raise
             finally:
                 asker.release()
 
@@ -226,11 +251,18 @@ class FlowWalk:
 
     def _announce(self, step: StepSpec, visit: int, place: int) -> None:
         """Tell that a visit begins, with what a fork from there needs: its place in the journal and the workspace."""
-        if self._announced == (step.id, visit):
-            return
-        self._announced = (step.id, visit)
-        tree = self._run.snapshots.take() if place and self._run.changes_workspace else ""
-        self._run.events.publish(StepStarted(f"{self._key}{step.id}", visit, self.state.cycle, place, tree))
+        with self._announcing:  # the items of a resumed fan-out come at the same time
+            if self._announced == (step.id, visit):
+                return
+            if self._run.states is not None and step.state is not None and not self._key:
+                self._run.states.move(RUN, "", step.state)
+            tree = self._run.snapshots.take() if place and self._run.changes_workspace else ""
+            self._run.events.publish(StepStarted(f"{self._key}{step.id}", visit, self.state.cycle, place, tree))
+            self._announced = (step.id, visit)
+
+
+def _state(outcome: Outcome) -> str:
+    return SKIPPED if outcome.skipped else FAILED if outcome.error else COMPLETED
 
 
 def _result(index: int, outcome: Outcome) -> Json:

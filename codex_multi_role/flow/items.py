@@ -26,6 +26,11 @@ def items_of(step: StepSpec, context: Mapping[str, Any]) -> tuple[list[Any], int
     return items, concurrency
 
 
+def name_of(item: object, index: int) -> str:
+    """What an item goes by: its ``id``, else its place in the list, counted from 1."""
+    return str(item["id"] if isinstance(item, Mapping) and "id" in item else index + 1)
+
+
 def needs_of(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any]) -> list[list[int]]:
     """For each item, which others it waits for, by their indices.
 

@@ -219,6 +219,16 @@ class ReviewAnswered(RunEvent):
 
 
 @dataclass(frozen=True)
+class StateChanged(RunEvent):
+    """``unit``: the key of a fan-out's item, which goes by ``item``; both empty for the run itself."""
+
+    unit: str
+    item: str
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Warning(RunEvent):
     message: str
 

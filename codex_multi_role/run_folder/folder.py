@@ -1,6 +1,6 @@
 """The layout of ``runs/<id>/``: where everything a run did lies, and how a run is found again.
 
-run.json  controller_state.json  events.jsonl  catalog/  journal.sqlite  owner.json
+run.json  controller_state.json  events.jsonl  states.json  catalog/  journal.sqlite  owner.json
 <role>/events.jsonl  <role>/stderr.log  <role>/turn_<nnn>/…   (see turns.py)
 tests/<nnn>/…                                                 (see the check ``tests``)
 reviews/<key>.json                                            (see questions.py)

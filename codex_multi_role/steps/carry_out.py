@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codex_multi_role.errors import RunInterrupted
+from codex_multi_role.run_folder.states import FAILED, IN_PROGRESS
 from codex_multi_role.steps.ask import ask_step
 from codex_multi_role.steps.call import call_step
 from codex_multi_role.steps.check import check_step
@@ -24,9 +25,11 @@ def carry_out(run: RunResources, unit: Unit) -> Outcome:
     attempts = retry.attempts if retry else 1
     for attempt in range(1, attempts + 1):
         last = attempt == attempts
+        unit.become(IN_PROGRESS, "")
         outcome = KINDS[unit.step.kind](run, replace(unit, tolerate=unit.tolerate or not last))
         if not outcome.error or last:
             return outcome
+        unit.become(FAILED, outcome.error)
         pause = retry.backoff_seconds * 2 ** (attempt - 1) if retry else 0.0
         unit.record("pause", lambda _, seconds=pause: _pause(run, seconds))  # type: ignore[misc]
     raise AssertionError("a step has at least one attempt")

@@ -11,6 +11,7 @@ from typing import Any
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder, TurnFolder
+from codex_multi_role.run_folder.states import States
 from codex_multi_role.steps.budget import Budget
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
@@ -45,6 +46,7 @@ class RunResources:
     ``under_way``: the instances that take a turn now. ``copy``: the key of the copy it is `in_copy` of, or empty.
     ``protect``: what the flow keeps every role from changing, and ``first_protected`` its state when the run began.
     ``waits_for``: the keys of the questions for which it is to park.
+    ``states``: where changes of state are told, None where nothing is done.
     ``yes`` approves every review; ``ask_person`` asks whoever is there, None where nobody is.
     """
 
@@ -74,6 +76,7 @@ class RunResources:
     under_way: set[str] = field(default_factory=set)
     waits_for: set[str] = field(default_factory=set)
     copy: str = ""
+    states: States | None = None
     workspace_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def in_copy(self, key: str, *, fresh: bool) -> RunResources:

@@ -31,7 +31,7 @@ class Unit:
     ``key`` is unique in the run: ``<step>.<visit>`` and the item's index, below the key of the step that called.
     ``context`` is what its templates see. ``ask_role`` asks the step's role with the process, thread and number that
     the walk has for it; ``call_flow`` walks another flow and returns what it came to. ``tolerate``: a failure is an
-    outcome, not the end of the run.
+    outcome, not the end of the run. ``become(state, reason)`` takes in which state an item is in.
     """
 
     step: StepSpec
@@ -41,6 +41,7 @@ class Unit:
     ask_role: Callable[[Unit], Answered]
     call_flow: Callable[[Unit, Mapping[str, Any]], Outcome]
     tolerate: bool = False
+    become: Callable[[str, str], None] = lambda state, reason: None
 
     @property
     def where(self) -> str:

@@ -223,3 +223,9 @@ def test_what_a_flow_protects_lies_in_the_workspace(tmp_path: Path, write: Write
         load_flow("keeps", tmp_path, two_roles)
     source.write_text("protect: [tests/**]\nsteps: [{ask: planner}]\n")
     assert load_flow("keeps", tmp_path, two_roles).protect == ("tests/**",)
+
+
+def test_a_state_of_a_step_needs_those_of_the_run(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+    write("steps: [{ask: planner, state: PLANNING}]", "flows/stateful.yaml")
+    with pytest.raises(DefinitionError, match=r"the state of planner needs states: \{begin, success, failure\}"):
+        load_flow("stateful", tmp_path, two_roles)

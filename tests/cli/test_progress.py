@@ -73,3 +73,20 @@ def test_a_skipped_and_a_restarted_role_say_why() -> None:
 def test_events_of_a_newer_version_are_passed_over() -> None:
     progress = Progress.of([*in_order(started()), {"type": "not_invented_yet", "at": "2026-01-31T10:16:00+00:00"}])
     assert progress.at == "2026-01-31T10:16:00+00:00"
+
+
+def test_where_a_run_is_in_its_own_words_and_how_many_tasks_are_behind_it() -> None:
+    def state(unit: str, state: str) -> e.StateChanged:
+        return e.StateChanged(unit, unit[-1:], state, "")
+
+    tasks = [state("solve.1.0", "PENDING"), state("solve.1.1", "PENDING"), state("solve.1.0", "COMPLETED")]
+    called = state("solve.1.0/inner.1.0", "PENDING")
+    records = in_order(
+        started(), e.StepStarted("solve", 1, 1), state("", "SOLVING"), *tasks, called, e.StepStarted("verify", 1, 1)
+    )
+    assert [Progress.of(records[:end]).where for end in (2, 3, 7, 8)] == [
+        "cycle 1 of 3",
+        "SOLVING",
+        "SOLVING, 1 of 2 tasks",
+        "SOLVING",
+    ]

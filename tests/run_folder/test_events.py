@@ -24,6 +24,7 @@ from codex_multi_role.run_folder.events import (
     RoleStarted,
     RunEnded,
     RunStarted,
+    StateChanged,
     StepStarted,
     TestsEnded,
     TestsStarted,
@@ -78,6 +79,7 @@ RECORDS: dict[type[RunEvent], Record] = {
     DoneIgnored: {"role": "one", "turn": 2},
     RoleRestarted: {"role": "one", "reason": "crashed"},
     RoleSkipped: {"role": "one", "reason": "failed"},
+    StateChanged: {"unit": "solve.1.0", "item": "A", "state": "FAILED", "reason": "no data"},
     Warning: {"message": "look here"},
     RunEnded: {
         "status": "succeeded",

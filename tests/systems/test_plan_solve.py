@@ -10,6 +10,9 @@ import pytest
 
 from codex_multi_role import RunOptions, RunReport, run
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.run_folder import RunFolder, read_events
+from codex_multi_role.run_folder.states import read_states
+from tests.cli.console import console
 from tests.engine.test_resume import NEVER, running
 from tests.engine.test_review import answer
 from tests.teams import Record, TeamFolder, read
@@ -71,6 +74,16 @@ def calls(folder: Path, turn: str) -> list[tuple[str, bool, str]]:
     return [(each["tool"], each["success"], each["text"]) for each in map(json.loads, lines)]
 
 
+def history(team: TeamFolder, item: str = "") -> list[str]:
+    """The states that the run, or its task of that id, went through; the file says what the events say."""
+    told = read(team.runs / "latest/states.json")
+    found = next(each for each in [told["run"], *told["items"]] if each["item"] == item)
+    said = [each for each in read_events(team.runs / "latest/events.jsonl") if each["type"] == "state_changed"]
+    states = [each["state"] for each in found["history"]]
+    assert states == [each["state"] for each in said if each["item"] == item]
+    return states
+
+
 def test_the_worked_example_of_the_circle(tmp_path: Path) -> None:
     (tmp_path / "circle.md").write_text("The area of a circle is pi * r**2, its circumference 2 * pi * r.\n")
     options = RunOptions(
@@ -110,6 +123,8 @@ def test_tasks_are_solved_side_by_side_when_those_they_need_are_done_with_result
     assert [kind for kind, _ in of_solvers[4:]] == ["turn_started", "turn_ended"]
     assert handed(team, f"{of_solvers[4][1]}/turn_002")["task"]["id"] == "C"
     assert asked(team)[-2:] == ["aggregator", "verifier"]
+    assert history(team) == ["IDLE", "PLANNING", "SOLVING", "VERIFYING", "FINISHED"]
+    assert history(team, "C") == ["PENDING", "IN_PROGRESS", "COMPLETED"]
 
 
 def test_the_planner_may_think_first_and_write_a_rejected_plan_anew(tmp_path: Path) -> None:
@@ -153,8 +168,14 @@ def test_a_planner_that_never_plans_ends_the_run_after_three_plans(tmp_path: Pat
 
 
 def test_a_planner_that_terminates_in_failure_fails_the_run(tmp_path: Path) -> None:
-    report = solve(team_of(tmp_path, [GIVES_UP], []))
+    team = team_of(tmp_path, [GIVES_UP], [])
+    report = solve(team)
     assert (report.exit_code, report.outcome) == (3, "gave_up")
+    assert history(team) == ["IDLE", "PLANNING", "FAILED"]
+    team.plays |= {"planner_agent": [TWO], "solver": [solved("a"), solved("b")]}
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).outcome == "success"
+    assert history(team)[2:] == ["FAILED", "PLANNING", "SOLVING", "VERIFYING", "FINISHED"]
 
 
 def test_a_failed_task_is_tried_again(tmp_path: Path) -> None:
@@ -176,6 +197,7 @@ def test_a_failed_task_is_tried_again(tmp_path: Path) -> None:
         ("solver", 2, "completed"),
     ]
     assert [each["result"] for each in results(team)] == ["found"]
+    assert history(team, "A") == ["PENDING", "IN_PROGRESS", "FAILED", "IN_PROGRESS", "COMPLETED"]
 
 
 def test_a_task_that_fails_for_good_is_visible_to_the_aggregator_and_so_is_what_it_held_up(tmp_path: Path) -> None:
@@ -188,6 +210,15 @@ def test_a_task_that_fails_for_good_is_visible_to_the_aggregator_and_so_is_what_
         ("skipped", "not begun: it needs A"),
         ("done", ""),
     ]
+    assert history(team) == ["IDLE", "PLANNING", "SOLVING", "VERIFYING", "FAILED"]
+    assert history(team, "A") == ["PENDING", "IN_PROGRESS", "FAILED", "IN_PROGRESS", "FAILED"]
+    assert history(team, "B") == ["PENDING", "SKIPPED"]
+    shown = console("show", "latest", folder=tmp_path).stdout
+    assert "states     IDLE → PLANNING → SOLVING → VERIFYING → FAILED\n" in shown
+    assert "task       B (solve.1.1): PENDING → SKIPPED: not begun: it needs A\n" in shown
+    before = read(team.runs / "latest/states.json")
+    assert team.resume().outcome == "tasks_failed"
+    assert read(team.runs / "latest/states.json") == before
 
 
 def test_an_answer_that_is_not_verified_is_no_success(tmp_path: Path) -> None:
@@ -207,6 +238,7 @@ def test_where_nobody_confirms_the_plan_nothing_is_solved(tmp_path: Path) -> Non
     team = team_of(tmp_path, [TWO], [solved("a"), solved("b")])
     report = solve(team, confirm=True)
     assert (report.exit_code, asked(team)) == (4, ["planner_agent"])
+    assert history(team) == ["IDLE", "PLANNING"]
     answer(team, True)
     assert team.resume().outcome == "success"
     assert asked(team) == ["solver", "solver", "aggregator", "verifier"]
@@ -227,8 +259,11 @@ def test_killed_while_it_solves_it_goes_on_with_the_plan_and_the_results_there_a
     team = team_of(tmp_path, [TWO], [solved("a"), NEVER])
     with running(team, "--flow", "plan-solve", until=("turn_started", "solver")) as process:
         process.kill()
+    assert read_states(RunFolder.find(team.runs, "latest"))["run"]["state"] == "SOLVING"
     team.plays["solver"] = [solved("a"), solved("b")]
     team.write_plays()
     assert team.resume(playbook=str(team.playbook)).outcome == "success"
     assert "planner_agent" not in asked(team)
     assert [each["result"] for each in results(team)] == ["a", "b"]
+    assert history(team) == ["IDLE", "PLANNING", "SOLVING", "VERIFYING", "FINISHED"]
+    assert history(team, "A") == history(team, "B") == ["PENDING", "IN_PROGRESS", "COMPLETED"]

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.run_folder import EventLog, Record, RunFolder
+from codex_multi_role.run_folder.states import (
+    COMPLETED,
+    FAILED,
+    IN_PROGRESS,
+    PENDING,
+    RUN,
+    ItemStates,
+    States,
+    read_states,
+)
+
+
+def folder_in(path: Path) -> RunFolder:
+    return RunFolder.create(path / "runs", "one")
+
+
+@contextmanager
+def session(folder: RunFolder, shown: list[Record] | None = None) -> Iterator[States]:
+    events = EventLog(folder.events_path, folder.redact)
+    states = States(folder, events)
+    if shown is not None:
+        events.subscribe(lambda record: shown.append({"told": record["state"], **written(folder)["run"]}))
+    yield states
+    events.close()
+
+
+def written(folder: RunFolder) -> Any:
+    return json.loads((folder.path / "states.json").read_text())
+
+
+def test_a_state_is_in_the_file_before_it_is_shown_and_is_told_once(tmp_path: Path) -> None:
+    shown = list[Record]()
+    with session(folder_in(tmp_path), shown) as states:
+        states.move(RUN, "", "PLANNING")
+        states.move(RUN, "", "PLANNING")
+        states.move(RUN, "", "FAILED", "no plan")
+    assert [(each["told"], each["state"], each["reason"]) for each in shown] == [
+        ("PLANNING", "PLANNING", ""),
+        ("FAILED", "FAILED", "no plan"),
+    ]
+
+
+def test_a_run_that_goes_on_has_the_states_it_had_and_mends_a_file_that_a_kill_left_behind(tmp_path: Path) -> None:
+    folder = folder_in(tmp_path)
+    with session(folder) as states:
+        states.move("solve.1.0", "A", PENDING)
+    (folder.path / "states.json").unlink()
+    with session(folder) as states:
+        assert states.latest("solve.1.0") == PENDING
+        assert written(folder) == read_states(folder)
+        assert written(folder)["items"][0]["item"] == "A"
+
+
+def test_an_item_that_is_walked_again_tells_what_is_new_only(tmp_path: Path) -> None:
+    folder = folder_in(tmp_path)
+    with session(folder) as states:
+        first = ItemStates(states, "solve.1.0", "A")
+        first.become(IN_PROGRESS)
+        first.tell()
+    with session(folder) as states:  # killed after the first try was recorded: only now it is told how that ended
+        again = ItemStates(states, "solve.1.0", "A")
+        for state, really_done in ((IN_PROGRESS, False), (FAILED, True), (IN_PROGRESS, True)):
+            again.become(state)
+            if really_done:
+                again.tell()
+    with session(folder) as states:
+        last = ItemStates(states, "solve.1.0", "A")
+        for state in (IN_PROGRESS, FAILED, IN_PROGRESS, COMPLETED):
+            last.become(state)
+        last.tell()
+    (item,) = read_states(folder)["items"]
+    assert [each["state"] for each in item["history"]] == [PENDING, IN_PROGRESS, FAILED, IN_PROGRESS, COMPLETED]
+
+
+def test_a_run_without_states_has_no_file(tmp_path: Path) -> None:
+    folder = folder_in(tmp_path)
+    with session(folder):
+        ItemStates(None, "solve.1.0", "A").tell()
+    assert not (folder.path / "states.json").exists()
+    assert read_states(folder) == {"run": None, "items": []}
