@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from codex_multi_role.codex.locator import find_codex
@@ -19,6 +20,7 @@ from tests.chaos.profiles import PROFILES, Case, Profile
 from tests.chaos.proxy import REPOSITORY, write_launcher
 from tests.torture.evidence import Evidence
 from tests.torture.leftovers import end, wait_until_gone
+from tests.torture.scenarios.scenario import git_there
 
 STARTING_REQUESTS = 4
 SLACK_SECONDS = 30.0
@@ -93,7 +95,7 @@ class Ground:
         return 0.0
 
     def evidence(self, exit_code: int) -> Evidence:
-        return Evidence.collect(self.run, self.team.workspace, exit_code)
+        return Evidence.collect(self.run, self.team.workspace, exit_code, partial(git_there, self.team.workspace, None))
 
 
 @contextmanager

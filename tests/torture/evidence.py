@@ -7,7 +7,7 @@ import json
 import re
 import stat
 import subprocess
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from tests.torture.ledger import recorded_steps
 
 ENDING = ("status", "outcome", "reason", "exit_code")
 NOT_COMPARED = {"__pycache__", ".pytest_cache", ".git"}
+Git = Callable[..., subprocess.CompletedProcess[str]]
+"""Asks git, in the workspace, what its arguments say."""
 TURN_FOLDER = re.compile(r"turn_\d{3}")
 GIT_QUESTIONS = {"status": ("status", "--porcelain"), "log": ("log", "--all", "--format=%s"), "fsck": ("fsck",)}
 
@@ -40,13 +42,13 @@ class Evidence:
     history: dict[str, object]
 
     @classmethod
-    def collect(cls, run: RunFolder, workspace: Path, exit_code: int) -> Evidence:
+    def collect(cls, run: RunFolder, workspace: Path, exit_code: int, git: Git) -> Evidence:
         record, state = run.record(), read(run.state_path)
         history = enumerate(state["history"], start=1)
         return cls(
             ending={**{key: record[key] for key in ENDING}, "process": exit_code},
             workspace=dict(_entries(workspace)),
-            repository=dict(_repository(workspace, run)) if (workspace / ".git").exists() else {},
+            repository=dict(_repository(workspace, run, git)) if (workspace / ".git").exists() else {},
             journal={f"{place}": name for place, name in recorded_steps(run.journal_path).items()},
             latest={role: _without_numbers(handoff) for role, handoff in state["latest_json_by_role"].items()},
             history={f"{number}": (each["role"], _without_numbers(each["handoff"])) for number, each in history},
@@ -76,16 +78,15 @@ def _entries(workspace: Path) -> Iterator[tuple[str, str]]:
             yield str(path.relative_to(workspace)), f"{mode} {content}".strip()
 
 
-def _repository(workspace: Path, run: RunFolder) -> Iterator[tuple[str, object]]:
+def _repository(workspace: Path, run: RunFolder, git: Git) -> Iterator[tuple[str, object]]:
     for name, arguments in GIT_QUESTIONS.items():
-        yield name, _git(workspace, *arguments)
-    worktrees = re.findall(r"^worktree (.*)$", _git(workspace, "worktree", "list", "--porcelain"), re.MULTILINE)
+        yield name, _said(git(*arguments))
+    worktrees = re.findall(r"^worktree (.*)$", _said(git("worktree", "list", "--porcelain")), re.MULTILINE)
     yield "worktrees", sorted(each.replace(f"{run.path.resolve()}/", "") for each in worktrees[1:])
     yield "locks", sorted(str(path.relative_to(workspace)) for path in (workspace / ".git").rglob("*.lock"))
 
 
-def _git(workspace: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=workspace, capture_output=True, text=True, check=False)
+def _said(done: subprocess.CompletedProcess[str]) -> str:
     return f"{done.stdout}{done.stderr if done.returncode else ''}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 from tests.teams import read
@@ -24,13 +23,11 @@ def attempt_on_full_disk(scenario: Scenario, points: Kills, folder: Path, expect
 
     Raises `OSError` where the system gives no disk of one's own.
     """
-    # The user's repository cannot be asked about by a process that does not see the disk.
-    scenario = replace(scenario, committed=False)
     trial = Trial(scenario, points, folder, on_full_disk=True)
     with ground(scenario, folder, Ground, DISK_MEGABYTES) as place:
         try:
             code = _end_of(trial, place)
-            trial.wrong += replace(expected.evidence, repository={}).differences(place.evidence(code))
+            trial.wrong += expected.evidence.differences(place.evidence(code))
             trial.wrong += place.inconsistencies(range(trial.resumes + 1))
             count_what_was_paid(trial, place, expected)
         except (subprocess.TimeoutExpired, OSError, ValueError, LookupError, AssertionError) as error:

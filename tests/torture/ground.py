@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,6 +24,7 @@ from tests.torture.ledger import Turn, recorded_steps, turns_by_place
 from tests.torture.leftovers import end, wait_until_gone
 from tests.torture.points import Point
 from tests.torture.scenarios import Scenario
+from tests.torture.scenarios.scenario import git_there
 
 REPOSITORY = Path(__file__).parents[2]
 RUN_ID = "tortured"
@@ -80,7 +82,8 @@ class Ground:
         return {**os.environ, "PYTHONPATH": str(REPOSITORY)}  # with a disk of its own it begins in another folder
 
     def evidence(self, exit_code: int) -> Evidence:
-        return Evidence.collect(self.run, self.team.workspace, exit_code)
+        git = partial(git_there, self.team.workspace, self.disk)
+        return Evidence.collect(self.run, self.team.workspace, exit_code, git)
 
     def inconsistencies(self, resumes: range) -> list[str]:
         return inconsistencies(self.run, resumes, in_order=self.scenario.concurrency == 1)
@@ -101,7 +104,7 @@ def ground(scenario: Scenario, folder: Path, kind: type[AnyGround], disk_megabyt
         if disk_megabytes:
             (folder / "disk").mkdir()
             disk = stack.enter_context(small_disk(folder / "disk", disk_megabytes))
-        team = scenario.new_team(disk.folder if disk else folder)
+        team = scenario.new_team(disk.folder if disk else folder, disk)
         server = stack.enter_context(PlaybookServer(Playbook.load(team.playbook)))
         stack.callback(lambda: end(wait_until_gone(folder, 0)))
         yield kind(scenario, folder, server, team, disk)

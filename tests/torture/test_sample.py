@@ -17,7 +17,7 @@ from tests.torture.scenarios import SCENARIOS
 
 SINGLE = {"cycles": 2, "fan-out": 3}
 DOUBLE = {"cycles": 0, "fan-out": 1}
-FULL = 2
+FULL = {"cycles": 2, "fan-out": 2}
 SEED = 20
 
 
@@ -39,16 +39,17 @@ def test_a_run_killed_anywhere_goes_on_as_if_nothing_had_been(
     assert sum(trial.resumes + trial.anew for trial in trials) >= SINGLE[name]
 
 
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_a_run_whose_disk_is_full_says_so_and_goes_on_once_there_is_room(
-    tmp_path: Path, left_alone: Callable[[str], Undisturbed]
+    tmp_path: Path, name: str, left_alone: Callable[[str], Undisturbed]
 ) -> None:
     try:
         with small_disk(tmp_path, 1):
             pass
     except OSError as error:
         pytest.skip(f"this system gives no disk of one's own: {error}")
-    scenario, expected = SCENARIOS["cycles"], left_alone("cycles")
-    points = choose(expected.counts, KINDS, FULL, SEED)
-    trials = list(torture(scenario, points, tmp_path, expected, attempt_on_full_disk))
+    expected = left_alone(name)
+    points = choose(expected.counts, KINDS, FULL[name], SEED)
+    trials = list(torture(SCENARIOS[name], points, tmp_path, expected, attempt_on_full_disk))
     assert [(str(trial.kills), trial.places, trial.wrong) for trial in trials if trial.wrong] == []
-    assert sum(len(trial.places) for trial in trials) == FULL
+    assert sum(len(trial.places) for trial in trials) == FULL[name]

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from codex_multi_role.codex.settings import as_settings
+from tests.disks import Disk
 from tests.teams import Record, TeamFolder
 
 PERSON = ("-c", "user.name=somebody", "-c", "user.email=somebody@localhost")
@@ -33,8 +34,8 @@ class Scenario:
     committed: bool = False
     options: Sequence[str] = ()
 
-    def new_team(self, folder: Path) -> TeamFolder:
-        """The team in ``folder``, and the workspace it finds."""
+    def new_team(self, folder: Path, disk: Disk | None = None) -> TeamFolder:
+        """The team in ``folder``, and the workspace it finds. ``disk``: where that folder is, if it is one's own."""
         team = TeamFolder(folder, dict(self.roles), dict(self.plays))
         for path, (content, mode) in self.files.items():
             (team.workspace / path).write_text(content)
@@ -45,7 +46,7 @@ class Scenario:
             file.write_text(yaml.safe_dump({"name": name, **flow}))
         if self.committed:
             for arguments in (["init", "--quiet"], ["add", "--all"], [*PERSON, "commit", "--quiet", "--message=begin"]):
-                subprocess.run(["git", *arguments], cwd=team.workspace, check=True)
+                git_there(team.workspace, disk, *arguments).check_returncode()
         return team
 
     def run_arguments(self, team: TeamFolder, base_url: str, run_id: str) -> list[str]:
@@ -74,6 +75,12 @@ class Scenario:
     def resume_arguments(self, team: TeamFolder, run_id: str) -> list[str]:
         """The command line that goes on with the run."""
         return ["resume", run_id, *_common_arguments(team)]
+
+
+def git_there(workspace: Path, disk: Disk | None, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Git as a user of ``workspace`` gives it: where it lies on a disk of one's own, by a process that sees that."""
+    command = ["git", "-C", str(workspace), *arguments]
+    return subprocess.run(disk.inside(*command) if disk else command, capture_output=True, text=True, check=False)
 
 
 def _common_arguments(team: TeamFolder) -> list[str]:
