@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from codex_multi_role.app import RunOptions, RunReport, answer, fork, resume, run
+    from codex_multi_role.app import RunOptions, RunReport, answer, cancel_task, fork, resume, run
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 
 __version__ = "0.1.0"
@@ -20,12 +20,24 @@ _PUBLIC = {
     "RunOptions": "app",
     "RunReport": "app",
     "answer": "app",
+    "cancel_task": "app",
     "fork": "app",
     "resume": "app",
     "run": "app",
 }
 
-__all__ = ["RoleSpec", "RoleSpecCatalog", "RunOptions", "RunReport", "__version__", "answer", "fork", "resume", "run"]
+__all__ = [
+    "RoleSpec",
+    "RoleSpecCatalog",
+    "RunOptions",
+    "RunReport",
+    "__version__",
+    "answer",
+    "cancel_task",
+    "fork",
+    "resume",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 leaves the type to the module asked

@@ -9,10 +9,11 @@ from codex_multi_role.definitions import keep_definitions, load_definitions, rem
 from codex_multi_role.errors import UsageError
 from codex_multi_role.forking import prepare_fork
 from codex_multi_role.options import RunOptions, RunReport
-from codex_multi_role.run_folder import AskPerson, Question, Questions, RunFolder, answer_of_person
+from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
+from codex_multi_role.run_folder.tasks import find_open_task
 from codex_multi_role.session import OnEvent, Session
 
-__all__ = ["RunOptions", "RunReport", "answer", "fork", "resume", "run"]
+__all__ = ["RunOptions", "RunReport", "answer", "cancel_task", "fork", "resume", "run"]
 
 KEPT_BY_A_RUN = frozenset({"goal", "run_id", "runs_dir", "flow", "database_url"})
 
@@ -89,3 +90,16 @@ def answer(
     """
     folder = RunFolder.find(runs_dir, reference)
     return Questions(folder.path).answer(question, answer_of_person(approved, comment))
+
+
+def cancel_task(reference: str, task: str, *, runs_dir: Path, comment: str = "") -> str:
+    """Cancel one task of a run, whether its process lives or not: an item of a fan-out that has not ended.
+
+    ``task`` is the item's id, its place in the list where it has none, or its unit (``solve.1.0``). Its turn is
+    interrupted; those that need it are skipped, the rest goes on. Returns the unit. Raises `RunNotFound`, `UsageError`
+    for a task that is not there or has ended, `StorageError`.
+    """
+    folder = RunFolder.find(runs_dir, reference)
+    unit = find_open_task(folder, task)
+    Cancellations(folder.path).cancel(unit, comment)
+    return unit

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -128,5 +127,4 @@ def _resources(
         protect=protect,
         first_protected=ProtectedFiles(snapshots, workspace, protect).first() if protect else "",
         yes=options.yes,
-        stopping=threading.Event(),
     )

@@ -22,6 +22,7 @@ from codex_multi_role.options import RunReport
 from codex_multi_role.processes import Family, processes_below
 from codex_multi_role.run_folder import (
     AskPerson,
+    Cancellations,
     EventLog,
     Owner,
     Questions,
@@ -181,7 +182,11 @@ class Session:
             return ending
 
     def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:
+        cancellations = Cancellations(self._folder.path)
         while not stop.asked:  # every step of the run has its own deadline, but a person at the terminal
+            for unit, stopping in list(parts.at_work.items()):
+                if not stopping.is_set() and cancellations.find(unit) is not None:
+                    stopping.set()
             with contextlib.suppress(FutureTimeoutError):
                 return ending.result(LOOK_SECONDS)
         parts.stopping.set()

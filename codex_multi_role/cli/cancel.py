@@ -1,10 +1,11 @@
-"""``cancel``: stop a run that another process works on."""
+"""``cancel``: stop a run that another process works on, or one of its tasks."""
 
 from __future__ import annotations
 
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,21 +16,41 @@ from codex_multi_role.cli.summary import outcome_in_words
 from codex_multi_role.cli.text import one_line
 from codex_multi_role.errors import RunBusy, UsageError
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.states import COMPLETED, IN_PROGRESS, SKIPPED
+from codex_multi_role.run_folder.tasks import find_task
 
+OVER = (COMPLETED, SKIPPED)
 SIGNALS = ((signal.SIGINT, 15.0), (signal.SIGTERM, 45.0))
 """What is sent, and the seconds it has to work. A shell's ``&`` may have made a process deaf to the first one."""
 
 LOOK_SECONDS = 0.1
+TAKEN_SECONDS = 10.0
+"""How long a task's end is waited for: as long as an interrupted turn has to end."""
 
 
 @command(RUNS_DIR, JSON, QUIET, short_help="Stop a run that works somewhere else, as Ctrl-C does there.")
 @click.argument("run", metavar="RUN")
-def cancel(run: str, runs_dir: Path, json: bool, quiet: bool) -> None:
+@click.option("--task", metavar="ID", help="Cancel this task only: its turn is interrupted, the rest goes on.")
+@click.option("--comment", metavar="TEXT", default="", help="Why the task is not wanted; the roles after it see it.")
+def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool, quiet: bool) -> None:
     """Stop RUN (an id, a unique prefix of one, or `latest`) as Ctrl-C in its terminal does; it can be resumed.
 
-    Waits until its process has let go of it, and says how it ended.
+    Waits until its process has let go of it, and says how it ended. With --task, the id that an item of a fan-out has
+    in `show`, only that one ends: it is skipped, and so are those that need it.
+
+    \b
+    Examples:
+      codex-multi-role cancel latest
+      codex-multi-role cancel latest --task T3 --comment "known already"
     """
     folder = RunFolder.find(runs_dir, run)
+    if task is not None:
+        told = _cancel_task(folder, task, comment.strip())
+        if json:
+            put_json(told)
+        elif not quiet:
+            say(_in_words(folder, told))
+        return
     if not is_alive(folder):
         raise _not_running(folder)
     _stop(folder)
@@ -39,6 +60,24 @@ def cancel(run: str, runs_dir: Path, json: bool, quiet: bool) -> None:
     elif not quiet:
         reason = f": {one_line(record['reason'], 500)}" if record.get("reason") else ""
         say(f"{outcome_in_words(str(record.get('outcome') or record.get('status')))}{reason}")
+
+
+def _cancel_task(folder: RunFolder, task: str, comment: str) -> dict[str, Any]:
+    """Ask for it; returns what is told of the task once it has ended, or `TAKEN_SECONDS` have passed."""
+    from codex_multi_role import app
+
+    unit = app.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
+    end = time.monotonic() + TAKEN_SECONDS
+    while (told := find_task(folder, unit))["state"] == IN_PROGRESS and is_alive(folder) and time.monotonic() < end:
+        time.sleep(LOOK_SECONDS)
+    return told
+
+
+def _in_words(folder: RunFolder, told: dict[str, Any]) -> str:
+    if told["state"] in OVER:
+        return f"task {told['item']}: {told['state']}: {told['reason']}".removesuffix(": ")
+    later = "when it comes to it" if is_alive(folder) else f"when `codex-multi-role resume {folder.run_id}` goes on"
+    return f"task {told['item']} is {told['state']}; it is skipped {later}."
 
 
 def _not_running(folder: RunFolder) -> UsageError:

@@ -106,10 +106,19 @@ class RoleClient:
             raise
 
     def run_turn(
-        self, request: TurnRequest, deadlines: TurnDeadlines, observe: Observer, helpers: Helpers | None = None
+        self,
+        request: TurnRequest,
+        deadlines: TurnDeadlines,
+        observe: Observer,
+        helpers: Helpers | None = None,
+        stopping: threading.Event | None = None,
     ) -> TurnOutcome:
-        """One prompt and all that comes of it, as `RunningTurn`; a fault of Codex is an outcome, never raised."""
-        turn = RunningTurn(self._transport, self.thread, self._approvals, deadlines, observe, helpers, self._cancelled)
+        """One prompt and all that comes of it, as `RunningTurn`; a fault of Codex is an outcome, never raised.
+
+        ``stopping`` ends this turn alone; whoever sets it calls `wake`.
+        """
+        cancelled = (self._cancelled, stopping or self._cancelled)
+        turn = RunningTurn(self._transport, self.thread, self._approvals, deadlines, observe, helpers, cancelled)
         self.thread.used = True
         try:
             outcome = turn.run(request)
@@ -140,6 +149,10 @@ class RoleClient:
             pass  # nothing was running
         except CodexError as error:
             self.broken = str(error)
+
+    def wake(self) -> None:
+        """Have the turn that runs look whether it is to stop. From any thread."""
+        self._transport.wake()
 
     def cancel(self) -> None:
         """Interrupt the turn that runs, and every later one at once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +47,7 @@ class RunningTurn:
     the process can take no other turn, or is empty.
 
     ``helpers`` answer what the role asks a person, and its calls of tools; the person's time is not the turn's.
-    ``cancelled`` is set from another thread.
+    It ends when one of ``cancelled`` is set from another thread.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class RunningTurn:
         deadlines: TurnDeadlines,
         observe: Observer,
         helpers: Helpers | None,
-        cancelled: threading.Event,
+        cancelled: Sequence[threading.Event],
     ) -> None:
         self._transport, self._thread, self._approvals = transport, thread, approvals
         self._deadlines, self._observe, self._helpers, self._cancelled = deadlines, observe, helpers, cancelled
@@ -68,25 +68,29 @@ class RunningTurn:
 
     def run(self, request: TurnRequest) -> TurnOutcome:
         """Raises `CodexError` where the process is gone, deaf, or does not take the turn."""
-        if self._cancelled.is_set():
+        if self._is_cancelled:
             return self.recorder.outcome("interrupted", CANCELLED, "the run was stopped before this turn")
         if len(request.prompt) > LONGEST_PROMPT:
             raise CodexRefused(f"the prompt has {len(request.prompt)} characters, Codex takes {LONGEST_PROMPT}", 0)
         end = time.monotonic() + self._deadlines.turn
         patience = min(TURN_START_SECONDS, self._deadlines.idle)
         self.recorder.turn_id = self._thread.start_turn(request, patience)
-        while not self._cancelled.is_set():
+        while not self._is_cancelled:
             received = self._transport.next_message(min(self._deadlines.idle, self._seconds_to(end)))
             late = self._seconds_to(end) <= 0
             if received is None or late:
                 return self._give_up(late)
             if isinstance(received, Cancelled):
-                break
+                continue  # it may have been meant for a turn before
             finished = self._take(received)
             if finished is not None:
                 return self.recorder.finished(finished)
         self._interrupt()
         return self.recorder.outcome("interrupted", CANCELLED, "the run was stopped during this turn")
+
+    @property
+    def _is_cancelled(self) -> bool:
+        return any(each.is_set() for each in self._cancelled)
 
     def _seconds_to(self, end: float) -> float:
         return end + (self._helpers.person_seconds if self._helpers else 0.0) - time.monotonic()

@@ -26,7 +26,7 @@ CANCELLED_SECONDS = 1.0
 
 
 class Cancelled:
-    """What `AppServerTransport.cancel` puts into the inbox."""
+    """What `AppServerTransport.wake` puts into the inbox."""
 
 
 CANCELLED = Cancelled()
@@ -108,9 +108,13 @@ class AppServerTransport:
         return entry  # type: ignore[return-value]  # the inbox holds messages, CANCELLED and _END only
 
     def cancel(self) -> None:
-        """Wake the consumer: its next message is `CANCELLED`. Requests get `CANCELLED_SECONDS` more. Never waits."""
+        """`wake`, and give requests `CANCELLED_SECONDS` more. Never waits."""
         with contextlib.suppress(InvalidStateError):
             self._cancelling.set_result({})
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake the consumer: one of its next messages is `CANCELLED`. Never waits."""
         with contextlib.suppress(queue.Full):
             self._inbox.put_nowait(CANCELLED)
 

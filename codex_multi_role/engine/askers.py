@@ -37,10 +37,10 @@ class Asker:
         self._number = number
         self._threads: dict[str, str] = {}
 
-    def apart(self, state: FlowState, step: StepSpec, item: Any) -> Asker:  # noqa: ANN401 - whatever the list holds
-        """The asker of one item. Its ask's number is drawn now, in the items' order."""
+    def apart(self, run: RunResources, state: FlowState, step: StepSpec, item: Any) -> Asker:  # noqa: ANN401
+        """The asker of one item, whatever the list holds. Its ask's number is drawn now, in the items' order."""
         number = state.next_ask(step.ask) if step.ask else 0
-        return Asker(self._run, self._instances, item={step.as_: item}, number=number)
+        return Asker(run, self._instances, item={step.as_: item}, number=number)
 
     def release(self) -> None:
         self._leases.release()

@@ -11,7 +11,7 @@ from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
 from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.engine.askers import Asker
 from codex_multi_role.engine.fan_out import fan_out
-from codex_multi_role.engine.halt import RunHalted
+from codex_multi_role.engine.items import Item
 from codex_multi_role.engine.step_ids import StepIds
 from codex_multi_role.engine.team import Team
 from codex_multi_role.errors import RoleFailed
@@ -21,13 +21,12 @@ from codex_multi_role.flow import (
     WalkBound,
     after,
     items_of,
-    name_of,
     needs_of,
     new_state,
     steps_per_ask,
 )
 from codex_multi_role.run_folder.events import StepStarted, Warning
-from codex_multi_role.run_folder.states import COMPLETED, FAILED, RUN, SKIPPED, ItemStates
+from codex_multi_role.run_folder.states import RUN
 from codex_multi_role.steps import Json, Outcome, RunResources, Unit, carry_out, merged_back
 
 SAID_DONE = "done"
@@ -107,7 +106,8 @@ class FlowWalk:
         elif step.for_each is not None:
             self._fan_out(step, key, ids)
         else:
-            outcome = carry_out(self._run, self._unit(step, key, self.state.context(), ids, self._asker, self.state))
+            unit = self._unit(step, key, self.state.context(), ids, self._asker, self.state, self._run)
+            outcome = carry_out(self._run, unit)
             outcome = merged_back(self._run, step, key, outcome, ids.record)
             self._absorb(outcome)
             self._leave(step, outcome.output, outcome.error)
@@ -118,16 +118,23 @@ class FlowWalk:
             self.error = error
 
     def _unit(
-        self, step: StepSpec, key: str, context: Mapping[str, Any], ids: StepIds, asker: Asker, state: FlowState
+        self,
+        step: StepSpec,
+        key: str,
+        context: Mapping[str, Any],
+        ids: StepIds,
+        asker: Asker,
+        state: FlowState,
+        run: RunResources,
     ) -> Unit:
-        """``state`` takes in what a called flow asked."""
+        """``state`` takes in what a called flow asked; ``run`` is what that one works with."""
         return Unit(
             step=step,
             key=key,
             context=context,
             record=ids.record,
             ask_role=lambda unit: asker.ask(unit, self.state),
-            call_flow=lambda unit, inputs: self._call(unit, inputs, ids, asker, state),
+            call_flow=lambda unit, inputs: self._call(run, unit, inputs, ids, asker, state),
             tolerate=self._tolerant or step.on_error == "skip",
         )
 
@@ -141,35 +148,21 @@ class FlowWalk:
         items, concurrency = items_of(step, context)
         needs = needs_of(step, items, context)
         outcomes: dict[int, Outcome] = {}
-        work = [
-            (self._asker.apart(self.state, step, item), index, item, ids.row(size)) for index, item in enumerate(items)
-        ]
+        work = [Item(self._run, f"{key}.{index}", index, value, ids.row(size)) for index, value in enumerate(items)]
+        askers = [self._asker.apart(item.run, self.state, step, item.value) for item in work]
         states = [self.state.apart() for _ in items]
-        told = [
-            ItemStates(self._run.states, f"{key}.{index}", name_of(item, index)) for index, item in enumerate(items)
-        ]
 
-        def one(part: tuple[Asker, int, Any, StepIds]) -> Outcome:
-            asker, index, item, row = part
-            own = {**context, step.as_: item, "item": item, "index": index}
+        def one(item: Item) -> Outcome:
+            index, asker = item.index, askers[item.index]
+            seen = {**context, step.as_: item.value, "item": item.value, "index": index}
             if step.needs is not None:
-                own[NEEDED] = [_result(other, outcomes[other]) for other in needs[index]]
+                seen[NEEDED] = [_result(other, outcomes[other]) for other in needs[index]]
             failed = [str(items[other]["id"]) for other in needs[index] if outcomes[other].error]
+            unit = self._unit(step, item.key, seen, item.ids, asker, states[index], item.run)
+            unit = replace(unit, become=item.told.become)
             try:
-                if failed:
-                    outcomes[index] = Outcome({}, f"not begun: it needs {', '.join(failed)}", skipped=True)
-                else:
-                    row = row.announcing(told[index].tell)
-                    unit = self._unit(step, f"{key}.{index}", own, row, asker, states[index])
-                    outcomes[index] = carry_out(self._run, replace(unit, become=told[index].become))
-                told[index].become(_state(outcomes[index]), outcomes[index].error)
-                told[index].tell()
+                outcomes[index] = item.outcome(lambda: _not_begun(failed) or carry_out(item.run, unit))
                 return outcomes[index]
-            except RunHalted as halt:
-                if halt.ending.exit_code == RoleFailed.exit_code:
-                    told[index].become(FAILED, halt.ending.reason)
-                    told[index].tell()
-                raise
             finally:
                 asker.release()
 
@@ -192,7 +185,15 @@ class FlowWalk:
         """How many steps an item can record, and with how many cycles. Both hold for good: rows must not move."""
         return {"size": self._bound.unit_records[step.id], "cycles": self.state.cycles}
 
-    def _call(self, unit: Unit, inputs: Mapping[str, Any], ids: StepIds, asker: Asker, caller: FlowState) -> Outcome:
+    def _call(
+        self,
+        run: RunResources,
+        unit: Unit,
+        inputs: Mapping[str, Any],
+        ids: StepIds,
+        asker: Asker,
+        caller: FlowState,
+    ) -> Outcome:
         name = unit.step.call or ""
         if unit.step.id not in self._bound.called:
             problem = f"{unit.where}: {name} calls itself deeper than {unit.step.max_depth} levels"
@@ -203,7 +204,7 @@ class FlowWalk:
         state = new_state(flow, self.state.goal, flow.resolve_inputs(inputs), unit.context["cycles"])
         state.asks |= caller.asks
         walk = FlowWalk(
-            self._run,
+            run,
             self._flows,
             state,
             ids,
@@ -261,8 +262,9 @@ class FlowWalk:
             self._announced = (step.id, visit)
 
 
-def _state(outcome: Outcome) -> str:
-    return SKIPPED if outcome.skipped else FAILED if outcome.error else COMPLETED
+def _not_begun(failed: list[str]) -> Outcome | None:
+    """The outcome of an item that needs those that ``failed``; None where there are none."""
+    return Outcome({}, f"not begun: it needs {', '.join(failed)}", skipped=True) if failed else None
 
 
 def _result(index: int, outcome: Outcome) -> Json:

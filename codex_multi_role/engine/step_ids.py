@@ -9,10 +9,23 @@ from typing import Protocol
 from codex_multi_role.ending import ending_for
 from codex_multi_role.engine.halt import RunHalted
 from codex_multi_role.engine.library import DBOS, StepOptions
-from codex_multi_role.errors import StorageError
+from codex_multi_role.errors import RunInterrupted, StorageError
 from codex_multi_role.steps import Json, Work
 
 RESUME = "Free some space or mend the database, then `codex-multi-role resume` the run."
+
+
+CANCELLED = "item cancelled"
+"""What is recorded in place of the work of an item that was cancelled."""
+
+
+class ItemCancelled(Exception):
+    """Somebody cancelled the item; its unit ends here, the run goes on."""
+
+    def __init__(self, unit: str, reason: str) -> None:
+        super().__init__(reason)
+        self.unit = unit
+        self.reason = reason
 
 
 def in_words(error: Exception) -> str:
@@ -41,13 +54,19 @@ class StepIds:
     workflows, with their polling, are not needed.
     """
 
-    def __init__(self, before: Callable[[], None], source: Iterator[Place] | None = None) -> None:
+    def __init__(
+        self,
+        before: Callable[[], None],
+        source: Iterator[Place] | None = None,
+        cancelled: Callable[[], ItemCancelled | None] = lambda: None,
+    ) -> None:
         self._before = before
         self._source = source or _drawn()
+        self._cancelled = cancelled
 
     def row(self, size: int) -> StepIds:
         """The next ``size`` ids."""
-        return StepIds(self._before, iter(list(islice(self._source, size))))
+        return StepIds(self._before, iter(list(islice(self._source, size))), self._cancelled)
 
     def mark(self) -> int:
         """Draw an id that nothing is recorded under: the place in the journal where a step's visit begins."""
@@ -60,11 +79,17 @@ class StepIds:
             self._before()
             before()
 
-        return StepIds(both, self._source)
+        return StepIds(both, self._source, self._cancelled)
+
+    def unless(self, cancelled: Callable[[], ItemCancelled | None]) -> StepIds:
+        """The same ids, for the work of an item that may be ``cancelled``."""
+        return StepIds(self._before, self._source, lambda: self._cancelled() or cancelled())
 
     def record(self, name: str, work: Work) -> Json:
-        """Run ``work`` once and for all (the `Recorder` of the steps); what it raises halts the run, unrecorded."""
+        """Run ``work`` once and for all (the `Recorder` of the steps); what it raises halts the run, unrecorded.
 
+        Raises `ItemCancelled` where that is what was recorded.
+        """
         place = next(self._source, None)
         if place is None:
             message = f"no room is left in the journal for {name}: this item was to record less when it began"
@@ -73,14 +98,27 @@ class StepIds:
 
         def guarded() -> Json:
             try:
-                self._before()
-                return work(number)
+                return self._unless_cancelled(work, number)
             except Exception as error:
                 raise RunHalted(ending_for(error)) from error
 
         try:
-            return place.run({"name": name}, guarded)
+            recorded = place.run({"name": name}, guarded)
         except Exception as error:  # the work raises no Exception: this is the journal's
             raise RunHalted(
                 ending_for(StorageError(f"the journal failed at {name}: {in_words(error)}", RESUME))
             ) from error
+        if CANCELLED in recorded:
+            raise ItemCancelled(**recorded[CANCELLED])
+        return recorded
+
+    def _unless_cancelled(self, work: Work, number: int) -> Json:
+        """What ``work`` returns; work that is cancelled, before it begins or under way, is recorded as such."""
+        if (cancelled := self._cancelled()) is None:
+            try:
+                self._before()
+                return work(number)
+            except RunInterrupted:
+                if (cancelled := self._cancelled()) is None:
+                    raise
+        return {CANCELLED: {"unit": cancelled.unit, "reason": cancelled.reason}}

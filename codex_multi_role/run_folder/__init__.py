@@ -1,5 +1,6 @@
 """The layout of ``runs/<id>/``, atomic writes, the event log."""
 
+from codex_multi_role.run_folder.cancellations import Cancellation, Cancellations
 from codex_multi_role.run_folder.event_log import EventLog, read_events
 from codex_multi_role.run_folder.events import Record, RunEvent
 from codex_multi_role.run_folder.folder import RunFolder, list_runs
@@ -19,6 +20,8 @@ __all__ = [
     "Answer",
     "AskPerson",
     "Beginning",
+    "Cancellation",
+    "Cancellations",
     "EventLog",
     "Owner",
     "Question",

@@ -69,10 +69,11 @@ AskPerson = Callable[[Question, Callable[[], bool]], Answer | None]
 
 def answer_of_person(approved: bool, comment: str) -> Answer:
     """The answer of the user of this process, now."""
-    return Answer(approved, comment, _user(), now())
+    return Answer(approved, comment, user_name(), now())
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Of this process."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # the user id has no name here; which of them depends on the version

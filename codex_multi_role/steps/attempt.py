@@ -76,12 +76,14 @@ class Attempt:
         prompt = self._sendable(self.asked.when_forgotten if forgot else self.asked.prompt)
         self.folder.begin(prompt, self._details())
         self.told.started(self.asked, self.attempt)
-        outcome = self.client.run_turn(
-            self._request(prompt),
-            self._deadlines(),
-            self.told.observe,
-            TurnHelpers(self.run, self.role, self.instance, self.folder, self.kept),
-        )
+        with self.run.stopping.calling(self.client.wake):
+            outcome = self.client.run_turn(
+                self._request(prompt),
+                self._deadlines(),
+                self.told.observe,
+                TurnHelpers(self.run, self.role, self.instance, self.folder, self.kept),
+                self.run.stopping,
+            )
         self.run.budget.spend(self.role.name, outcome.input_tokens + outcome.output_tokens, self._seconds())
         reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == "completed" else None
         turn = self._store(outcome, reply, before)

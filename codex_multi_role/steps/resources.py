@@ -13,6 +13,7 @@ from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder, TurnFolder
 from codex_multi_role.run_folder.states import States
 from codex_multi_role.steps.budget import Budget
+from codex_multi_role.steps.stop_flag import StopFlag
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 
@@ -45,6 +46,7 @@ class RunResources:
     ``changes_workspace``: something of the run can. ``killed_turns``: how many the session before left unfinished;
     ``under_way``: the instances that take a turn now. ``copy``: the key of the copy it is `in_copy` of, or empty.
     ``protect``: what the flow keeps every role from changing, and ``first_protected`` its state when the run began.
+    ``at_work``: the items of fan-outs that are, by unit, and what stops each.
     ``waits_for``: the keys of the questions for which it is to park.
     ``states``: where changes of state are told, None where nothing is done.
     ``yes`` approves every review; ``ask_person`` asks whoever is there, None where nobody is.
@@ -72,9 +74,10 @@ class RunResources:
     first_protected: str = ""
     yes: bool = False
     ask_person: AskPerson | None = None
-    stopping: threading.Event = field(default_factory=threading.Event)
+    stopping: StopFlag = field(default_factory=StopFlag)
     under_way: set[str] = field(default_factory=set)
     waits_for: set[str] = field(default_factory=set)
+    at_work: dict[str, StopFlag] = field(default_factory=dict)
     copy: str = ""
     states: States | None = None
     workspace_lock: threading.Lock = field(default_factory=threading.Lock)

@@ -13,10 +13,10 @@ from tests.teams import Record, TeamFolder, read, say
 WRITER: Record = {"behaviors": {"apply_files": True}}
 
 
-def with_flow(team: TeamFolder, flow: Record) -> TeamFolder:
+def with_flow(team: TeamFolder, flow: Record, name: str = "own") -> TeamFolder:
     folder = team.folder / "roles/flows"
     folder.mkdir(exist_ok=True)
-    (folder / "own.yaml").write_text(yaml.safe_dump({"name": "own", **flow}))
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump({"name": name, **flow}))
     return team
 
 

@@ -1,0 +1,66 @@
+"""One item of a fan-out at work: what it has for itself, what is told of it, and that it may be cancelled alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from codex_multi_role.engine.halt import RunHalted
+from codex_multi_role.engine.step_ids import ItemCancelled, StepIds
+from codex_multi_role.errors import RoleFailed
+from codex_multi_role.flow import name_of
+from codex_multi_role.run_folder import Cancellations
+from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ItemStates
+from codex_multi_role.steps import Outcome, RunResources
+from codex_multi_role.steps.stop_flag import StopFlag
+
+
+class Item:
+    """``key`` is its unit's; ``value`` what the list holds at ``index``; ``row`` its places in the journal.
+
+    Its ``run`` is ``stopping`` when the ``outer`` one is, or when the item alone is to stop.
+    """
+
+    def __init__(self, outer: RunResources, key: str, index: int, value: object, row: StepIds) -> None:
+        self.key = key
+        self.index = index
+        self.value = value
+        self.run = replace(outer, stopping=StopFlag())
+        self.told = ItemStates(outer.states, key, name_of(value, index))
+        self.ids = row.announcing(self.told.tell).unless(self._cancelled)
+        self._outer = outer
+
+    def outcome(self, work: Callable[[], Outcome]) -> Outcome:
+        """What ``work`` comes to; skipped where somebody cancelled it before its end."""
+        try:
+            with self._at_work():
+                outcome = work()
+        except ItemCancelled as cancelled:
+            if cancelled.unit != self.key:  # what it is part of was
+                self._tell(SKIPPED, cancelled.reason)
+                raise
+            outcome = Outcome({}, cancelled.reason, skipped=True)
+        except RunHalted as halt:
+            if halt.ending.exit_code == RoleFailed.exit_code:
+                self._tell(FAILED, halt.ending.reason)
+            raise
+        self._tell(SKIPPED if outcome.skipped else FAILED if outcome.error else COMPLETED, outcome.error)
+        return outcome
+
+    def _cancelled(self) -> ItemCancelled | None:
+        asked = Cancellations(self.run.folder.path).find(self.key)
+        return ItemCancelled(self.key, asked.reason) if asked is not None else None
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        self.run.at_work[self.key] = self.run.stopping
+        try:
+            with self._outer.stopping.calling(self.run.stopping.set):
+                yield
+        finally:
+            del self.run.at_work[self.key]
+
+    def _tell(self, state: str, reason: str) -> None:
+        self.told.become(state, reason)
+        self.told.tell()

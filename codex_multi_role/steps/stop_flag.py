@@ -1,0 +1,36 @@
+"""The wish that work ends: an event that wakes whoever waits for something else meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class StopFlag(threading.Event):
+    """Set once and for all, from any thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: list[Callable[[], None]] = []
+        self._calling = threading.Lock()
+
+    def set(self) -> None:
+        super().set()
+        with self._calling:
+            calls = list(self._calls)
+        for call in calls:
+            call()
+
+    @contextmanager
+    def calling(self, call: Callable[[], None]) -> Iterator[None]:
+        """``call`` when it is set within the block, at once if it is set already."""
+        with self._calling:
+            self._calls.append(call)
+        if self.is_set():
+            call()
+        try:
+            yield
+        finally:
+            with self._calling:
+                self._calls.remove(call)

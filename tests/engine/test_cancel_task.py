@@ -1,0 +1,139 @@
+"""One item of a fan-out is cancelled from elsewhere while the run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import codex_multi_role
+from codex_multi_role import RunReport
+from codex_multi_role.errors import UsageError
+from codex_multi_role.run_folder.questions import user_name
+from tests.cli.console import console
+from tests.engine.test_flows import with_flow
+from tests.engine.test_resume import NEVER, running, watched
+from tests.systems.test_plan_solve import (
+    GIVES_UP,
+    TWO,
+    asked,
+    history,
+    planned,
+    results,
+    solve,
+    solved,
+    team_of,
+    todo,
+)
+from tests.teams import Record, TeamFolder, read
+
+THREE = planned(todo("A"), todo("B", "A"), todo("C"))
+
+
+def cancel(team: TeamFolder, task: str, comment: str = "") -> str:
+    return codex_multi_role.cancel_task("latest", task, runs_dir=team.runs, comment=comment)
+
+
+def during(team: TeamFolder, when: Callable[[Record], bool], act: Callable[[], object], **options: object) -> RunReport:
+    """A run in which ``act`` is done at the first event that ``when`` holds for."""
+    done: list[Record] = []
+
+    def on_event(event: Record) -> None:
+        team.events.append(event)
+        if not done and when(event):
+            done.append(event)
+            act()
+
+    team.events.clear()
+    return codex_multi_role.run(team.options(**options), on_event)
+
+
+def state_of(item: str, state: str) -> Callable[[Record], bool]:
+    return lambda event: event["type"] == "state_changed" and (event["item"], event["state"]) == (item, state)
+
+
+def turn_of(role: str) -> Callable[[Record], bool]:
+    return lambda event: event["type"] == "turn_started" and event["role"] == role
+
+
+def test_a_task_in_progress_is_interrupted_and_the_rest_goes_on(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [THREE], [NEVER, solved("b"), solved("c")])
+    report = during(team, turn_of("solver"), lambda: cancel(team, "A", "known"), flow="plan-solve")
+    assert (report.exit_code, report.outcome) == (1, "tasks_failed")
+    first, *others = results(team)
+    assert (first["status"], first["error"]) == ("skipped", f"cancelled by {user_name()}: known")
+    assert [(each["status"], each["error"]) for each in others] == [
+        ("skipped", "not begun: it needs A"),
+        ("done", ""),
+    ]
+    assert history(team, "A") == ["PENDING", "IN_PROGRESS", "SKIPPED"]
+    assert history(team, "B") == ["PENDING", "SKIPPED"]
+    assert history(team, "C") == ["PENDING", "IN_PROGRESS", "COMPLETED"]
+    assert read(report.folder / "solver/turn_001/turn.json")["outcome"] == "cancelled"
+    assert team.resume().outcome == "tasks_failed"
+    assert asked(team) == []
+
+
+def test_a_pending_task_is_never_begun(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [THREE], [solved("a"), solved("b"), solved("c")])
+    during(team, turn_of("solver"), lambda: cancel(team, "C"), flow="plan-solve", inputs={"concurrency": 1})
+    assert [each["status"] for each in results(team)] == ["done", "done", "skipped"]
+    assert history(team, "C") == ["PENDING", "SKIPPED"]
+
+
+def test_a_task_that_waits_to_be_tried_again_is_not(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [planned(todo("A"))], [GIVES_UP])
+    during(team, state_of("A", "FAILED"), lambda: cancel(team, "A"), flow="plan-solve")
+    assert history(team, "A") == ["PENDING", "IN_PROGRESS", "FAILED", "SKIPPED"]
+    assert asked(team).count("solver") == 1
+
+
+def test_what_was_cancelled_stays_so_when_the_run_is_killed_and_resumed(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [TWO], [NEVER, solved("b")])
+    with running(team, "--flow", "plan-solve", until=("turn_started", "solver")) as process:
+        process.kill()
+    told = console("cancel", "latest", "--task", "A", folder=tmp_path)
+    assert told.returncode == 0
+    assert "task A is IN_PROGRESS; it is skipped when `codex-multi-role resume" in told.stderr
+    assert team.resume().outcome == "tasks_failed"
+    assert [each["status"] for each in results(team)] == ["skipped", "skipped"]
+    assert asked(team) == ["aggregator", "verifier"]
+
+
+def test_a_check_and_a_called_flow_are_cancelled_alike(tmp_path: Path) -> None:
+    slow: Record = {"check": "command", "with": {"argv": ["sleep", "60"]}, "for_each": ["x", "y"]}
+    steps: list[Record] = [{"id": "slow", **slow, "concurrency": 2}, {"id": "outer", "call": "called", "for_each": [1]}]
+    team = with_flow(TeamFolder(tmp_path, {"one": {}}, {}), {"steps": steps})
+    with_flow(team, {"steps": [{"id": "inner", **slow}]}, "called")
+
+    def on_event(event: Record) -> None:
+        team.events.append(event)
+        if event["type"] == "state_changed" and event["state"] == "IN_PROGRESS" and event["unit"] != "outer.1.0":
+            cancel(team, event["unit"].partition("/")[0])
+
+    assert codex_multi_role.run(team.options(flow="own"), on_event).exit_code == 0
+    told = {each["unit"]: each["state"] for each in team.of_type("state_changed")}
+    assert told.pop("outer.1.0/inner.1.1") == "PENDING"
+    assert (len(told), set(told.values())) == (4, {"SKIPPED"})
+
+
+def test_what_cannot_be_cancelled_is_said(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [TWO], [solved("a"), solved("b")])
+    solve(team)
+    with pytest.raises(UsageError, match="has no task 'Z'") as caught:
+        cancel(team, "Z")
+    assert caught.value.hint == "It has A, B."
+    with pytest.raises(UsageError, match=r"the task A of the run \S+ is COMPLETED"):
+        cancel(team, "A")
+    done = console("cancel", "nope", "--task", "A", folder=tmp_path)
+    assert (done.returncode, "no run goes by 'nope'" in done.stderr) == (2, True)
+
+
+def test_the_command_waits_until_the_task_has_ended(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [planned(todo("A"), todo("B"))], [NEVER, NEVER])
+    process = team.start("--json", "--flow", "plan-solve", "--input", "concurrency=1")
+    with watched(process, ("turn_started", "solver")):
+        done = console("cancel", "latest", "--task", "A", "--json", folder=tmp_path)
+        assert '"state": "SKIPPED"' in done.stdout, done
+        assert history(team, "A")[-1] == "SKIPPED"
