@@ -34,6 +34,7 @@ CHECKS = {
     "merge_tests": "merge_tests:merge_tests",
     "mutation": "mutation:judge_mutants",
     "flaky": "flaky:find_flaky",
+    "code_graph": "code_graph.check:read_code_graph",
 }
 _REGISTRY: Registry[CheckFunction] = Registry("check", __name__, CHECKS)
 

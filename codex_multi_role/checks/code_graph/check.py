@@ -1,0 +1,147 @@
+"""The check itself: walk, read, connect, and tell."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import Field
+
+from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.base import CheckContext, lasts
+from codex_multi_role.checks.code_graph import other_code, python_code
+from codex_multi_role.checks.code_graph.files import Folder, SourceFile
+from codex_multi_role.checks.code_graph.layers import batches_of, drawn, layers_of
+from codex_multi_role.checks.code_graph.symbols import Connections, Symbols
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
+
+ANALYSED, EMPTY = "analysed", "empty"
+MOST_FILES = 5_000
+PYTHON = "Python"
+
+
+class CodeGraphOptions(CheckOptions):
+    """``repo`` is a folder, absolute or relative to the workspace; ``exclude`` are globs of paths below it."""
+
+    repo: str = Field(default=".", min_length=1, description="a folder with source code")
+    exclude: list[str] = Field(default=[], description='globs such as "tests/*", relative to the folder')
+
+
+@dataclass
+class Known:
+    """What was read: what is told of each file, and its symbols, both by path."""
+
+    files: dict[str, dict[str, object]] = field(default_factory=dict)
+    symbols: dict[str, Symbols] = field(default_factory=dict)
+    other: Mapping[str, int] = field(default_factory=dict)
+
+
+@lasts(lambda _, deadline_seconds: deadline_seconds)
+def read_code_graph(context: CheckContext) -> dict[str, object]:
+    """Analyse a folder of source code; nothing in it is imported or run. Leaves ``result.json``.
+
+    Options: `CodeGraphOptions`. Returns what ``result.json`` holds: ``{status: analysed|empty, reason, repo, name,
+    files: [{path, language, lines, bytes, sha256, layer, dependencies, deferred, functions, classes, constants,
+    problem}], layers: [[path]], cycles: [[path]], batches: [[path]], mermaid, mermaid_of: files|folders,
+    external: [name], problems: n, other: {ending: n}, languages: {language: n}}``.
+
+    A layer depends on those before it; the files of a circle share one. ``deferred``: what a file imports only once a
+    function of it runs, which makes no layer. ``batches``: three files of a layer each. ``external``: what is imported
+    from elsewhere. A file with a ``problem`` (binary, not UTF-8, too large, no syntax, no grammar installed) is listed
+    without symbols; ``other`` counts files that are no source.
+
+    Raises UsageError for a wrong option, a folder that is not there or has more than ``MOST_FILES`` source files;
+    CheckFailed when it takes too long, RunInterrupted.
+    """
+    options = read_options(CodeGraphOptions, context, "code_graph")
+    root = repository(context, options.repo, "code_graph")
+    known = _read(context, root, options)
+    return write_result(context, _told(root, options.repo, known))
+
+
+def repository(context: CheckContext, repo: str, check: str) -> Path:
+    """The folder that the user named. Raises UsageError where there is none."""
+    root = (context.workspace.root / repo).resolve()
+    if not root.is_dir():
+        what = "is not a folder" if root.exists() else "there is no such folder"
+        raise UsageError(f"check {check}: repo: {repo}: {what}", "Name a folder with source code.")
+    return root
+
+
+def _read(context: CheckContext, root: Path, options: CodeGraphOptions) -> Known:
+    until = time.monotonic() + context.deadline_seconds
+    folder = Folder(root, options.exclude)
+    known = Known(other=folder.other)
+    try:
+        for file in folder.sources():
+            if context.stopping.is_set():
+                raise RunInterrupted
+            if time.monotonic() > until:
+                raise CheckFailed(f"check code_graph: it took longer than {context.deadline_seconds:g} s")
+            if len(known.files) == MOST_FILES:
+                raise ValueError(f"more than {MOST_FILES} source files")
+            known.symbols[file.path] = _symbols(file)
+            known.files[file.path] = {
+                "path": file.path,
+                "language": file.language,
+                "lines": file.lines,
+                "bytes": file.size,
+                "sha256": file.sha256,
+            }
+    except ValueError as error:
+        hint = "Name a smaller folder, or leave parts out with exclude."
+        raise UsageError(f"check code_graph: repo: {options.repo}: {error}", hint) from error
+    return known
+
+
+def _symbols(file: SourceFile) -> Symbols:
+    if file.problem:
+        return Symbols(problem=file.problem)
+    if file.language == PYTHON:
+        return python_code.read_python(file.text)
+    return other_code.read_other(file.language, file.text)
+
+
+def _told(root: Path, repo: str, known: Known) -> dict[str, object]:
+    connections = _connected(root, known)
+    dependencies = connections.dependencies
+    layers, cycles = layers_of(dependencies)
+    layer_of = {path: number for number, layer in enumerate(layers) for path in layer}
+    mermaid, mermaid_of = drawn(dependencies)
+    files = [
+        {
+            **facts,
+            "layer": layer_of[path],
+            "dependencies": sorted(dependencies[path]),
+            "deferred": sorted(connections.deferred[path]),
+            **{name: getattr(known.symbols[path], name) for name in ("functions", "classes", "constants", "problem")},
+        }
+        for path, facts in known.files.items()
+    ]
+    return {
+        "status": ANALYSED if files else EMPTY,
+        "reason": "" if files else f"{repo} has no source file in a language that is known",
+        "repo": repo,
+        "name": root.name,
+        "files": files,
+        "layers": layers,
+        "cycles": cycles,
+        "batches": batches_of(layers),
+        "mermaid": mermaid,
+        "mermaid_of": mermaid_of,
+        "external": sorted(connections.outside),
+        "problems": sum(bool(symbols.problem) for symbols in known.symbols.values()),
+        "other": dict(sorted(known.other.items())),
+        "languages": dict(sorted(Counter(str(facts["language"]) for facts in known.files.values()).items())),
+    }
+
+
+def _connected(root: Path, known: Known) -> Connections:
+    """Python imports Python; the other languages name files, of whichever language."""
+    python = {path: each for path, each in known.symbols.items() if known.files[path]["language"] == PYTHON}
+    others = {path: each for path, each in known.symbols.items() if path not in python}
+    return python_code.connect_modules(python, root.name) | other_code.connect_files(others)

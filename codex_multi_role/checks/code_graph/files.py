@@ -1,0 +1,120 @@
+"""The source files of a folder: found without following links, read with a limit, told by language."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from codex_multi_role.checks.working_copy import LEFT_OUT
+
+MAX_FILE_BYTES = 5 * 1024 * 1024
+MAX_ENTRIES = 200_000
+_ENVIRONMENT = "pyvenv.cfg"
+_LANGUAGES = {
+    "Python": (".py", ".pyi"),
+    "JavaScript": (".js", ".jsx", ".mjs", ".cjs"),
+    "TypeScript": (".ts", ".mts", ".cts"),
+    "TSX": (".tsx",),
+    "Go": (".go",),
+    "Rust": (".rs",),
+    "Java": (".java",),
+    "C": (".c", ".h"),
+    "C++": (".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"),
+}
+LANGUAGE_OF = {suffix: language for language, suffixes in _LANGUAGES.items() for suffix in suffixes}
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """``path`` is relative to the folder; ``text`` is empty where ``problem`` says why it cannot be read."""
+
+    path: str
+    language: str
+    size: int
+    sha256: str
+    text: str = field(default="", repr=False)
+    problem: str = ""
+
+    @property
+    def lines(self) -> int:
+        return self.text.count("\n") + bool(self.text and not self.text.endswith("\n"))
+
+
+class Folder:
+    """A walk through ``root``. ``other`` counts the files that are no source, by their ending, once it is over."""
+
+    def __init__(self, root: Path, exclude: Sequence[str] = ()) -> None:
+        self.root = root
+        self.other: Counter[str] = Counter()
+        self._exclude = exclude
+
+    def sources(self) -> Iterator[SourceFile]:
+        """Each source file, sorted. Hidden folders, links, environments and what is excluded are left out.
+
+        Raises ValueError for a folder of more than ``MAX_ENTRIES`` files.
+        """
+        for path in sorted(self._paths()):
+            language = LANGUAGE_OF.get(Path(path).suffix.lower())
+            if language is None:
+                self.other[Path(path).suffix.lower() or Path(path).name] += 1
+            else:
+                yield _read(self.root / path, path, language)
+
+    def _paths(self) -> Iterator[str]:
+        count = 0
+        for place, folders, names in os.walk(self.root):
+            here = Path(place)
+            folders[:] = [] if _ENVIRONMENT in names else [each for each in folders if self._enters(here / each)]
+            for name in names:
+                relative = (here / name).relative_to(self.root).as_posix()
+                if name.startswith(".") or self._is_excluded(relative) or not _is_plain(here / name):
+                    continue
+                count += 1
+                if count > MAX_ENTRIES:
+                    raise ValueError(f"more than {MAX_ENTRIES} files")
+                yield relative
+
+    def _enters(self, folder: Path) -> bool:
+        name = folder.name
+        hidden = name.startswith(".") or name in LEFT_OUT or name.endswith(".dist-info")
+        return not hidden and not self._is_excluded(folder.relative_to(self.root).as_posix())
+
+    def _is_excluded(self, relative: str) -> bool:
+        return any(fnmatchcase(relative, glob.rstrip("/")) for glob in self._exclude)
+
+
+def _is_plain(path: Path) -> bool:
+    """A regular file, and one that can be named in UTF-8. A pipe would be waited for; a link may lead anywhere."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return path.is_file() and not path.is_symlink()
+
+
+def _read(place: Path, path: str, language: str) -> SourceFile:
+    try:
+        size = place.stat().st_size
+        data = place.read_bytes() if size <= MAX_FILE_BYTES else b""
+    except OSError as error:
+        return SourceFile(path, language, 0, "", problem=f"cannot be read: {error.strerror}")
+    if size > MAX_FILE_BYTES:
+        return SourceFile(path, language, size, _digest(place), problem=f"larger than {MAX_FILE_BYTES} bytes")
+    sha256 = hashlib.sha256(data).hexdigest()
+    if b"\0" in data:
+        return SourceFile(path, language, size, sha256, problem="binary: it has a NUL byte")
+    try:
+        return SourceFile(path, language, size, sha256, data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return SourceFile(path, language, size, sha256, problem=f"line {line}: not UTF-8 text")
+
+
+def _digest(place: Path) -> str:
+    with place.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

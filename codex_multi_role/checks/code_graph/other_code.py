@@ -1,0 +1,169 @@
+"""Other languages, through tree-sitter: symbols by the tags query of each grammar, imports by a query of ours."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from codex_multi_role.checks.code_graph.files import LANGUAGE_OF
+from codex_multi_role.checks.code_graph.symbols import Connections, Import, Symbols
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser, Query
+
+HOW_TO_INSTALL = "no grammar is installed: pip install 'codex-multi-role[document]'"
+_MODULES = "(import_statement source: (string) @i) (export_statement source: (string) @i)"
+_CALLED = "(call_expression function: [(identifier) (import)] @f arguments: (arguments (string) @i)"
+_CALLS = f'{_CALLED} (#match? @f "^(require|import)$"))'
+_INCLUDES = "(preproc_include path: (_) @i)"
+_CLASSES = {"class", "interface", "type", "enum", "struct", "trait"}
+_FUNCTIONS = {"function", "method"}
+_INDEX_FILES = ("index", "mod", "lib")
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """``package`` has the grammar, got by ``function``; ``tags``: packages whose tags queries count, else its own."""
+
+    package: str
+    imports: str
+    function: str = "language"
+    tags: tuple[str, ...] = ()
+
+
+_SCRIPT = ("tree_sitter_javascript", "tree_sitter_typescript")
+GRAMMARS = {
+    "JavaScript": Grammar("tree_sitter_javascript", f"{_MODULES} {_CALLS}"),
+    "TypeScript": Grammar("tree_sitter_typescript", f"{_MODULES} {_CALLS}", "language_typescript", _SCRIPT),
+    "TSX": Grammar("tree_sitter_typescript", f"{_MODULES} {_CALLS}", "language_tsx", _SCRIPT),
+    "Go": Grammar("tree_sitter_go", "(import_spec path: (_) @i)"),
+    "Rust": Grammar("tree_sitter_rust", "(mod_item name: (identifier) @i !body) (use_declaration argument: (_) @i)"),
+    "Java": Grammar("tree_sitter_java", "(import_declaration (scoped_identifier) @i)"),
+    "C": Grammar("tree_sitter_c", _INCLUDES),
+    "C++": Grammar("tree_sitter_cpp", _INCLUDES),
+}
+
+
+def read_other(language: str, text: str) -> Symbols:
+    """Symbols of a file in ``language``. Syntax that cannot be read is told, and what is around it counts."""
+    tools = _tools(language)
+    if tools is None:
+        return Symbols(problem=HOW_TO_INSTALL)
+    from tree_sitter import QueryCursor
+
+    parser, tags, imports = tools
+    root = parser.parse(text.encode()).root_node
+    symbols = Symbols(problem="parts of it are no syntax that the grammar knows" if root.has_error else "")
+    for _, captures in QueryCursor(tags).matches(root):
+        kind = next((name.partition(".")[2] for name in captures if name.startswith("definition.")), "")
+        names = [_text(node) for node in captures.get("name", [])]
+        if kind in _CLASSES | _FUNCTIONS:
+            known = symbols.classes if kind in _CLASSES else symbols.functions
+            known += [name for name in names if name not in known]
+    found = QueryCursor(imports).captures(root).get("i", [])
+    symbols.imports = [Import(_text(node).strip("\"'`<>")) for node in sorted(found, key=lambda node: node.start_byte)]
+    return symbols
+
+
+@cache
+def _tools(language: str) -> tuple[Parser, Query, Query] | None:
+    grammar = GRAMMARS[language]
+    try:
+        from tree_sitter import Language, Parser, Query
+
+        module = import_module(grammar.package)
+        texts = [import_module(package).TAGS_QUERY for package in grammar.tags or (grammar.package,)]
+    except ImportError:
+        return None
+    spoken = Language(getattr(module, grammar.function)())
+    return Parser(spoken), Query(spoken, "\n".join(texts)), Query(spoken, grammar.imports)
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+class OtherFiles:
+    """Which files an import of another language means: by its path, or by the end of a path that it spells."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._known = {*paths}
+        self._by_end: dict[str, list[str]] = {}
+        self._by_folder: dict[str, list[str]] = {}
+        for path in paths:
+            stem = PurePosixPath(path).with_suffix("")
+            for end in {stem.name, PurePosixPath(path).name}:
+                self._by_end.setdefault(end, []).append(path)
+            self._by_folder.setdefault(stem.parent.name, []).append(path)
+
+    def meant(self, path: str, imported: Import) -> set[str]:
+        """At most those of the importing file's language; none where several could be meant."""
+        language = LANGUAGE_OF[PurePosixPath(path).suffix.lower()]
+        name = imported.name.replace("::", "/")
+        if language == "Java":
+            name = name.replace(".", "/")
+        found = self._beside(path, name) or self._package(name, language) or self._ending(name, language)
+        return found - {path}
+
+    def _beside(self, path: str, name: str) -> set[str]:
+        here = posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
+        return next(
+            ({each} for each in self._candidates(here, PurePosixPath(path).suffix) if each in self._known), set()
+        )
+
+    def _candidates(self, place: str, suffix: str) -> Iterator[str]:
+        endings = [suffix, *LANGUAGE_OF]
+        yield place
+        yield from (f"{place}{ending}" for ending in endings)
+        # TypeScript imports what it compiles to.
+        yield from (posixpath.splitext(place)[0] + ending for ending in (".ts", ".tsx") if place.endswith(".js"))
+        yield from (f"{place}/{index}{ending}" for index in _INDEX_FILES for ending in endings)
+
+    def _package(self, name: str, language: str) -> set[str]:
+        """Go imports folders: all files of the one that ends as the import's path does."""
+        if language != "Go" or "/" not in name:
+            return set()
+        ends = [name.split("/", skipped)[-1] for skipped in range(name.count("/") + 1)]
+        for end in ends:
+            found = {each for each in self._by_folder.get(end.split("/")[-1], []) if self._is_in(each, end)}
+            if found:
+                return found
+        return set()
+
+    def _is_in(self, path: str, folder: str) -> bool:
+        own = posixpath.dirname(path)
+        return path.endswith(".go") and (own == folder or own.endswith(f"/{folder}"))
+
+    def _ending(self, name: str, language: str) -> set[str]:
+        """``crate::a::b::Thing`` may be a file ``a/b``; ``a.b.C`` is ``a/b/C``; ``dir/x.h`` ends so."""
+        if language not in ("Rust", "Java", "C", "C++"):
+            return set()
+        parts = [part for part in name.split("/") if part not in ("crate", "self", "super", ".", "..")]
+        for length in range(len(parts), 0 if language == "Rust" else len(parts) - 1, -1):
+            end = "/".join(parts[:length])
+            found = [each for each in self._by_end.get(end.split("/")[-1], []) if _ends(each, end)]
+            if len(found) == 1:
+                return set(found)
+        return set()
+
+
+def _ends(path: str, end: str) -> bool:
+    return any(f"/{each}".endswith(f"/{end}") for each in (path, posixpath.splitext(path)[0]))
+
+
+def connect_files(files: Mapping[str, Symbols]) -> Connections:
+    """Who imports whom."""
+    index = OtherFiles(list(files))
+    found = Connections()
+    for path, symbols in files.items():
+        meant = {imported: index.meant(path, imported) for imported in symbols.imports}
+        found.dependencies[path] = set[str]().union(*meant.values())
+        found.deferred[path] = set()
+        names = [each.name for each, inside in meant.items() if not inside and not each.name.startswith(".")]
+        found.outside.update(name.replace("::", "/").split("/")[0] for name in names)
+    return found

@@ -1,0 +1,215 @@
+"""What the check tells of a folder, whatever lies in it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.checks.code_graph import other_code
+from codex_multi_role.checks.code_graph.check import read_code_graph
+from codex_multi_role.errors import RunInterrupted, UsageError
+from tests.checks.conftest import MakeContext
+
+PACKAGE = {
+    "shop/__init__.py": "from shop.orders import Order\n",
+    "shop/money.py": "RATE: float = 2\nasync def convert(): ...\n",
+    "shop/orders.py": """
+        from typing import TYPE_CHECKING
+        from . import money
+        if TYPE_CHECKING:
+            from shop.cli import main
+        class Order:
+            total = 0
+            def add(self):
+                def inner(): ...
+                from shop.store import save
+    """,
+    "shop/store.py": "import shop.orders, os.path\ntry:\n    import requests\nexcept ImportError:\n    FAST = False\n",
+    "shop/cli.py": "from shop.store import save\nfrom shop import orders\n",
+}
+
+
+def graph(make_context: MakeContext, files: dict[str, str], **options: object) -> dict[str, Any]:
+    return read_code_graph(make_context(files, **options))
+
+
+def of(result: dict[str, Any], path: str) -> dict[str, Any]:
+    (file,) = [each for each in result["files"] if each["path"] == path]
+    return dict(file)
+
+
+def test_files_symbols_dependencies_and_layers_of_a_package(make_context: MakeContext) -> None:
+    result = graph(make_context, PACKAGE)
+    assert (result["status"], result["cycles"], result["languages"]) == ("analysed", [], {"Python": 5})
+    assert result["layers"] == [
+        ["shop/money.py"],
+        ["shop/orders.py"],
+        ["shop/__init__.py", "shop/store.py"],
+        ["shop/cli.py"],
+    ]
+    orders = of(result, "shop/orders.py")
+    assert (orders["dependencies"], orders["deferred"]) == (["shop/money.py"], ["shop/store.py"])
+    assert (orders["classes"], orders["functions"], orders["constants"]) == (["Order"], ["Order.add"], ["Order.total"])
+    assert (of(result, "shop/money.py")["functions"], of(result, "shop/money.py")["constants"]) == (
+        ["convert"],
+        ["RATE"],
+    )
+    assert of(result, "shop/cli.py")["dependencies"] == ["shop/orders.py", "shop/store.py"]
+    assert of(result, "shop/store.py")["constants"] == ["FAST"]
+    assert result["external"] == ["os", "requests", "typing"]
+    assert of(result, "shop/cli.py")["lines"] == 2
+    assert '    n2["shop/cli.py"]\n' in result["mermaid"]
+    assert "    n2 --> n4\n" in result["mermaid"]
+
+
+def test_batches_are_three_files_of_a_layer(make_context: MakeContext) -> None:
+    result = graph(make_context, {f"m{number}.py": "" for number in range(4)} | {"n.py": "import m0"})
+    assert result["batches"] == [["m0.py", "m1.py", "m2.py"], ["m3.py"], ["n.py"]]
+
+
+def test_files_that_import_each_other_are_told_and_share_a_layer(make_context: MakeContext) -> None:
+    result = graph(make_context, {"a.py": "import b", "b.py": "import c", "c.py": "import a", "d.py": "import a"})
+    assert (result["cycles"], result["layers"]) == ([["a.py", "b.py", "c.py"]], [["a.py", "b.py", "c.py"], ["d.py"]])
+
+
+@pytest.mark.parametrize(
+    ("files", "importer", "meant"),
+    [
+        ({"__init__.py": "", "base.py": "", "own.py": "from work.base import X"}, "own.py", "base.py"),
+        ({"src/pkg/a.py": "", "src/pkg/b.py": "import pkg.a"}, "src/pkg/b.py", "src/pkg/a.py"),
+        ({"tools/help.py": "", "tools/run.py": "import help"}, "tools/run.py", "tools/help.py"),
+        ({"pkg/__init__.py": "", "pkg/sub/deep.py": "from .. import x"}, "pkg/sub/deep.py", "pkg/__init__.py"),
+        ({"pkg/x.py": "", "pkg/sub/deep.py": "from ..x import y"}, "pkg/sub/deep.py", "pkg/x.py"),
+    ],
+)
+def test_imports_are_resolved_as_the_folder_is_used(
+    make_context: MakeContext, files: dict[str, str], importer: str, meant: str
+) -> None:
+    assert of(graph(make_context, files), importer)["dependencies"] == [meant]
+
+
+def test_nothing_is_run(make_context: MakeContext) -> None:
+    source = "import sys\nsys.modules['seen_by_the_graph'] = sys\nraise SystemExit\n"
+    graph(make_context, {"evil.py": source, "conftest.py": source, "__init__.py": source})
+    assert "seen_by_the_graph" not in sys.modules
+
+
+def test_an_empty_folder_says_so(make_context: MakeContext) -> None:
+    result = graph(make_context, {"README.md": "Hello", "LICENSE": "MIT", ".hidden/a.py": "", "__pycache__/b.py": ""})
+    assert (result["status"], result["files"], result["layers"]) == ("empty", [], [])
+    assert result["reason"] == ". has no source file in a language that is known"
+    assert result["other"] == {".md": 1, "LICENSE": 1}
+
+
+def test_a_folder_that_is_not_there_is_refused(make_context: MakeContext) -> None:
+    with pytest.raises(UsageError, match="check code_graph: repo: nowhere: there is no such folder"):
+        graph(make_context, {}, repo="nowhere")
+
+
+def test_what_cannot_be_read_is_listed_with_the_reason(make_context: MakeContext, tmp_path: Path) -> None:
+    context = make_context({"good.py": "x = 1\n", "bad.py": "def (:\n"})
+    root = context.workspace.root
+    (root / "binary.py").write_bytes(b"\x00\x01")
+    (root / "latin.py").write_bytes(b"# a\n# \xe4\n")
+    (root / "huge.py").write_bytes(b"#" * (5 * 1024 * 1024 + 1))
+    os.mkfifo(root / "pipe.py")
+    (tmp_path / "outside.py").write_text("SECRET = 1\n")
+    (root / "link.py").symlink_to(tmp_path / "outside.py")
+    result: dict[str, Any] = read_code_graph(context)
+    assert {each["path"]: each["problem"] for each in result["files"]} == {
+        "bad.py": "line 1: invalid syntax",
+        "binary.py": "binary: it has a NUL byte",
+        "good.py": "",
+        "huge.py": "larger than 5242880 bytes",
+        "latin.py": "line 2: not UTF-8 text",
+    }
+    assert result["problems"] == 4
+
+
+def test_a_file_of_fifty_thousand_lines(make_context: MakeContext) -> None:
+    text = "".join(f"def f{number}():\n    return {number}\n" for number in range(25_000))
+    (file,) = graph(make_context, {"large.py": text})["files"]
+    assert (file["lines"], len(file["functions"]), file["problem"]) == (50_000, 25_000, "")
+
+
+def test_what_is_excluded_is_left_out(make_context: MakeContext) -> None:
+    files = {"a.py": "", "tests/test_a.py": "", "docs/conf.py": "", "env/pyvenv.cfg": "", "env/lib/x.py": ""}
+    result = graph(make_context, files, exclude=["tests/*", "docs"])
+    assert [each["path"] for each in result["files"]] == ["a.py"]
+
+
+def test_a_drawing_of_many_files_is_one_of_folders(make_context: MakeContext) -> None:
+    files = {f"p{number % 5}/m{number}.py": f"import p{(number + 1) % 5}.m{number - 4}" for number in range(100)}
+    result = graph(make_context, files)
+    assert result["mermaid_of"] == "folders"
+    assert '"p0"' in result["mermaid"]
+    assert "m17" not in result["mermaid"]
+
+
+def test_a_run_that_stops_does_not_wait_for_it(make_context: MakeContext) -> None:
+    context = make_context({"a.py": ""})
+    context.stopping.set()
+    with pytest.raises(RunInterrupted):
+        read_code_graph(context)
+
+
+OTHERS = {
+    "web/app.ts": "import {a} from './util.js'; export class App { run(): void {} }\ninterface Shape {}\n",
+    "web/util.ts": "export function a() {}",
+    "web/view.jsx": "const u = require('./lib');\nconst View = () => 1;\n",
+    "web/lib/index.js": "import x from 'react'",
+    "c/main.c": '#include "deep/list.h"\n#include <stdio.h>\nint main(void) { return 0; }\n',
+    "c/include/deep/list.h": "struct list { int x; };",
+    "cpp/one.cpp": "class Stack { void push() {} };",
+    "go/cmd/main.go": 'package main\nimport ("fmt"; "example.com/x/go/store")\nfunc main() {}\n',
+    "go/store/store.go": "package store\ntype Store struct{}\nfunc (s Store) Get() {}\n",
+    "rust/src/main.rs": "mod shapes;\nuse crate::shapes::Circle;\nfn main() {}\n",
+    "rust/src/shapes.rs": "pub struct Circle;\npub trait Area {}\n",
+    "java/com/acme/App.java": "import com.acme.model.Item; class App { void go() {} }",
+    "java/com/acme/model/Item.java": "package com.acme.model; class Item {}",
+}
+
+
+@pytest.mark.skipif(find_spec("tree_sitter") is None, reason="the extra [document] is not installed")
+def test_other_languages_through_their_grammars(make_context: MakeContext) -> None:
+    result = graph(make_context, OTHERS)
+    assert {each["path"]: each["dependencies"] for each in result["files"] if each["dependencies"]} == {
+        "web/app.ts": ["web/util.ts"],
+        "web/view.jsx": ["web/lib/index.js"],
+        "c/main.c": ["c/include/deep/list.h"],
+        "go/cmd/main.go": ["go/store/store.go"],
+        "rust/src/main.rs": ["rust/src/shapes.rs"],
+        "java/com/acme/App.java": ["java/com/acme/model/Item.java"],
+    }
+    assert {each["path"]: (each["classes"], each["functions"]) for each in result["files"]} == {
+        "web/app.ts": (["App", "Shape"], ["run"]),
+        "web/util.ts": ([], ["a"]),
+        "web/view.jsx": ([], ["View"]),
+        "web/lib/index.js": ([], []),
+        "c/main.c": ([], ["main"]),
+        "c/include/deep/list.h": (["list"], []),
+        "cpp/one.cpp": (["Stack"], ["push"]),
+        "go/cmd/main.go": ([], ["main"]),
+        "go/store/store.go": (["Store"], ["Get"]),
+        "rust/src/main.rs": ([], ["main"]),
+        "rust/src/shapes.rs": (["Circle", "Area"], []),
+        "java/com/acme/App.java": (["App"], ["go"]),
+        "java/com/acme/model/Item.java": (["Item"], []),
+    }
+    assert {"react", "fmt", "stdio.h"} <= {*result["external"]}
+    assert result["problems"] == 0
+
+
+def test_a_language_without_its_grammar_says_what_to_install(
+    make_context: MakeContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tree_sitter_go", None)
+    other_code._tools.cache_clear()
+    (file,) = graph(make_context, {"a.go": "package a"})["files"]
+    assert file["problem"] == other_code.HOW_TO_INSTALL
+    other_code._tools.cache_clear()
