@@ -12,8 +12,8 @@ RECORDED = (
     broken(
         "a step's result is recorded in the journal",
         "engine/step_ids.py",
-        'return place.run({"name": name}, guarded)',
-        "return guarded()",
+        'recorded = place.run({"name": name}, guarded)',
+        "recorded = guarded()",
         ("test_long_run.py::test_the_journal_has_one_row_a_turn_and_none_is_larger_than_the_first",),
     ),
     broken(
