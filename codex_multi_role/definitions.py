@@ -29,6 +29,7 @@ from codex_multi_role.programs import take_none_from
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors
+from codex_multi_role.spelling import as_on_disk
 from codex_multi_role.steps.terms import terms
 from codex_multi_role.tools import find_tool, tool_names
 
@@ -175,7 +176,7 @@ def _checked_workspace(path: Path) -> Path:
         raise UsageError(f"the workspace {path} is not a folder", "Name a folder with --workspace.")
     if not os.access(path, os.W_OK | os.X_OK):
         raise UsageError(f"the workspace {path} cannot be written", "Fix its permissions or name another.")
-    return path.resolve()
+    return as_on_disk(path)
 
 
 def keep_definitions(definitions: Definitions, folder: RunFolder) -> str:

@@ -9,12 +9,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from codex_multi_role.spelling import as_on_disk
+
 _written_by_roles: set[Path] = set()
 
 
 def take_none_from(folder: Path) -> None:
     """From now on no program is taken from ``folder`` or below it: models write there."""
-    _written_by_roles.add(folder.resolve())
+    _written_by_roles.add(as_on_disk(folder))
 
 
 def program_path(environment: Mapping[str, str]) -> str:
@@ -25,5 +27,5 @@ def program_path(environment: Mapping[str, str]) -> str:
 def _is_ours(place: str) -> bool:
     if not place.startswith("/"):
         return False
-    lineages = [(path, *path.parents) for path in (Path(os.path.normpath(place)), Path(place).resolve())]
+    lineages = [(path, *path.parents) for path in (Path(os.path.normpath(place)), as_on_disk(Path(place)))]
     return not any(folder in lineage for folder in _written_by_roles for lineage in lineages)

@@ -28,6 +28,7 @@ from typing import Any
 from codex_multi_role.errors import RunNotFound, StorageError, UsageError
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors, write_json, write_text
+from codex_multi_role.spelling import as_on_disk
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 LATEST = "latest"
@@ -63,7 +64,7 @@ class RunFolder:
             raise UsageError(
                 f"'{run_id}' cannot be a run id", "Use letters, digits, '_', '-' and '.', and not 'latest'."
             )
-        path = make_folder(runs_dir.resolve()) / run_id
+        path = make_folder(as_on_disk(runs_dir)) / run_id
         with storage_errors(path):
             if not any(path.parent.iterdir()):  # a folder with anything in it may not be ours alone
                 write_text(path.parent / ".gitignore", "*\n")
@@ -86,7 +87,7 @@ class RunFolder:
             matches = [name for name in names if name.startswith(reference)]
         if len(matches) != 1:
             raise _not_found(runs_dir, reference, names, len(matches))
-        return cls(runs_dir.resolve() / matches[0])
+        return cls(as_on_disk(runs_dir) / matches[0])
 
     def _point_latest(self) -> None:
         link = self.path.parent / LATEST

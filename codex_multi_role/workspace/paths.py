@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.spelling import as_on_disk
 
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
@@ -48,8 +49,8 @@ class Workspace:
         if not self.root.is_dir():
             what = "is not a folder" if self.root.exists() else "does not exist"
             raise UsageError(f"the workspace {self.root} {what}", "name a folder with --workspace")
-        object.__setattr__(self, "root", self.root.resolve())
-        object.__setattr__(self, "forbidden", tuple(folder.resolve() for folder in self.forbidden))
+        object.__setattr__(self, "root", as_on_disk(self.root))
+        object.__setattr__(self, "forbidden", tuple(as_on_disk(folder) for folder in self.forbidden))
 
     def resolve_inside(self, relative: str) -> Path:
         """The real path of a file that a model named relative to the workspace; it need not exist.
@@ -61,14 +62,17 @@ class Workspace:
         path = Path(os.path.realpath(self.root / relative))
         if not path.is_relative_to(self.root) or _steers_programs(path.relative_to(self.root).parts):
             raise PathRefused("unsafe path")
-        if self._is_forbidden(path) or path.is_symlink():
+        if self.is_forbidden(path) or path.is_symlink():
             raise PathRefused("unsafe path")
         if path.exists() and not path.is_file():
             raise PathRefused("invalid path")
         return path
 
-    def _is_forbidden(self, path: Path) -> bool:
-        """By name and by identity: a file system may know one folder by several spellings."""
+    def is_forbidden(self, path: Path) -> bool:
+        """Whether ``path`` is or lies in a folder that is off limits: by name, and by identity.
+
+        A file system may know one folder by several spellings.
+        """
         lineage = [path, *path.parents]
         if any(folder in lineage for folder in self.forbidden):
             return True

@@ -2,6 +2,7 @@
 
 A glob names paths relative to the workspace: ``*``, ``?`` and ``[…]`` within a name, ``**`` any folders. One that names
 a folder covers all in it. What git ignores counts as well. Symlinks are covered themselves, not what they lead to.
+Names match in any case of their letters: there are file systems, and folders of file systems, that know no difference.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError
+from codex_multi_role.spelling import folded
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.paths import PathRefused, Workspace, is_git_folder
 from codex_multi_role.workspace.snapshots import Snapshots
@@ -46,9 +48,8 @@ class ProtectedFiles:
     def __init__(self, snapshots: Snapshots, workspace: Workspace, globs: Sequence[str]) -> None:
         self._snapshots = snapshots
         self._workspace = workspace
-        self._fold = str.casefold if _ignores_case(workspace.root) else str
         self._globs = sorted(set(globs))
-        self._patterns = [tuple(self._fold(glob).split("/")) for glob in self._globs]
+        self._patterns = [tuple(folded(glob).split("/")) for glob in self._globs]
         self._caches = [name for name in CACHES if not any(name in pattern for pattern in self._patterns)]
 
     def take(self) -> str:
@@ -104,12 +105,31 @@ class ProtectedFiles:
 
     def _files(self) -> set[str]:
         found = set()
-        for start in {_fixed_part(glob) for glob in self._globs}:
+        for start in {each for glob in self._globs for each in self._on_disk(_fixed_part(glob))}:
             if link := self._link_on_the_way(start):
                 found.add(link)
             else:
                 found.update(path for path in self._below(start) if self._covers(path))
         return found
+
+    def _on_disk(self, fixed: str) -> list[str]:
+        """What ``fixed`` is called in the workspace, in every case that is there; a link on the way ends it."""
+        starts = [""]
+        for name in filter(None, fixed.split("/")):
+            starts = [each for start in starts for each in self._next(start, folded(name))]
+        return starts
+
+    def _next(self, start: str, wanted: str) -> list[str]:
+        if self._link_on_the_way(start):
+            return [start]
+        return [_join(start, name) for name in self._names(start) if folded(name) == wanted]
+
+    def _names(self, path: str) -> list[str]:
+        place = self._workspace.root / path
+        if not place.is_dir():
+            return []
+        with os.scandir(place) as entries:
+            return [entry.name for entry in entries]
 
     def _link_on_the_way(self, path: str) -> str:
         """The first symlink on the way to ``path``, itself included, or nothing."""
@@ -125,16 +145,14 @@ class ProtectedFiles:
             place = self._workspace.root / path
             if path and (place.is_symlink() or place.is_file()):
                 yield path
-            elif place.is_dir() and place not in self._workspace.forbidden:
-                with os.scandir(place) as entries:
-                    names = [entry.name for entry in entries if not self._is_left_out(entry.name)]
-                waiting += [f"{path}/{name}" if path else name for name in names]
+            elif not self._workspace.is_forbidden(place):
+                waiting += [_join(path, name) for name in self._names(path) if not self._is_left_out(name)]
 
     def _is_left_out(self, name: str) -> bool:
         return is_git_folder(name) or any(fnmatchcase(name, cache) for cache in self._caches)
 
     def _covers(self, path: str) -> bool:
-        parts = self._fold(path).split("/")
+        parts = folded(path).split("/")
         return any(_matches(pattern, parts) for pattern in self._patterns)
 
     def _drop_bytecode(self) -> None:
@@ -162,9 +180,8 @@ def _fixed_part(glob: str) -> str:
     return "/".join(parts[:wild])
 
 
-def _ignores_case(root: Path) -> bool:
-    other = root.with_name(root.name.swapcase())
-    return other.exists() and other.samefile(root)
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
 
 
 @contextlib.contextmanager

@@ -229,6 +229,20 @@ def test_which_paths_a_glob_covers(root: Path, glob: str, path: str, covered: bo
     assert (path in protected(root, glob).among([path])) == covered
 
 
+def test_names_that_differ_by_case_only_count_as_one(root: Path) -> None:
+    """Also where the file system tells them apart: the next one they come to may not."""
+    files = protected(root, "tests/**", "Makefile", "é/x")
+    before, tree = contents(root), files.take()
+    for name in ("TESTS/test_a.py", "tests/Deep/new.py", "makefile", "E\u0301/X"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("new\n")
+    assert files.among(["Tests/Deep/x.py", "MAKEFILE", "e\u0301/x", "src/tests"]) == {
+        *("Tests/Deep/x.py", "MAKEFILE", "e\u0301/x"),
+    }
+    assert len(files.put_back(tree).paths) == 4
+    assert contents(root) == before
+
+
 def test_the_first_state_is_known_to_every_later_process_and_other_globs_have_their_own(root: Path) -> None:
     first = protected(root).first()
     change(root)

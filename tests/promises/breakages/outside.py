@@ -153,7 +153,7 @@ OUTSIDE = (
     broken(
         "the runs are off limits to what is handed in",
         "workspace/paths.py",
-        "        if self._is_forbidden(path) or path.is_symlink():\n",
+        "        if self.is_forbidden(path) or path.is_symlink():\n",
         "        if path.is_symlink():\n",
         (
             f"{PATHS}::test_the_run_folders_are_off_limits",

@@ -32,6 +32,13 @@ VERDICTS = (
         (f"{PROTECTION}::test_tests_that_are_rewritten_while_they_run_are_not_green",),
     ),
     broken(
+        "the protected is so by any case of its name",
+        "workspace/protected.py",
+        '        parts = folded(path).split("/")\n',
+        '        parts = path.split("/")\n',
+        ("workspace/test_protected.py::test_names_that_differ_by_case_only_count_as_one",),
+    ),
+    broken(
         "files handed in over the protected are skipped",
         "steps/ask.py",
         "        protected = protected_among(run, question.role, named)\n",

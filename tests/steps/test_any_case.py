@@ -1,0 +1,140 @@
+"""A workspace that knows its files by any case of their names, as on macOS: what is off limits is so by all of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.console import environment
+from tests.disks import Disk, folding_disk
+from tests.engine.test_flows import with_flow
+from tests.teams import Record, TeamFolder, read, say
+from tests.torture.scenarios.scenario import PERSON, git_there
+
+WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}
+MEDDLE = "echo meddled > TESTS/Test_It.PY; mv tests/other.py tests/OTHER.py; echo new > Tests/new.py; echo x > Free.txt"
+HANDED_IN = {
+    "Tests/Test_it.py": "protected",
+    "TESTS/more.py": "protected",
+    "tESTS/deep/er/x.py": "protected",
+    ".GIT/hooks/pre-commit": "unsafe path",
+    ".Codex/config.toml": "unsafe path",
+    "RUNS/latest/run.json": "unsafe path",
+    "FREE.TXT": None,
+}
+
+
+@pytest.fixture
+def folding(tmp_path: Path) -> Iterator[Disk]:
+    """The workspace's own file system: the folder around it tells its names apart."""
+    for name in ("workspace", "source"):
+        (tmp_path / name).mkdir()
+    try:
+        with folding_disk(tmp_path / "workspace", tmp_path / "source") as disk:
+            yield disk
+    except OSError as error:
+        pytest.skip(f"this system gives no file system of one's own: {error}")
+
+
+def run_there(team: TeamFolder, disk: Disk, *arguments: str) -> list[Record]:
+    """A run by a process that sees the file system; returns its events."""
+    given = ["--goal", "x", "--roles", str(team.folder / "roles"), "--playbook", str(team.playbook), "--cycles", "1"]
+    command = [sys.executable, "-m", "codex_multi_role", "run", *given, "--no-run-tests", "--json", *arguments]
+    done = subprocess.run(
+        disk.inside(*command), env=environment(), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode in (0, 1), done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def commit_all(workspace: Path, disk: Disk) -> None:
+    for arguments in (["init", "-q"], ["add", "-A"], [*PERSON, "commit", "-qm", "first"]):
+        git_there(workspace, disk, *arguments).check_returncode()
+
+
+def test_what_a_role_must_leave_alone_is_so_by_any_case_of_its_name(tmp_path: Path, folding: Disk) -> None:
+    files = [{"path": path, "content": "handed in"} for path in HANDED_IN]
+    shell = {"call": "exec_command", "arguments": {"cmd": MEDDLE}}
+    plays = {"writer": [{"steps": [shell, say(files=files)]}]}
+    team = TeamFolder(tmp_path, {"writer": {**WRITER, "protect": ["tests/**"]}}, plays)
+    workspace = folding.folder
+    (workspace / "tests").mkdir()
+    (workspace / "runs").mkdir()
+    for name in ("test_it.py", "other.py"):
+        (workspace / "tests" / name).write_text(name)
+    commit_all(workspace, folding)
+    hooks = sorted((workspace / ".git/hooks").iterdir())
+    events = run_there(team, folding, "--workspace", ".", "--runs-dir", "Runs")
+    (run,) = (workspace / "runs").glob("2*")
+    applied = read(run / "writer/turn_001/applied_files.json")
+    assert {entry["path"]: entry.get("reason") for entry in applied} == HANDED_IN
+    assert {path.name: path.read_text() for path in (workspace / "tests").iterdir()} == {
+        "test_it.py": "test_it.py",
+        "other.py": "other.py",
+    }
+    (told,) = [event for event in events if event["type"] == "protected_restored"]
+    assert {"tests/new.py", "tests/test_it.py"} <= set(told["paths"])
+    assert sorted((workspace / ".git/hooks").iterdir()) == hooks
+    assert (workspace / "free.txt").read_text() == "handed in"
+    assert sorted(path.name for path in workspace.iterdir()) == [".git", "Free.txt", "runs", "tests"]
+    assert read(run / "writer/turn_001/turn.json")["recorded"]["changed_paths"] == ["Free.txt"]
+
+
+def test_two_spellings_of_one_place_are_one_path(tmp_path: Path, folding: Disk) -> None:
+    (folding.folder / "Project/Sub").mkdir(parents=True)
+    (folding.folder / "link").symlink_to("PROJECT")
+    ask = "import sys, pathlib; from codex_multi_role.spelling import as_on_disk; "
+    ask += "print(*(as_on_disk(pathlib.Path(each)).relative_to(pathlib.Path.cwd()) for each in sys.argv[1:]))"
+    names = ["project", "PROJECT/sub", "LINK/SUB/new/Er", "Project/Sub", "other"]
+    done = subprocess.run(
+        folding.inside(sys.executable, "-c", ask, *names), capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == ["Project", "Project/Sub", "Project/Sub/new/Er", "Project/Sub", "other"]
+
+
+def test_the_runs_are_out_of_reach_however_the_workspace_is_spelled(tmp_path: Path, folding: Disk) -> None:
+    meddle = "cd runs/mine; echo x > a; echo x > ../b; cd ../../RUNS/Mine; echo x > c; echo x > Run.json; true"
+    shell = {"call": "exec_command", "arguments": {"cmd": meddle}}
+    files = [{"path": path, "content": "x"} for path in ("runs/x", "Runs/mine/run.json", "fine.txt")]
+    team = TeamFolder(tmp_path, {"writer": WRITER}, {"writer": [{"steps": [shell, say(files=files)]}]})
+    (folding.folder / "project").mkdir()
+    run_there(team, folding, "--workspace", "PROJECT", "--runs-dir", "project/runs", "--run-id", "mine")
+    run = folding.folder / "project/runs/mine"
+    applied = read(run / "writer/turn_001/applied_files.json")
+    assert [entry.get("reason") for entry in applied] == ["unsafe path", "unsafe path", None]
+    assert sorted(path.name for path in run.parent.iterdir()) == [".gitignore", "latest", "mine"]
+    assert {"a", "b", "c"}.isdisjoint(path.name for path in run.iterdir())
+    assert read(run / "run.json")["run_id"] == "mine"
+    assert read(run / "writer/turn_001/turn.json")["recorded"]["changed_paths"] == []
+    assert (folding.folder / "project/fine.txt").read_text() == "x"
+
+
+def test_what_a_copy_tells_apart_meets_in_the_workspace_without_harm(tmp_path: Path, folding: Disk) -> None:
+    """The copy lies with the runs, on a file system that tells the names apart."""
+    lines = ["mkdir TESTS Src .GIT", "echo new > TESTS/new.py", "echo a > Src/a.py", "echo mine > Src/B.PY"]
+    shell = {"call": "exec_command", "arguments": {"cmd": "; ".join([*lines, "echo x > .GIT/config"])}}
+    team = TeamFolder(
+        tmp_path, {"writer": {**WRITER, "protect": ["tests/**"]}}, {"writer": [{"steps": [shell, say()]}]}
+    )
+    workspace = folding.folder
+    for name in ("tests/test_it.py", "src/b.py"):
+        (workspace / name).parent.mkdir()
+        (workspace / name).write_text(name)
+    commit_all(workspace, folding)
+    config = (workspace / ".git/config").read_text()
+    with_flow(team, {"steps": [{"ask": "writer", "isolate": "worktree"}]})
+    events = run_there(team, folding, "--workspace", ".", "--runs-dir", str(team.runs), "--flow", "own")
+    (merged,) = [event for event in events if event["type"] == "copy_merged"]
+    assert merged["paths"] == ["Src/a.py"]
+    assert [(each["path"], each["kind"]) for each in merged["conflicts"]] == [("Src/B.PY", "changed meanwhile")]
+    assert {path.name: path.read_text() for path in (workspace / "src").iterdir()} == {
+        "a.py": "a\n",
+        "b.py": "src/b.py",
+    }
+    assert [path.name for path in (workspace / "tests").iterdir()] == ["test_it.py"]
+    assert (workspace / ".git/config").read_text() == config
