@@ -11,20 +11,20 @@ from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, wr
 from codex_multi_role.checks.base import CheckContext, at_most_own, in_copy, lasts
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageRun, Outcome
 from codex_multi_role.checks.options import CheckOptions, read_options
-from codex_multi_role.checks.sources import missing_part, named_path, not_python
+from codex_multi_role.checks.sources import Paths, missing_part, named_path, named_paths, none_python, not_python
 
 MAX_TAIL_CHARACTERS = 4_000
 
 
 class CoverageOptions(CheckOptions):
-    """``target`` is measured, ``tests`` are run; both are files or folders, relative to the workspace.
+    """``target`` is measured, ``tests`` are run: files or folders, relative to the workspace; of tests also several.
 
     ``copy``: the copy of the workspace to measure in instead, as a step with ``isolate`` gave it.
     ``per_test`` also tells what each test reaches, fixtures included; all parameters of a test are one.
     """
 
     target: str = Field(min_length=1, description="a Python file or a folder of the workspace")
-    tests: str = Field(default="tests", min_length=1, description="a Python file or a folder of the workspace")
+    tests: Paths = Field(default=["tests"], description="a Python file or a folder of the workspace, or a list of such")
     per_test: bool = Field(default=False, description="true to tell what each test reaches")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
     copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
@@ -52,13 +52,14 @@ def measure_coverage(context: CheckContext) -> dict[str, object]:
     """
     options = read_options(CoverageOptions, context, "coverage")
     context = in_copy(context, options.copy_)
-    target, tests = (named_path(context.workspace, "coverage", options, name) for name in ("target", "tests"))
+    target = named_path(context.workspace, "coverage", options, "target")
+    tests = named_paths(context.workspace, "coverage", options, "tests")
     if problem := missing_part(context.workspace) or not_python(context.workspace.root, target):
         return _record(context, Outcome("could not run", problem))
-    if problem := not_python(context.workspace.root, tests):
+    if problem := none_python(context.workspace.root, tests):
         return _record(context, Outcome("syntax error", problem))
     with scratch_folder(context.workspace) as scratch:
-        run = CoverageRun(context, target, [tests], scratch, per_test=options.per_test)
+        run = CoverageRun(context, target, tests, scratch, per_test=options.per_test)
         outcome = run.outcome(at_most_own(context.options, context.deadline_seconds))
         return _record(context, outcome, options.per_test)
 

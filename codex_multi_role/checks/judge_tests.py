@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pydantic import Field, JsonValue
@@ -10,8 +10,8 @@ from pydantic import Field, JsonValue
 from codex_multi_role.checks.artifacts import write_artifact, write_result
 from codex_multi_role.checks.base import CheckContext, lasts, no_time
 from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.test_files import TestFile, put_all, remove, shown, texts_of
 from codex_multi_role.checks.tests_source import expects, tests_of
-from codex_multi_role.checks.text_files import put
 
 Json = dict[str, Any]
 KEPT, TAKEN_BACK = "kept", "rolled back"
@@ -19,15 +19,16 @@ MEASURED = ("crashed", "passed", "failures", "coverage", "uncovered", "output_ta
 
 
 class JudgeTestsOptions(CheckOptions):
-    """``code`` is the attempt that lies at ``path``, ``measured`` what the check coverage said of it.
+    """``files`` are the attempt, which lies in the workspace, ``measured`` is what the check coverage said of it.
 
-    ``best``: what this check said of the attempts before, or {}.
+    ``mutation``: what a check of mutants said of it, if there was one. ``best``: what this check said of the attempts
+    before, or {}.
     """
 
-    path: str = Field(min_length=1, description="the file of tests")
-    code: str = Field(description="the text of that file")
+    files: list[TestFile] = Field(min_length=1, description="a list of {path, content}")
     plan: list[dict[str, JsonValue]] = Field(description="the plan's items")
     measured: dict[str, Any] = Field(description='"{{ steps.<coverage> }}"')
+    mutation: dict[str, Any] = Field(default={}, description='"{{ steps.<mutation> }}"')
     best: dict[str, Any] = Field(description='"{{ vars.best }}"')
     target_coverage: float = Field(ge=0, le=100, description="percent")
 
@@ -36,45 +37,58 @@ class JudgeTestsOptions(CheckOptions):
 def judge_tests(context: CheckContext) -> dict[str, object]:
     """Compare the attempt that lies in the workspace with the best so far, and put that back where it was better.
 
-    Worse is one that no longer expects what the plan says of an item, crashes where the best does not, reaches less, or
-    passes fewer tests; the last three do not count where it reaches the target with nothing failing.
+    Worse is one that no longer expects what the plan says of an item, crashes where the best does not, reaches less,
+    passes fewer tests, or notices fewer mutants; all but the first and the last do not count where it reaches the
+    target with nothing failing.
 
-    Returns, also as ``result.json``, ``{status: kept|rolled back, reason, attempt, crashed, failed, coverage, report,
-    away: [{id, expected}], best: {code, crashed, passed, failed, failures, coverage, uncovered, expects, …}}``.
-    ``crashed``, ``failed`` and ``coverage`` are the attempt's; what no longer expects what the plan says counts as
-    failed, an error of the collection is a crash. ``expects``: the ids of the items whose tests do. The attempt is kept
-    as ``attempt.py``. Raises UsageError, CheckFailed.
+    Returns, also as ``result.json``, ``{status: kept|rolled back, reason, attempt, crashed, failed, coverage, score,
+    report, away: [{id, expected}], best: {files, code, crashed, passed, failed, failures, coverage, uncovered, score,
+    survivors, expects, …}}``. ``crashed``, ``failed``, ``coverage`` and ``score`` (percent of the mutants, null where
+    they were not judged) are the attempt's; what no longer expects what the plan says counts as failed, an error of the
+    collection is a crash. ``expects``: the ids of the items whose tests do. ``attempt`` and ``code`` show all files in
+    one text. The attempt is kept as ``attempt.py``. Raises UsageError, CheckFailed.
     """
     options = read_options(JudgeTestsOptions, context, "judge_tests")
-    write_artifact(context, "attempt.py", options.code)
     best = options.best
     now = _measured(options)
+    write_artifact(context, "attempt.py", now["code"])
     lost = set(best.get("expects", [])) - set(now["expects"])
     away = [item for item in options.plan if item["id"] in lost]
     now["failed"] += len(away)
     reason = _worse(now, best, away, options.target_coverage) if best else ""
+    kept, other = (best, now) if reason else (now, best)
     if reason:
-        put(context, options.path, str(best["code"]))
+        put_all(context, _texts(best))
+    remove(context, _texts(other).keys() - _texts(kept).keys())
     result = {
         "status": TAKEN_BACK if reason else KEPT,
         "reason": reason,
-        "attempt": options.code,
-        **{name: now[name] for name in ("crashed", "failed", "coverage")},
+        "attempt": now["code"],
+        **{name: now[name] for name in ("crashed", "failed", "coverage", "score")},
         "report": {name: now[name] for name in ("reason", "failures", "output_tail")},
         "away": [{"id": item["id"], "expected": item["expected"]} for item in away],
-        "best": dict(best) if reason else now,
+        "best": dict(kept),
     }
     return write_result(context, result)
 
 
+def _texts(judged: Json) -> dict[str, str]:
+    return {file["path"]: file["content"] for file in judged.get("files", ())}
+
+
 def _measured(options: JudgeTestsOptions) -> Json:
     measured: Mapping[str, Any] = options.measured
+    texts = texts_of(options.files)
+    judged = options.mutation if options.mutation.get("mutants") else {}
     return {
-        "code": options.code,
+        "files": [file.model_dump() for file in options.files],
+        "code": shown(texts),
         "reason": measured["reason"],
         **{name: measured[name] for name in MEASURED},
         "failed": measured["failed"] + (0 if measured["crashed"] else measured["errors"]),
-        "expects": [item["id"] for item in options.plan if expects(options.code, item)],
+        "score": judged.get("score_percent"),
+        "survivors": judged.get("survivors", []),
+        "expects": [item["id"] for item in options.plan if any(expects(text, item) for text in texts.values())],
     }
 
 
@@ -84,6 +98,12 @@ def _worse(now: Json, best: Json, away: list[Any], target: float) -> str:
         return f"no longer expects what the plan says: {lost}"
     if now["crashed"]:
         return "" if best["crashed"] else f"crashed: {now['reason']}"
+    if (
+        None not in (now["score"], best["score"])
+        and now["score"] < best["score"]
+        and now["coverage"] <= best["coverage"]
+    ):
+        return f"notices {now['score']} % of the mutants, the best so far {best['score']} %"
     if best["crashed"] or (not now["failed"] and now["coverage"] >= target):
         return ""
     if now["coverage"] < best["coverage"]:
@@ -93,11 +113,17 @@ def _worse(now: Json, best: Json, away: list[Any], target: float) -> str:
     return ""
 
 
-def suspected_bugs(code: str, plan: list[Any], failing: list[str]) -> list[Json]:
-    """The plan's items that a failing test expects as the plan says: the code may be wrong. ``failing``: test names."""
+def suspected_bugs(files: Mapping[str, tuple[str, Collection[str]]], plan: list[Any]) -> list[Json]:
+    """The plan's items that a failing test expects as the plan says: the code may be wrong.
+
+    ``files``: by path a text, and the names of its failing tests.
+    """
     found = []
     for item in plan:
-        own = [each.name for each in tests_of(code, str(item["id"])) if each.name in failing]
-        if own and expects(code, item):
+        own = []
+        for text, failing in files.values():
+            failed = [each.name for each in tests_of(text, str(item["id"])) if each.name in failing]
+            own += failed if expects(text, item) else []
+        if own:
             found.append({**item, "tests": own})
     return found

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import scratch_folder, write_result
-from codex_multi_role.checks.base import CheckContext, at_most_own, lasts
+from codex_multi_role.checks.base import CheckContext, at_most_own, in_copy, lasts
 from codex_multi_role.checks.kill_matrix import Judge, KillMatrix
 from codex_multi_role.checks.mutants import HOW_TO_INSTALL, Mutant, MutatedFile, is_installed
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.repeated import Repeated, repeat
-from codex_multi_role.checks.sources import named_path, not_python
+from codex_multi_role.checks.sources import Paths, named_path, named_paths, none_python, not_python
 from codex_multi_role.checks.suite import Suite
 from codex_multi_role.errors import UsageError
 
@@ -24,20 +24,22 @@ END_SECONDS = 10.0
 
 
 class MutationOptions(CheckOptions):
-    """``target`` is changed, ``tests`` judge it: a file, and a file or a folder, relative to the workspace.
+    """``target`` is changed, ``tests`` judge it: a file, and files or folders, relative to the workspace.
 
-    Of more than ``max_mutants`` a sample is judged, chosen by ``seed``; ``mutants`` names those to judge instead.
-    With ``runs`` the tests first run so often as they are, and those whose outcomes differ do not count.
+    ``copy``: the copy of the workspace to judge in instead, as a step with ``isolate`` gave it.
+    Of more than ``max_mutants`` a sample is judged, chosen by ``seed``; ``mutants`` names those to judge instead. With
+    ``runs`` the tests first run so often as they are, and those whose outcomes differ do not count.
     """
 
     target: str = Field(min_length=1, description="a Python file of the workspace")
-    tests: str = Field(default="tests", min_length=1, description="a Python file or a folder of the workspace")
+    tests: Paths = Field(default=["tests"], description="a Python file or a folder of the workspace, or a list of such")
     max_mutants: int = Field(default=100, ge=1, le=2_000, description="a number from 1 to 2000")
     seed: int = Field(default=0, description="a whole number")
     mutants: list[str] | None = Field(default=None, description="ids of mutants, as an earlier result named them")
     runs: int = Field(default=1, ge=1, le=10, description="how often the tests run undisturbed, 1 to 10 times")
     concurrency: int = Field(default=2, ge=1, le=32, description="how many mutants at once, 1 to 32")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
+    copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
 
 
 @dataclass(frozen=True)
@@ -63,18 +65,20 @@ def judge_mutants(context: CheckContext) -> dict[str, object]:
 
     Options: `MutationOptions`; ``timeout_seconds``, for all together, cannot exceed the context's deadline; each mutant
     has one of its own, a multiple of what the tests take undisturbed, and each test, too. Leaves ``result.json``, which
-    holds what is returned: ``{status, reason, found, mutants, sampled, seed, ids, killed, survived, score_percent,
-    survivors: [{id, line, operator, diff}], matrix: {test: [id]}, unattributed: [id], flaky: {test: [outcome]},
-    seconds}``. The status is ``ok``, ``no mutants``, ``timed out`` (the figures are of those that were judged) or
-    ``could not run``. ``mutants`` were judged, out of ``found`` places; ``unattributed`` were killed without a test
-    that can be named. The tests must pass as they are: a test that is red says nothing of a mutant.
+    holds what is returned: ``{status, reason, found, mutants, left, sampled, seed, ids, killed, survived,
+    score_percent, survivors: [{id, line, operator, diff}], matrix: {test: [id]}, unattributed: [id], flaky: {test:
+    [outcome]}, seconds}``. The status is ``ok``, ``no mutants``, ``timed out`` (the figures are of those that were
+    judged) or ``could not run``. ``mutants`` were judged, out of ``found`` places, and ``left`` were not, for want of
+    time; ``unattributed`` were killed without a test that can be named. The tests must pass as they are: a red one
+    says nothing of a mutant.
 
     Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
     """
     started = time.monotonic()
     options = read_options(MutationOptions, context, "mutation")
-    for name in ("target", "tests"):
-        named_path(context.workspace, "mutation", options, name)
+    context = in_copy(context, options.copy_)
+    named_path(context.workspace, "mutation", options, "target")
+    named_paths(context.workspace, "mutation", options, "tests")
     until = started + at_most_own(context.options, context.deadline_seconds)
     return _record(context, options, _judged(context, options, until), time.monotonic() - started)
 
@@ -85,7 +89,7 @@ def _judged(context: CheckContext, options: MutationOptions, until: float) -> Ju
         return Judged("could not run", HOW_TO_INSTALL)
     if (root / options.target).is_dir():
         return Judged("could not run", f"{options.target} is a folder: name a file")
-    if problem := not_python(root, options.target) or not_python(root, options.tests):
+    if problem := not_python(root, options.target) or none_python(root, options.tests):
         return Judged("could not run", problem)
     try:
         file = MutatedFile((root / options.target).read_bytes().decode("utf-8-sig"))
@@ -95,7 +99,7 @@ def _judged(context: CheckContext, options: MutationOptions, until: float) -> Ju
     if not mutants:
         return Judged("no mutants", "there is nothing in its functions to change", len(file.places))
     with scratch_folder(context.workspace) as scratch:
-        suite = Suite(context, [options.tests], scratch)
+        suite = Suite(context, options.tests, scratch)
         undisturbed = repeat(suite, options.runs, until)
         if undisturbed.problem or undisturbed.bad:
             problem = undisturbed.problem or f"a test fails as it is: {undisturbed.bad[0]}"
@@ -137,6 +141,7 @@ def _record(context: CheckContext, options: MutationOptions, judged: Judged, sec
         "reason": judged.reason,
         "found": judged.found,
         "mutants": len(matrix.killers),
+        "left": len(matrix.left),
         "sampled": options.mutants is None and len(judged.mutants) == options.max_mutants < judged.found,
         "seed": options.seed,
         "ids": list(matrix.killers),

@@ -19,13 +19,27 @@ ENDS = {
     "no_candidate": "none of the developers gave an answer that could be used",
     "conflicts": "the file of tests was changed by somebody else meanwhile",
 }
-NOT_JUDGED = "not judged: no mutation check was part of this run"
+JUDGED, PARTLY, NOT_JUDGED = "judged", "partly judged", "not judged"
+SWITCHED_OFF = "it was switched off: the input mutation is false"
+NO_TEST = "no test is left that could notice anything"
+TOLD_OF_MUTANTS = (
+    "found",
+    "mutants",
+    "left",
+    "sampled",
+    "seed",
+    "ids",
+    "survivors",
+    "matrix",
+    "unattributed",
+    "seconds",
+)
 
 
 class TestResultsOptions(CheckOptions):
     """What the flow has of each file, in the same order: ``files``, the ``rounds`` taken for it, what is ``left``.
 
-    ``mutation``: what a mutation check said of each, if there was one.
+    ``mutation``: what the check of mutants said of each, nothing where it was switched off.
     """
 
     __test__ = False
@@ -35,7 +49,8 @@ class TestResultsOptions(CheckOptions):
     left: list[dict[str, JsonValue]] = Field(description='"{{ steps.<prune_tests>.results }}"')
     unit: str = Field(min_length=1, description="the visit of the call: <step>.<visit>")
     target_coverage: float = Field(ge=0, le=100, description="percent")
-    mutation: list[dict[str, JsonValue]] = Field(default=[], description="results of a mutation check")
+    mutation: list[dict[str, JsonValue]] = Field(default=[], description='"{{ steps.<mutation>.results }}"')
+    target_mutation_score: float = Field(default=0.0, ge=0, le=100, description="percent")
 
 
 @lasts(no_time)
@@ -44,9 +59,11 @@ def write_test_results(context: CheckContext) -> dict[str, object]:
 
     ``{run_id, flow, started_at, results: [{file, tests, status, reason, metrics: {coverage_percent, n_passed_tests,
     n_failed_tests, failed_tests, iterations, total_tokens, mutation_score_percent, mutation_killed,
-    mutation_survived}, rounds, pruned, suspected_bugs, refused_plan_items, mutation}]}``. What was not judged is null,
-    and ``mutation`` says so. ``failed_tests`` were taken out of the file. The status is timeout where all files that
-    are no success ran out of iterations. Raises UsageError, StorageError.
+    mutation_survived}, rounds, pruned, suspected_bugs, refused_plan_items, mutation}]}``. ``tests`` are paths,
+    ``failed_tests`` were taken out of them. ``mutation`` is ``{status: judged|partly
+    judged|not judged, reason}`` and, where there are mutants, the fields of the check: among them the kill matrix
+    ``matrix: {test: [mutant]}`` and the ``survivors``. Figures of mutants that were not judged are null. The status is
+    timeout where all files that are no success ran out of iterations. Raises UsageError, StorageError.
     """
     options = read_options(TestResultsOptions, context, "test_results")
     run = context.run()
@@ -68,7 +85,8 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
     file: Json = options.files[index]
     rounds: Json = options.rounds[index]
     left: Json = options.left[index]
-    judged: Json = options.mutation[index] if options.mutation else {}
+    mutation = _mutation(options.mutation[index] if options.mutation else None, left)
+    judged = mutation["status"] != NOT_JUDGED
     caller = "".join(run.unit.rpartition("/")[:2])
     steps, pruned = rounds.get("steps", {}), left.get("pruned", [])
     metrics = {
@@ -78,12 +96,16 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
         "failed_tests": [each["test"] for each in pruned],
         "iterations": len(rounds["vars"]["rounds"]),
         "total_tokens": _tokens(run, f"{caller}{options.unit}.{index}/"),
-        **{name: judged.get(name) for name in ("mutation_score_percent", "mutation_killed", "mutation_survived")},
+        "mutation_score_percent": mutation.pop("score_percent") if judged else None,
+        "mutation_killed": mutation.pop("killed") if judged else None,
+        "mutation_survived": mutation.pop("survived") if judged else None,
     }
     status, reason = _status(file, rounds, left, options.target_coverage)
+    if status in (SUCCESS, TIMEOUT) and (missed := _missed(mutation, metrics, options.target_mutation_score)):
+        status, reason = INCOMPLETE if status == SUCCESS else status, "; ".join(filter(None, [reason, missed]))
     return {
         "file": file["file"],
-        "tests": file["tests"] if left.get("passed") else None,
+        "tests": left.get("files", []),
         "status": status,
         "reason": reason,
         "metrics": metrics,
@@ -91,8 +113,33 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
         "pruned": pruned,
         "suspected_bugs": left.get("suspected_bugs", []),
         "refused_plan_items": steps.get("merge_plan", {}).get("refused", []),
-        "mutation": "" if judged else NOT_JUDGED,
+        "mutation": mutation,
     }
+
+
+def _mutation(said: Json | None, left: Json) -> Json:
+    """``said``: what the check of mutants said of the tests that are ``left``."""
+    if not left.get("passed"):
+        return {"status": NOT_JUDGED, "reason": NO_TEST}
+    if said is None:
+        return {"status": NOT_JUDGED, "reason": SWITCHED_OFF}
+    if not said.get("mutants"):
+        return {
+            "status": NOT_JUDGED,
+            "reason": said["reason"],
+            "nothing_to_judge": not said["error"] and not said["left"],
+        }
+    figures = {name: said[name] for name in ("score_percent", "killed", "survived", *TOLD_OF_MUTANTS)}
+    return {"status": PARTLY if said["left"] else JUDGED, "reason": said["reason"], **figures}
+
+
+def _missed(mutation: Json, metrics: Json, target: float) -> str:
+    """Why the score that is wanted is not there; nothing where none is wanted, or nothing could be changed."""
+    score = metrics["mutation_score_percent"]
+    if not target or mutation.get("nothing_to_judge") or (score is not None and score >= target):
+        return ""
+    told = f"not judged: {mutation['reason']}" if score is None else f"{score} %"
+    return f"the mutation score is {told}, {target:g} % are wanted"
 
 
 def _status(file: Json, rounds: Json, left: Json, target: float) -> tuple[str, str]:

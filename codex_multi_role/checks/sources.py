@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from codex_multi_role.checks.options import CheckOptions, inside
 from codex_multi_role.checks.python import OWN_ENVIRONMENT, has_own
@@ -11,12 +15,27 @@ from codex_multi_role.checks.working_copy import LEFT_OUT
 from codex_multi_role.workspace import Workspace
 
 PYTHON = "*.py"
+# One path, or several.
+Paths = Annotated[
+    list[Annotated[str, StringConstraints(min_length=1)]],
+    Field(min_length=1),
+    BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
+]
 
 
 def named_path(workspace: Workspace, check: str, options: CheckOptions, name: str) -> str:
     """The path that the option called ``name`` gives, once it is sure to stay in the workspace. Raises UsageError."""
-    given = str(getattr(options, name)).rstrip("/")
-    inside(workspace, given, f"check {check}: {name}")
+    return _relative(workspace, str(getattr(options, name)), f"check {check}: {name}")
+
+
+def named_paths(workspace: Workspace, check: str, options: CheckOptions, name: str) -> list[str]:
+    """As `named_path`, of an option of type `Paths`."""
+    return [_relative(workspace, path, f"check {check}: {name}") for path in getattr(options, name)]
+
+
+def _relative(workspace: Workspace, given: str, option: str) -> str:
+    given = given.rstrip("/")
+    inside(workspace, given, option)
     return given
 
 
@@ -24,6 +43,11 @@ def missing_part(workspace: Workspace) -> str:
     if has_own(workspace, "pytest") and not has_own(workspace, "coverage"):
         return f"{OWN_ENVIRONMENT} has pytest but not coverage: install it there"
     return ""
+
+
+def none_python(root: Path, relatives: Sequence[str]) -> str:
+    """As `not_python`, of the first of several for which there is something to say."""
+    return next(filter(None, (not_python(root, relative) for relative in relatives)), "")
 
 
 def not_python(root: Path, relative: str) -> str:

@@ -20,6 +20,7 @@ def make_context(tmp_path: Path) -> MakeContext:
 
     def make(
         files: Mapping[str, str],
+        /,
         sandbox: Sandbox = no_sandbox,
         seconds: float = 60,
         environment: Mapping[str, str] | None = None,

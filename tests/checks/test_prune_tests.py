@@ -10,7 +10,8 @@ GOOD = "def test_good():\n    assert one() == 1\n"
 
 
 def _prune(make_context: MakeContext, code: str, **options: object) -> tuple[dict[str, Any], str]:
-    context = make_context(FILES, target="one.py", tests="tests/test_one.py", code=code, **options)
+    files = [{"path": "tests/test_one.py", "content": code}]
+    context = make_context(FILES, target="one.py", files=files, **options)
     result = prune_tests(context)
     place = context.workspace.root / "tests/test_one.py"
     return result, place.read_text() if place.exists() else ""
@@ -45,3 +46,18 @@ def test_what_cannot_be_taken_out_is_not_tried_for_ever(make_context: MakeContex
     inherited = "class Base:\n    def test_it(self):\n        assert False\n\n\nclass TestIt(Base):\n    pass\n"
     result, _ = _prune(make_context, f"from one import one\n\n\n{GOOD}\n\n{inherited}")
     assert (result["status"], result["failed"], result["pruned"]) == ("failed", 1, [])
+
+
+def test_of_several_files_each_loses_its_own(make_context: MakeContext) -> None:
+    bad = "def test_bad():\n    assert one() == 2\n"
+    files = [
+        {"path": "tests/test_one.py", "content": f"from one import one\n\n\n{GOOD}\n\ndef test_too():\n    pass\n"},
+        {"path": "tests/test_one__2.py", "content": f"from one import one\n\n\n{GOOD}\n\n{bad}"},
+        {"path": "tests/test_one__3.py", "content": f"from one import one\n\n\n{bad}"},
+    ]
+    context = make_context(FILES, target="one.py", files=files)
+    result: dict[str, Any] = prune_tests(context)
+    assert (result["files"], result["passed"]) == (["tests/test_one.py", "tests/test_one__2.py"], 3)
+    assert [each["test"] for each in result["pruned"]] == ["tests.test_one__2::test_bad", "tests.test_one__3::test_bad"]
+    left = {path.name: path.read_text() for path in (context.workspace.root / "tests").glob("*.py")}
+    assert left == {"test_one.py": files[0]["content"], "test_one__2.py": f"from one import one\n\n\n{GOOD}\n\n"}

@@ -40,9 +40,11 @@ class Generation:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
-    def run(self, target: str, flow: str = "testgen", **inputs: object) -> RunReport:
-        given = {"target": target, **{name: str(value) for name, value in inputs.items()}}
-        self.report = self.team.run(flow=flow, inputs=given, test_sandbox=False)
+    def run(self, target: str, flow: str = "testgen", sandbox: bool = False, **inputs: object) -> RunReport:
+        """Without mutants, unless ``inputs`` say so: they take most of the time."""
+        given = {"target": target, "mutation": False, **inputs}
+        as_text = {name: str(value) for name, value in given.items()}
+        self.report = self.team.run(flow=flow, inputs=as_text, test_sandbox=sandbox)
         return self.report
 
     @property

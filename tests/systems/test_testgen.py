@@ -10,6 +10,8 @@ from codex_multi_role.flow import worst_case
 from codex_multi_role.steps.terms import terms
 from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 
+OFF = "it was switched off: the input mutation is false"
+
 
 def test_all_is_reached_at_once(tmp_path: Path) -> None:
     given = Generation(
@@ -30,7 +32,7 @@ def test_all_is_reached_at_once(tmp_path: Path) -> None:
         "coverage_percent": 100.0, "n_passed_tests": 2, "n_failed_tests": 0, "failed_tests": [], "iterations": 1,
         "total_tokens": tokens, "mutation_score_percent": None, "mutation_killed": None, "mutation_survived": None,
     }  # fmt: skip
-    assert given.results[0]["mutation"].startswith("not judged")
+    assert given.results[0]["mutation"] == {"status": "not judged", "reason": OFF}
 
 
 def test_a_crash_is_told_to_the_developer_who_writes_it_anew(tmp_path: Path) -> None:

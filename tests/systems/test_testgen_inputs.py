@@ -56,7 +56,7 @@ def test_names_that_are_taken_are_left_alone(tmp_path: Path) -> None:
     files = {"sign.py": SIGN, "tests/test_sign.py": "mine = 1\n", "other/test_sign_2.py": "mine = 2\n"}
     given = Generation(tmp_path, files, test_planner=[plan(P1, P2)], test_developer=[code(WHOLE)])
     assert given.run(".").exit_code == 0
-    assert given.results[0]["tests"] == "tests/test_sign_3.py"
+    assert given.results[0]["tests"] == ["tests/test_sign_3.py"]
     assert given.text() == "mine = 1\n"
 
 

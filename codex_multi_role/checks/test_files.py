@@ -1,0 +1,75 @@
+"""The files of tests for one file: usually one, more where the tests of several developers were merged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from pydantic import Field
+
+from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.options import CheckOptions, inside
+from codex_multi_role.checks.tests_source import functions_in, without
+from codex_multi_role.checks.text_files import put
+
+
+class TestFile(CheckOptions):
+    """A file of tests and its whole text."""
+
+    __test__ = False
+
+    path: str = Field(min_length=1)
+    content: str
+
+
+Texts = Mapping[str, str]
+
+
+def texts_of(files: Sequence[TestFile]) -> dict[str, str]:
+    """By path, in their order."""
+    return {file.path: file.content for file in files}
+
+
+def shown(texts: Texts) -> str:
+    """What is shown of them: the text of a single one, several with their paths."""
+    if len(texts) == 1:
+        return next(iter(texts.values()))
+    return "\n\n".join(f"# {path}\n{text}" for path, text in texts.items())
+
+
+def put_all(context: CheckContext, texts: Texts) -> None:
+    """Write them into the workspace. Raises CheckFailed."""
+    for path, text in texts.items():
+        put(context, path, text)
+
+
+def remove(context: CheckContext, paths: Iterable[str]) -> None:
+    """Remove those of the files that are there. Raises UsageError for one outside the workspace."""
+    for path in paths:
+        inside(context.workspace, path, "a file of tests").unlink(missing_ok=True)
+
+
+def names_in(path: str, tests: Iterable[str]) -> list[str]:
+    """Those of pytest's ``tests`` that are in the file at ``path``, as `functions_in` names them.
+
+    ``tests.test_shapes.TestShape::test_area[1]`` is ``TestShape::test_area`` of ``tests/test_shapes.py``.
+    """
+    return [name for test in tests if (name := _name_in(PurePosixPath(path).stem, test))]
+
+
+def _name_in(stem: str, test: str) -> str:
+    place, _, function = test.rpartition("::")
+    parts = place.split(".")
+    if stem not in parts:
+        return ""
+    return "::".join([*parts[parts.index(stem) + 1 :], function.partition("[")[0]])
+
+
+def without_tests(texts: Texts, tests: Collection[str]) -> dict[str, str]:
+    """``texts`` without these of pytest's ``tests``; a file with no test left goes with them."""
+    left = {}
+    for path, text in texts.items():
+        smaller = without(text, names) if (names := names_in(path, tests)) else text
+        if smaller == text or functions_in(smaller):
+            left[path] = smaller
+    return left

@@ -1,0 +1,135 @@
+"""What the flow ``testgen`` makes of mutants: in its results, in its next plan, and in its end."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
+
+pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
+
+WHOLE = IMPORT + BELOW + ABOVE
+P3 = item("P3", "1", given="0")
+ZERO = "def test_p3_zero():\n    assert sign(0) == 1\n"
+TO_ZERO = "-    if number < 0:\n+    if number <= 0:"
+
+
+def once(folder: Path, text: str = WHOLE) -> Generation:
+    return Generation(folder, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(text)])
+
+
+def test_the_results_have_the_score_the_survivors_and_who_kills_what(tmp_path: Path) -> None:
+    given = once(tmp_path)
+    assert given.run("sign.py", mutation=True).exit_code == 0
+    metrics, mutation = given.metrics(), given.results[0]["mutation"]
+    assert mutation["status"] == "judged"
+    assert [each["diff"] for each in mutation["survivors"]] == [TO_ZERO, TO_ZERO.replace("<= 0", "< 1")]
+    survivors = {each["id"] for each in mutation["survivors"]}
+    below, above = (set(mutation["matrix"][f"tests.test_sign::test_{name}"]) for name in ("p1_below", "p2_above"))
+    assert below
+    assert above
+    assert below | above == {*mutation["ids"]} - survivors
+    killed = metrics["mutation_killed"]
+    assert (killed, metrics["mutation_survived"]) == (len(below | above), 2)
+    assert metrics["mutation_score_percent"] == round(100 * killed / (killed + 2), 2)
+
+
+def test_of_many_mutants_a_sample_is_judged(tmp_path: Path) -> None:
+    given = once(tmp_path)
+    assert given.run("sign.py", mutation=True, max_mutants=2).exit_code == 0
+    mutation = given.results[0]["mutation"]
+    assert (mutation["mutants"], mutation["sampled"], mutation["found"] > 2) == (2, True, True)
+
+
+def test_where_the_time_is_too_short_it_says_so_and_goes_on(tmp_path: Path) -> None:
+    given = once(tmp_path)
+    assert given.run("sign.py", mutation=True, mutation_seconds=0.01).exit_code == 0
+    mutation = given.results[0]["mutation"]
+    assert mutation["status"] == "not judged"
+    assert "the tests did not finish: no end after" in mutation["reason"]
+    assert given.metrics()["mutation_score_percent"] is None
+
+
+@pytest.mark.parametrize(("wanted", "exit_code"), [(0, 0), (50, 1)])
+def test_without_the_extra_it_says_so_and_fails_only_where_a_score_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: int, exit_code: int
+) -> None:
+    monkeypatch.setitem(sys.modules, "mutmut", None)
+    given = once(tmp_path)
+    assert given.run("sign.py", mutation=True, target_mutation_score=wanted).exit_code == exit_code
+    (result,) = given.results
+    assert (result["mutation"]["status"], result["metrics"]["mutation_score_percent"]) == ("not judged", None)
+    assert 'pip install "codex-multi-role[mutation]"' in result["mutation"]["reason"]
+    assert (result["status"], "50 % are wanted" in result["reason"]) == (
+        ("incomplete", True) if wanted else ("success", False)
+    )
+    assert given.asked == ["test_planner", "test_developer"]
+
+
+def test_a_file_with_nothing_to_change_misses_no_score(tmp_path: Path) -> None:
+    text = "from one import ONE\n\n\ndef test_p1():\n    assert ONE == 1\n"
+    given = Generation(
+        tmp_path, {"one.py": "ONE = 1\n"}, test_planner=[plan(item("P1", 1))], test_developer=[code(text)]
+    )
+    assert given.run("one.py", mutation=True, target_mutation_score=100).exit_code == 0
+    assert given.results[0]["mutation"]["reason"] == "there is nothing in its functions to change"
+
+
+def test_what_no_test_notices_is_told_to_the_next_plan(tmp_path: Path) -> None:
+    given = Generation(
+        tmp_path,
+        {"sign.py": SIGN},
+        test_planner=[plan(P1), plan(P2, P3)],
+        test_developer=[code(IMPORT + BELOW), code(ABOVE + ZERO)],
+    )
+    assert given.run("sign.py", mutation=True).exit_code == 0
+    replan = given.prompt("test_planner", 2)
+    assert "sign.py: lines 4; branches 2->4" in replan
+    assert "or for a change below that none notices" in replan
+    assert f"line 2:\n{TO_ZERO}" in replan
+    assert "NOT NOTICED" not in given.prompt("test_planner", 1)
+    first, second = (each["mutation_score"] for each in given.results[0]["rounds"])
+    assert (0 < first < 100, second) == (True, None)  # the last was enough
+    assert given.metrics()["mutation_score_percent"] == 100.0
+
+
+def test_a_score_that_is_wanted_is_planned_for_when_all_is_reached(tmp_path: Path) -> None:
+    given = Generation(
+        tmp_path,
+        {"sign.py": SIGN},
+        test_planner=[plan(P1, P2), plan(P3)],
+        test_developer=[code(WHOLE), code(ZERO)],
+    )
+    report = given.run("sign.py", mutation=True, target_mutation_score=100)
+    assert (report.outcome, given.rounds) == ("success", [("generate", "kept"), ("append", "kept")])
+    replan = given.prompt("test_planner", 2)
+    assert "it is 100.0 %" in replan
+    assert "100.0 % is wanted):\n" in replan
+    assert TO_ZERO in replan
+    assert [each["mutation_score"] for each in given.results[0]["rounds"]][1] == 100.0
+    assert given.text() == f"{WHOLE}\n\n{ZERO}"
+
+
+def test_a_score_that_is_not_reached_in_time_is_no_success(tmp_path: Path) -> None:
+    given = once(tmp_path)
+    report = given.run("sign.py", mutation=True, target_mutation_score=90, max_iterations=1)
+    assert (report.outcome, report.exit_code) == ("timeout", 1)
+    score = given.metrics()["mutation_score_percent"]
+    assert f"the mutation score is {score} %, 90 % are wanted" in given.results[0]["reason"]
+
+
+def test_an_iteration_that_notices_less_is_rolled_back(tmp_path: Path) -> None:
+    """The appended test takes the name of one that was there, and asserts nothing."""
+    weak = "def test_p2_above():\n    sign(4)\n    assert 1\n"
+    given = Generation(
+        tmp_path,
+        {"sign.py": SIGN},
+        test_planner=[plan(P1, P2), plan(P3), plan(item("P4", "1", given="0"))],
+        test_developer=[code(WHOLE), code(weak), code(ZERO)],
+    )
+    given.run("sign.py", mutation=True, target_mutation_score=100)
+    assert given.rounds == [("generate", "kept"), ("append", "rolled back"), ("append", "kept")]
+    assert "of the mutants, the best so far" in given.results[0]["rounds"][1]["reason"]
