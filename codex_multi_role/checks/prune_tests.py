@@ -1,18 +1,22 @@
-"""The check ``prune_tests``: take out the tests that fail, and measure what is left."""
+"""The check ``prune_tests``: take out the tests that fail or are flaky, and measure what is left."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.artifacts import write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, lasts, longest_seconds
+from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
+from codex_multi_role.checks.base import CheckContext, at_most_own, lasts, longest_seconds
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.judge_tests import suspected_bugs
 from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.repeated import repeat
+from codex_multi_role.checks.sources import missing_part, none_python
+from codex_multi_role.checks.suite import Suite
 from codex_multi_role.checks.test_files import (
     TestFile,
     Texts,
@@ -28,34 +32,43 @@ Json = dict[str, Any]
 NOTHING: Json = {"status": "no tests", "crashed": True, "passed": 0, "coverage": 0.0, "failures": []}
 MOST_ROUNDS = 5
 """A report names twenty failures at most, and a test may fail only once another is gone."""
+MOST_RUNS = 10
 
 
 class PruneTestsOptions(CheckOptions):
-    """``files`` are the tests for the file ``target``; ``plan`` says what its items expect."""
+    """``files`` are the tests for the file ``target``; ``plan`` says what its items expect.
+
+    The tests run ``runs`` times to find flaky ones, which are not looked for with 1.
+    """
 
     target: str = Field(min_length=1, description="a Python file of the workspace")
     files: list[TestFile] = Field(description="a list of {path, content}")
     plan: list[dict[str, JsonValue]] = Field(default=[], description="the plan's items")
+    runs: int = Field(default=3, ge=1, le=MOST_RUNS, description="a number from 1 to 10")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
 
 
 def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
-    return MOST_ROUNDS * longest_seconds(measure_coverage, options, deadline_seconds)
+    runs = options.get("runs", MOST_RUNS)
+    repeated = runs * at_most_own(options, deadline_seconds) if isinstance(runs, int) else 0.0
+    return MOST_ROUNDS * longest_seconds(measure_coverage, options, deadline_seconds) + repeated
 
 
 @lasts(_longest)
 def prune_tests(context: CheckContext) -> dict[str, object]:
     """What the check coverage says of the tests that pass, and besides ``{files: [path], pruned: [{test, message}],
-    suspected_bugs}``.
+    flaky: {runs, reason, tests: {test: [outcome of each run]}}, suspected_bugs}``.
 
-    ``files`` are written; of each the tests that fail are taken out, and what is left is measured again, until none
-    fails. Files that crash, or in which no test is left, are removed; they stay among the artifacts
+    ``files`` are written; of each the flaky tests are taken out, then those that fail, and what is left is measured
+    again, until none fails. Files that crash, or in which no test is left, are removed; they stay among the artifacts
     as ``removed.py``. ``suspected_bugs``: plan items whose test failed although it expects what the plan says. Raises
     as the check coverage.
     """
     options = read_options(PruneTestsOptions, context, "prune_tests")
     given = left = texts_of(options.files)
     put_all(context, given)
+    flaky = _flaky(context, options, given)
+    left = without_tests(left, flaky["tests"])
     pruned: list[Json] = []
     result = NOTHING
     for number in range(1, MOST_ROUNDS + 1):
@@ -71,8 +84,19 @@ def prune_tests(context: CheckContext) -> dict[str, object]:
         write_artifact(context, "removed.py", shown(left or given))
         left = {}
         remove(context, given)
-    told = {"files": list(left), "pruned": pruned, "suspected_bugs": _bugs(given, options, pruned)}
+    told = {"files": list(left), "pruned": pruned, "flaky": flaky, "suspected_bugs": _bugs(given, options, pruned)}
     return write_result(context, {**result, **told})
+
+
+def _flaky(context: CheckContext, options: PruneTestsOptions, texts: Texts) -> Json:
+    nothing: Json = {"runs": options.runs, "reason": "", "tests": {}}
+    root = context.workspace.root
+    if not texts or options.runs == 1 or missing_part(context.workspace) or none_python(root, list(texts)):
+        return {**nothing, "runs": 0, "reason": "not looked for" if options.runs == 1 else "no test can run"}
+    seconds = at_most_own({"timeout_seconds": options.timeout_seconds}, context.deadline_seconds)
+    with scratch_folder(context.workspace) as scratch:
+        repeated = repeat(Suite(context, list(texts), scratch), options.runs, time.monotonic() + options.runs * seconds)
+    return {"runs": len(repeated.outcomes), "reason": repeated.problem, "tests": dict(repeated.flaky)}
 
 
 def _measure(context: CheckContext, options: PruneTestsOptions, tests: Sequence[str], number: int) -> Json:

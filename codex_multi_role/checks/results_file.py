@@ -59,8 +59,8 @@ def write_test_results(context: CheckContext) -> dict[str, object]:
 
     ``{run_id, flow, started_at, results: [{file, tests, status, reason, metrics: {coverage_percent, n_passed_tests,
     n_failed_tests, failed_tests, iterations, total_tokens, mutation_score_percent, mutation_killed,
-    mutation_survived}, rounds, pruned, suspected_bugs, refused_plan_items, mutation}]}``. ``tests`` are paths,
-    ``failed_tests`` were taken out of them. ``mutation`` is ``{status: judged|partly
+    mutation_survived}, rounds, pruned, flaky, suspected_bugs, refused_plan_items, mutation}]}``. ``tests`` are paths,
+    ``failed_tests`` were taken out of them, and so were those in ``flaky``. ``mutation`` is ``{status: judged|partly
     judged|not judged, reason}`` and, where there are mutants, the fields of the check: among them the kill matrix
     ``matrix: {test: [mutant]}`` and the ``survivors``. Figures of mutants that were not judged are null. The status is
     timeout where all files that are no success ran out of iterations. Raises UsageError, StorageError.
@@ -111,6 +111,7 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
         "metrics": metrics,
         "rounds": rounds["vars"]["rounds"],
         "pruned": pruned,
+        "flaky": left.get("flaky", {}),
         "suspected_bugs": left.get("suspected_bugs", []),
         "refused_plan_items": steps.get("merge_plan", {}).get("refused", []),
         "mutation": mutation,
@@ -160,8 +161,10 @@ def _short_of(best: Json, left: Json, target: float) -> str:
         lines = str(best["output_tail"]).strip().splitlines()
         causes = [line.strip() for line in lines if line.startswith("E ")] or lines[-1:]
         return ": ".join(["the tests crash", str(best["reason"]), *causes[-1:]])
-    if left.get("pruned"):
-        return f"{len(left['pruned'])} tests failed and were taken out; {left.get('coverage', 0.0)} % are reached"
+    gone = {"failed": left.get("pruned", []), "are flaky": left.get("flaky", {}).get("tests", [])}
+    if any(gone.values()):
+        counted = " and ".join(f"{len(tests)} tests {why}" for why, tests in gone.items() if tests)
+        return f"{counted} and were taken out; {left.get('coverage', 0.0)} % are reached"
     return f"{left.get('coverage', 0.0)} % are reached, {target:g} % are wanted"
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from codex_multi_role.checks.prune_tests import prune_tests
@@ -9,9 +10,9 @@ FILES = {"one.py": "def one():\n    return 1\n"}
 GOOD = "def test_good():\n    assert one() == 1\n"
 
 
-def _prune(make_context: MakeContext, code: str, **options: object) -> tuple[dict[str, Any], str]:
+def _prune(make_context: MakeContext, code: str, runs: int = 1, **options: object) -> tuple[dict[str, Any], str]:
     files = [{"path": "tests/test_one.py", "content": code}]
-    context = make_context(FILES, target="one.py", files=files, **options)
+    context = make_context(FILES, target="one.py", files=files, runs=runs, **options)
     result = prune_tests(context)
     place = context.workspace.root / "tests/test_one.py"
     return result, place.read_text() if place.exists() else ""
@@ -48,6 +49,19 @@ def test_what_cannot_be_taken_out_is_not_tried_for_ever(make_context: MakeContex
     assert (result["status"], result["failed"], result["pruned"]) == ("failed", 1, [])
 
 
+def test_flaky_tests_are_taken_out_and_are_no_suspected_bugs(make_context: MakeContext, tmp_path: Path) -> None:
+    turns = (
+        f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"
+    )
+    code = f"from one import one\n\n\n{GOOD}\n\ndef test_p1_turns():\n    assert one() == 1\n{turns}"
+    result, left = _prune(make_context, code, runs=3, plan=[{"id": "P1", "expected": "1"}])
+    assert result["flaky"] == {
+        "runs": 3, "reason": "", "tests": {"tests.test_one::test_p1_turns": ["passed", "failed", "passed"]},
+    }  # fmt: skip
+    assert (result["passed"], result["pruned"], result["suspected_bugs"]) == (1, [], [])
+    assert "turns" not in left
+
+
 def test_of_several_files_each_loses_its_own(make_context: MakeContext) -> None:
     bad = "def test_bad():\n    assert one() == 2\n"
     files = [
@@ -55,7 +69,7 @@ def test_of_several_files_each_loses_its_own(make_context: MakeContext) -> None:
         {"path": "tests/test_one__2.py", "content": f"from one import one\n\n\n{GOOD}\n\n{bad}"},
         {"path": "tests/test_one__3.py", "content": f"from one import one\n\n\n{bad}"},
     ]
-    context = make_context(FILES, target="one.py", files=files)
+    context = make_context(FILES, target="one.py", files=files, runs=1)
     result: dict[str, Any] = prune_tests(context)
     assert (result["files"], result["passed"]) == (["tests/test_one.py", "tests/test_one__2.py"], 3)
     assert [each["test"] for each in result["pruned"]] == ["tests.test_one__2::test_bad", "tests.test_one__3::test_bad"]

@@ -41,8 +41,8 @@ class Generation:
             path.write_text(text)
 
     def run(self, target: str, flow: str = "testgen", sandbox: bool = False, **inputs: object) -> RunReport:
-        """Without mutants, unless ``inputs`` say so: they take most of the time."""
-        given = {"target": target, "mutation": False, **inputs}
+        """Without mutants and a look for flaky tests, unless ``inputs`` say so: they take most of the time."""
+        given = {"target": target, "mutation": False, "runs": 1, **inputs}
         as_text = {name: str(value) for name, value in given.items()}
         self.report = self.team.run(flow=flow, inputs=as_text, test_sandbox=sandbox)
         return self.report

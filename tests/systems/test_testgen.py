@@ -33,6 +33,7 @@ def test_all_is_reached_at_once(tmp_path: Path) -> None:
         "total_tokens": tokens, "mutation_score_percent": None, "mutation_killed": None, "mutation_survived": None,
     }  # fmt: skip
     assert given.results[0]["mutation"] == {"status": "not judged", "reason": OFF}
+    assert given.results[0]["flaky"] == {"runs": 0, "reason": "not looked for", "tests": {}}
 
 
 def test_a_crash_is_told_to_the_developer_who_writes_it_anew(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the flow ``testgen`` makes of mutants: in its results, in its next plan, and in its end."""
+"""What the flow ``testgen`` makes of mutants and of flaky tests: in its results, in its next plan, and in its end."""
 
 from __future__ import annotations
 
@@ -133,3 +133,28 @@ def test_an_iteration_that_notices_less_is_rolled_back(tmp_path: Path) -> None:
     given.run("sign.py", mutation=True, target_mutation_score=100)
     assert given.rounds == [("generate", "kept"), ("append", "rolled back"), ("append", "kept")]
     assert "of the mutants, the best so far" in given.results[0]["rounds"][1]["reason"]
+
+
+def test_flaky_tests_are_dropped_and_told(tmp_path: Path) -> None:
+    turns = (
+        f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"
+    )
+    given = once(tmp_path, f"{WHOLE}\n\ndef test_p2_turns():\n    assert sign(4) == 1\n{turns}")
+    report = given.run("sign.py", runs=3)
+    assert (report.outcome, report.exit_code) == ("success", 0)
+    (result,) = given.results
+    assert result["flaky"]["runs"] == 3
+    assert result["flaky"]["tests"] == {"tests.test_sign::test_p2_turns": ["failed", "passed", "failed"]}
+    assert (result["metrics"]["n_passed_tests"], result["metrics"]["n_failed_tests"]) == (2, 0)
+    assert result["suspected_bugs"] == []
+    assert "turns" not in given.text()
+
+
+def test_what_only_a_flaky_test_reaches_is_not_reached(tmp_path: Path) -> None:
+    turns = (
+        f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"
+    )
+    given = once(tmp_path, f"{IMPORT}{BELOW}\n\ndef test_p2_turns():\n    assert sign(4) == 1\n{turns}")
+    report = given.run("sign.py", runs=3)
+    assert (report.outcome, report.exit_code) == ("incomplete", 1)
+    assert "1 tests are flaky and were taken out; 66.67 % are reached" in given.results[0]["reason"]
