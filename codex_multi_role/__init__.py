@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from codex_multi_role.app import RunOptions, RunReport, answer, cancel_task, fork, resume, run
+    from codex_multi_role.app import RunOptions, RunReport, answer, cancel_task, fork, restart, resume, run
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 
 __version__ = "0.1.0"
@@ -22,6 +22,7 @@ _PUBLIC = {
     "answer": "app",
     "cancel_task": "app",
     "fork": "app",
+    "restart": "app",
     "resume": "app",
     "run": "app",
 }
@@ -35,6 +36,7 @@ __all__ = [
     "answer",
     "cancel_task",
     "fork",
+    "restart",
     "resume",
     "run",
 ]

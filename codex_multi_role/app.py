@@ -7,13 +7,13 @@ from pathlib import Path
 
 from codex_multi_role.definitions import keep_definitions, load_definitions, remembered_options
 from codex_multi_role.errors import UsageError
-from codex_multi_role.forking import prepare_fork
+from codex_multi_role.forking import Fork, prepare_fork, prepare_restart
 from codex_multi_role.options import RunOptions, RunReport
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
 from codex_multi_role.run_folder.tasks import find_open_task
 from codex_multi_role.session import OnEvent, Session
 
-__all__ = ["RunOptions", "RunReport", "answer", "cancel_task", "fork", "resume", "run"]
+__all__ = ["RunOptions", "RunReport", "answer", "cancel_task", "fork", "restart", "resume", "run"]
 
 KEPT_BY_A_RUN = frozenset({"goal", "run_id", "runs_dir", "flow", "database_url"})
 
@@ -69,6 +69,28 @@ def fork(
     but `RunBusy`: a run may be forked while it goes on.
     """
     made = prepare_fork(RunFolder.find(runs_dir, reference), start, changes or {})
+    return _work_on(made, on_event, ask_person)
+
+
+def restart(
+    reference: str,
+    task: str,
+    *,
+    runs_dir: Path,
+    changes: Mapping[str, object] | None = None,
+    on_event: OnEvent | None = None,
+    ask_person: AskPerson | None = None,
+) -> RunReport:
+    """Start a run with the past of another in which one ended task, named as in `cancel_task`, is done again.
+
+    So are the tasks that need it, and all that comes after them; what the others came to is kept and not paid for
+    again. Raises what `fork` raises, and `RunBusy` while a process works on the run.
+    """
+    made = prepare_restart(RunFolder.find(runs_dir, reference), task, changes or {})
+    return _work_on(made, on_event, ask_person)
+
+
+def _work_on(made: Fork, on_event: OnEvent | None, ask_person: AskPerson | None) -> RunReport:
     session = Session(
         made.definitions,
         made.folder,

@@ -31,6 +31,7 @@ _RUN_FOLDER_NAMES = {
     "report.html",
     "states.json",
     "cancelled",
+    "items",
 }
 _DEFAULT_LIMITS = {"default": {"idle_seconds": 120.0, "turn_seconds": 900.0}}
 _DEFAULT_LIMITS["planner"] = {"idle_seconds": 300.0, "turn_seconds": 1800.0}

@@ -21,6 +21,7 @@ COMMANDS = {
         "approve",
         "reject",
         "cancel",
+        "restart",
         "runs",
         "show",
         "gc",
@@ -45,6 +46,7 @@ Examples:
   codex-multi-role --goal-file goal.md --workspace ../shop --model gpt-5-codex
   codex-multi-role resume latest --cycles 6              go on where it stopped
   codex-multi-role fork latest --from develop:2          start another run from there
+  codex-multi-role restart latest --task T3              do one task again, in another run
   codex-multi-role approve latest --resume               say yes to what a run asks, and go on
   codex-multi-role show latest                           what happened, turn by turn
   codex-multi-role doctor                                is everything here that a run needs?

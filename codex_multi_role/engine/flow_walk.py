@@ -26,6 +26,7 @@ from codex_multi_role.flow import (
     steps_per_ask,
 )
 from codex_multi_role.run_folder.events import StepStarted, Warning
+from codex_multi_role.run_folder.item_results import ItemResults
 from codex_multi_role.run_folder.states import RUN
 from codex_multi_role.steps import Json, Outcome, RunResources, Unit, carry_out, merged_back
 
@@ -140,8 +141,8 @@ class FlowWalk:
 
     def _fan_out(self, step: StepSpec, key: str, ids: StepIds) -> None:
         """One unit an item, each with a row of ids of its own and, for its asks, processes and threads of its own."""
-        began = ids.record(f"{step.id}: reserve", lambda _: self._room_for(step))
-        size, cycles = began["size"], began["cycles"]
+        began = ids.record(f"{step.id}: reserve", lambda _: self._beginning(step, key))
+        size, cycles, given = began["size"], began["cycles"], began.get("given", {})
         if cycles != self.state.cycles:
             self._run.events.publish(Warning(f"step {step.id}: its items keep the cycles it began with: {cycles}"))
         context = {**self.state.context(), "cycles": cycles}
@@ -161,7 +162,10 @@ class FlowWalk:
             unit = self._unit(step, item.key, seen, item.ids, asker, states[index], item.run)
             unit = replace(unit, become=item.told.become)
             try:
-                outcomes[index] = item.outcome(lambda: _not_begun(failed) or carry_out(item.run, unit))
+                if str(index) in given:
+                    outcomes[index] = item.keep(Outcome.of(given[str(index)]))
+                else:
+                    outcomes[index] = item.outcome(lambda: _not_begun(failed) or carry_out(item.run, unit))
                 return outcomes[index]
             finally:
                 asker.release()
@@ -181,9 +185,18 @@ class FlowWalk:
         errors = [outcome.error for outcome in done if outcome.error]
         self._leave(step, {"results": results, "failed": len(errors)}, errors[0] if errors else "")
 
-    def _room_for(self, step: StepSpec) -> Json:
-        """How many steps an item can record, and with how many cycles. Both hold for good: rows must not move."""
-        return {"size": self._bound.unit_records[step.id], "cycles": self.state.cycles}
+    def _beginning(self, step: StepSpec, key: str) -> Json:
+        """How many steps an item can record, and with how many cycles. Both hold for good: rows must not move.
+
+        ``given``: what items come to without being done, for the run before did them.
+        """
+        context = self.state.context()
+        results = ItemResults(self._run.folder.path)
+        found = {
+            str(index): results.find(f"{key}.{index}", value) for index, value in enumerate(items_of(step, context)[0])
+        }
+        given = {index: outcome for index, outcome in found.items() if outcome is not None}
+        return {"size": self._bound.unit_records[step.id], "cycles": self.state.cycles, "given": given}
 
     def _call(
         self,
@@ -255,10 +268,10 @@ class FlowWalk:
         with self._announcing:  # the items of a resumed fan-out come at the same time
             if self._announced == (step.id, visit):
                 return
-            if self._run.states is not None and step.state is not None and not self._key:
-                self._run.states.move(RUN, "", step.state)
             tree = self._run.snapshots.take() if place and self._run.changes_workspace else ""
             self._run.events.publish(StepStarted(f"{self._key}{step.id}", visit, self.state.cycle, place, tree))
+            if self._run.states is not None and step.state is not None and not self._key:
+                self._run.states.move(RUN, "", step.state)  # not before: a fork from here has yet to come to it
             self._announced = (step.id, visit)
 
 

@@ -11,6 +11,7 @@ from codex_multi_role.engine.step_ids import ItemCancelled, StepIds
 from codex_multi_role.errors import RoleFailed
 from codex_multi_role.flow import name_of
 from codex_multi_role.run_folder import Cancellations
+from codex_multi_role.run_folder.item_results import ItemResults
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ItemStates
 from codex_multi_role.steps import Outcome, RunResources
 from codex_multi_role.steps.stop_flag import StopFlag
@@ -31,6 +32,10 @@ class Item:
         self.ids = row.announcing(self.told.tell).unless(self._cancelled)
         self._outer = outer
 
+    def keep(self, outcome: Outcome) -> Outcome:
+        """The outcome that it had in the run before."""
+        return self._ended(outcome)
+
     def outcome(self, work: Callable[[], Outcome]) -> Outcome:
         """What ``work`` comes to; skipped where somebody cancelled it before its end."""
         try:
@@ -45,6 +50,10 @@ class Item:
             if halt.ending.exit_code == RoleFailed.exit_code:
                 self._tell(FAILED, halt.ending.reason)
             raise
+        return self._ended(outcome)
+
+    def _ended(self, outcome: Outcome) -> Outcome:
+        ItemResults(self.run.folder.path).write(self.key, self.value, outcome.as_json())
         self._tell(SKIPPED if outcome.skipped else FAILED if outcome.error else COMPLETED, outcome.error)
         return outcome
 

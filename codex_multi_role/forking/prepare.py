@@ -15,10 +15,11 @@ from codex_multi_role.codex.rollouts import copy_threads
 from codex_multi_role.definitions import Definitions, keep_definitions, load_definitions, remembered_options
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.flow import new_state
+from codex_multi_role.forking.again import Again
 from codex_multi_role.forking.start import find_start
 from codex_multi_role.forking.workspace import ForkWorkspace
 from codex_multi_role.options import RunOptions
-from codex_multi_role.run_folder import Beginning, Record, RunFolder, events_with_inherited, inherit
+from codex_multi_role.run_folder import Beginning, Owner, Record, RunFolder, events_with_inherited, inherit
 from codex_multi_role.state_file import write_state
 
 KEPT_BY_A_FORK = frozenset({"runs_dir", "database_url"})
@@ -35,11 +36,26 @@ class Fork:
     note: str
 
 
-def prepare_fork(parent: RunFolder, start: str | None, changes: Mapping[str, object]) -> Fork:
+def prepare_restart(parent: RunFolder, task: str, changes: Mapping[str, object]) -> Fork:
+    """Make a run that does the ended ``task`` of ``parent`` again, and what needs it, and all that comes after.
+
+    Raises `UsageError`, `RunBusy` while a process works on the parent, `StorageError`.
+    """
+    again = Again.of(parent, task)
+    owner = Owner(parent.owner_path)
+    owner.acquire()
+    owner.release()
+    return prepare_fork(parent, f"{again.step}:{again.visit}", changes, again)
+
+
+def prepare_fork(
+    parent: RunFolder, start: str | None, changes: Mapping[str, object], again: Again | None = None
+) -> Fork:
     """Make a run that begins where ``start`` (``STEP[:VISIT]``) of ``parent`` began.
 
-    It has the parent's options but for ``changes`` (`RunOptions` fields). The parent may be live; it is not changed.
-    Raises `UsageError`, also where the changes do not fit the past; `StorageError`.
+    ``again``: which item is to be done again, where the others are kept. It has the parent's options but for
+    ``changes`` (`RunOptions` fields). The parent may be live; it is not changed. Raises `UsageError`, also where the
+    changes do not fit the past; `StorageError`.
     """
     record, events = parent.record(), events_with_inherited(parent)
     beginning = find_start(events, start, parent.run_id)
@@ -54,10 +70,14 @@ def prepare_fork(parent: RunFolder, start: str | None, changes: Mapping[str, obj
         path = workspace.make(folder.run_id, undo)
         definitions = _at_work_in(path, definitions)
         catalog_file = keep_definitions(definitions, folder)
-        nested = _Inheritance(definitions, parent, folder, beginning).take(events, undo)
+        inheritance = _Inheritance(definitions, parent, folder, beginning, again)
+        nested = inheritance.take(events, undo)
         undo.pop_all()
     visit = {"step": beginning.step, "visit": beginning.visit}
     note = f"forked from {parent.run_id} before {beginning.step}:{beginning.visit}; {workspace.in_words(path, nested)}"
+    if again is not None:
+        visit["task"] = again.name
+        note = f"{again.name} of {parent.run_id} is done again, and all that needs it; kept: {inheritance.kept}"
     return Fork(definitions, folder, catalog_file, {"run_id": parent.run_id, **visit}, note)
 
 
@@ -78,11 +98,20 @@ def _at_work_in(workspace: Path, definitions: Definitions) -> Definitions:
 class _Inheritance:
     """What goes over from the parent to the fork."""
 
-    def __init__(self, definitions: Definitions, parent: RunFolder, fork: RunFolder, beginning: Beginning) -> None:
+    def __init__(
+        self,
+        definitions: Definitions,
+        parent: RunFolder,
+        fork: RunFolder,
+        beginning: Beginning,
+        again: Again | None,
+    ) -> None:
         self._definitions = definitions
         self._parent = parent
         self._fork = fork
         self._beginning = beginning
+        self._again = again
+        self.kept = 0
 
     def take(self, events: Sequence[Record], undo: ExitStack) -> list[str]:
         """Bring the fork to its beginning; returns the repositories that are left out of the workspace."""
@@ -96,6 +125,8 @@ class _Inheritance:
         with idle_parts(definitions, self._fork) as parts:
             rehearse(flows, state, parts, past, start)
             inherit(self._parent, self._fork, events, self._beginning)
+            if self._again is not None:
+                self.kept = self._again.give(self._parent, self._fork, definitions, state)
             self._take_threads()
             write_state(self._fork, state)
             if not self._beginning.workspace:

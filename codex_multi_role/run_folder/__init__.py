@@ -5,7 +5,7 @@ from codex_multi_role.run_folder.event_log import EventLog, read_events
 from codex_multi_role.run_folder.events import Record, RunEvent
 from codex_multi_role.run_folder.folder import RunFolder, list_runs
 from codex_multi_role.run_folder.owner import Owner
-from codex_multi_role.run_folder.past import Beginning, beginnings, events_with_inherited, inherit
+from codex_multi_role.run_folder.past import Beginning, beginnings, events_with_inherited, inherit, inherit_turn
 from codex_multi_role.run_folder.questions import Answer, AskPerson, Question, Questions, answer_of_person
 from codex_multi_role.run_folder.turns import (
     TurnFolder,
@@ -36,6 +36,7 @@ __all__ = [
     "close_unfinished",
     "events_with_inherited",
     "inherit",
+    "inherit_turn",
     "inherited_threads",
     "list_runs",
     "list_turns",

@@ -3,6 +3,7 @@
 run.json  controller_state.json  events.jsonl  states.json  catalog/  journal.sqlite  owner.json
 <role>/events.jsonl  <role>/stderr.log  <role>/turn_<nnn>/…   (see turns.py)
 tests/<nnn>/…                                                 (see the check ``tests``)
+items/<unit>.json                                             (see item_results.py)
 cancelled/<unit>.json                                         (see cancellations.py)
 reviews/<key>.json                                            (see questions.py)
 inherited_events.jsonl                                        (of a fork; see past.py)

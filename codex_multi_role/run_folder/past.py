@@ -67,7 +67,7 @@ def inherit(parent: RunFolder, fork: RunFolder, events: Sequence[Record], start:
     past = events[: start.position]
     turns = {(event["role"], event["turn"]) for event in past if event["type"] == "turn_started"}
     for role, number in turns:
-        _inherit_turn(TurnFolder.of(parent, role, number), TurnFolder.of(fork, role, number))
+        inherit_turn(parent, fork, role, number)
     for number in {event["number"] for event in past if event["type"] == "tests_started"}:
         _copy(parent.path / "tests" / f"{number:03d}", fork.path / "tests" / f"{number:03d}")
     keys = {each.key: each.position < start.position for each in beginnings(events)}
@@ -79,7 +79,9 @@ def inherit(parent: RunFolder, fork: RunFolder, events: Sequence[Record], start:
     write_text(fork.inherited_events_path, "".join(lines))
 
 
-def _inherit_turn(turn: TurnFolder, copy: TurnFolder) -> None:
+def inherit_turn(parent: RunFolder, fork: RunFolder, instance: str, number: int) -> None:
+    """Copy a turn, marked as inherited. Raises `StorageError`."""
+    turn, copy = TurnFolder.of(parent, instance, number), TurnFolder.of(fork, instance, number)
     if turn.path.is_dir():
         _copy(turn.path, copy.path)
         copy.write_result({**turn.result(), INHERITED: True})

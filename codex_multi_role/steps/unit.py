@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from codex_multi_role.catalog import StepSpec, render
@@ -68,6 +68,15 @@ class Outcome:
     answer: Answered | None = None
     tests: Json | None = None
     skipped: bool = False
+
+    @classmethod
+    def of(cls, record: Json) -> Outcome:
+        """What `as_json` was made of."""
+        answer = record["answer"]
+        return cls(**{**record, "answer": Answered(**answer) if answer else None})
+
+    def as_json(self) -> Json:
+        return asdict(self)
 
 
 StepKind = Callable[[RunResources, Unit], Outcome]

@@ -96,7 +96,7 @@ def test_a_wrong_settings_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_shell_can_complete_commands(tmp_path: Path) -> None:
-    asked = {"_CODEX_MULTI_ROLE_COMPLETE": "bash_complete", "COMP_WORDS": "codex-multi-role res", "COMP_CWORD": "1"}
+    asked = {"_CODEX_MULTI_ROLE_COMPLETE": "bash_complete", "COMP_WORDS": "codex-multi-role resu", "COMP_CWORD": "1"}
     assert console(folder=tmp_path, variables=asked).stdout == "plain,resume\n"
     script = console(folder=tmp_path, variables={"_CODEX_MULTI_ROLE_COMPLETE": "zsh_source"})
     assert "compdef" in script.stdout

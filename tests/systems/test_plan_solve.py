@@ -10,7 +10,7 @@ import pytest
 
 from codex_multi_role import RunOptions, RunReport, run
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.run_folder import RunFolder, read_events
+from codex_multi_role.run_folder import RunFolder, events_with_inherited
 from codex_multi_role.run_folder.states import read_states
 from tests.cli.console import console
 from tests.engine.test_resume import NEVER, running
@@ -78,7 +78,8 @@ def history(team: TeamFolder, item: str = "") -> list[str]:
     """The states that the run, or its task of that id, went through; the file says what the events say."""
     told = read(team.runs / "latest/states.json")
     found = next(each for each in [told["run"], *told["items"]] if each["item"] == item)
-    said = [each for each in read_events(team.runs / "latest/events.jsonl") if each["type"] == "state_changed"]
+    events = events_with_inherited(RunFolder.find(team.runs, "latest"))
+    said = [each for each in events if each["type"] == "state_changed"]
     states = [each["state"] for each in found["history"]]
     assert states == [each["state"] for each in said if each["item"] == item]
     return states

@@ -1,0 +1,34 @@
+"""What each item of a fan-out came to: ``items/<unit>.json``, for people, and for a run that does one of them again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.run_folder.atomic import make_folder, write_json
+
+Json = dict[str, Any]
+
+
+class ItemResults:
+    """Those of the run in ``run_folder``: ``{value, outcome}``, the item as the list has it and what became of it."""
+
+    def __init__(self, run_folder: Path) -> None:
+        self._folder = run_folder / "items"
+
+    def write(self, unit: str, value: object, outcome: Json) -> None:
+        """Raises `StorageError`."""
+        make_folder(self._path(unit).parent)  # the unit of a called flow has a "/"
+        write_json(self._path(unit), {"value": value, "outcome": outcome})
+
+    def find(self, unit: str, value: object) -> Json | None:
+        """The outcome, if the item had this value."""
+        try:
+            found = json.loads(self._path(unit).read_text(encoding="utf-8"))
+            return dict(found["outcome"]) if found["value"] == value else None
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+
+    def _path(self, unit: str) -> Path:
+        return self._folder / f"{unit}.json"

@@ -1,0 +1,136 @@
+"""One item of a fan-out is done again, in a run that keeps what the others came to."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import codex_multi_role
+from codex_multi_role import RunReport
+from codex_multi_role.errors import RunBusy, UsageError
+from codex_multi_role.run_folder import list_runs
+from tests.cli.console import console
+from tests.engine.test_flows import WRITER, with_flow
+from tests.engine.test_resume import NEVER, running, watched
+from tests.systems.test_plan_solve import (
+    DOUBTED,
+    GIVES_UP,
+    TWO,
+    asked,
+    history,
+    planned,
+    results,
+    solve,
+    solved,
+    team_of,
+    todo,
+)
+from tests.teams import Record, TeamFolder, read, say
+
+CHAIN = planned(todo("A"), todo("B", "A"), todo("C"))
+
+
+def restart(team: TeamFolder, task: str, run: str = "latest") -> RunReport:
+    team.events.clear()
+    changes = {"playbook": str(team.playbook)}
+    return codex_multi_role.restart(run, task, runs_dir=team.runs, changes=changes, on_event=team.events.append)
+
+
+def solvers(team: TeamFolder, *plays: Record) -> None:
+    """What the solvers say from now on, by their tasks."""
+    team.plays["solver"] = list(plays)
+    team.write_plays()
+
+
+def test_a_task_that_failed_is_done_again_with_what_needs_it_and_the_others_are_kept(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [CHAIN], [GIVES_UP, solved("b"), solved("c")])
+    first = solve(team)
+    assert first.outcome == "tasks_failed"
+    solvers(team, solved("better"), solved("b"), NEVER)
+    report = restart(team, "A")
+    assert (report.outcome, report.exit_code, report.totals["turns"]) == ("success", 0, 4)
+    assert asked(team) == ["solver", "solver", "aggregator", "verifier"]
+    assert [each["result"] for each in results(team)] == ["better", "b", "c"]
+    assert history(team, "A") == ["PENDING", "IN_PROGRESS", "COMPLETED"]
+    assert history(team, "C") == ["PENDING", "COMPLETED"]
+    assert history(team)[-3:] == ["SOLVING", "VERIFYING", "FINISHED"]
+    record = read(report.folder / "run.json")
+    assert record["forked_from"] == {"run_id": first.run_id, "step": "solve", "visit": 1, "task": "A"}
+    told = read(report.folder / "controller_state.json")["history"]
+    assert [each["handoff"]["result"] for each in told if each["role"] == "solver"] == ["better", "b", "c"]
+    assert read(first.folder / "run.json")["outcome"] == "tasks_failed"
+
+
+def test_a_restarted_run_is_restarted_again_and_its_own_results_are_kept(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [CHAIN], [solved("a"), solved("b"), solved("c")], DOUBTED)
+    assert solve(team).outcome == "not_verified"
+    solvers(team, NEVER, NEVER, solved("c2"))
+    assert restart(team, "C").outcome == "not_verified"
+    solvers(team, NEVER, solved("b2"), NEVER)
+    assert restart(team, "solve.1.1").outcome == "not_verified"
+    assert [each["result"] for each in results(team)] == ["a", "b2", "c2"]
+
+
+def test_killed_while_a_task_is_done_again_it_goes_on_and_pays_nothing_twice(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [CHAIN], [solved("a"), solved("b"), solved("c")])
+    solve(team)
+    solvers(team, solved("a2"), NEVER, NEVER)
+    arguments = [sys.executable, "-m", "codex_multi_role", "restart", "latest", "--task", "A", "--json"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        [*arguments, "--playbook", "playbook.yaml"], cwd=tmp_path, text=True, stdout=pipe, stderr=pipe
+    )
+    with watched(process, ("turn_ended", "solver")):
+        process.kill()
+    solvers(team, NEVER, solved("b2"), NEVER)
+    assert team.resume(playbook=str(team.playbook)).outcome == "success"
+    assert asked(team) == ["solver", "aggregator", "verifier"]
+    assert [each["result"] for each in results(team)] == ["a2", "b2", "c"]
+
+
+def test_a_parked_run_is_restarted_and_solves_what_was_left_too(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [CHAIN], [solved("a"), solved("b"), solved("c")])
+    assert team.run(flow="plan-solve", max_turns=2, inputs={"concurrency": 1}).exit_code == 5
+    with pytest.raises(UsageError, match=r"the task B of the run .* has not ended"):
+        restart(team, "B")
+    solvers(team, solved("a2"), solved("b"), solved("c"))
+    changes = {"playbook": str(team.playbook), "max_turns": 20}
+    report = codex_multi_role.restart("latest", "A", runs_dir=team.runs, changes=changes, on_event=team.events.append)
+    assert report.outcome == "success"
+    assert [each["result"] for each in results(team)] == ["a2", "b", "c"]
+
+
+def test_the_command_and_what_cannot_be_restarted(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [TWO], [solved("a"), solved("b")])
+    solve(team)
+    done = console("restart", "latest", "--task", "B", "--quiet", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(list_runs(team.runs)) == 2
+    done = console("restart", "latest", "--task", "Z", folder=tmp_path)
+    assert (done.returncode, "has no task 'Z'" in done.stderr, "It has A, B." in done.stderr) == (2, True, True)
+    assert console("restart", "nope", "--task", "A", folder=tmp_path).returncode == 2
+    assert len(list_runs(team.runs)) == 2
+
+
+def test_a_live_run_is_not_restarted(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [planned(todo("A"), todo("B"))], [solved("a"), NEVER])
+    with running(team, "--flow", "plan-solve", until=("turn_ended", "solver")) as process:
+        assert process.stdout is not None
+        assert any('"state": "COMPLETED"' in line for line in process.stdout)
+        with pytest.raises(RunBusy, match="is being worked on"):
+            restart(team, "A")
+        with pytest.raises(UsageError, match=r"the task B of the run .* has not ended"):
+            restart(team, "B")
+
+
+def test_tasks_that_change_the_workspace_are_not_restarted_one_by_one(tmp_path: Path) -> None:
+    steps: list[Record] = [{"ask": "writer", "for_each": ["x", "y"]}]
+    files = [{"path": "a.txt", "content": "a"}]
+    team = with_flow(TeamFolder(tmp_path, {"writer": WRITER}, {"writer": [say(files=files)] * 2}), {"steps": steps})
+    team.run(flow="own")
+    with pytest.raises(UsageError, match="the tasks of writer may change the workspace"):
+        restart(team, "1")
+    assert len(list_runs(team.runs)) == 1
