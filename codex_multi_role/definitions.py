@@ -33,7 +33,7 @@ from codex_multi_role.spelling import as_on_disk
 from codex_multi_role.steps.terms import terms
 from codex_multi_role.tools import find_tool, tool_names
 
-LOOKING_CHECKS = frozenset({"tests", "schema", "choose"})
+LOOKING_CHECKS = frozenset({"tests", "schema", "choose", "plan", "answer"})
 
 
 @dataclass(frozen=True)

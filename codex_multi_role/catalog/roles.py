@@ -30,6 +30,7 @@ _RUN_FOLDER_NAMES = {
     "inherited_events.jsonl",
     "report.html",
     "states.json",
+    "answer.md",
     "cancelled",
     "items",
 }

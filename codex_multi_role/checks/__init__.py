@@ -17,6 +17,7 @@ __all__ = [
 ]
 
 CHECKS = {
+    "answer": "answer_file:write_answer",
     "tests": "tests:run_tests",
     "command": "command:run_argv",
     "coverage": "coverage:measure_coverage",

@@ -99,6 +99,7 @@ def test_the_worked_example_of_the_circle(tmp_path: Path) -> None:
     assert (report.exit_code, report.outcome, report.totals["turns"]) == (0, "success", 7)
     latest = read(report.folder / "controller_state.json")["latest_json_by_role"]
     assert latest["aggregator"]["answer"] == "Area 78.54 m², circumference 31.42 m"
+    assert (report.folder / "answer.md").read_text() == "Area 78.54 m², circumference 31.42 m\n"
     assert [each["id"] for each in latest["planner_agent"]["todos"]] == ["T1", "T2", "T3", "T4"]
     made = {each for path in report.folder.glob("solver*/turn_*") for each in calls(report.folder, str(path))}
     assert ("calculator", True, "78.54") in made
@@ -225,6 +226,7 @@ def test_a_task_that_fails_for_good_is_visible_to_the_aggregator_and_so_is_what_
 def test_an_answer_that_is_not_verified_is_no_success(tmp_path: Path) -> None:
     report = solve(team_of(tmp_path, [TWO], [solved("a"), solved("b")], DOUBTED))
     assert (report.exit_code, report.outcome) == (1, "not_verified")
+    assert not (report.folder / "answer.md").exists()
 
 
 @pytest.mark.parametrize("concurrency", [0, -1])

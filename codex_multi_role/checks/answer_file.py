@@ -1,0 +1,30 @@
+"""The check ``answer``: the final answer of a run in a file of its own, ``answer.md``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pydantic import Field
+
+from codex_multi_role.checks.artifacts import write_artifact, write_result
+from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.options import CheckOptions, read_options
+
+ANSWER_FILE = "answer.md"
+
+
+class AnswerOptions(CheckOptions):
+    """What the check takes."""
+
+    text: str = Field(min_length=1, description="the answer, usually a template")
+
+
+@lasts(no_time)
+def write_answer(context: CheckContext) -> dict[str, object]:
+    """Write ``answer.md`` into the run folder, its secrets masked; returns ``{status: written, file}``.
+
+    Options: `AnswerOptions`. Raises UsageError, StorageError.
+    """
+    options = read_options(AnswerOptions, context, "answer")
+    path = write_artifact(replace(context, folder=context.run().folder), ANSWER_FILE, f"{options.text.rstrip()}\n")
+    return write_result(context, {"status": "written", "file": path.name})
