@@ -36,6 +36,7 @@ CHECKS = {
     "mutation": "mutation:judge_mutants",
     "flaky": "flaky:find_flaky",
     "code_graph": "code_graph.check:read_code_graph",
+    "document_quality": "documentation.quality:measure_documents",
 }
 _REGISTRY: Registry[CheckFunction] = Registry("check", __name__, CHECKS)
 

@@ -20,7 +20,9 @@ from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
 
 ANALYSED, EMPTY = "analysed", "empty"
-MOST_FILES = 5_000
+MOST_FILES = 3_000
+MOST_NAMES = 100_000
+"""Of all symbols together: a flow hands the graph on, and a template takes so many values only."""
 PYTHON = "Python"
 
 
@@ -54,7 +56,8 @@ def read_code_graph(context: CheckContext) -> dict[str, object]:
     from elsewhere. A file with a ``problem`` (binary, not UTF-8, too large, no syntax, no grammar installed) is listed
     without symbols; ``other`` counts files that are no source.
 
-    Raises UsageError for a wrong option, a folder that is not there or has more than ``MOST_FILES`` source files;
+    Raises UsageError for a wrong option, a folder that is not there or has more than ``MOST_FILES`` source files
+    or ``MOST_NAMES`` symbols;
     CheckFailed when it takes too long, RunInterrupted.
     """
     options = read_options(CodeGraphOptions, context, "code_graph")
@@ -74,8 +77,9 @@ def repository(context: CheckContext, repo: str, check: str) -> Path:
 
 def _read(context: CheckContext, root: Path, options: CodeGraphOptions) -> Known:
     until = time.monotonic() + context.deadline_seconds
-    folder = Folder(root, options.exclude)
+    folder = Folder(root, options.exclude, context.workspace.forbidden)
     known = Known(other=folder.other)
+    names = 0
     try:
         for file in folder.sources():
             if context.stopping.is_set():
@@ -84,7 +88,10 @@ def _read(context: CheckContext, root: Path, options: CodeGraphOptions) -> Known
                 raise CheckFailed(f"check code_graph: it took longer than {context.deadline_seconds:g} s")
             if len(known.files) == MOST_FILES:
                 raise ValueError(f"more than {MOST_FILES} source files")
-            known.symbols[file.path] = _symbols(file)
+            symbols = known.symbols[file.path] = _symbols(file)
+            names += len(symbols.functions) + len(symbols.classes) + len(symbols.constants)
+            if names > MOST_NAMES:
+                raise ValueError(f"more than {MOST_NAMES} functions, classes and constants")
             known.files[file.path] = {
                 "path": file.path,
                 "language": file.language,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -46,12 +46,16 @@ class SourceFile:
 
 
 class Folder:
-    """A walk through ``root``. ``other`` counts the files that are no source, by their ending, once it is over."""
+    """A walk through ``root``, but not into the folders ``forbidden``.
 
-    def __init__(self, root: Path, exclude: Sequence[str] = ()) -> None:
+    ``other`` counts the files that are no source, by their ending, once it is over.
+    """
+
+    def __init__(self, root: Path, exclude: Sequence[str] = (), forbidden: Collection[Path] = ()) -> None:
         self.root = root
         self.other: Counter[str] = Counter()
         self._exclude = exclude
+        self._forbidden = forbidden
 
     def sources(self) -> Iterator[SourceFile]:
         """Each source file, sorted. Hidden folders, links, environments and what is excluded are left out.
@@ -82,7 +86,8 @@ class Folder:
     def _enters(self, folder: Path) -> bool:
         name = folder.name
         hidden = name.startswith(".") or name in LEFT_OUT or name.endswith(".dist-info")
-        return not hidden and not self._is_excluded(folder.relative_to(self.root).as_posix())
+        excluded = hidden or folder in self._forbidden or self._is_excluded(folder.relative_to(self.root).as_posix())
+        return not excluded
 
     def _is_excluded(self, relative: str) -> bool:
         return any(fnmatchcase(relative, glob.rstrip("/")) for glob in self._exclude)

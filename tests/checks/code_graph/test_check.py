@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from codex_multi_role.checks.code_graph import other_code
 from codex_multi_role.checks.code_graph.check import read_code_graph
 from codex_multi_role.errors import RunInterrupted, UsageError
+from codex_multi_role.workspace import Workspace
 from tests.checks.conftest import MakeContext
 
 PACKAGE = {
@@ -141,6 +143,13 @@ def test_what_is_excluded_is_left_out(make_context: MakeContext) -> None:
     files = {"a.py": "", "tests/test_a.py": "", "docs/conf.py": "", "env/pyvenv.cfg": "", "env/lib/x.py": ""}
     result = graph(make_context, files, exclude=["tests/*", "docs"])
     assert [each["path"] for each in result["files"]] == ["a.py"]
+
+
+def test_the_runs_in_it_are_no_source(make_context: MakeContext) -> None:
+    context = make_context({"a.py": "", "runs/r1/worktrees/w/a.py": ""})
+    root = context.workspace.root
+    result: dict[str, Any] = read_code_graph(replace(context, workspace=Workspace(root, (root / "runs",))))
+    assert result["layers"] == [["a.py"]]
 
 
 def test_a_drawing_of_many_files_is_one_of_folders(make_context: MakeContext) -> None:

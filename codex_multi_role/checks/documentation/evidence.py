@@ -1,0 +1,66 @@
+"""What documents are measured against: the files there are, and the names that the code knows."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from codex_multi_role.checks.code_graph.files import LANGUAGE_OF
+
+_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)*")
+_CALL = re.compile(r"\([^()]*\)\Z")
+_PATH = re.compile(r"[\w.\-]+(?:/[\w.\-]+)*/?")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_PARTING = re.compile(r"\.|::|#")
+_NOT_JUDGED = {"self", "cls", "this", *dir(builtins), *keyword.kwlist}
+
+
+class Evidence:
+    """``files`` as the check ``code_graph`` lists them, ``external`` what they import from elsewhere.
+
+    ``texts``: the sources themselves; a name that stands in none of them is none.
+    """
+
+    def __init__(self, name: str, files: Iterable[Mapping[str, Any]], external: Iterable[str]) -> None:
+        self.paths = {str(file["path"]) for file in files}
+        self._external = set(external)
+        self._words = {name}
+        self._places = set(self.paths)
+        for path in self.paths:
+            pure = PurePosixPath(path)
+            self._words.update(_WORD.findall(path))
+            self._places.update(parent.as_posix() for parent in pure.parents)
+            self._places.update("/".join(pure.parts[start:]) for start in range(len(pure.parts)))
+        for file in files:
+            for symbol in (*file["functions"], *file["classes"], *file["constants"]):
+                self._words.update(_PARTING.split(symbol))
+
+    def learn(self, text: str) -> None:
+        """Names of parameters and attributes count, too: every word of a source."""
+        self._words.update(_WORD.findall(text))
+
+    def judge(self, code: str) -> bool | None:
+        """Whether what stands in code font is real; None where it claims nothing about this code."""
+        name = _CALL.sub("", code)
+        if _is_path(code):
+            return code.rstrip("/") in self._places
+        if not _NAME.fullmatch(name):
+            return None
+        parts = _PARTING.split(name)
+        plain = len(parts) == 1 and name == code and name.islower() and "_" not in name
+        if plain or parts[0] in _NOT_JUDGED or (parts[0] in self._external and parts[0] not in self._words):
+            return None
+        if parts[0] in self._external and len(parts) > 1:
+            return None
+        return all(part in self._words for part in parts)
+
+
+def _is_path(code: str) -> bool:
+    """A path of a source file, or a folder's: others may be of anything, such as a user's data."""
+    return bool(_PATH.fullmatch(code)) and (
+        PurePosixPath(code).suffix in LANGUAGE_OF or ("/" in code and code.endswith("/"))
+    )

@@ -1,0 +1,55 @@
+"""Where documents lie, and how a page says which state of which file it is about."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.options import inside
+
+PAGES = "files"
+_MARK = re.compile(r"\A<!-- source: (?P<path>.+?) sha256: (?P<sha256>[0-9a-f]{64}) -->\n")
+_LARGEST_PAGE_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page as it lies there. ``source`` and ``sha256`` are empty where it does not say what it is about."""
+
+    source: str
+    sha256: str
+    text: str
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph below the title."""
+        paragraphs = [part.strip() for part in self.text.split("\n\n") if part.strip()]
+        return next((part for part in paragraphs if not part.startswith(("#", "```", "-", "|"))), "")
+
+
+def page_of(out: str, source: str) -> str:
+    """The page about a source file, relative to the workspace."""
+    return f"{out.rstrip('/')}/{PAGES}/{source}.md"
+
+
+def marked(source: str, sha256: str, text: str) -> str:
+    """``text`` as the page about that state of ``source``; a mark it has already is taken off."""
+    return f"<!-- source: {source} sha256: {sha256} -->\n{_MARK.sub('', text).strip()}\n"
+
+
+def read_page(place: Path) -> Page | None:
+    """The page at ``place``; None where there is none that could be read."""
+    try:
+        with place.open("rb") as file:
+            text = file.read(_LARGEST_PAGE_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return None
+    mark = _MARK.match(text)
+    return Page(mark["path"] if mark else "", mark["sha256"] if mark else "", _MARK.sub("", text))
+
+
+def folder_of(context: CheckContext, out: str, check: str) -> Path:
+    """The folder for the documents. Raises UsageError for one outside the workspace."""
+    return inside(context.workspace, out, f"check {check}: out")
