@@ -37,6 +37,11 @@ CHECKS = {
     "flaky": "flaky:find_flaky",
     "code_graph": "code_graph.check:read_code_graph",
     "document_quality": "documentation.quality:measure_documents",
+    "document_plan": "documentation.plan:plan_documents",
+    "document_sources": "documentation.sources:read_sources",
+    "document_notes": "documentation.notes:judge_notes",
+    "document_pages": "documentation.pages:write_pages",
+    "document_write": "documentation.pages:write_one_document",
 }
 _REGISTRY: Registry[CheckFunction] = Registry("check", __name__, CHECKS)
 

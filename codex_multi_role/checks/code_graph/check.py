@@ -88,7 +88,7 @@ def _read(context: CheckContext, root: Path, options: CodeGraphOptions) -> Known
                 raise CheckFailed(f"check code_graph: it took longer than {context.deadline_seconds:g} s")
             if len(known.files) == MOST_FILES:
                 raise ValueError(f"more than {MOST_FILES} source files")
-            symbols = known.symbols[file.path] = _symbols(file)
+            symbols = known.symbols[file.path] = symbols_of(file)
             names += len(symbols.functions) + len(symbols.classes) + len(symbols.constants)
             if names > MOST_NAMES:
                 raise ValueError(f"more than {MOST_NAMES} functions, classes and constants")
@@ -105,7 +105,8 @@ def _read(context: CheckContext, root: Path, options: CodeGraphOptions) -> Known
     return known
 
 
-def _symbols(file: SourceFile) -> Symbols:
+def symbols_of(file: SourceFile) -> Symbols:
+    """What the file defines and imports, as its language has it."""
     if file.problem:
         return Symbols(problem=file.problem)
     if file.language == PYTHON:

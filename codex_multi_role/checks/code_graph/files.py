@@ -63,11 +63,11 @@ class Folder:
         Raises ValueError for a folder of more than ``MAX_ENTRIES`` files.
         """
         for path in sorted(self._paths()):
-            language = LANGUAGE_OF.get(Path(path).suffix.lower())
-            if language is None:
-                self.other[Path(path).suffix.lower() or Path(path).name] += 1
+            ending = Path(path).suffix.lower()
+            if ending not in LANGUAGE_OF:
+                self.other[ending or Path(path).name] += 1
             else:
-                yield _read(self.root / path, path, language)
+                yield read_source(self.root / path, path)
 
     def _paths(self) -> Iterator[str]:
         count = 0
@@ -102,7 +102,9 @@ def _is_plain(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def _read(place: Path, path: str, language: str) -> SourceFile:
+def read_source(place: Path, path: str) -> SourceFile:
+    """The file at ``place``, with the text of at most ``MAX_FILE_BYTES`` that it is, or the reason why it is none."""
+    language = LANGUAGE_OF[Path(path).suffix.lower()]
     try:
         size = place.stat().st_size
         data = place.read_bytes() if size <= MAX_FILE_BYTES else b""

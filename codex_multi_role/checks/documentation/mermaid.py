@@ -55,8 +55,8 @@ def judge_diagrams(context: CheckContext, diagrams: Sequence[str]) -> Judgement:
     node = shutil.which("node", path=program_path(context.environment))
     folder = next(_packages(context, node), None) if node else None
     if not diagrams or node is None or folder is None:
-        missing = "Node" if node is None else f"the npm package {PACKAGE}"
-        return _by_subset(diagrams, f"there is no {missing}")
+        missing = "Node" if node is None else "Mermaid's npm package"
+        return _by_subset(diagrams, f"{missing} is not installed")
     try:
         return Judgement(_parsed(context, [node, str(folder)], diagrams), OWN_PARSER)
     except ValueError as error:

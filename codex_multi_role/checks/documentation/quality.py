@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.artifacts import write_artifact, write_result
 from codex_multi_role.checks.base import CheckContext, lasts
 from codex_multi_role.checks.code_graph.check import repository
 from codex_multi_role.checks.code_graph.files import Folder
@@ -26,12 +28,14 @@ PASSED, BELOW = "passed", "below"
 class QualityOptions(CheckOptions):
     """``graph`` is the result of ``code_graph``, ``out`` the documents' folder, relative to the workspace.
 
-    ``sections``: the headings that each document must have, by its name without ``.md``.
+    ``sections``: the headings that each document must have, by its name without ``.md``. With a ``report`` the run
+    folder gets a ``document.json``, which has this and the measured quality.
     """
 
     graph: dict[str, JsonValue] = Field(description='"{{ steps.<code_graph> }}"')
     out: str = Field(default="docs", min_length=1, description="a folder of the workspace")
     sections: dict[str, list[str]] = Field(min_length=1, description="document: [heading, …]")
+    report: dict[str, JsonValue] = Field(default={}, description="what else document.json is to say")
     threshold: float = Field(default=0.8, ge=0, le=1, description="a number from 0 to 1")
 
 
@@ -51,7 +55,18 @@ def measure_documents(context: CheckContext) -> dict[str, object]:
     """
     options = read_options(QualityOptions, context, "document_quality")
     measured = _Measurement(context, options)
-    return write_result(context, measured.told())
+    result = write_result(context, measured.told())
+    if options.report:
+        _report(context, options.report, result)
+    return result
+
+
+def _report(context: CheckContext, report: dict[str, JsonValue], quality: dict[str, object]) -> None:
+    run = context.run()
+    known = {"run_id": run.run_id, "flow": run.flow, "started_at": run.started_at}
+    told = context.redact.within({**known, **report, "quality": quality})
+    text = json.dumps(told, indent=2, ensure_ascii=False)
+    write_artifact(replace(context, folder=run.folder), "document.json", f"{text}\n")
 
 
 class _Measurement:

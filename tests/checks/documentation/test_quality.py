@@ -158,7 +158,7 @@ def test_diagrams_that_nobody_here_can_judge_do_not_count(documented: Documented
     documented.write("docs/OVERVIEW.md", OVERVIEW.replace("flowchart TD\n    store --> orders", "pie\n"))
     result = documented.measure()
     assert (result["score"], result["not_judged"]) == (1.0, 1)
-    assert result["mermaid_judged_by"] == f"{SUBSET}: there is no Node"
+    assert result["mermaid_judged_by"] == f"{SUBSET}: Node is not installed"
 
 
 def test_without_a_diagram_the_overview_is_to_get_one(documented: Documented) -> None:

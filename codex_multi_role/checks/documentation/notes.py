@@ -1,0 +1,44 @@
+"""The check ``document_notes``: whether an analyst said something of every file it was to read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, JsonValue
+
+from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.options import CheckOptions, read_options
+
+COMPLETE, INCOMPLETE = "complete", "incomplete"
+
+
+class NotesOptions(CheckOptions):
+    """``files`` of the batch, what was ``said`` of files, and the ``notes`` there are from before."""
+
+    files: list[dict[str, JsonValue]] = Field(description='"{{ batch.files }}"')
+    said: list[dict[str, JsonValue]] = Field(description="an analyst's files")
+    notes: list[dict[str, JsonValue]] = Field(default=[], description="an earlier result's notes")
+
+
+@lasts(no_time)
+def judge_notes(context: CheckContext) -> dict[str, object]:
+    """Judge; leaves ``result.json``.
+
+    Options: `NotesOptions`. Returns what ``result.json`` holds: ``{status: complete|incomplete, reason, notes, missing:
+    [path], strange: [path]}``: a note for each file of the batch that anything was said of, the latest counting, and
+    of which files nothing was, and what was said of files that are not in the batch. Raises UsageError.
+    """
+    options = read_options(NotesOptions, context, "document_notes")
+    wanted = [str(file["path"]) for file in options.files]
+    given: dict[str, dict[str, Any]] = {str(note["path"]): note for note in (*options.notes, *options.said)}
+    notes = [given[path] for path in wanted if str(given.get(path, {}).get("summary", "")).strip()]
+    missing = [path for path in wanted if path not in {note["path"] for note in notes}]
+    result: dict[str, object] = {
+        "status": INCOMPLETE if missing else COMPLETE,
+        "reason": f"nothing was said of {', '.join(missing)}" if missing else "",
+        "notes": notes,
+        "missing": missing,
+        "strange": [path for path in given if path not in wanted],
+    }
+    return write_result(context, result)

@@ -1,0 +1,85 @@
+"""The check ``document_sources``: what an analyst reads: files, their symbols, and what is known of those they need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, JsonValue
+
+from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.code_graph.check import repository, symbols_of
+from codex_multi_role.checks.code_graph.files import LANGUAGE_OF, read_source
+from codex_multi_role.checks.documentation.places import folder_of, page_of, read_page
+from codex_multi_role.checks.documentation.plan import shortened
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.errors import UsageError
+from codex_multi_role.workspace import PathRefused, Workspace
+
+MAX_CHARACTERS = 24_000
+MAX_SUMMARY_CHARACTERS = 600
+MAX_NAMES = 200
+
+
+class SourcesOptions(CheckOptions):
+    """``files``: ``{path, dependencies}`` each, below ``repo``. ``notes``: what analysts said of others."""
+
+    repo: str = Field(default=".", min_length=1, description="a folder with source code")
+    out: str = Field(default="docs", min_length=1, description="a folder of the workspace")
+    files: list[dict[str, JsonValue]] = Field(description='"{{ batch.files }}"')
+    notes: list[list[dict[str, JsonValue]]] = Field(default=[], description="lists of an analyst's files")
+
+
+@lasts(no_time)
+def read_sources(context: CheckContext) -> dict[str, object]:
+    """Read; leaves ``result.json``.
+
+    Options: `SourcesOptions`. Returns what ``result.json`` holds: ``{status: read, files: [{path, language, lines,
+    text, functions, classes, problem}], context: [{path, summary}]}``. A text of more than ``MAX_CHARACTERS`` is
+    shortened and says so. ``context``: the files of the repository that these depend on, as far as there is a note, or
+    a page of an earlier run. Raises UsageError for a wrong option and for a path that leads out of ``repo``.
+    """
+    options = read_options(SourcesOptions, context, "document_sources")
+    repo = Workspace(repository(context, options.repo, "document_sources"))
+    given: list[dict[str, Any]] = list(options.files)
+    own = {str(each["path"]) for each in given}
+    needed = dict.fromkeys(str(path) for each in given for path in each.get("dependencies", ()) if path not in own)
+    notes = {str(note["path"]): str(note["summary"]) for each in options.notes for note in each}
+    summaries = {path: notes.get(path) or _page_summary(context, options, path) for path in needed}
+    result: dict[str, object] = {
+        "status": "read",
+        "files": [_read(repo, str(each["path"])) for each in given],
+        "context": [
+            {"path": path, "summary": summary[:MAX_SUMMARY_CHARACTERS]}
+            for path, summary in summaries.items()
+            if summary
+        ],
+    }
+    return write_result(context, result)
+
+
+def _page_summary(context: CheckContext, options: SourcesOptions, path: str) -> str:
+    out = folder_of(context, options.out, "document_sources").relative_to(context.workspace.root).as_posix()
+    page = read_page(context.workspace.root / page_of(out, path))
+    return page.summary if page and page.source == path else ""
+
+
+def _read(repo: Workspace, path: str) -> Mapping[str, object]:
+    try:
+        place = repo.resolve_inside(path)
+        if place.suffix.lower() not in LANGUAGE_OF:
+            raise PathRefused("invalid path")
+    except PathRefused as error:
+        raise UsageError(f"check document_sources: files: {error.reason} {path!r}") from error
+    source = read_source(place, path)
+    symbols = symbols_of(source)
+    return {
+        "path": path,
+        "language": source.language,
+        "lines": source.lines,
+        "text": shortened(source.text, MAX_CHARACTERS),
+        "functions": symbols.functions[:MAX_NAMES],
+        "classes": symbols.classes[:MAX_NAMES],
+        "problem": symbols.problem,
+    }
