@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.errors import UsageError
-from codex_multi_role.flow import FlowState
+from codex_multi_role.flow import FlowState, items_of, name_of, needs_of
 from codex_multi_role.run_folder import RunFolder, inherit_turn
 from codex_multi_role.run_folder.item_results import ItemResults
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED
@@ -46,8 +46,6 @@ class Again:
 
         Again is done the item, what needs it, and what has another value now. Raises `UsageError`, `StorageError`.
         """
-        from codex_multi_role.engine.fan_out import items_of, name_of, needs_of  # here: it takes a while
-
         step = definitions.flow.step(self.step)
         if step.isolate or (
             definitions.changes_workspace
