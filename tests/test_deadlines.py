@@ -54,6 +54,7 @@ PLACES = {
     ("engine/team.py", "future.exception()"): DONE,
     ("engine/team.py", "future.result()"): DONE,
     ("engine/team.py", "self._answers[dependency].result()"): STEPS,
+    ("forking/prepare.py", "owner.acquire()"): "takes the lock at once or raises RunBusy",
     ("playbook/handler.py", "self.rfile.read(int(size))"): "the connection's QUIET_CONNECTION_SECONDS",
     ("playbook/server.py", "self.handle_request()"): "a daemon's: `end` wakes it with a connection",
     ("playbook/server.py", "sys.exception()"): "no future: the error that is being handled",
