@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from codex_multi_role.app import RunOptions, RunReport, answer, cancel_task, fork, restart, resume, run
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
+    from codex_multi_role.plan_solver import PlanSolved, PlanSolver, create_plan_solver
 
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "PlanSolved": "plan_solver",
+    "PlanSolver": "plan_solver",
     "RoleSpec": "catalog",
     "RoleSpecCatalog": "catalog",
     "RunOptions": "app",
     "RunReport": "app",
     "answer": "app",
     "cancel_task": "app",
+    "create_plan_solver": "plan_solver",
     "fork": "app",
     "restart": "app",
     "resume": "app",
@@ -28,6 +32,8 @@ _PUBLIC = {
 }
 
 __all__ = [
+    "PlanSolved",
+    "PlanSolver",
     "RoleSpec",
     "RoleSpecCatalog",
     "RunOptions",
@@ -35,6 +41,7 @@ __all__ = [
     "__version__",
     "answer",
     "cancel_task",
+    "create_plan_solver",
     "fork",
     "restart",
     "resume",

@@ -22,13 +22,18 @@ class ItemResults:
         make_folder(self._path(unit).parent)  # the unit of a called flow has a "/"
         write_json(self._path(unit), {"value": value, "outcome": outcome})
 
-    def find(self, unit: str, value: object) -> Json | None:
-        """The outcome, if the item had this value."""
+    def read(self, unit: str) -> Json | None:
+        """None for an item that has not ended."""
         try:
             found = json.loads(self._path(unit).read_text(encoding="utf-8"))
-            return dict(found["outcome"]) if found["value"] == value else None
+            return {"value": found["value"], "outcome": dict(found["outcome"])}
         except (OSError, ValueError, LookupError, TypeError):
             return None
+
+    def find(self, unit: str, value: object) -> Json | None:
+        """The outcome, if the item had this value."""
+        found = self.read(unit)
+        return found["outcome"] if found is not None and found["value"] == value else None
 
     def _path(self, unit: str) -> Path:
         return self._folder / f"{unit}.json"

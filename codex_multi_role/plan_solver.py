@@ -1,0 +1,175 @@
+"""Plan and solve from Python, as the seed's ``create_plan_solver``: a planner, solvers, an aggregator."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from codex_multi_role.app import run
+from codex_multi_role.catalog import packaged_roles
+from codex_multi_role.errors import UsageError
+from codex_multi_role.options import RunOptions, RunReport
+from codex_multi_role.run_folder import AskPerson, RunFolder
+from codex_multi_role.run_folder.item_results import ItemResults
+from codex_multi_role.run_folder.states import read_states
+from codex_multi_role.session import OnEvent
+
+Json = dict[str, Any]
+Role = str | Path | None
+"""Who plays a part. None: the shipped role. A `Path`: a role's YAML file. A single word: a role of that name, whose
+file is in the folder of roles or among the shipped ones. Any other text: the prompt of the shipped role.
+"""
+
+FLOW = "plan-solve"
+PARTS = {"plan": "planner_agent", "solve": "solver", "aggregate": "aggregator"}
+"""The shipped role of each step."""
+
+
+@dataclass(frozen=True)
+class PlanSolved:
+    """What a run came to. ``report``: how it ended, and where it lies.
+
+    ``context``: ``goal``, ``tasks`` (the plan) and ``verification`` (``verified``, ``issues``), empty where it did not
+    come to that. ``results``: one a task, in the plan's order: ``id``, ``status`` (done, failed or skipped), ``error``,
+    and the fields of the solver's answer. ``aggregate``: the aggregator's answer, or None. ``statistics``: how many
+    ``tasks`` there are, and are ``done``, ``failed`` and ``skipped``; and the run's totals (``turns``, ``repairs``,
+    ``input_tokens``, ``output_tokens``, ``seconds``).
+    """
+
+    context: Json
+    results: list[Json]
+    aggregate: Json | None
+    statistics: Mapping[str, float]
+    report: RunReport
+
+
+@dataclass(frozen=True)
+class PlanSolver:
+    """Made by `create_plan_solver`; each `run` is a run of its own."""
+
+    roles: Mapping[str, Role]
+    inputs: Mapping[str, Any]
+    options: Mapping[str, Any]
+
+    def run(self, goal: str, on_event: OnEvent | None = None, ask_person: AskPerson | None = None) -> PlanSolved:
+        """Plan, solve, aggregate, verify. Raises what `run` raises; a failure within the run is in the report."""
+        folder = self.options.get("roles")
+        with tempfile.TemporaryDirectory() as name:
+            names = _write_roles(Path(name), self.roles, Path(folder) if folder else None)
+            given = {**self.options, "roles": Path(name), "flow": FLOW, "inputs": self.inputs}
+            report = run(RunOptions(goal=goal, **given), on_event, ask_person)
+        return _solved(goal, names, report)
+
+
+def create_plan_solver(
+    planner: Role = None,
+    solver: Role = None,
+    aggregator: Role = None,
+    concurrency: int = 2,
+    *,
+    confirm: bool = False,
+    **options: Any,  # noqa: ANN401 - the fields of RunOptions
+) -> PlanSolver:
+    """Who plans, who solves, who puts the results together, and how many tasks are solved at once.
+
+    ``confirm``: a person is asked before the plan is carried out. ``options``: fields of `RunOptions`, such as
+    ``workspace``, ``runs_dir``, ``model``; ``roles`` is the folder where roles are looked up by name. Raises
+    `UsageError` for a ``concurrency`` that is not positive.
+    """
+    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency <= 0:
+        raise UsageError(f"concurrency must be a number from 1 on, not {concurrency!r}")
+    taken = {"goal", "flow", "inputs"} & options.keys()
+    if taken:
+        raise UsageError(f"a plan solver has its own {', '.join(sorted(taken))}")
+    roles = dict(zip(PARTS, (planner, solver, aggregator), strict=True))
+    return PlanSolver(roles, {"concurrency": concurrency, "confirm": confirm}, options)
+
+
+def _write_roles(folder: Path, roles: Mapping[str, Role], known: Path | None) -> dict[str, str]:
+    """Write a catalog with the roles, and the flow that asks them; returns the role of each step."""
+    entries = {step: _entry(step, role, folder, known) for step, role in roles.items()}
+    catalog = {"version": 1, "roles": list(entries.values())}
+    flow = yaml.safe_load((packaged_roles() / "flows" / f"{FLOW}.yaml").read_text(encoding="utf-8"))
+    for step in flow["steps"]:
+        if step["id"] in entries:
+            step["ask"] = entries[step["id"]]["name"]
+    (folder / "flows").mkdir()
+    (folder / "catalog.yaml").write_text(yaml.safe_dump(catalog, allow_unicode=True), encoding="utf-8")
+    (folder / "flows" / f"{FLOW}.yaml").write_text(yaml.safe_dump(flow, allow_unicode=True), encoding="utf-8")
+    return {step: entry["name"] for step, entry in entries.items()}
+
+
+def _entry(step: str, role: Role, folder: Path, known: Path | None) -> Json:
+    """The catalog's entry of a role; its file is named relative to the catalog, as the run's copy has to find it."""
+    shipped = packaged_roles() / f"{PARTS[step]}.yaml"
+    if isinstance(role, str) and len(role.split()) != 1:
+        return {"name": PARTS[step], "role_file": _relative(shipped, folder), "prompt_text": role}
+    file = shipped if role is None else role if isinstance(role, Path) else _file_of(role, known)
+    return {"name": _name_in(file), "role_file": _relative(file, folder)}
+
+
+def _relative(file: Path, folder: Path) -> str:
+    return os.path.relpath(file.resolve(), folder.resolve())
+
+
+def _file_of(name: str, known: Path | None) -> Path:
+    folders = [*([known if known.is_dir() else known.parent] if known else []), Path("roles"), packaged_roles()]
+    files = [folder / f"{name}.{ending}" for folder in folders for ending in ("yaml", "yml")]
+    found = [file for file in files if file.is_file()]
+    if not found:
+        places = ", ".join(dict.fromkeys(str(file.parent) for file in files))
+        raise UsageError(
+            f'there is no role file "{name}.yaml"', f"It was looked for in {places}; a Path names any file."
+        )
+    return found[0]
+
+
+def _name_in(file: Path) -> str:
+    """The role's name; what is wrong with the file is said when the catalog is loaded."""
+    try:
+        written = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return str(written.get("name") or file.stem)
+    except (OSError, ValueError, AttributeError, yaml.YAMLError):
+        return file.stem
+
+
+def _solved(goal: str, names: Mapping[str, str], report: RunReport) -> PlanSolved:
+    folder = RunFolder(report.folder)
+    latest = json.loads(folder.state_path.read_text(encoding="utf-8"))["latest_json_by_role"]
+    verification = latest.get("verifier", {})
+    items = ItemResults(folder.path)
+    results = [
+        found
+        for each in read_states(folder)["items"]
+        if each["unit"].rpartition(".")[0] == "solve.1" and (found := _result(items.read(each["unit"])))
+    ]
+    counts = Counter(each["status"] for each in results)
+    tasks = latest.get(names["plan"], {}).get("todos", [])
+    return PlanSolved(
+        context={"goal": goal, "tasks": tasks, "verification": verification},
+        results=results,
+        aggregate=latest.get(names["aggregate"]),
+        statistics={
+            "tasks": len(tasks),
+            **{name: counts[name] for name in ("done", "failed", "skipped")},
+            **report.totals,
+        },
+        report=report,
+    )
+
+
+def _result(item: Json | None) -> Json:
+    """Of a task that has ended; empty for another one."""
+    if item is None:
+        return {}
+    outcome = item["outcome"]
+    status = "skipped" if outcome["skipped"] else "failed" if outcome["error"] else "done"
+    return {"id": item["value"]["id"], "status": status, "error": outcome["error"], **outcome["output"]}

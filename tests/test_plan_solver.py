@@ -1,0 +1,99 @@
+"""Plan and solve from Python, on the real binary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from codex_multi_role import PlanSolver, create_plan_solver, resume
+from codex_multi_role.errors import DefinitionError, UsageError
+from tests.systems.test_plan_solve import ANSWERED, GIVES_UP, TWO, VERIFIED, solved
+from tests.teams import Record, TeamFolder
+
+SOLVER: Record = {"prompt_text": "Solve it well.", "tools": ["terminate"], "max_steps": 2}
+
+
+def team_of(folder: Path, solvers: list[Record], name: str = "solver", **more: list[Record]) -> TeamFolder:
+    plays = {"planner_agent": [TWO], name: solvers, "aggregator": [ANSWERED], "verifier": [VERIFIED], **more}
+    return TeamFolder(folder, {"unused": {}}, plays)
+
+
+def solver_of(team: TeamFolder, *roles: str | Path | None, **options: Any) -> PlanSolver:
+    own = {"playbook": str(team.playbook), "runs_dir": team.runs, "workspace": team.workspace, "run_tests": False}
+    planner, solver, aggregator, *_ = *roles, None, None, None
+    return create_plan_solver(planner, solver, aggregator, **{**own, **options})
+
+
+def prompt(team: TeamFolder, role: str) -> str:
+    return (team.runs / f"latest/{role}/turn_001/prompt.txt").read_text()
+
+
+def test_with_the_shipped_roles_it_returns_context_results_aggregate_and_statistics(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [solved("a"), solved("b")])
+    came = solver_of(team, concurrency=4).run("reach it")
+    assert came.report.exit_code == 0
+    assert (came.context["goal"], [each["id"] for each in came.context["tasks"]]) == ("reach it", ["A", "B"])
+    assert came.context["verification"] == {"verified": True, "issues": []}
+    assert [(each["id"], each["status"], each["result"]) for each in came.results] == [
+        ("A", "done", "a"),
+        ("B", "done", "b"),
+    ]
+    assert came.aggregate == {"answer": "the answer", "summary": "answered"}
+    told = {name: came.statistics[name] for name in ("tasks", "done", "failed", "skipped", "turns")}
+    assert told == {"tasks": 2, "done": 2, "failed": 0, "skipped": 0, "turns": 5}
+
+
+def test_roles_by_their_file_by_their_name_and_by_a_prompt_of_their_own_also_when_it_is_resumed(tmp_path: Path) -> None:
+    (tmp_path / "my_solver.yaml").write_text(yaml.safe_dump({"name": "my_solver", **SOLVER}))
+    team = team_of(tmp_path, [GIVES_UP], "my_solver", my_planner=[TWO])
+    (tmp_path / "roles/my_planner.yaml").write_text(
+        yaml.safe_dump({"prompt_text": "Plan it well.", "tools": ["write_todos", "validate_plan", "terminate"]})
+    )
+    team.plays["my_solver"] = [solved("a"), solved("b")]
+    team.write_plays()
+    made = solver_of(team, "my_planner", tmp_path / "my_solver.yaml", "Put it together.", roles=tmp_path / "roles")
+    came = made.run("reach it")
+    assert [each["result"] for each in came.results] == ["a", "b"]
+    assert [each["id"] for each in came.context["tasks"]] == ["A", "B"]
+    assert "Plan it well." in prompt(team, "my_planner")
+    assert "Solve it well." in prompt(team, "my_solver")
+    assert "Put it together." in prompt(team, "aggregator")
+    assert resume("latest", runs_dir=team.runs).outcome == "success"
+
+
+def test_what_came_to_nothing_is_in_the_results(tmp_path: Path) -> None:
+    came = solver_of(team_of(tmp_path, [GIVES_UP, solved("b")])).run("reach it")
+    assert (came.report.exit_code, came.report.outcome) == (1, "tasks_failed")
+    assert [(each["id"], each["status"]) for each in came.results] == [("A", "failed"), ("B", "skipped")]
+    assert (came.statistics["failed"], came.statistics["skipped"]) == (1, 1)
+
+
+def test_a_planner_that_gives_up_leaves_nothing_but_the_report(tmp_path: Path) -> None:
+    came = solver_of(team_of(tmp_path, [], planner_agent=[GIVES_UP])).run("reach it")
+    assert (came.report.outcome, came.results, came.aggregate, came.context["tasks"]) == ("gave_up", [], None, [])
+
+
+def test_with_confirm_nothing_is_solved_where_nobody_confirms(tmp_path: Path) -> None:
+    came = solver_of(team_of(tmp_path, []), confirm=True).run("reach it")
+    assert (came.report.exit_code, came.results) == (4, [])
+    assert [each["id"] for each in came.context["tasks"]] == ["A", "B"]
+
+
+@pytest.mark.parametrize("concurrency", [0, -1, True, "4"])
+def test_a_concurrency_of_nothing_is_refused(concurrency: Any) -> None:
+    with pytest.raises(UsageError, match="concurrency must be a number from 1 on"):
+        create_plan_solver(concurrency=concurrency)
+
+
+def test_what_cannot_be_taken_is_said_before_anything_starts(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [])
+    with pytest.raises(UsageError, match=r'there is no role file "nobody\.yaml"'):
+        solver_of(team, "nobody").run("reach it")
+    with pytest.raises(DefinitionError, match=r"missing\.yaml"):
+        solver_of(team, tmp_path / "missing.yaml").run("reach it")
+    with pytest.raises(UsageError, match="has its own flow"):
+        create_plan_solver(flow="cycles")
+    assert not team.runs.exists()
