@@ -17,8 +17,9 @@ from codex_multi_role.catalog import (
     check_flows,
     packaged_roles,
     read_flows,
+    settings_file,
 )
-from codex_multi_role.checks import find_check
+from codex_multi_role.checks import find_check, settings_of
 from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.settings import as_settings, holds_secret, needs_user_home
@@ -30,6 +31,7 @@ from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors
 from codex_multi_role.spelling import as_on_disk
+from codex_multi_role.steps.check import load_settings
 from codex_multi_role.steps.terms import terms
 from codex_multi_role.tools import find_tool, tool_names
 
@@ -74,6 +76,14 @@ class Definitions:
         return [role for role in self.catalog.roles if role.name in asked]
 
     @property
+    def settings(self) -> list[Path]:
+        """The files that checks of the run are configured by."""
+        checks = {step.check for flow in self.flows.values() for step in flow.steps if step.check}
+        names = {found.file for check in checks if (found := settings_of(find_check(check)))}
+        files = (settings_file(name, self.catalog.source.parent) for name in sorted(names))
+        return [file for file in files if file is not None]
+
+    @property
     def changes_workspace(self) -> bool:
         """Whether some role or check of the run is there to change the workspace."""
         checks = {step.check for flow in self.flows.values() for step in flow.steps if step.check}
@@ -111,6 +121,7 @@ def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> tuple[dict[str,
         for index, step in enumerate(flow.steps):
             if step.check is not None:
                 _check_check(step.check, f"{flow.source}: steps[{index}].check")
+                load_settings(step.check, catalog.source.parent)
     return flows, catalog
 
 
@@ -193,6 +204,8 @@ def keep_definitions(definitions: Definitions, folder: RunFolder) -> str:
         _copy(path, catalog.parent / path.name)
     for flow in definitions.flows.values():
         _copy(flow.source, catalog.parent / "flows" / f"{flow.name}.yaml")
+    for settings in definitions.settings:
+        _copy(settings, catalog.parent / settings.name)
     if definitions.playbook is not None:
         _copy(definitions.playbook.source, catalog.parent / "playbooks" / definitions.playbook.source.name)
     return str(catalog.relative_to(folder.catalog_path))

@@ -18,9 +18,15 @@ PACKAGE = Path(codex_multi_role.__file__).parent
 CHILD = "a reader of its own thread: it ends with the pipe, and the pipe with the child, which has deadlines"
 STEPS = "waits for turns, repairs and checks, each of which has its deadlines"
 DONE = "of a future that is done"
+PROVIDERS = "processes, each with its provider's time limit"
 READS_FILE = "no future: it reads turn.json"
 PLACES = {
     ("checks/kill_matrix.py", "pool.shutdown(cancel_futures=True)"): "tests on mutants, each run with its deadline",
+    (
+        "checks/search_providers.py",
+        "with ThreadPoolExecutor(max(1, len(providers)), thread_name_prefix='search')",
+    ): PROVIDERS,
+    ("checks/search_providers.py", "each.result()"): PROVIDERS,
     ("cli/asking.py", "while not self._lock.acquire(timeout=LOOK_SECONDS)"): "a person; ends when the question is over",
     ("cli/asking.py", "while not is_over()"): "a person; ends when the question is over",
     ("cli/asking.py", "os.read(self._descriptor, LONGEST_LINE)"): "only after select said that there is a line",

@@ -21,6 +21,7 @@ OURS = {
     r"playbook-connection": "QUIET_CONNECTION_SECONDS; closed by the server's end (playbook/handler.py)",
     r"item_\d+": "the steps of one item, each with its deadlines (engine/fan_out.py)",
     r"role_\d+": "the turns of one role, each with its deadlines (engine/team.py)",
+    r"search_\d+": "one search provider, with its time limit (checks/search_providers.py)",
     r"mutant_\d+": "tests on mutants, each run with its deadline (checks/kill_matrix.py)",
     r"dbos-executor-_\d+": "the workflow: the steps of the run, each with its deadlines (engine/durable_run.py)",
 }

@@ -21,7 +21,7 @@ from codex_multi_role.catalog.flows import (
 )
 from codex_multi_role.catalog.general_prompts import CapabilityRules, GeneralPrompts
 from codex_multi_role.catalog.nearest import did_you_mean, no_such
-from codex_multi_role.catalog.packaged import packaged_roles
+from codex_multi_role.catalog.packaged import packaged_roles, settings_file
 from codex_multi_role.catalog.prompts import build_continue_prompt, build_prompt, build_repair_prompt
 from codex_multi_role.catalog.roles import (
     ApprovalPolicy,
@@ -72,5 +72,6 @@ __all__ = [
     "read_flows",
     "read_text",
     "render",
+    "settings_file",
     "validate",
 ]

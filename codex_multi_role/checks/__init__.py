@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from codex_multi_role.checks.base import CheckContext, CheckFunction, RunFacts, lasts, longest_seconds
+from codex_multi_role.checks.base import (
+    CheckContext,
+    CheckFunction,
+    RunFacts,
+    Settings,
+    configured_by,
+    lasts,
+    longest_seconds,
+    settings_of,
+)
 from codex_multi_role.registry import Registry
 
 __all__ = [
@@ -10,10 +19,13 @@ __all__ = [
     "CheckContext",
     "CheckFunction",
     "RunFacts",
+    "Settings",
     "check_names",
+    "configured_by",
     "find_check",
     "lasts",
     "longest_seconds",
+    "settings_of",
 ]
 
 CHECKS = {
@@ -42,6 +54,8 @@ CHECKS = {
     "document_notes": "documentation.notes:judge_notes",
     "document_pages": "documentation.pages:write_pages",
     "document_write": "documentation.pages:write_one_document",
+    "search": "search:search",
+    "search_ready": "search:search_ready",
 }
 _REGISTRY: Registry[CheckFunction] = Registry("check", __name__, CHECKS)
 

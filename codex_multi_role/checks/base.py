@@ -8,6 +8,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from pydantic import BaseModel
+
 from codex_multi_role.errors import UsageError
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.workspace import Workspace, Worktrees
@@ -39,13 +41,18 @@ def _no_run() -> RunFacts:
     raise UsageError("this check belongs to a run")
 
 
+def _no_settings() -> Any:  # noqa: ANN401 - whatever model the check is configured by
+    raise UsageError("this check has no settings here")
+
+
 @dataclass(frozen=True)
 class CheckContext:
     """Everything a check may use.
 
     ``folder`` takes this visit's artifacts (``runs/<id>/tests/003``), what is for people to read through ``redact``.
     ``sandbox`` wraps a command so that it can write only to the workspace and to the folder it is given. ``options`` is
-    the step's ``with``. ``worktrees`` are the run's copies of the workspace, ``run`` tells what is known of the run.
+    the step's ``with``. ``worktrees`` are the run's copies of the workspace, ``run`` tells what is known of the run,
+    ``settings`` what the check is `configured_by`.
     ``stopping`` is set when the run is to stop: give it to the commands you run.
     """
 
@@ -59,6 +66,7 @@ class CheckContext:
     worktrees: Worktrees | None = None
     redact: Redactor = field(default_factory=lambda: Redactor({}))
     run: Callable[[], RunFacts] = _no_run
+    settings: Callable[[], Any] = _no_settings
 
 
 def in_copy(context: CheckContext, key: str) -> CheckContext:
@@ -92,6 +100,32 @@ def lasts(longest: Longest) -> Callable[[CheckFunction], CheckFunction]:
 def longest_seconds(check: CheckFunction, options: Mapping[str, object], deadline_seconds: float) -> float:
     """The longest that ``check`` takes, as it declares."""
     return _LONGEST[check](options, deadline_seconds) if check in _LONGEST else deadline_seconds
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A YAML file beside the catalog, or else the packaged one of its name, and what it must say."""
+
+    file: str
+    model: type[BaseModel]
+
+
+_SETTINGS: dict[CheckFunction, Settings] = {}
+
+
+def configured_by(file: str, model: type[BaseModel]) -> Callable[[CheckFunction], CheckFunction]:
+    """Declare that the check reads its settings from ``file``: it is looked at before a run, and kept with it."""
+
+    def declared(check: CheckFunction) -> CheckFunction:
+        _SETTINGS[check] = Settings(file, model)
+        return check
+
+    return declared
+
+
+def settings_of(check: CheckFunction) -> Settings | None:
+    """What ``check`` is configured by, None where it is by nothing."""
+    return _SETTINGS.get(check)
 
 
 def no_time(options: Mapping[str, object], deadline_seconds: float) -> float:

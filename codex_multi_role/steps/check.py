@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
-from codex_multi_role.catalog import render
-from codex_multi_role.checks import CheckContext, RunFacts, find_check
-from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, RunInterrupted
+from codex_multi_role.catalog import load_yaml, render, settings_file, validate
+from codex_multi_role.checks import CheckContext, RunFacts, find_check, settings_of
+from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, DefinitionError, RunInterrupted
 from codex_multi_role.run_folder import RunFolder, own_turns
 from codex_multi_role.run_folder.atomic import make_folder
 from codex_multi_role.run_folder.events import TestsEnded, TestsStarted
@@ -44,7 +45,7 @@ def _carry_out(run: RunResources, unit: Unit, name: str, options: Mapping[str, o
         result = run_tests(run, "", 0, options)
     else:
         folder = make_folder(run.folder.path / "checks" / unit.key)
-        context = _context(run, folder, options, unit.key)
+        context = _context(run, folder, options, unit.key, name)
         result = checked(run, folder, lambda: find_check(name)(context), (), "")
     if result["status"] == COULD_NOT_RUN:
         raise CheckFailed(f"{unit.where}: the check {name} could not run: {result.get('reason', '')}")
@@ -74,7 +75,9 @@ def run_tests(
     return result
 
 
-def _context(run: RunResources, folder: Path, options: Mapping[str, object], key: str = "") -> CheckContext:
+def _context(
+    run: RunResources, folder: Path, options: Mapping[str, object], key: str = "", name: str = "tests"
+) -> CheckContext:
     return CheckContext(
         workspace=run.workspace,
         folder=folder,
@@ -86,7 +89,22 @@ def _context(run: RunResources, folder: Path, options: Mapping[str, object], key
         worktrees=run.worktrees,
         redact=run.folder.redact,
         run=lambda: _facts(run.folder, key),
+        settings=lambda: load_settings(name, run.catalog.source.parent),
     )
+
+
+def load_settings(name: str, roles: Path) -> Any:  # noqa: ANN401 - whatever model the check declares
+    """What the check called ``name`` is configured by, None where it is by nothing.
+
+    Raises `DefinitionError` with file and key path.
+    """
+    settings = settings_of(find_check(name))
+    if settings is None:
+        return None
+    file = settings_file(settings.file, roles)
+    if file is None:
+        raise DefinitionError(f"{roles / settings.file}: is missing", f"The check {name} reads its settings there.")
+    return validate(settings.model, load_yaml(file), file)
 
 
 def _facts(folder: RunFolder, key: str) -> RunFacts:

@@ -1,0 +1,181 @@
+"""The checks ``search`` and ``search_ready``: what the providers of ``search.yaml`` find, and whether they can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.base import CheckContext, configured_by, lasts
+from codex_multi_role.checks.languages import language_of
+from codex_multi_role.checks.near_identical import Shingles, nearly_same, shingles
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.search_providers import Question, Searched, ask_all, missing
+from codex_multi_role.checks.search_settings import FILES, LONGEST_SECONDS, SEARCH_FILE, Provider, SearchFile
+from codex_multi_role.errors import CheckFailed, UsageError
+
+MOST_RESULTS = 20
+ANSWERED, TO_BE_ASKED = "ok", "to be asked"
+
+Json = dict[str, Any]
+
+
+class SearchOptions(CheckOptions):
+    """``folder`` is what a provider ``files`` searches; ``language`` the ISO 639-1 code of those to keep, or empty."""
+
+    query: str = Field(min_length=1, max_length=2_000, description="what is searched for")
+    folder: str = Field(default="", description="a folder of documents")
+    language: str = Field(default="", pattern=r"^([a-z]{2,3})?$", description="a language's code, such as en")
+    results: int = Field(default=5, ge=1, le=MOST_RESULTS, description="the most results, a number from 1 to 20")
+
+
+class ReadyOptions(CheckOptions):
+    """As those of the check ``search``."""
+
+    folder: str = Field(default="", description="a folder of documents")
+    language: str = Field(default="", pattern=r"^([a-z]{2,3})?$", description="a language's code, such as en")
+
+
+def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
+    return LONGEST_SECONDS
+
+
+@lasts(_longest)
+@configured_by(SEARCH_FILE, SearchFile)
+def search(context: CheckContext) -> dict[str, object]:
+    """Ask every enabled provider; combine what they find.
+
+    Returns ``{status: found|nothing|to be asked, query, results: [{title, address, text, date, provider, language,
+    duplicates: [address]}], providers: [{name, kind, status, reason, seconds, found}], other_languages: [{address,
+    language}], left_out, ask_web}``, also as ``result.json``. The providers' results take turns, the best of each
+    first; those with one address, or nearly the same text, are one. ``left_out`` counts those beyond ``results``.
+    ``ask_web``: a role's own web search is a provider, and to be asked; the status says so where no other answered.
+    Raises CheckFailed with all reasons where no provider answered, UsageError where none is enabled.
+    """
+    options = read_options(SearchOptions, context, "search")
+    settings: SearchFile = context.settings()
+    question = Question(options.query, options.results, options.folder)
+    searched = ask_all(context, settings.providers, question)
+    ask_web = any(each.status == TO_BE_ASKED for each in searched)
+    if not ask_web and not any(each.status == ANSWERED for each in searched):
+        raise _no_answer(searched)
+    found, others = _in_language(_taking_turns(searched), options.language)
+    results = combined(found)
+    answered = any(each.status == ANSWERED for each in searched)
+    return write_result(
+        context,
+        {
+            "status": "found" if results else "nothing" if answered else TO_BE_ASKED,
+            "query": options.query,
+            "results": results[: options.results],
+            "providers": [each.told() for each in searched],
+            "other_languages": others,
+            "left_out": max(0, len(results) - options.results),
+            "ask_web": ask_web,
+        },
+    )
+
+
+@lasts(_longest)
+@configured_by(SEARCH_FILE, SearchFile)
+def search_ready(context: CheckContext) -> dict[str, object]:
+    """Whether there is anything to search, before a model is asked; reads the folder, so that no search waits for it.
+
+    Returns ``{status: ready, providers: [name], documents, unread: [{address, reason}], notes}``. Raises UsageError
+    where no provider is enabled, one lacks what it needs, or all there is to search is a folder without a document.
+    """
+    options = read_options(ReadyOptions, context, "search_ready")
+    providers = [each for each in context.settings().enabled if each.kind != FILES or options.folder or each.folder]
+    if not providers:
+        raise UsageError(
+            "there is nothing to search: no folder of sources, and no other provider is enabled",
+            f"Give --input sources=DIR, or enable a provider in roles/{SEARCH_FILE}.",
+        )
+    for provider in providers:
+        if problem := missing(context, provider, options.folder):
+            raise UsageError(f"the search provider {provider.name} cannot be asked: {problem}", _hint(provider))
+    if options.language:
+        language_of("A text that is long enough to tell which language it is in.")
+    patience = {"timeout_seconds": LONGEST_SECONDS}  # reading a folder for the first time may take long
+    folders = [each.model_copy(update=patience) for each in providers if each.kind == FILES]
+    read = [each.told() for each in ask_all(context, folders, Question("", 1, options.folder))]
+    documents = sum(each.get("documents", 0) for each in read)
+    if len(read) == len(providers) and not documents:
+        raise UsageError(_without_documents(read), "Documents are .md, .txt, .html and .pdf.")
+    return write_result(
+        context,
+        {
+            "status": "ready",
+            "providers": [provider.name for provider in providers],
+            "documents": documents,
+            "unread": [each for told in read for each in told.get("unread", [])],
+            "notes": [note for told in read for note in (*told.get("notes", []), told["reason"]) if note],
+        },
+    )
+
+
+def combined(found: Sequence[Json]) -> list[Json]:
+    """``found`` without what is there twice, by address or by text; the first stays and names its ``duplicates``."""
+    kept: list[tuple[Json, Shingles]] = []
+    for result in found:
+        own = shingles(result["text"])
+        same = [each for each, theirs in kept if place(each) == place(result) or nearly_same(theirs, own)]
+        if not same:
+            kept.append(({**result, "duplicates": []}, own))
+        elif place(same[0]) != place(result) and result["address"] not in same[0]["duplicates"]:
+            same[0]["duplicates"].append(result["address"])
+    return [result for result, _ in kept]
+
+
+def place(result: Mapping[str, Any]) -> str:
+    """Where a result comes from, the same however its address is written; a path is one of its provider."""
+    try:
+        parts = urlsplit(result["address"].strip())
+        port = "" if parts.port in (None, 80, 443) else f":{parts.port}"
+    except ValueError:
+        return str(result["address"])
+    if not parts.netloc:
+        return f"{result.get('provider', '')}:{result['address']}"
+    query = "&".join(sorted(part for part in parts.query.split("&") if part and not part.startswith("utm_")))
+    return f"{(parts.hostname or '').removeprefix('www.')}{port}{parts.path.rstrip('/')}?{query}"
+
+
+def _taking_turns(searched: Sequence[Searched]) -> Iterator[Json]:
+    for row in zip_longest(
+        *([{**result, "provider": each.provider.name} for result in each.results] for each in searched)
+    ):
+        yield from (result for result in row if result is not None)
+
+
+def _in_language(found: Iterator[Json], language: str) -> tuple[list[Json], list[Json]]:
+    """Those to keep, each with its ``language`` where one is asked for, and those in another."""
+    kept, others = [], []
+    for result in found:
+        told = language_of(result["text"]) if language else ""
+        if told in ("", language):
+            kept.append({**result, "language": told})
+        else:
+            others.append({"address": result["address"], "language": told})
+    return kept, others
+
+
+def _no_answer(searched: Sequence[Searched]) -> CheckFailed | UsageError:
+    asked = [each for each in searched if each.status != "disabled"]
+    if not asked:
+        return UsageError("no search provider is enabled", f"Enable one in roles/{SEARCH_FILE}.")
+    reasons = "; ".join(f"{each.provider.name}: {each.reason}" for each in asked)
+    return CheckFailed(f"no search provider answered: {reasons}", "`codex-multi-role resume` searches again.")
+
+
+def _without_documents(read: Sequence[Json]) -> str:
+    unread = [f"{each['address']}: {each['reason']}" for told in read for each in told.get("unread", [])]
+    failed = [told["reason"] for told in read if told["reason"]]
+    return "; ".join(["there is no document to search", *failed, *unread[:5]])
+
+
+def _hint(provider: Provider) -> str:
+    return "Give --input sources=DIR." if provider.kind == FILES else f"Set it, or mend roles/{SEARCH_FILE}."

@@ -1,0 +1,95 @@
+"""What ``search.yaml`` says: where to search."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+
+SEARCH_FILE = "search.yaml"
+LONGEST_SECONDS = 120.0
+FILES, HTTP, CODEX_WEB = "files", "http", "codex-web"
+_OF_KIND = {FILES: {"folder"}, HTTP: {"endpoint", "body", "headers", "secrets", "results", "title", "url", "snippet",
+                                      "date"}, CODEX_WEB: set[str]()}  # fmt: skip
+_EXPRESSIONS = ("results", "title", "url", "snippet", "date")
+_ENDPOINT = re.compile(r"https?://[^/?#\s{}]+[^\s]*")
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Seconds = Annotated[float, Field(gt=0, le=LONGEST_SECONDS, allow_inf_nan=False)]
+
+
+class Provider(BaseModel):
+    """One place to search.
+
+    ``files``: the documents of ``folder``, else of the folder that the check names. ``http``: a GET of ``endpoint``, or
+    a POST of ``body``, with ``{query}`` and ``{count}`` filled in; ``secrets`` gives headers the values of environment
+    variables; ``results`` (JMESPath) finds the list in its JSON, the other expressions what stands in each of its
+    entries. ``codex-web``: nothing is searched here; the flow asks a role to do it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name
+    kind: Literal["files", "http", "codex-web"]
+    enabled: bool = True
+    timeout_seconds: Seconds = 20.0
+    folder: str = ""
+    endpoint: str = ""
+    body: JsonValue = None
+    headers: dict[str, str] = Field(default_factory=dict)
+    secrets: dict[str, Variable] = Field(default_factory=dict)
+    results: str = "results"
+    title: str = "title"
+    url: str = "url"
+    snippet: str = "snippet"
+    date: str = "date"
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> Self:
+        stray = self.model_fields_set & set().union(*_OF_KIND.values()) - _OF_KIND[self.kind]
+        if stray:
+            raise ValueError(f"{min(stray)} is nothing that {self.kind} takes")
+        if self.kind == HTTP:
+            self._check_request()
+        return self
+
+    def _check_request(self) -> None:
+        if not _ENDPOINT.fullmatch(self.endpoint):
+            raise ValueError("endpoint must be an address that begins with http:// or https:// and a host")
+        if "{query}" not in f"{self.endpoint}{self.body}":
+            raise ValueError("neither endpoint nor body has a place for {query}")
+        if self.enabled:
+            self._check_expressions()
+
+    def _check_expressions(self) -> None:
+        try:
+            import jmespath
+        except ImportError as error:
+            raise ValueError("http needs jmespath: pip install 'codex-multi-role[research]'") from error
+        for key in _EXPRESSIONS:
+            try:
+                jmespath.compile(getattr(self, key))
+            except jmespath.exceptions.JMESPathError as error:
+                raise ValueError(f"{key} is no JMESPath expression: {' '.join(str(error).split())}") from error
+
+
+class SearchFile(BaseModel):
+    """``search.yaml`` as written."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal[1]
+    providers: Annotated[tuple[Provider, ...], Field(min_length=1, max_length=16)]
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        names = [provider.name for provider in self.providers]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f'two providers are called "{twice[0]}"')
+        return self
+
+    @property
+    def enabled(self) -> tuple[Provider, ...]:
+        return tuple(provider for provider in self.providers if provider.enabled)

@@ -1,0 +1,143 @@
+"""The text of a document, with what it says of itself: its title and its date."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+
+MOST_CHARACTERS = 1_000_000
+MOST_PAGES = 500
+LONGEST_TITLE = 200
+ENDINGS = {".md": "markdown", ".markdown": "markdown", ".txt": "text", ".text": "text", ".rst": "text", ".html": "html",
+           ".htm": "html", ".xhtml": "html", ".pdf": "pdf"}  # fmt: skip
+_DATE = re.compile(r"\d{4}-\d{2}(?:-\d{2})?")
+_FRONT_MATTER = re.compile(r"\A---\r?\n(.{0,4000}?)^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
+_FIELD = re.compile(r"^(title|date)[ \t]*:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_DATE_NAMES = ("date", "dc.date", "article:published_time", "article:modified_time", "last-modified")
+
+
+class Unreadable(Exception):
+    """A file that holds no text that can be read; says why."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """``date``: ISO, of what the document itself says, never of the file; empty where it says nothing."""
+
+    title: str
+    date: str
+    text: str
+
+
+def read_document(path: Path, data: bytes) -> Document:
+    """The document that the file ``path`` with the content ``data`` is. Raises Unreadable."""
+    kind = ENDINGS[path.suffix.lower()]
+    found = _of_pdf(data) if kind == "pdf" else _of_html(_decoded(data)) if kind == "html" else _of_text(_decoded(data))
+    text = found.text.strip()[:MOST_CHARACTERS]
+    if not text:
+        raise Unreadable("there is no text in it")
+    title = " ".join(found.title.split())[:LONGEST_TITLE]
+    return Document(title or path.name, found.date, text)
+
+
+def _decoded(data: bytes) -> str:
+    if b"\x00" in data:
+        raise Unreadable("not text, in spite of its name")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
+def _of_text(text: str) -> Document:
+    front = _FRONT_MATTER.match(text)
+    fields = {name.lower(): value.strip(" \"'\r") for name, value in _FIELD.findall(front[1])} if front else {}
+    body = text[front.end() :] if front else text
+    heading = _HEADING.search(body[:4000])
+    return Document(fields.get("title") or (heading[1] if heading else ""), _date(fields.get("date", "")), body)
+
+
+def _of_html(text: str) -> Document:
+    page = _Page()
+    page.feed(text)
+    page.close()
+    lines = (" ".join(line.split()) for line in "".join(page.parts).splitlines())
+    return Document("".join(page.title), _date(page.date), "\n".join(line for line in lines if line))
+
+
+def _of_pdf(data: bytes) -> Document:
+    try:
+        from io import BytesIO
+
+        from pypdf import PdfReader
+    except ImportError as error:
+        raise Unreadable("PDF needs pypdf: pip install 'codex-multi-role[research]'") from error
+    try:
+        reader = PdfReader(BytesIO(data))
+        pages: list[str] = []
+        size = 0
+        for page in reader.pages[:MOST_PAGES]:
+            pages.append(page.extract_text())
+            size += len(pages[-1])
+            if size > MOST_CHARACTERS:
+                break
+        told = reader.metadata
+        created = str(told.get("/CreationDate", "")) if told else ""
+        title = str(told.title or "") if told else ""
+    except Exception as error:  # a damaged PDF makes pypdf raise almost anything
+        raise Unreadable(f"cannot be read as PDF: {error}") from error
+    digits = re.match(r"D:(\d{4})(\d{2})(\d{2})", created)
+    return Document(title, "-".join(digits.groups()) if digits else "", "\n\n".join(pages))
+
+
+def _date(text: str) -> str:
+    found = _DATE.search(text)
+    return found[0] if found else ""
+
+
+class _Page(HTMLParser):
+    """Collects what a reader of the page would see; text within one block stays on one line."""
+
+    _SILENT = frozenset({"script", "style", "template", "noscript", "svg", "head"})
+    _INLINE = frozenset(
+        {"a", "abbr", "b", "code", "em", "i", "mark", "s", "small", "span", "strong", "sub", "sup", "u"}
+    )
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+        self.title: list[str] = []
+        self.date = ""
+        self._silent = 0
+        self._in_title = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._silent += tag in self._SILENT
+        self._in_title = tag == "title"
+        if tag not in self._INLINE:
+            self.parts.append("\n")
+        told: dict[str, str] = {name: value or "" for name, value in attrs}
+        name = told.get("name", told.get("property", told.get("http-equiv", ""))).lower()
+        if not self.date and (tag == "time" or name in _DATE_NAMES):
+            self.date = told.get("datetime", told.get("content", ""))
+        if tag == "body":
+            self._silent = 0
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self._silent -= tag in self._SILENT
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_title = False
+        self._silent = max(0, self._silent - (tag in self._SILENT))
+        if tag not in self._INLINE:
+            self.parts.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self.title.append(data)
+        elif not self._silent:
+            self.parts.append(data)

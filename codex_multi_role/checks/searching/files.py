@@ -1,0 +1,168 @@
+"""The search provider ``files``: the documents of a folder, ranked by SQLite's full-text search over their passages.
+
+What was read is kept in an index, so that each file is read once a run, and again only when it has changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import resource
+import sqlite3
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from .documents import ENDINGS, Unreadable, read_document
+
+MOST_FILES = 5_000
+LARGEST_FILE_BYTES = 10 * 1024 * 1024
+MOST_BYTES = 200 * 1024 * 1024
+MOST_MEMORY_BYTES = 2 * 1024**3
+PASSAGE_CHARACTERS = 1_500
+MOST_WORDS = 64
+MOST_TOLD = 20
+LOCK_SECONDS = 300.0
+"""Another search may be reading the folder; the time limit of this one ends it before."""
+
+_WORD = re.compile(r"\w+")
+_TABLES = """
+CREATE TABLE IF NOT EXISTS documents (
+  id INTEGER PRIMARY KEY, path TEXT UNIQUE, stamp TEXT, title TEXT, date TEXT, problem TEXT);
+CREATE TABLE IF NOT EXISTS notes (note TEXT);
+CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
+  title, text, document UNINDEXED, number UNINDEXED, tokenize = "porter unicode61 remove_diacritics 2");
+"""
+_BEST = """
+SELECT document, MIN(score) FROM (
+  SELECT document, bm25(passages, 2.0, 1.0) AS score FROM passages WHERE passages MATCH ? ORDER BY score LIMIT 2000)
+GROUP BY document ORDER BY MIN(score), document LIMIT ?
+"""
+_OF_DOCUMENT = """
+SELECT number, text FROM passages WHERE passages MATCH ? AND document = ? ORDER BY bm25(passages, 2.0, 1.0), number
+"""
+
+
+def search(folder: Path, index: Path, query: str, count: int, characters: int) -> dict[str, Any]:
+    """``{results: [{title, address, text, date}], documents, unread: [{address, reason}], notes}``, the best first.
+
+    ``text`` is what the document says on the query, in ``characters`` at most. An empty query only reads the folder.
+    ``unread`` names the first of the files that were left out. Raises OSError for a folder that cannot be read.
+    """
+    with closing(sqlite3.connect(index, timeout=LOCK_SECONDS, isolation_level=None)) as database:
+        database.execute("BEGIN IMMEDIATE")
+        for statement in _TABLES.split(";\n"):
+            database.execute(statement)
+        _refresh(database, folder)
+        database.execute("COMMIT")
+        terms = " OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(query)[:MOST_WORDS]))
+        best = database.execute(_BEST, (terms, count)).fetchall() if terms else []
+        unread = database.execute("SELECT path, problem FROM documents WHERE problem != '' ORDER BY path").fetchall()
+        return {
+            "results": [_result(database, document, terms, characters) for document, _ in best],
+            "documents": database.execute("SELECT COUNT(*) FROM documents WHERE problem = ''").fetchone()[0],
+            "unread": [{"address": path, "reason": problem} for path, problem in unread[:MOST_TOLD]],
+            "notes": [note for (note,) in database.execute("SELECT note FROM notes")],
+        }
+
+
+def _refresh(database: sqlite3.Connection, folder: Path) -> None:
+    known = dict(database.execute("SELECT path, stamp FROM documents"))
+    notes: list[str] = []
+    there = {path: (f"{status.st_size} {status.st_mtime_ns}", status.st_size) for path, status in _files(folder, notes)}
+    for path in known.keys() - there.keys():
+        _forget(database, path)
+    for path, (stamp, size) in there.items():
+        if known.get(path) != stamp:
+            _forget(database, path)
+            _take_in(database, folder, path, stamp, size)
+    database.execute("DELETE FROM notes")
+    database.executemany("INSERT INTO notes VALUES (?)", [(note,) for note in notes])
+
+
+def _files(folder: Path, notes: list[str]) -> Iterator[tuple[str, os.stat_result]]:
+    """The documents below ``folder`` by name, folder by folder; no link is followed. Raises OSError."""
+    os.listdir(folder)  # noqa: PTH208 - for what it raises; os.walk is silent about it
+    files = size = 0
+    for place, names, entries in os.walk(folder):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        for entry in sorted(entries):
+            path = Path(place, entry)
+            if entry.startswith(".") or path.suffix.lower() not in ENDINGS:
+                continue
+            status = path.lstat()
+            if not stat.S_ISREG(status.st_mode):
+                continue
+            files += 1
+            size += min(status.st_size, LARGEST_FILE_BYTES)
+            if files > MOST_FILES or size > MOST_BYTES:
+                notes.append(f"only the first {files - 1} documents were read: {MOST_FILES} files, {MOST_BYTES} bytes")
+                return
+            yield path.relative_to(folder).as_posix(), status
+
+
+def _forget(database: sqlite3.Connection, path: str) -> None:
+    database.execute("DELETE FROM passages WHERE document IN (SELECT id FROM documents WHERE path = ?)", (path,))
+    database.execute("DELETE FROM documents WHERE path = ?", (path,))
+
+
+def _take_in(database: sqlite3.Connection, folder: Path, path: str, stamp: str, size: int) -> None:
+    title = date = problem = ""
+    passages: list[str] = []
+    try:
+        if size > LARGEST_FILE_BYTES:
+            raise Unreadable(f"larger than {LARGEST_FILE_BYTES} bytes")
+        with (folder / path).open("rb") as file:
+            document = read_document(Path(path), file.read(LARGEST_FILE_BYTES))
+        title, date, passages = document.title, document.date, list(_passages(document.text))
+    except (Unreadable, OSError, MemoryError, RecursionError) as error:
+        problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    row = (path.encode("utf-8", "replace").decode(), stamp, title, date, problem)
+    added = database.execute("INSERT INTO documents (path, stamp, title, date, problem) VALUES (?, ?, ?, ?, ?)", row)
+    rows = [(title, text, added.lastrowid, number) for number, text in enumerate(passages)]
+    database.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", rows)
+
+
+def _passages(text: str) -> Iterator[str]:
+    """``text`` in pieces of about `PASSAGE_CHARACTERS`, cut where a paragraph, a line or a word ends if one does."""
+    while text:
+        end = PASSAGE_CHARACTERS
+        if len(text) > end:
+            cuts = (text.rfind(mark, end // 2, end) for mark in ("\n\n", "\n", ". ", " "))
+            end = next((cut + 1 for cut in cuts if cut > 0), end)
+        yield text[:end]
+        text = text[end:]
+
+
+def _result(database: sqlite3.Connection, document: int, terms: str, characters: int) -> dict[str, str]:
+    path, title, date = database.execute("SELECT path, title, date FROM documents WHERE id = ?", (document,)).fetchone()
+    best = database.execute(_OF_DOCUMENT, (terms, document)).fetchmany(max(1, characters // PASSAGE_CHARACTERS))
+    text = "".join(_joined(sorted(best)))
+    return {"title": title, "address": path, "text": text[:characters], "date": date}
+
+
+def _joined(passages: list[tuple[int, str]]) -> Iterator[str]:
+    """The passages in their order; a gap between two is marked."""
+    for index, (number, text) in enumerate(passages):
+        if index and passages[index - 1][0] != number - 1:
+            yield "\n[…]\n"
+        yield text
+
+
+def main() -> None:
+    """The first argument is JSON with the arguments of `search`."""
+    with contextlib.suppress(ValueError, OSError):  # not every system limits it
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+    given = json.loads(sys.argv[1])
+    folder, index = Path(given.pop("folder")), Path(given.pop("index"))
+    try:
+        print(json.dumps(search(folder, index, **given)))  # noqa: T201 - what the parent reads
+    except OSError as error:
+        sys.exit(f"{folder}: {error.strerror}")
+    except sqlite3.Error as error:
+        sys.exit(f"{index}: {error}")

@@ -1,0 +1,108 @@
+"""The search provider ``http``: one request to an endpoint, and what JMESPath expressions find in its JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlsplit
+
+import jmespath
+
+LARGEST_ANSWER_BYTES = 2 * 1024 * 1024
+FIELDS = ("title", "address", "text", "date")
+
+
+class NoAnswer(Exception):
+    """The endpoint gave nothing that can be used; says why, and never names a secret."""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """What was sent along, such as a key, is for the endpoint that was named, not for where it leads."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:  # noqa: ANN401 - as urllib declares it
+        return None
+
+
+def search(provider: dict[str, Any], query: str, count: int, characters: int, seconds: float) -> dict[str, Any]:
+    """``{results: [{title, address, text, date}], notes}``. ``provider``: see `search_settings.Provider`.
+
+    Raises NoAnswer.
+    """
+    answer = _fetched(_request(provider, query, count), seconds)
+    entries = jmespath.search(provider["results"], answer)
+    if not isinstance(entries, list):
+        raise NoAnswer(f"its answer has no list at {provider['results']!r}")
+    results, dropped = [], 0
+    for entry in entries[:count]:
+        told = {name: _text(jmespath.search(provider[key], entry)) for name, key in zip(FIELDS, _KEYS, strict=True)}
+        if urlsplit(told["address"]).scheme in ("http", "https") and told["text"]:
+            results.append({**told, "text": told["text"][:characters], "title": told["title"] or told["address"]})
+        else:
+            dropped += 1
+    notes = [f"{dropped} results without an address or a text were left out"] if dropped else []
+    return {"results": results, "notes": notes}
+
+
+_KEYS = ("title", "url", "snippet", "date")
+
+
+def _request(provider: dict[str, Any], query: str, count: int) -> urllib.request.Request:
+    """The request; the names in ``secrets`` are variables of this process."""
+    url = provider["endpoint"].replace("{query}", quote(query, safe="")).replace("{count}", str(count))
+    headers = {"Accept": "application/json", "User-Agent": "codex-multi-role", **provider["headers"]}
+    headers |= {name: os.environ[variable] for name, variable in provider["secrets"].items()}
+    data = None
+    if provider["body"] is not None:
+        data = json.dumps(_filled(provider["body"], query, count)).encode()
+        headers["Content-Type"] = "application/json"
+    return urllib.request.Request(url, data, headers)
+
+
+def _filled(value: Any, query: str, count: int) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, str):
+        return count if value == "{count}" else value.replace("{query}", query)
+    if isinstance(value, dict):
+        return {key: _filled(each, query, count) for key, each in value.items()}
+    return [_filled(each, query, count) for each in value] if isinstance(value, list) else value
+
+
+def _fetched(request: urllib.request.Request, seconds: float) -> Any:  # noqa: ANN401 - JSON
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=seconds) as response:
+            data = response.read(LARGEST_ANSWER_BYTES + 1)
+    except HTTPError as error:
+        error.close()
+        raise NoAnswer(f"HTTP status {error.code}") from error
+    except URLError as error:
+        raise NoAnswer(f"cannot be reached: {error.reason}") from error
+    except (OSError, ValueError) as error:
+        raise NoAnswer(f"cannot be reached: {error}") from error
+    if len(data) > LARGEST_ANSWER_BYTES:
+        raise NoAnswer(f"its answer is larger than {LARGEST_ANSWER_BYTES} bytes")
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise NoAnswer(f"its answer is no JSON: {error}") from error
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return "\n".join(each for each in _texts(value))
+    return str(value) if isinstance(value, str | int | float) else ""
+
+
+def _texts(values: list[Any]) -> Iterator[str]:
+    yield from (each for each in values if isinstance(each, str))
+
+
+def main() -> None:
+    """The first argument is JSON with the arguments of `search`."""
+    try:
+        print(json.dumps(search(**json.loads(sys.argv[1]))))  # noqa: T201 - what the parent reads
+    except (NoAnswer, jmespath.exceptions.JMESPathError) as error:
+        sys.exit(str(error))
