@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import JsonValue, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.nearest import no_such
@@ -23,12 +23,14 @@ _PYTHON_TYPES: dict[InputType, type] = {
     "list": list,
     "mapping": dict,
 }
+_NUMBERS: frozenset[InputType] = frozenset({"integer", "number"})
 _YAML_EXAMPLES: dict[InputType, str] = {"list": "[a, b]", "mapping": "{a: 1}"}
 
 
 class InputSpec(Definition):
     """One input. ``max_iterations: 5`` is short for a default and the type it has, ``question:`` for a required text.
 
+    ``choices``: the values there are; ``minimum`` and ``maximum``: the bounds of a number.
     The text of a ``list`` or a ``mapping`` is YAML. A default that is a mapping needs the whole form.
     ``required``: unless said otherwise, an input without a default is. An optional one without a default is None.
     """
@@ -37,6 +39,9 @@ class InputSpec(Definition):
     default: JsonValue = None
     required: bool = False
     description: str = ""
+    choices: tuple[JsonValue, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -51,6 +56,8 @@ class InputSpec(Definition):
 
     @model_validator(mode="after")
     def _check_default(self) -> Self:
+        if self.type not in _NUMBERS and (self.minimum is not None or self.maximum is not None):
+            raise ValueError("minimum and maximum belong to a number")
         if self.default is None:
             return self
         if self.required:
@@ -59,7 +66,40 @@ class InputSpec(Definition):
             _convert(self.type, self.default, strict=True)
         except ValidationError as error:
             raise ValueError(f"the default {self.default!r} is not of type {self.type}") from error
+        if not self.takes(self.default):
+            raise ValueError(f"the default {self.default!r} must be {self.wanted}")
         return self
+
+    @property
+    def wanted(self) -> str:
+        """Which values it takes, in words; empty where it takes any of its type."""
+        if self.choices:
+            return f"one of {', '.join(map(str, self.choices))}"
+        bounds = [(self.minimum, "at least"), (self.maximum, "at most")]
+        return " and ".join(f"{word} {bound:g}" for bound, word in bounds if bound is not None)
+
+    def takes(self, value: Any) -> bool:  # noqa: ANN401 - of this input's type
+        """Whether ``value`` is one of the choices, or within the bounds."""
+        least, most = self.minimum, self.maximum
+        bounded = (least is None or value >= least) and (most is None or value <= most)
+        return bounded and (not self.choices or value in self.choices)
+
+
+class GoalSpec(Definition):
+    """The goal that a flow can do something with, in characters."""
+
+    min_length: Annotated[int, Field(ge=1)] = 1
+    max_length: Annotated[int, Field(ge=1)] | None = None
+
+    def check(self, flow: str, goal: str) -> None:
+        """Raises ``UsageError``."""
+        length = len(goal.strip())
+        if length < self.min_length or (self.max_length is not None and length > self.max_length):
+            most = f" to {self.max_length}" if self.max_length is not None else " or more"
+            raise UsageError(
+                f"flow {flow}: the goal has {length} characters, {self.min_length}{most} are wanted",
+                "Give another with --goal.",
+            )
 
 
 def resolve_inputs(flow: str, specs: Mapping[str, InputSpec], given: Mapping[str, object]) -> dict[str, Any]:
@@ -81,7 +121,7 @@ def _resolve(flow: str, name: str, spec: InputSpec, given: Mapping[str, object])
             raise UsageError(f'flow {flow}: the input "{name}" is missing', hint)
         return spec.default
     try:
-        return _convert(spec.type, _read(spec.type, given[name]))
+        value = _convert(spec.type, _read(spec.type, given[name]))
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or "a character that YAML forbids"
         raise UsageError(f'flow {flow}: the input "{name}" is no YAML: {problem}', _example(name, spec.type)) from error
@@ -89,6 +129,9 @@ def _resolve(flow: str, name: str, spec: InputSpec, given: Mapping[str, object])
         raise UsageError(
             f'flow {flow}: the input "{name}" is not of type {spec.type}: {given[name]!r}', _example(name, spec.type)
         ) from error
+    if not spec.takes(value):
+        raise UsageError(f'flow {flow}: the input "{name}" must be {spec.wanted}, not {given[name]!r}')
+    return value
 
 
 def _read(kind: InputType, value: object) -> object:

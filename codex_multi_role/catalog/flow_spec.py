@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, JsonValue, model_validator
 
 from codex_multi_role.catalog.definition import Definition
-from codex_multi_role.catalog.flow_inputs import InputSpec, resolve_inputs
+from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec, resolve_inputs
 from codex_multi_role.catalog.protected_globs import ProtectedGlobs
 from codex_multi_role.catalog.step_spec import StateName, StepSpec, VariableName
 
@@ -25,12 +25,13 @@ class FlowStates(Definition):
 class FlowFile(Definition):
     """A flow file as written. ``vars``: the run variables and their first values (templates).
 
-    ``protect``: files that every role of a run must leave as they are. ``states``: those of a run of this flow, besides
-    the ``state`` of its steps; a flow that is called has none.
+    ``goal``: which goals it takes. ``protect``: files that every role of a run must leave as they are. ``states``:
+    those of a run of this flow, besides the ``state`` of its steps; a flow that is called has none.
     """
 
     name: str | None = None
     description: str = ""
+    goal: GoalSpec = GoalSpec()
     inputs: dict[VariableName, InputSpec] = Field(default_factory=dict)
     vars: dict[VariableName, JsonValue] = Field(default_factory=dict)
     protect: ProtectedGlobs = ()

@@ -55,9 +55,8 @@ def ends_in_short(flow: FlowSpec) -> str:
 
 
 def _need(spec: InputSpec) -> str:
-    if spec.required:
-        return "required"
-    return "optional" if spec.default is None else f"default {json.dumps(spec.default)}"
+    need = "optional" if spec.default is None else f"default {json.dumps(spec.default)}"
+    return ", ".join(part for part in ("required" if spec.required else need, spec.wanted) if part)
 
 
 def _step_row(flow: FlowSpec, index: int) -> Row:

@@ -124,6 +124,9 @@ def test_an_unknown_flow_names_the_nearest(two_roles: RoleSpecCatalog, name: str
         ("inputs: {a: {type: integer, default: x}}\nsteps: [{ask: planner}]", "inputs.a: the default 'x' is not"),
         ("inputs: {a: {required: true, default: x}}\nsteps: [{ask: planner}]", "inputs.a: a required input has no use"),
         ("inputs: {a: {type: list, default: {b: 1}}}\nsteps: [{ask: planner}]", "inputs.a: the default {'b': 1} is"),
+        ("inputs: {a: {default: c, choices: [a, b]}}\nsteps: [{ask: planner}]", "inputs.a: the default 'c' must be"),
+        ("inputs: {a: {default: c, minimum: 1}}\nsteps: [{ask: planner}]", "inputs.a: minimum and maximum belong to a"),
+        ("goal: {min_length: 0}\nsteps: [{ask: planner}]", "goal.min_length: must be greater than or equal to 1"),
         ("inputs: {a: {b: 1}}\nsteps: [{ask: planner}]", "inputs.a.b: unknown key"),
         ("inputs: {a: &x {default: *x}}\nsteps: [{ask: planner}]", "line 1: *x contains itself"),
     ],
@@ -209,6 +212,47 @@ def test_wrong_inputs(flow: FlowSpec, given: dict[str, Any], message: str, hint:
         flow.resolve_inputs(given)
     assert message in str(caught.value)
     assert caught.value.hint.startswith(hint)
+
+
+BOUNDED = """
+goal: {min_length: 3, max_length: 5}
+inputs:
+  depth: {default: quick, choices: [quick, deep]}
+  results: {type: integer, default: 3, minimum: 1, maximum: 5}
+  share: {type: number, default: 1, minimum: 0.5}
+steps: [{ask: planner}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"depth": "deeper"}, "the input \"depth\" must be one of quick, deep, not 'deeper'"),
+        ({"results": "6"}, "the input \"results\" must be at least 1 and at most 5, not '6'"),
+        ({"results": 0}, 'the input "results" must be at least 1 and at most 5, not 0'),
+        ({"share": 0.25}, 'the input "share" must be at least 0.5, not 0.25'),
+    ],
+)
+def test_inputs_stay_within_their_bounds(
+    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, given: dict[str, Any], message: str
+) -> None:
+    write(BOUNDED, "flows/bounded.yaml")
+    bounded = load_flow("bounded", tmp_path, two_roles)
+    assert bounded.resolve_inputs({"depth": "deep", "results": "5"}) == {"depth": "deep", "results": 5, "share": 1}
+    with pytest.raises(UsageError) as caught:
+        bounded.resolve_inputs(given)
+    assert message in str(caught.value)
+
+
+def test_a_goal_is_neither_shorter_nor_longer_than_the_flow_takes(
+    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog
+) -> None:
+    write(BOUNDED, "flows/bounded.yaml")
+    bounded = load_flow("bounded", tmp_path, two_roles).goal
+    bounded.check("bounded", "four")
+    for goal in ("  ab   ", "abcdef"):
+        with pytest.raises(UsageError, match=r"flow bounded: the goal has [26] characters, 3 to 5 are wanted"):
+            bounded.check("bounded", goal)
 
 
 def test_an_input_without_a_value_is_a_required_text(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
