@@ -12,10 +12,10 @@ from pydantic import Field
 from codex_multi_role.checks.artifacts import write_result
 from codex_multi_role.checks.base import CheckContext, configured_by, lasts
 from codex_multi_role.checks.languages import language_of
-from codex_multi_role.checks.near_identical import Shingles, nearly_same, shingles
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.search_providers import Question, Searched, ask_all, missing
 from codex_multi_role.checks.search_settings import FILES, LONGEST_SECONDS, SEARCH_FILE, Provider, SearchFile
+from codex_multi_role.checks.searching.sketches import nearly_same
 from codex_multi_role.errors import CheckFailed, UsageError
 
 MOST_RESULTS = 20
@@ -49,10 +49,10 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
 def search(context: CheckContext) -> dict[str, object]:
     """Ask every enabled provider; combine what they find.
 
-    Returns ``{status: found|nothing|to be asked, query, results: [{title, address, text, date, provider, language,
-    duplicates: [address]}], providers: [{name, kind, status, reason, seconds, found}], other_languages: [{address,
-    language}], left_out, ask_web}``, also as ``result.json``. The providers' results take turns, the best of each
-    first; those with one address, or nearly the same text, are one. ``left_out`` counts those beyond ``results``.
+    Returns ``{status: found|nothing|to be asked, query, results: [{title, address, text, date, sketch, provider,
+    language, duplicates: [address]}], providers: [{name, kind, status, reason, seconds, found}], other_languages:
+    [{address, language}], left_out, ask_web}``, also as ``result.json``. The providers' results take turns, the best of
+    each first; those with one address, or nearly the same text, are one. ``left_out`` counts those beyond ``results``.
     ``ask_web``: a role's own web search is a provider, and to be asked; the status says so where no other answered.
     Raises CheckFailed with all reasons where no provider answered, UsageError where none is enabled.
     """
@@ -120,15 +120,22 @@ def search_ready(context: CheckContext) -> dict[str, object]:
 
 def combined(found: Sequence[Json]) -> list[Json]:
     """``found`` without what is there twice, by address or by text; the first stays and names its ``duplicates``."""
-    kept: list[tuple[Json, Shingles]] = []
+    kept: list[Json] = []
     for result in found:
-        own = shingles(result["text"])
-        same = [each for each, theirs in kept if place(each) == place(result) or nearly_same(theirs, own)]
-        if not same:
-            kept.append(({**result, "duplicates": []}, own))
-        elif place(same[0]) != place(result) and result["address"] not in same[0]["duplicates"]:
-            same[0]["duplicates"].append(result["address"])
-    return [result for result, _ in kept]
+        first = same_source(result, kept)
+        if first is None:
+            kept.append({**result, "duplicates": []})
+        elif place(first) != place(result) and result["address"] not in first["duplicates"]:
+            first["duplicates"].append(result["address"])
+    return kept
+
+
+def same_source(result: Json, known: Sequence[Json]) -> Json | None:
+    """The first of ``known`` that has the address of ``result``, or says nearly the same; None where none is."""
+    for each in known:
+        if place(each) == place(result) or nearly_same(each["sketch"], result["sketch"]):
+            return each
+    return None
 
 
 def place(result: Mapping[str, Any]) -> str:

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.checks import RunFacts
-from codex_multi_role.checks.near_identical import nearly_same, shingles
 from codex_multi_role.checks.search import combined, place, search, search_ready
 from codex_multi_role.checks.search_settings import SearchFile
+from codex_multi_role.checks.searching.sketches import nearly_same, sketch
 from codex_multi_role.errors import CheckFailed, UsageError
 from codex_multi_role.steps.check import load_settings
 from tests.checks.conftest import MakeContext
@@ -260,16 +260,17 @@ RESULTS = st.lists(
 @settings(max_examples=40)
 @given(RESULTS)
 def test_combining_loses_no_source_and_leaves_none_twice(found: list[Json]) -> None:
+    found = [{**each, "sketch": sketch(each["text"])} for each in found]
     kept = combined(found)
     assert combined(kept) == [{**each, "duplicates": []} for each in kept]
     told = {place(each) for each in kept} | {place({"address": other}) for each in kept for other in each["duplicates"]}
     assert told == {place(each) for each in found}
     for index, one in enumerate(kept):
         for other in kept[index + 1 :]:
-            assert not nearly_same(shingles(one["text"]), shingles(other["text"]))
+            assert not nearly_same(one["sketch"], other["sketch"])
 
 
 @settings(max_examples=40)
 @given(st.text(max_size=200))
 def test_a_text_is_nearly_itself_whatever_it_is(text: str) -> None:
-    assert nearly_same(shingles(text), shingles(f"  {text}"))
+    assert nearly_same(sketch(text), sketch(f"  {text}"))

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .documents import ENDINGS, Unreadable, read_document
+from .sketches import sketch
 
 MOST_FILES = 5_000
 LARGEST_FILE_BYTES = 10 * 1024 * 1024
@@ -33,7 +34,7 @@ LOCK_SECONDS = 300.0
 _WORD = re.compile(r"\w+")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS documents (
-  id INTEGER PRIMARY KEY, path TEXT UNIQUE, stamp TEXT, title TEXT, date TEXT, problem TEXT);
+  id INTEGER PRIMARY KEY, path TEXT UNIQUE, stamp TEXT, title TEXT, date TEXT, problem TEXT, sketch TEXT);
 CREATE TABLE IF NOT EXISTS notes (note TEXT);
 CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
   title, text, document UNINDEXED, number UNINDEXED, tokenize = "porter unicode61 remove_diacritics 2");
@@ -49,9 +50,10 @@ SELECT number, text FROM passages WHERE passages MATCH ? AND document = ? ORDER 
 
 
 def search(folder: Path, index: Path, query: str, count: int, characters: int) -> dict[str, Any]:
-    """``{results: [{title, address, text, date}], documents, unread: [{address, reason}], notes}``, the best first.
+    """``{results: [{title, address, text, date, sketch}], documents, unread: [{address, reason}], notes}``.
 
-    ``text`` is what the document says on the query, in ``characters`` at most. An empty query only reads the folder.
+    The best result is the first. ``text`` is what the document says on the query, in ``characters`` at most; ``sketch``
+    is that of all of it. An empty query only reads the folder.
     ``unread`` names the first of the files that were left out. Raises OSError for a folder that cannot be read.
     """
     with closing(sqlite3.connect(index, timeout=LOCK_SECONDS, isolation_level=None)) as database:
@@ -103,7 +105,19 @@ def _files(folder: Path, notes: list[str]) -> Iterator[tuple[str, os.stat_result
             if files > MOST_FILES or size > MOST_BYTES:
                 notes.append(f"only the first {files - 1} documents were read: {MOST_FILES} files, {MOST_BYTES} bytes")
                 return
-            yield path.relative_to(folder).as_posix(), status
+            name = path.relative_to(folder).as_posix()
+            if _is_text(name):
+                yield name, status
+            else:
+                notes.append(f"left out, for its name is no text: {name!r}")
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _forget(database: sqlite3.Connection, path: str) -> None:
@@ -112,19 +126,18 @@ def _forget(database: sqlite3.Connection, path: str) -> None:
 
 
 def _take_in(database: sqlite3.Connection, folder: Path, path: str, stamp: str, size: int) -> None:
-    title = date = problem = ""
-    passages: list[str] = []
+    title = date = text = problem = ""
     try:
         if size > LARGEST_FILE_BYTES:
             raise Unreadable(f"larger than {LARGEST_FILE_BYTES} bytes")
         with (folder / path).open("rb") as file:
             document = read_document(Path(path), file.read(LARGEST_FILE_BYTES))
-        title, date, passages = document.title, document.date, list(_passages(document.text))
+        title, date, text = document.title, document.date, document.text
     except (Unreadable, OSError, MemoryError, RecursionError) as error:
         problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    row = (path.encode("utf-8", "replace").decode(), stamp, title, date, problem)
-    added = database.execute("INSERT INTO documents (path, stamp, title, date, problem) VALUES (?, ?, ?, ?, ?)", row)
-    rows = [(title, text, added.lastrowid, number) for number, text in enumerate(passages)]
+    row = (path, stamp, title, date, problem, json.dumps(sketch(text)))
+    added = database.execute("INSERT INTO documents VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
+    rows = [(title, passage, added.lastrowid, number) for number, passage in enumerate(_passages(text))]
     database.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", rows)
 
 
@@ -139,11 +152,13 @@ def _passages(text: str) -> Iterator[str]:
         text = text[end:]
 
 
-def _result(database: sqlite3.Connection, document: int, terms: str, characters: int) -> dict[str, str]:
-    path, title, date = database.execute("SELECT path, title, date FROM documents WHERE id = ?", (document,)).fetchone()
+def _result(database: sqlite3.Connection, document: int, terms: str, characters: int) -> dict[str, Any]:
+    path, title, date, whole = database.execute(
+        "SELECT path, title, date, sketch FROM documents WHERE id = ?", (document,)
+    ).fetchone()
     best = database.execute(_OF_DOCUMENT, (terms, document)).fetchmany(max(1, characters // PASSAGE_CHARACTERS))
     text = "".join(_joined(sorted(best)))
-    return {"title": title, "address": path, "text": text[:characters], "date": date}
+    return {"title": title, "address": path, "text": text[:characters], "date": date, "sketch": json.loads(whole)}
 
 
 def _joined(passages: list[tuple[int, str]]) -> Iterator[str]:

@@ -13,8 +13,10 @@ from urllib.parse import quote, urlsplit
 
 import jmespath
 
+from .sketches import sketch
+
 LARGEST_ANSWER_BYTES = 2 * 1024 * 1024
-FIELDS = ("title", "address", "text", "date")
+KEYS = {"title": "title", "address": "url", "text": "snippet", "date": "date"}
 
 
 class NoAnswer(Exception):
@@ -29,7 +31,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def search(provider: dict[str, Any], query: str, count: int, characters: int, seconds: float) -> dict[str, Any]:
-    """``{results: [{title, address, text, date}], notes}``. ``provider``: see `search_settings.Provider`.
+    """``{results: [{title, address, text, date, sketch}], notes}``. ``provider``: see `search_settings.Provider`.
 
     Raises NoAnswer.
     """
@@ -39,16 +41,23 @@ def search(provider: dict[str, Any], query: str, count: int, characters: int, se
         raise NoAnswer(f"its answer has no list at {provider['results']!r}")
     results, dropped = [], 0
     for entry in entries[:count]:
-        told = {name: _text(jmespath.search(provider[key], entry)) for name, key in zip(FIELDS, _KEYS, strict=True)}
-        if urlsplit(told["address"]).scheme in ("http", "https") and told["text"]:
-            results.append({**told, "text": told["text"][:characters], "title": told["title"] or told["address"]})
+        told = {name: _text(jmespath.search(provider[key], entry)) for name, key in KEYS.items()}
+        text = told["text"][:characters]
+        if is_web_address(told["address"]) and text:
+            results.append({**told, "text": text, "title": told["title"] or told["address"], "sketch": sketch(text)})
         else:
             dropped += 1
     notes = [f"{dropped} results without an address or a text were left out"] if dropped else []
     return {"results": results, "notes": notes}
 
 
-_KEYS = ("title", "url", "snippet", "date")
+def is_web_address(address: str) -> bool:
+    """Whether a reader may be led there."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)
 
 
 def _request(provider: dict[str, Any], query: str, count: int) -> urllib.request.Request:
