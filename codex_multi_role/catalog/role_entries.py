@@ -133,10 +133,11 @@ class RoleSource:
         given = self.merged(defaults)
         if "name" not in given:
             raise DefinitionError(f"{self.place('name')}: is missing")
+        schema = self._output_schema(given, files)
         resolved = {
             "prompt_text": self._prompt_text(given, files),
-            "schema_hint": self._schema_hint(given, schema_hints),
-            "output_schema": self._output_schema(given, files),
+            "schema_hint": self._schema_hint(given, schema_hints, schema),
+            "output_schema": schema,
             "source": self.path,
         }
         return RoleSpec.model_validate({key: value for key, value in given.items() if key not in _RESOLVED} | resolved)
@@ -148,11 +149,14 @@ class RoleSource:
             return files.text(given["prompt_file"], self.place("prompt_file"))
         raise DefinitionError(f"{self.place('prompt_text')}: is missing", "Give prompt_text or prompt_file.")
 
-    def _schema_hint(self, given: dict[str, Any], schema_hints: Mapping[str, str]) -> str:
+    def _schema_hint(self, given: dict[str, Any], schema_hints: Mapping[str, str], schema: object) -> str:
+        """The entry of its own, else its schema: the one for everybody would contradict that."""
         template = given.get("schema_hint_template", given["name"])
         if "schema_hint_template" in given and template not in schema_hints:
             message, hint = no_such("schema hint", template, schema_hints)
             raise DefinitionError(f"{self.place('schema_hint_template')}: {message}", hint)
+        if template not in schema_hints and schema is not None:
+            return json.dumps(schema, ensure_ascii=False, indent=2)
         parameters = {key: _as_text(value) for key, value in given.get("schema_hint_params", {}).items()}
         text = schema_hints.get(template, schema_hints.get("default", ""))
         return fill(text, {"role_name": given["name"]} | parameters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 from codex_multi_role.catalog import RoleSpecCatalog, list_flows, load_flow, packaged_roles
 from codex_multi_role.catalog.general_prompts import CapabilityRules, GeneralPrompts
+from codex_multi_role.tools import tool_names
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +48,10 @@ def test_loading_it_imports_neither_jinja2_nor_jsonschema() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout == "[]\n"
+
+
+def test_a_role_that_a_flow_brings_is_shown_the_schema_of_its_answer_and_no_other_shape(
+    shipped: RoleSpecCatalog,
+) -> None:
+    solver = RoleSpecCatalog.load(shipped.source, tool_names, (packaged_roles() / "solver.yaml",)).role("solver")
+    assert json.loads(solver.schema_hint) == solver.output_schema
