@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role import RunOptions, RunReport, run
+from codex_multi_role import RunOptions, RunReport, fork, run
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.run_folder import RunFolder, events_with_inherited
 from codex_multi_role.run_folder.states import read_states
@@ -256,6 +256,20 @@ def test_a_plan_that_is_refused_ends_the_run_or_with_a_comment_is_made_anew(tmp_
     answer(team, False, "")
     report = team.resume()
     assert (report.exit_code, report.outcome) == (1, "plan_rejected")
+
+
+def test_forked_from_a_step_it_goes_on_with_the_plan_and_the_results_there_are(tmp_path: Path) -> None:
+    team = team_of(tmp_path, [TWO], [solved("a"), solved("b")], DOUBTED)
+    assert solve(team).outcome == "not_verified"
+    team.plays["verifier"] = [VERIFIED]
+    team.write_plays()
+    team.events.clear()
+    changes = {"playbook": str(team.playbook)}
+    report = fork("latest", runs_dir=team.runs, start="verify", changes=changes, on_event=team.events.append)
+    assert (report.outcome, asked(team)) == ("success", ["verifier"])
+    assert history(team) == ["IDLE", "PLANNING", "SOLVING", "VERIFYING", "FINISHED"]
+    assert history(team, "B") == ["PENDING", "IN_PROGRESS", "COMPLETED"]
+    assert (report.folder / "answer.md").read_text() == "the answer\n"
 
 
 def test_killed_while_it_solves_it_goes_on_with_the_plan_and_the_results_there_are(tmp_path: Path) -> None:

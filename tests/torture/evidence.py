@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.states import read_states
 from tests.teams import read
 from tests.torture.ledger import recorded_steps
 
@@ -31,7 +32,7 @@ class Evidence:
     ``ending``: of ``run.json`` and of the process. ``workspace``: by path the mode, and a digest of the bytes.
     ``repository``: what git says of the user's. ``journal``: the names of the recorded steps, by place.
     ``latest``, ``history``: of ``controller_state.json``, without turn numbers, since a turn that is taken again has
-    another.
+    another. ``states``: the last of the run and of each item, by unit.
     """
 
     ending: dict[str, object]
@@ -40,6 +41,7 @@ class Evidence:
     journal: dict[str, object]
     latest: dict[str, object]
     history: dict[str, object]
+    states: dict[str, object]
 
     @classmethod
     def collect(cls, run: RunFolder, workspace: Path, exit_code: int, git: Git) -> Evidence:
@@ -51,6 +53,7 @@ class Evidence:
             repository=dict(_repository(workspace, run, git)) if (workspace / ".git").exists() else {},
             journal={f"{place}": name for place, name in recorded_steps(run.journal_path).items()},
             latest={role: _without_numbers(handoff) for role, handoff in state["latest_json_by_role"].items()},
+            states=dict(_states(run)),
             history={f"{number}": (each["role"], _without_numbers(each["handoff"])) for number, each in history},
         )
 
@@ -68,6 +71,14 @@ def _unequal(expected: Mapping[str, object], found: Mapping[str, object]) -> Ite
     for key in sorted({*expected, *found}):
         if expected.get(key) != found.get(key):
             yield key, expected.get(key), found.get(key)
+
+
+def _states(run: RunFolder) -> Iterator[tuple[str, object]]:
+    told = read_states(run)
+    for each in [*filter(None, [told["run"]]), *told["items"]]:
+        yield each["unit"] or "run", (each["state"], each["reason"])
+    if told["run"] or told["items"]:
+        yield "states.json", read(run.path / "states.json") == told
 
 
 def _entries(workspace: Path) -> Iterator[tuple[str, str]]:
