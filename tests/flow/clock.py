@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +26,11 @@ class Turn:
 
 @dataclass(frozen=True)
 class Side:
-    """Go on when all of ``works`` are done, ``at_once`` at a time, in order."""
+    """Go on when all of ``works`` are done, ``at_once`` at a time, in order, each after those it ``needs``."""
 
     works: Sequence[Work]
     at_once: int
+    needs: Sequence[Sequence[int]] = ()
 
 
 Work = Generator[Pause | Turn | Side, None, Any]
@@ -71,17 +72,39 @@ class Clock:
             case Turn(seconds):
                 self._waiting.append((work, seconds))
                 self._give_places()
-            case Side(works, at_once):
-                waiting = deque(works)
-                left = [len(waiting)]
-                for _ in range(min(at_once, len(waiting)) or 1):
-                    self._after(0, self._worker(waiting, left, work))
+            case Side():
+                group = _Group(wanted, work)
+                if not wanted.works:
+                    self._after(0, work)
+                self._begin_more(group)
 
-    def _worker(self, waiting: deque[Work], left: list[int], parent: Work) -> Work:
-        """One after another of what waits; whoever does the last of it lets ``parent`` go on."""
-        while waiting:
-            yield from waiting.popleft()
-            left[0] -= 1
-        if left[0] == 0:
-            left[0] = -1
-            self._after(0, parent)
+    def _begin_more(self, group: _Group) -> None:
+        for index in group.ready():
+            self._after(0, self._item(group, index))
+
+    def _item(self, group: _Group, index: int) -> Work:
+        """One of what waits; the last one lets the parent go on."""
+        yield from group.side.works[index]
+        group.done.add(index)
+        if len(group.done) == len(group.side.works):
+            self._after(0, group.parent)
+        self._begin_more(group)
+
+
+class _Group:
+    """Works side by side, and whose they are."""
+
+    def __init__(self, side: Side, parent: Work) -> None:
+        self.side = side
+        self.parent = parent
+        self.done: set[int] = set()
+        self._begun: set[int] = set()
+
+    def ready(self) -> Iterator[int]:
+        """Those that begin now."""
+        for index in range(len(self.side.works)):
+            needed = {*self.side.needs[index]} if self.side.needs else set()
+            has_room = len(self._begun) - len(self.done) < self.side.at_once
+            if has_room and index not in self._begun and needed <= self.done:
+                self._begun.add(index)
+                yield index

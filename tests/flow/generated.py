@@ -95,7 +95,8 @@ def _fan_outs() -> st.SearchStrategy[Keys]:
     concurrency = st.sampled_from([1, 2, 3, "{{ inputs.most }}", "{{ steps.a.number }}"])
     listed = st.fixed_dictionaries({"for_each": st.lists(st.integers(), max_size=MOST_ITEMS)})
     found = {"for_each": st.just("{{ steps.a.found }}"), "max_items": st.integers(1, MOST_ITEMS)}
-    return _merged(listed | st.fixed_dictionaries(found), st.fixed_dictionaries({"concurrency": concurrency}))
+    around = st.fixed_dictionaries({"concurrency": concurrency}, optional={"needs": st.just("{{ item.needs }}")})
+    return _merged(listed | st.fixed_dictionaries(found), around)
 
 
 def _merged(one: st.SearchStrategy[Keys], other: st.SearchStrategy[Keys]) -> st.SearchStrategy[Keys]:

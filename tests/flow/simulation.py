@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec, render
+from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec, render
 from codex_multi_role.flow import FlowState, GoTo, Terms, WalkBound, WorstCase, after, may_call, new_state
 
 from .clock import Clock, Pause, Side, Turn, Work
@@ -85,10 +85,12 @@ class Simulation:
         *,
         bad_luck: float = 0.0,
         processes: int | None = None,
+        catalog: RoleSpecCatalog = CATALOG,
     ) -> None:
         self._flows = flows
         self._terms = terms
         self._chance = chance
+        self._catalog = catalog
         self._bad_luck = bad_luck
         self._most_processes = processes
         self._clock = Clock(processes)
@@ -148,7 +150,11 @@ class Simulation:
             self._item(step, replace(place, row=Row(size), held=set()), {"item": item, "index": index})
             for index, item in enumerate(given)
         ]
-        yield Side(items, self._at_once(step, place))
+        yield Side(items, self._at_once(step, place), self._needs(len(items)) if step.needs else ())
+
+    def _needs(self, items: int) -> list[list[int]]:
+        """Each may wait for those before it, and at worst does."""
+        return [[other for other in range(index) if self._number(0, 1)] for index in range(items)]
 
     def _item(self, step: StepSpec, place: Place, item: Mapping[str, Any]) -> Work:
         yield from self._unit(step, place, item)
@@ -181,12 +187,14 @@ class Simulation:
 
     def _ask(self, step: StepSpec, role: str, place: Place) -> Work:
         self._team.hold(role, place.held)
-        place.row.draw(self._number(1, STEPS_PER_ASK))
+        more_steps = self._catalog.role(role).max_steps
+        place.row.draw(self._number(1, STEPS_PER_ASK + more_steps))
+        continued = self._number(0, more_steps)
         repairs = self._number(0, self._terms.repair_attempts)
-        self._turns += 1
+        self._turns += 1 + continued
         self._repair_turns += repairs
         most = step.limits.turn_seconds if step.limits and step.limits.turn_seconds else ROLES[role]
-        for _ in range(1 + repairs):
+        for _ in range(1 + continued + repairs):
             yield from self._prompt(most)
         if CATALOG.role(role).may_change_workspace:
             yield self._lasting(Pause, self._terms.test_seconds * self._number(0, 2) / 2)

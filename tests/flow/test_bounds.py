@@ -317,6 +317,11 @@ def test_fewer_processes_take_more_time(processes: int, seconds: float) -> None:
     assert limited.seconds == pytest.approx(seconds)
 
 
+def stepping(max_steps: int) -> RoleSpecCatalog:
+    """`CATALOG` with turns that may be continued so often."""
+    return replace(CATALOG, roles=tuple(role.model_copy(update={"max_steps": max_steps}) for role in CATALOG.roles))
+
+
 def keeps_to(came_to: WorstCase, most: WorstCase) -> bool:
     return all(had <= may + ROUNDING for had, may in zip(astuple(came_to), astuple(most), strict=True))
 
@@ -347,31 +352,38 @@ def test_a_run_in_which_all_goes_wrong_comes_to_its_worst_case(steps: str, proce
     repairs=st.integers(0, 2),
     tests=st.sampled_from([0.0, 20.0]),
     processes=st.none() | st.integers(1, 4),
+    max_steps=st.integers(0, 2),
     bad_luck=st.sampled_from([0.0, 0.5, 1.0]),
     chance=st.integers().map(Random),
 )
 def test_no_run_exceeds_its_worst_case(
-    flows: dict[str, FlowSpec], repairs: int, tests: float, processes: int | None, bad_luck: float, chance: Random
+    flows: dict[str, FlowSpec],
+    repairs: int,
+    tests: float,
+    processes: int | None,
+    max_steps: int,
+    bad_luck: float,
+    chance: Random,
 ) -> None:
     """Turns, repair turns, prompts, processes, seconds by declared deadlines and records, however its steps end."""
-    terms = terms_of(2, repairs, tests)
+    terms, catalog = terms_of(2, repairs, tests), stepping(max_steps)
     try:
-        bound = walk_bound(flows, "main", CATALOG, terms)
+        bound = walk_bound(flows, "main", catalog, terms)
     except DefinitionError as error:
         unbounded = str(error)
     else:
         unbounded = ""
-        most = worst_case(flows, "main", CATALOG, terms).within(processes=processes)
+        most = worst_case(flows, "main", catalog, terms).within(processes=processes)
         for _ in range(3):
-            came_to = Simulation(flows, terms, chance, bad_luck=bad_luck, processes=processes).run("main", bound)
+            simulation = Simulation(flows, terms, chance, bad_luck=bad_luck, processes=processes, catalog=catalog)
+            came_to = simulation.run("main", bound)
             assert keeps_to(came_to, most), (came_to, most)
     assert not unbounded or "nothing bounds the loop" in unbounded or "an item may record" in unbounded
 
 
 def test_turns_that_continue_others_are_turns_with_their_time_and_their_room_but_are_not_repaired_apart() -> None:
-    roles = tuple(role.model_copy(update={"max_steps": 10}) for role in CATALOG.roles)
-    stepping, flows = replace(CATALOG, roles=roles), flows_of(x="steps: [{ask: reader}]")
-    plain, most = (worst_case(flows, "x", catalog, terms_of(repairs=2)) for catalog in (CATALOG, stepping))
+    flows = flows_of(x="steps: [{ask: reader}]")
+    plain, most = (worst_case(flows, "x", catalog, terms_of(repairs=2)) for catalog in (CATALOG, stepping(10)))
     assert (most.turns, most.repair_turns, most.prompts) == (11, 2, 3 * 13)
     assert most.seconds == pytest.approx(13 * READER)
     assert most.records == plain.records + 10
