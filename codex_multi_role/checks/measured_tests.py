@@ -99,6 +99,10 @@ class Bench:
         reached = {test: outcome.reached.get(test, NOTHING) for test in units(undisturbed.last.cases or {})}
         return Measurement("", False, outcome.measured.percent, reached, kills, matrix)
 
+    def described(self, ids: Collection[str]) -> list[dict[str, object]]:
+        """The mutants of these ``ids``."""
+        return [mutant.as_json() for mutant in self._mutants if mutant.id in ids]
+
     def _folder(self) -> Path:
         self._folders += 1
         folder = self._scratch / f"measure{self._folders}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.artifacts import scratch_folder, write_result
 from codex_multi_role.checks.base import CheckContext, at_most_own, lasts
@@ -17,7 +18,9 @@ from codex_multi_role.checks.mutants import HOW_TO_INSTALL, MutatedFile, is_inst
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.set_cover import smallest_cover
 from codex_multi_role.checks.sources import named_path, not_python, syntax_problem
+from codex_multi_role.checks.test_files import TestFile, Texts, names_in
 from codex_multi_role.checks.test_source import without_tests
+from codex_multi_role.checks.tests_source import expects, tests_of
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import PathRefused, write_inside
 
@@ -33,15 +36,19 @@ class CandidateTests(CheckOptions):
 
 
 class MergeTestsOptions(CheckOptions):
-    """``target`` is what is tested. The tests that stay are written below ``out``, one module a candidate.
+    """``target`` is what is tested. The tests that stay are written to ``tests``, else to ``tests/test_<target>.py``,
+    those of a second module beside it, to ``…__2.py``, and so on.
 
+    ``others`` are modules that each candidate's tests stand beside, ``plan`` has items that say what is expected.
     ``max_mutants``, ``seed``, ``mutants`` and ``concurrency`` are those of the check ``mutation``; ``runs`` is how
     often the tests run to find flaky ones.
     """
 
     target: str = Field(min_length=1, description="a Python file of the workspace")
     candidates: list[CandidateTests] = Field(min_length=1, description="a list of {code}, {file} or {copy, file}")
-    out: str = Field(default="tests", min_length=1, description="a folder of the workspace")
+    others: list[TestFile] = Field(default=[], description="a list of {path, content}")
+    plan: list[dict[str, JsonValue]] = Field(default=[], description="the plan's items")
+    tests: str = Field(default="", description="a Python file of the workspace")
     max_mutants: int = Field(default=100, ge=1, le=2_000, description="a number from 1 to 2000")
     seed: int = Field(default=0, description="a whole number")
     mutants: list[str] | None = Field(default=None, description="ids of mutants, as an earlier result named them")
@@ -59,21 +66,22 @@ def merge_tests(context: CheckContext) -> dict[str, object]:
     """Measure all candidates' tests together, keep the fewest that lose nothing, and measure these again.
 
     Options: `MergeTestsOptions`; ``timeout_seconds``, for all together, cannot exceed the context's deadline. Tests
-    that fail or are flaky are dropped first. Of the others those stay that `smallest_cover` keeps, of lines, branches
+    that fail or are flaky are dropped first, but not those that expect what the plan says of an item when no test that
+    passes does: the code may be wrong. Of the others those stay that `smallest_cover` keeps, of lines, branches
     and killed mutants alike; each is removed from its module by its syntax, all else there stays. Should what remains
-    reach or kill less than all did, nothing is removed. The modules are written to ``<out>/test_<target>.py``,
-    ``…_2.py`` and so on.
+    reach or kill less than all did, nothing is removed.
 
-    Returns what ``result.json`` holds: ``{status, reason, files: [{path, content}], kept: [test], dropped: [{test,
-    reason}], flaky, candidates: [{index, tests, reached, killed}], merged: {tests, reached, killed}, coverage, mutants,
-    score_percent, ids, survivors: [id], matrix, seconds}``; ``reached`` counts lines and branches. The status is
-    ``merged``, ``timed out`` or ``could not run``.
+    Returns what ``result.json`` holds: ``{status, reason, files: [{path, content}], kept: [test], failing: [test],
+    dropped: [{test, reason}], flaky, candidates: [{index, tests, reached, killed}], merged: {tests, reached, killed},
+    coverage, mutants, score_percent, ids, survivors: [{id, line, operator, diff}], matrix, seconds}``; ``reached``
+    counts lines and branches, ``failing`` stay although they fail. The status is ``merged``, ``timed out`` or ``could
+    not run``.
 
     Raises UsageError for a wrong option, StorageError when a file cannot be written, RunInterrupted.
     """
     started = time.monotonic()
     options = read_options(MergeTestsOptions, context, "merge_tests")
-    for name in ("target", "out"):
+    for name in ("target", *(["tests"] if options.tests else [])):
         named_path(context.workspace, "merge_tests", options, name)
     until = started + at_most_own(context.options, context.deadline_seconds)
     result = _merged(context, options, until)
@@ -99,15 +107,13 @@ def _merged(context: CheckContext, options: MergeTestsOptions, until: float) -> 
 
 
 def _files(context: CheckContext, options: MergeTestsOptions) -> dict[str, str]:
-    """The candidates' modules by path. Raises ValueError for one that is no Python."""
-    stem = PurePosixPath(options.target).stem
-    files = {}
-    for number, candidate in enumerate(options.candidates, 1):
-        path = f"{options.out.rstrip('/')}/test_{stem}{'' if number == 1 else f'_{number}'}.py"
-        files[path] = _code(context, candidate, number)
-        if problem := syntax_problem(files[path], f"candidate {number}"):
+    """The candidates' modules by path, and the others. Raises ValueError for one that is no Python."""
+    texts = [_code(context, candidate, number) for number, candidate in enumerate(options.candidates, 1)]
+    for number, text in enumerate(texts, 1):
+        if problem := syntax_problem(text, f"candidate {number}"):
             raise ValueError(problem)
-    return files
+    texts += [file.content for file in options.others]
+    return dict(zip(_paths(options, len(texts)), texts, strict=True))
 
 
 def _code(context: CheckContext, candidate: CandidateTests, number: int) -> str:
@@ -129,31 +135,69 @@ def _chosen(
     undisturbed = bench.repeat(files, options.runs)
     if undisturbed.problem:
         return _nothing("timed out" if undisturbed.timed_out else "could not run", undisturbed.problem)
-    dropped = dict.fromkeys(units(undisturbed.bad), "it fails")
-    dropped |= dict.fromkeys(units(undisturbed.flaky), "its outcome changes")
+    failing = units(undisturbed.bad)
+    dropped = dict.fromkeys(failing, "it fails") | dict.fromkeys(units(undisturbed.flaky), "its outcome changes")
     clean = _without(files, dropped)
     every = bench.measure(clean)
     if every.problem:
         return _nothing("timed out" if every.timed_out else "could not run", every.problem)
-    kept = smallest_cover(every.reaches) or list(every.reaches)
+    kept, final, reason = _fewest(options, bench, clean, every)
     needless = {test: "others reach and kill what it does" for test in every.reaches if test not in kept}
-    smaller = {path: text for path, text in _without(clean, needless).items() if _of(path, kept)}
-    final, reason = bench.measure(smaller), ""
-    if final.problem or not every.is_kept_by(final):
-        reason = f"nothing more is removed: {final.problem or 'without the others the tests reach or kill less'}"
-        final, smaller, kept, needless = every, clean, list(every.reaches), {}
-    _write(context, files, smaller)
+    planned = _as_planned(files, clean, failing, options.plan)
+    gone = {test: why for test, why in {**dropped, **needless}.items() if test not in planned}
+    merged = _placed(options, _without(files, gone), {*kept, *planned})
+    _write(context, {*files, *merged}, merged)
     return {
         "status": "merged",
         "reason": reason,
-        "files": [{"path": path, "content": text} for path, text in smaller.items()],
+        "files": [{"path": path, "content": text} for path, text in merged.items()],
         "kept": kept,
-        "dropped": [{"test": test, "reason": why} for test, why in {**dropped, **needless}.items()],
+        "failing": planned,
+        "dropped": [{"test": test, "reason": why} for test, why in gone.items()],
         "flaky": dict(undisturbed.flaky),
-        "candidates": [{"index": index, **every.part(_of(path, every.reached))} for index, path in enumerate(files)],
+        "candidates": [
+            {"index": index, **every.part(_of(path, every.reached))}
+            for index, path in enumerate([*files][: len(options.candidates)])
+        ],
         "merged": final.part(final.reached),
         **final.as_json(),
+        "survivors": bench.described(final.matrix.survived),
     }
+
+
+def _fewest(
+    options: MergeTestsOptions, bench: Bench, clean: Texts, every: Measurement
+) -> tuple[list[str], Measurement, str]:
+    """The tests to keep, what they are worth where they are put, and why they are not fewer."""
+    kept = smallest_cover(every.reaches) or list(every.reaches)
+    needless = [test for test in every.reaches if test not in kept]
+    final = bench.measure(_placed(options, _without(clean, needless), kept))
+    if not final.problem and every.is_kept_by(final):
+        return kept, final, ""
+    problem = final.problem or "without the others the tests reach or kill less"
+    return list(every.reaches), every, f"nothing more is removed: {problem}"
+
+
+def _as_planned(files: Texts, clean: Texts, failing: Sequence[str], plan: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Of the failing tests those that expect what the plan says of an item, which no test that passes does."""
+    planned = []
+    for item in plan:
+        if not any(expects(text, item) for text in clean.values()):
+            for path, text in files.items():
+                own = {each.name for each in tests_of(text, str(item["id"]))} if expects(text, item) else set()
+                planned += [test for test in _of(path, failing) if own.intersection(names_in(path, [test]))]
+    return list(dict.fromkeys(planned))
+
+
+def _placed(options: MergeTestsOptions, texts: Texts, wanted: Collection[str]) -> dict[str, str]:
+    """Those of ``texts`` with tests that are ``wanted``, from the first path on."""
+    left = [text for path, text in texts.items() if _of(path, wanted)]
+    return dict(zip(_paths(options, len(left)), left, strict=True))
+
+
+def _paths(options: MergeTestsOptions, number: int) -> list[str]:
+    first = PurePosixPath(options.tests or f"tests/test_{PurePosixPath(options.target).name}")
+    return [str(first), *(str(first.with_stem(f"{first.stem}__{count}")) for count in range(2, number + 1))][:number]
 
 
 def _without(files: Mapping[str, str], dropped: Collection[str]) -> dict[str, str]:
@@ -194,4 +238,12 @@ def _write(context: CheckContext, files: Collection[str], merged: Mapping[str, s
 
 
 def _nothing(status: str, reason: str) -> dict[str, object]:
-    return {"status": status, "reason": reason, "files": [], "kept": [], "dropped": [], **Measurement().as_json()}
+    return {
+        "status": status,
+        "reason": reason,
+        "files": [],
+        "kept": [],
+        "failing": [],
+        "dropped": [],
+        **Measurement().as_json(),
+    }

@@ -34,6 +34,10 @@ class Mutant:
     text: str
     diff: str
 
+    def as_json(self) -> dict[str, object]:
+        """What is told of a survivor."""
+        return {"id": self.id, "line": self.line, "operator": self.operator, "diff": self.diff}
+
 
 @dataclass(frozen=True)
 class Place:

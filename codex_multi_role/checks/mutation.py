@@ -148,10 +148,7 @@ def _record(context: CheckContext, options: MutationOptions, judged: Judged, sec
         "killed": matrix.killed,
         "survived": len(survivors),
         "score_percent": matrix.score_percent if matrix.killers else 0.0,
-        "survivors": [
-            {"id": each.id, "line": each.line, "operator": each.operator, "diff": each.diff}
-            for each in survivors[:MAX_SURVIVORS]
-        ],
+        "survivors": [each.as_json() for each in survivors[:MAX_SURVIVORS]],
         "matrix": matrix.by_test(judged.tests),
         "unattributed": matrix.unattributed,
         "flaky": dict(judged.flaky),

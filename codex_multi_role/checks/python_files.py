@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,8 +32,9 @@ def find_python_files(context: CheckContext) -> dict[str, object]:
     """``{status: found|no files, reason, files: [{file, module, tests, problem}]}``, also as ``result.json``.
 
     Options: `PythonFilesOptions`. In a folder, tests and files without a statement are left out, hidden folders and
-    what is in ``out`` too. ``tests`` is a new file, of a name that no other Python file of the workspace has: pytest
-    takes two of one name for the same module. ``problem``: why the file is no Python, or empty.
+    what is in ``out`` too. ``tests`` is a new file, of a name that no other Python file of the workspace has, nor one
+    with ``__2`` and so on behind it, as further files of tests get: pytest takes two of one name for the same module.
+    ``problem``: why the file is no Python, or empty.
 
     Raises UsageError for a wrong option, a target that is not there, and more than ``MOST_FILES`` files.
     """
@@ -45,7 +47,7 @@ def find_python_files(context: CheckContext) -> dict[str, object]:
     files = [target] if target.is_file() else [path for path in _python(target) if _needs_tests(path, out)]
     if len(files) > MOST_FILES:
         raise UsageError(f"check python_files: target: {len(files)} files", f"{MOST_FILES} at most at once.")
-    taken = {path.name for path in _python(root)}
+    taken = {_family(path.stem) for path in _python(root)}
     reason = "" if files else f"{options.target} has no Python file that could be tested"
     listed = [_entry(path, root, out, taken) for path in files]
     return write_result(context, {"status": FOUND if files else NO_FILES, "reason": reason, "files": listed})
@@ -94,7 +96,11 @@ def _entry(path: Path, root: Path, out: Path, taken: set[str]) -> dict[str, str]
 
 
 def _free_name(stem: str, taken: set[str]) -> str:
-    candidates = (f"test_{stem}{number}.py" for number in ("", *(f"_{count}" for count in range(2, len(taken) + 3))))
-    name = next(each for each in candidates if each not in taken)
-    taken.add(name)
-    return name
+    candidates = (f"test_{stem}{number}" for number in ("", *(f"_{count}" for count in range(2, len(taken) + 3))))
+    name = next(each for each in candidates if _family(each) not in taken)
+    taken.add(_family(name))
+    return f"{name}.py"
+
+
+def _family(stem: str) -> str:
+    return re.sub(r"(__\d+)+$", "", stem)

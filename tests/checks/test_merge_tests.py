@@ -72,12 +72,12 @@ def test_of_two_that_do_the_same_the_first_is_kept_without_what_is_needless(make
     code = "from ledger import grade\ndef test_edge(): assert grade(50) == 'passed'\n"
     more = f"{code}def test_far(): assert grade(10) == 'failed'\ndef test_again(): assert grade(9) == 'failed'\n"
     result = _merge(make_context, code, more, target=GRADE, runs=1)
-    assert result["kept"] == ["tests.test_ledger::test_edge", "tests.test_ledger_2::test_far"]
-    assert [file["path"] for file in result["files"]] == ["tests/test_ledger.py", "tests/test_ledger_2.py"]
+    assert result["kept"] == ["tests.test_ledger::test_edge", "tests.test_ledger__2::test_far"]
+    assert [file["path"] for file in result["files"]] == ["tests/test_ledger.py", "tests/test_ledger__2.py"]
     assert "test_edge" not in result["files"][1]["content"]
     assert (result["coverage"], result["score_percent"], result["survivors"]) == (100.0, 100.0, [])
     why = "others reach and kill what it does"
-    assert {"test": "tests.test_ledger_2::test_again", "reason": why} in result["dropped"]
+    assert {"test": "tests.test_ledger__2::test_again", "reason": why} in result["dropped"]
     assert [candidate["tests"] for candidate in result["candidates"]] == [1, 3]
 
 

@@ -1,12 +1,15 @@
-"""The flow ``testgen-duel`` on the real binary: both developers at once, the better one is taken, the other kept."""
+"""The flow ``testgen-duel`` on the real binary: both developers at once; their tests are merged, or the
+better ones are taken; what they wrote is kept."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, plan
+from codex_multi_role.checks.mutants import is_installed
+from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.teams import Record
 
 WHOLE = IMPORT + BELOW + ABOVE
@@ -71,7 +74,8 @@ def test_a_developer_that_fails_for_good_has_lost(tmp_path: Path) -> None:
     given = duel(tmp_path, [{"text": "no", "repairs": [{"text": "no"}, {"text": "no"}]}], [code(WHOLE)])
     assert given.run("sign.py", flow="testgen-duel").outcome == "success"
     chosen = given.results[0]["rounds"][0]["chosen"]
-    assert chosen == {"winner": "test_developer_2", "reason": "the only candidate that was not rejected"}
+    why = {"reason": "the only candidate that was not rejected", "not_merged": ""}
+    assert chosen == {"winner": "test_developer_2", **why}
 
 
 def test_without_any_candidate_there_is_no_success(tmp_path: Path) -> None:
@@ -80,3 +84,90 @@ def test_without_any_candidate_there_is_no_success(tmp_path: Path) -> None:
     assert (report.outcome, report.exit_code) == ("incomplete", 1)
     assert given.results[0]["status"] == "no_candidate"
     assert "none of the developers" in given.results[0]["reason"]
+
+
+needs_mutants = pytest.mark.skipif(not is_installed(), reason="the extra [mutation] is not installed")
+OTHER = IMPORT + ABOVE
+ZERO = "def test_p3_zero():\n    assert sign(0) == 1\n"
+
+
+@needs_mutants
+def test_the_tests_of_both_are_merged_into_the_fewest(tmp_path: Path) -> None:
+    again = "def test_p1_again():\n    assert sign(-4) == -1\n"
+    given = duel(tmp_path, [code(HALF + again)], [code(OTHER)])
+    report = given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=4)
+    assert (report.outcome, report.exit_code, given.rounds) == ("success", 0, [("generate", "kept")])
+    (result,) = given.results
+    assert result["tests"] == ["tests/test_sign.py", "tests/test_sign__2.py"]
+    assert (given.text(), given.text("tests/test_sign__2.py")) == (HALF, OTHER)
+    chosen = result["rounds"][0]["chosen"]
+    assert (chosen["winner"], [each["tests"] for each in chosen["candidates"]]) == ("both", [2, 1])
+    assert [each["test"] for each in chosen["dropped"]] == ["tests.test_sign::test_p1_again"]
+    assert result["metrics"]["n_passed_tests"] == 2
+    kept = [path.read_text() for path in (report.folder / "worktrees").rglob("test_sign.py")]
+    assert sorted(kept) == sorted([HALF + again, OTHER])
+
+
+@needs_mutants
+def test_what_is_missing_after_a_merge_is_appended_and_merged_again(tmp_path: Path) -> None:
+    branches = "    if n < 0:\n        return 'below'\n    if n == 0:\n        return 'none'\n    return 'some'\n"
+
+    def test(number: int, given: int, expected: str) -> str:
+        return f"def test_p{number}():\n    assert size({given}) == '{expected}'\n"
+
+    names = "from size import size\n\n\n"
+    below, none, some = test(1, -1, "below"), test(2, 0, "none"), test(3, 1, "some")
+    given = Generation(
+        tmp_path,
+        {"size.py": f"def size(n):\n{branches}"},
+        test_planner=[plan(item("P1", "below"), item("P2", "none")), plan(item("P3", "some"))],
+        test_developer=[code(names + below), code("x = 1\n")],
+        test_developer_2=[code(names + none), code(some)],
+    )
+    assert given.run("size.py", flow="testgen-duel", mutation=True, max_mutants=4).exit_code == 0
+    assert given.rounds == [("generate", "kept"), ("append", "kept")]
+    assert "NOT NOTICED" in given.prompt("test_planner", 2)
+    tests = "".join(given.text(path) for path in given.results[0]["tests"])
+    assert [tests.count(each) for each in (below, none, some)] == [1, 1, 1]
+    there = {path.relative_to(given.team.workspace).as_posix() for path in given.team.workspace.rglob("test_*.py")}
+    assert there == set(given.results[0]["tests"])
+
+
+@needs_mutants
+def test_a_failing_test_that_says_what_the_plan_says_is_not_merged_away(tmp_path: Path) -> None:
+    wrong = "def test_p1_wrong():\n    assert sign(-3) == 5\n"
+    planned = "def test_p3_zero():\n    assert sign(0) == 0\n"
+    given = duel(tmp_path, [code(WHOLE)], [code(WHOLE + wrong + planned)], [plan(P1, P2, item("P3", "0", given="0"))])
+    report = given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=4, max_iterations=1)
+    assert (report.outcome, report.exit_code) == ("timeout", 1)
+    (result,) = given.results
+    assert [bug["id"] for bug in result["suspected_bugs"]] == ["P3"]
+    assert [each["test"] for each in result["pruned"]] == ["tests.test_sign__2::test_p3_zero"]
+    reasons = {each["test"]: each["reason"] for each in result["rounds"][0]["chosen"]["dropped"]}
+    assert reasons["tests.test_sign__2::test_p1_wrong"] == "it fails"
+    assert (result["tests"], given.text()) == (["tests/test_sign.py"], WHOLE)
+
+
+@needs_mutants
+def test_of_two_that_reach_the_same_the_one_that_notices_more_wins(tmp_path: Path) -> None:
+    given = duel(tmp_path, [code(WHOLE)], [code(WHOLE + ZERO)])
+    assert given.run("sign.py", flow="testgen-duel", mutation=True, merge="winner").exit_code == 0
+    chosen = given.results[0]["rounds"][0]["chosen"]
+    assert chosen["winner"] == "test_developer_2"
+    assert "steps.mutants.score_percent is 100.0, the next best has" in chosen["reason"]
+    assert given.text() == WHOLE + ZERO
+
+
+def test_without_the_extra_the_winner_is_taken_and_it_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mutmut", None)
+    given = duel(tmp_path, [code(HALF)], [code(WHOLE)])
+    assert given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=4).exit_code == 0
+    chosen = given.results[0]["rounds"][0]["chosen"]
+    assert chosen["winner"] == "test_developer_2"
+    assert 'pip install "codex-multi-role[mutation]"' in chosen["not_merged"]
+
+
+def test_another_way_to_merge_is_none(tmp_path: Path) -> None:
+    given = duel(tmp_path, [], [])
+    report = given.run("sign.py", flow="testgen-duel", merge="best")
+    assert (report.outcome, report.exit_code, given.asked) == ("unknown_merge", 1, [])
