@@ -84,7 +84,7 @@ class CoverageRun:
         write_files(self._root, files or {})
         # The quickest way to measure (Python 3.14) sees each line once, whichever test reaches it next.
         noting = {"COVERAGE_CORE": "ctrace"} if per_test else {}
-        self._environment = with_plugins({**environment_of_tests(context, scratch), **noting})
+        self._environment = with_plugins({**environment_of_tests(context, scratch), **noting}, self._root)
         self._settings = scratch / "coverage.ini"
 
     def outcome(self, seconds: float) -> Outcome:

@@ -12,11 +12,11 @@ from pydantic import Field
 from codex_multi_role.checks.artifacts import write_result
 from codex_multi_role.checks.base import CheckContext, lasts, no_time
 from codex_multi_role.checks.options import CheckOptions, inside, read_options
+from codex_multi_role.checks.suite import SOURCE_FOLDER
 from codex_multi_role.checks.working_copy import LEFT_OUT
 from codex_multi_role.errors import UsageError
 
 MOST_FILES = 200
-SOURCE_FOLDER = "src"
 FOUND, NO_FILES = "found", "no files"
 
 

@@ -15,6 +15,7 @@ from codex_multi_role.checks.working_copy import copy_workspace
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command, write_inside
 
+SOURCE_FOLDER = "src"
 PLUGINS = Path(__file__).parent / "plugins"
 MOST_OVERDUE = 3
 """So many tests may take longer than they are given; the rest is then not run (exit code INTERRUPTED)."""
@@ -70,7 +71,7 @@ class Suite:
             python = python_of(self._context.workspace)
             flags = ["-p", "no:cacheprovider", "-p", "codex_multi_role_limits", "--continue-on-collection-errors"]
             argv = [python, "-m", "pytest", *flags, f"--junitxml={report}", *self._tests]
-            environment = self._environment(folder, test_seconds)
+            environment = self._environment(folder, root, test_seconds)
             ran = run_command(
                 self._context.sandbox(argv, folder), root, environment, seconds, stopping=self._context.stopping
             )
@@ -78,17 +79,22 @@ class Suite:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _environment(self, folder: Path, test_seconds: float) -> dict[str, str]:
+    def _environment(self, folder: Path, root: Path, test_seconds: float) -> dict[str, str]:
         limits = {
             "CODEX_MULTI_ROLE_TEST_SECONDS": str(test_seconds),
             "CODEX_MULTI_ROLE_TESTS_OVERDUE": str(MOST_OVERDUE),
         }
-        return {**with_plugins(environment_of_tests(self._context, folder)), **limits}
+        return {**with_plugins(environment_of_tests(self._context, folder), root), **limits}
 
 
-def with_plugins(environment: Mapping[str, str]) -> dict[str, str]:
-    """``environment`` in which any Python finds our plugins for pytest."""
-    return {**environment, "PYTHONPATH": ":".join(filter(None, (str(PLUGINS), environment.get("PYTHONPATH"))))}
+def with_plugins(environment: Mapping[str, str], root: Path) -> dict[str, str]:
+    """``environment`` in which any Python finds our plugins for pytest, and what lies in ``src`` below ``root``.
+
+    A package of the workspace may be installed from there: the one of the copy at ``root`` is the one to be tested.
+    """
+    source = [str(root / SOURCE_FOLDER)] if (root / SOURCE_FOLDER).is_dir() else []
+    places = [str(PLUGINS), *source, environment.get("PYTHONPATH")]
+    return {**environment, "PYTHONPATH": ":".join(filter(None, places))}
 
 
 def write_files(root: Path, files: Mapping[str, str]) -> None:

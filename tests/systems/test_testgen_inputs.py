@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from codex_multi_role.checks.mutants import is_installed
 from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.teams import Record
 
@@ -58,6 +61,26 @@ def test_names_that_are_taken_are_left_alone(tmp_path: Path) -> None:
     assert given.run(".").exit_code == 0
     assert given.results[0]["tests"] == ["tests/test_sign_3.py"]
     assert given.text() == "mine = 1\n"
+
+
+@pytest.mark.parametrize("target", ["src/shapes/sign.py", "src"])
+def test_a_src_layout_is_imported_from_there_in_the_sandbox_too(tmp_path: Path, target: str) -> None:
+    whole = WHOLE.replace("from sign", "from shapes.sign")
+    given = Generation(
+        tmp_path,
+        {"src/shapes/__init__.py": "", "src/shapes/sign.py": SIGN},
+        test_planner=[plan(P1, P2)],
+        test_developer=[code(whole)],
+    )
+    report = given.run(target, sandbox=True, runs=2, mutation=is_installed(), max_mutants=3)
+    assert (report.outcome, report.exit_code) == ("success", 0)
+    (result,) = given.results
+    assert (result["file"], result["tests"]) == ("src/shapes/sign.py", ["tests/test_shapes_sign.py"])
+    assert result["metrics"]["coverage_percent"] == 100.0
+    assert result["flaky"] == {"runs": 2, "reason": "", "tests": {}}
+    assert result["mutation"]["status"] == ("judged" if is_installed() else "not judged")
+    assert result["metrics"]["mutation_killed"] != 0
+    assert "imported as `shapes.sign`" in given.prompt("test_developer", 1)
 
 
 def test_an_empty_folder_is_told(tmp_path: Path) -> None:
