@@ -124,7 +124,7 @@ def test_what_is_missing_after_a_merge_is_appended_and_merged_again(tmp_path: Pa
         test_developer=[code(names + below), code("x = 1\n")],
         test_developer_2=[code(names + none), code(some)],
     )
-    assert given.run("size.py", flow="testgen-duel", mutation=True, max_mutants=4).exit_code == 0
+    assert given.run("size.py", flow="testgen-duel", mutation=True, max_mutants=5).exit_code == 0
     assert given.rounds == [("generate", "kept"), ("append", "kept")]
     assert "NOT NOTICED" in given.prompt("test_planner", 2)
     tests = "".join(given.text(path) for path in given.results[0]["tests"])
