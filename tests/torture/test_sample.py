@@ -39,7 +39,7 @@ def test_a_run_killed_anywhere_goes_on_as_if_nothing_had_been(
     assert sum(trial.resumes + trial.anew for trial in trials) >= SINGLE[name]
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", FULL)
 def test_a_run_whose_disk_is_full_says_so_and_goes_on_once_there_is_room(
     tmp_path: Path, name: str, left_alone: Callable[[str], Undisturbed]
 ) -> None:
