@@ -56,6 +56,13 @@ CHECKS = {
     "document_write": "documentation.pages:write_one_document",
     "search": "search:search",
     "search_ready": "search:search_ready",
+    "prose": "citations:check_prose",
+    "research_plan": "research_plan:research_plan",
+    "research_sources": "research_rounds:research_sources",
+    "research_findings": "research_rounds:research_findings",
+    "research_groups": "research_facts:research_groups",
+    "research_facts": "research_facts:research_facts",
+    "research_report": "research_report:research_report",
 }
 _REGISTRY: Registry[CheckFunction] = Registry("check", __name__, CHECKS)
 

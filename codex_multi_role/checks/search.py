@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
-from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -15,10 +14,13 @@ from codex_multi_role.checks.languages import language_of
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.search_providers import Question, Searched, ask_all, missing
 from codex_multi_role.checks.search_settings import FILES, LONGEST_SECONDS, SEARCH_FILE, Provider, SearchFile
+from codex_multi_role.checks.searching.addresses import place
 from codex_multi_role.checks.searching.sketches import nearly_same
 from codex_multi_role.errors import CheckFailed, UsageError
 
 MOST_RESULTS = 20
+SPARE = 2
+"""How many times the results that are wanted each provider is asked for: some are copies, or in another language."""
 ANSWERED, TO_BE_ASKED = "ok", "to be asked"
 
 Json = dict[str, Any]
@@ -58,7 +60,7 @@ def search(context: CheckContext) -> dict[str, object]:
     """
     options = read_options(SearchOptions, context, "search")
     settings: SearchFile = context.settings()
-    question = Question(options.query, options.results, options.folder)
+    question = Question(options.query, min(MOST_RESULTS, options.results * SPARE), options.folder)
     searched = ask_all(context, settings.providers, question)
     ask_web = any(each.status == TO_BE_ASKED for each in searched)
     if not ask_web and not any(each.status == ANSWERED for each in searched):
@@ -136,19 +138,6 @@ def same_source(result: Json, known: Sequence[Json]) -> Json | None:
         if place(each) == place(result) or nearly_same(each["sketch"], result["sketch"]):
             return each
     return None
-
-
-def place(result: Mapping[str, Any]) -> str:
-    """Where a result comes from, the same however its address is written; a path is one of its provider."""
-    try:
-        parts = urlsplit(result["address"].strip())
-        port = "" if parts.port in (None, 80, 443) else f":{parts.port}"
-    except ValueError:
-        return str(result["address"])
-    if not parts.netloc:
-        return f"{result.get('provider', '')}:{result['address']}"
-    query = "&".join(sorted(part for part in parts.query.split("&") if part and not part.startswith("utm_")))
-    return f"{(parts.hostname or '').removeprefix('www.')}{port}{parts.path.rstrip('/')}?{query}"
 
 
 def _taking_turns(searched: Sequence[Searched]) -> Iterator[Json]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -66,8 +66,9 @@ def serving(**pages: Callable[[], tuple[int, bytes]]) -> Iterator[Endpoint]:
             if status == 302:
                 self.send_header("Location", data.decode())
             self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            with suppress(ConnectionError):  # whoever asked has not waited for it
+                self.end_headers()
+                self.wfile.write(data)
 
         do_POST = do_GET  # noqa: N815
 

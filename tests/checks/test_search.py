@@ -12,8 +12,9 @@ from pydantic import ValidationError
 
 from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.checks import RunFacts
-from codex_multi_role.checks.search import combined, place, search, search_ready
+from codex_multi_role.checks.search import combined, search, search_ready
 from codex_multi_role.checks.search_settings import SearchFile
+from codex_multi_role.checks.searching.addresses import place
 from codex_multi_role.checks.searching.sketches import nearly_same, sketch
 from codex_multi_role.errors import CheckFailed, UsageError
 from codex_multi_role.steps.check import load_settings
@@ -188,9 +189,9 @@ def test_an_endpoint_gets_the_query_and_the_secret_and_says_where_its_results_ar
         post |= {"body": {"query": "about {query}", "n": "{count}", "all": [True]}, "headers": {"X-More": "yes"}}
         found = searching("a bridge & more", http(there.url, **how), post, results=3)
     (get, sent) = sorted(there.asked, key=lambda each: each[0], reverse=True)
-    assert get[0] == "/q?q=a%20bridge%20%26%20more&n=3"
+    assert get[0] == "/q?q=a%20bridge%20%26%20more&n=6"
     assert (sent[1]["X-Key"], sent[1]["X-More"]) == ("s3cret", "yes")
-    assert sent[2] == b'{"query": "about a bridge & more", "n": 3, "all": [true]}'
+    assert sent[2] == b'{"query": "about a bridge & more", "n": 6, "all": [true]}'
     (result,) = found["results"]
     assert (result["title"], result["address"], result["text"]) == ("T", "https://x.example", "a bridge\nb")
     assert found["providers"][0]["notes"] == ["2 results without an address or a text were left out"]

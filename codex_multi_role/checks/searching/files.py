@@ -27,6 +27,7 @@ MOST_BYTES = 200 * 1024 * 1024
 MOST_MEMORY_BYTES = 2 * 1024**3
 PASSAGE_CHARACTERS = 1_500
 MOST_WORDS = 64
+SHORT_WORD = 3
 MOST_TOLD = 20
 LOCK_SECONDS = 300.0
 """Another search may be reading the folder; the time limit of this one ends it before."""
@@ -62,15 +63,20 @@ def search(folder: Path, index: Path, query: str, count: int, characters: int) -
             database.execute(statement)
         _refresh(database, folder)
         database.execute("COMMIT")
-        terms = " OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(query)[:MOST_WORDS]))
-        best = database.execute(_BEST, (terms, count)).fetchall() if terms else []
+        terms = " OR ".join(f'"{word}"' for word in dict.fromkeys(_telling(_WORD.findall(query)[:MOST_WORDS])))
+        best = [document for document, _ in database.execute(_BEST, (terms, count))] if terms else []
         unread = database.execute("SELECT path, problem FROM documents WHERE problem != '' ORDER BY path").fetchall()
         return {
-            "results": [_result(database, document, terms, characters) for document, _ in best],
+            "results": [_result(database, document, terms, characters) for document in best],
             "documents": database.execute("SELECT COUNT(*) FROM documents WHERE problem = ''").fetchone()[0],
             "unread": [{"address": path, "reason": problem} for path, problem in unread[:MOST_TOLD]],
             "notes": [note for (note,) in database.execute("SELECT note FROM notes")],
         }
+
+
+def _telling(words: list[str]) -> list[str]:
+    """Without short words such as "the", where there are others: documents that have no more in common say nothing."""
+    return [word for word in words if len(word) > SHORT_WORD or not word.islower()] or words
 
 
 def _refresh(database: sqlite3.Connection, folder: Path) -> None:

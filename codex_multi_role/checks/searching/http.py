@@ -9,10 +9,11 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import jmespath
 
+from .addresses import is_web_address
 from .sketches import sketch
 
 LARGEST_ANSWER_BYTES = 2 * 1024 * 1024
@@ -49,15 +50,6 @@ def search(provider: dict[str, Any], query: str, count: int, characters: int, se
             dropped += 1
     notes = [f"{dropped} results without an address or a text were left out"] if dropped else []
     return {"results": results, "notes": notes}
-
-
-def is_web_address(address: str) -> bool:
-    """Whether a reader may be led there."""
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.netloc)
 
 
 def _request(provider: dict[str, Any], query: str, count: int) -> urllib.request.Request:

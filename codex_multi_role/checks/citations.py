@@ -1,0 +1,65 @@
+"""Citations, ``[cite:S1]`` or ``[cite:S1, S2]``: which sources a text names, and the check ``prose``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+
+from pydantic import Field
+
+from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.options import CheckOptions, read_options
+
+_CITATION = re.compile(r"\[cite:(?:([^\[\]\n]*)\])?", re.IGNORECASE)
+"""One that is left open cites nothing."""
+_BETWEEN = re.compile(r"[\s,;]+")
+_WORD = re.compile(r"\w+(?:['\u2019.,-]\w+)*")
+NAMELESS = "(nothing)"
+
+
+class ProseOptions(CheckOptions):
+    """``sources``: the ids that may be cited. No ``max_words`` is no bound."""
+
+    text: str = Field(description="the text")
+    sources: list[str] = Field(default=[], description="a list of ids")
+    min_words: int = Field(default=0, ge=0, description="a number")
+    max_words: int | None = Field(default=None, ge=1, description="a number")
+
+
+@lasts(no_time)
+def check_prose(context: CheckContext) -> dict[str, object]:
+    """``{status: fits|unfit, words, cited: [id], unresolved: [id], problems: [text]}``, also as ``result.json``.
+
+    Citations count as no words; ``unresolved`` are those of no source. Raises UsageError.
+    """
+    options = read_options(ProseOptions, context, "prose")
+    words, cited = count_words(options.text), citations_in(options.text)
+    unresolved = [each for each in cited if each not in options.sources]
+    problems = []
+    if words < options.min_words:
+        problems.append(f"it has {words} words, at least {options.min_words} are wanted")
+    if options.max_words is not None and words > options.max_words:
+        problems.append(f"it has {words} words, at most {options.max_words} are wanted")
+    problems += [f"it cites {each}, and there is no such source" for each in unresolved]
+    told = {"words": words, "cited": cited, "unresolved": unresolved, "problems": problems}
+    return write_result(context, {"status": "unfit" if problems else "fits", **told})
+
+
+def count_words(text: str) -> int:
+    """How many words a reader reads."""
+    return sum(1 for _ in _WORD.finditer(_CITATION.sub(" ", text)))
+
+
+def citations_in(text: str) -> list[str]:
+    """The ids that are cited, each once, in the order of their first place; a citation of nothing is `NAMELESS`."""
+    return list(dict.fromkeys(each for citation in _CITATION.finditer(text) for each in _ids(citation)))
+
+
+def with_citations(text: str, known: Collection[str], written: Callable[[str], str]) -> str:
+    """``text`` with each citation as ``written`` puts its id; what is cited and not ``known`` is gone."""
+    return _CITATION.sub(lambda each: " ".join(written(name) for name in _ids(each) if name in known), text)
+
+
+def _ids(citation: re.Match[str]) -> list[str]:
+    return [each for each in _BETWEEN.split(citation[1] or "") if each] or [NAMELESS]

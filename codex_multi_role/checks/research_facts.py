@@ -1,0 +1,142 @@
+"""The checks ``research_groups`` and ``research_facts``: findings by question, and what is known of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.research_plan import topic_key
+from codex_multi_role.checks.research_rounds import Rows, by_id
+
+Json = dict[str, Any]
+SINGLE_SOURCE_SHARE, SINGLE_SOURCE_MOST = 0.7, 0.6
+SINGLE_SOURCE_NOTE = "one source only"
+
+
+class GroupsOptions(CheckOptions):
+    """What the rounds came to."""
+
+    questions: Rows = Field(description='"{{ steps.<research_plan>.questions }}"')
+    findings: Rows = Field(description="all findings")
+    sources: Rows = Field(description="all sources")
+
+
+class FactsOptions(GroupsOptions):
+    """``groups`` of ``research_groups``, and what the verifier said of each, in the same order."""
+
+    groups: Rows = Field(description='"{{ steps.<research_groups>.groups }}"')
+    single: Rows = Field(description='"{{ steps.<research_groups>.single }}"')
+    verified: Rows = Field(default=[], description='"{{ steps.<ask>.results }}"')
+
+
+@lasts(no_time)
+def research_groups(context: CheckContext) -> dict[str, object]:
+    """Findings by question: those of several origins are to be cross-referenced, those of one are facts of less weight.
+
+    Returns ``{status: grouped|nothing, groups: [{question, origins, claims: [{claim, confidence, source, title,
+    date}]}], single: [fact], unanswered: [question id]}``; a fact as in `research_facts`. Two findings of one origin
+    are one source: its confidence c counts as ``min(0.7 c, 0.6)``.
+    """
+    options = read_options(GroupsOptions, context, "research_groups")
+    sources = by_id(options.sources)
+    groups: list[Json] = []
+    single: list[Json] = []
+    unanswered: list[str] = []
+    for question in options.questions:
+        found = [finding for finding in options.findings if finding["question"] == question["id"]]
+        origins = {sources[finding["source"]]["origin"] for finding in found}
+        if len(origins) > 1:
+            claims = [_claim(fact, finding, sources) for finding in found for fact in finding["facts"]]
+            groups.append({"question": question, "origins": sorted(origins), "claims": claims})
+        elif found:
+            single += _once([_single(fact, finding) for finding in found for fact in finding["facts"]])
+        else:
+            unanswered.append(question["id"])
+    told = {"groups": groups, "single": single, "unanswered": unanswered}
+    return write_result(context, {"status": "grouped" if groups or single else "nothing", **told})
+
+
+@lasts(no_time)
+def research_facts(context: CheckContext) -> dict[str, object]:
+    """What is known, by question.
+
+    Returns ``{status: facts|nothing, facts: [{id: K1, question, claim, confidence, is_consistent, notes, sources,
+    verified}], discrepancies: [{id: D1, question, topic, description, preferred_claim, resolution_basis, notes,
+    sources}], sections: [{question, facts, discrepancies, sources: [{id, title, address, date}]}]}``. ``sources`` are
+    the ids of those that make a claim, all of its question's where the verifier worded it anew. A section is a question
+    of which something is known.
+    """
+    options = read_options(FactsOptions, context, "research_facts")
+    facts = list(options.single)
+    discrepancies: list[Json] = []
+    for group, answer in zip(options.groups, options.verified, strict=True):
+        facts += [_verified(fact, group) for fact in answer.get("verified_facts", [])]
+        discrepancies += [{**each, "question": group["question"]["id"], "sources": _sources_of(group)}
+                          for each in answer.get("discrepancies", [])]  # fmt: skip
+    order = [question["id"] for question in options.questions]
+    facts = _numbered("K", facts, order)
+    discrepancies = _numbered("D", discrepancies, order)
+    sections = [_section(question, facts, discrepancies, by_id(options.sources)) for question in options.questions]
+    sections = [section for section in sections if section["facts"] or section["discrepancies"]]
+    told = {"facts": facts, "discrepancies": discrepancies, "sections": sections}
+    return write_result(context, {"status": "facts" if sections else "nothing", **told})
+
+
+def _claim(fact: str, finding: Json, sources: dict[str, Json]) -> Json:
+    source = sources[finding["source"]]
+    told = {key: source[key] for key in ("title", "date")}
+    return {"claim": fact, "confidence": finding["confidence"], "source": source["id"], **told}
+
+
+def _single(fact: str, finding: Json) -> Json:
+    return {
+        "question": finding["question"],
+        "claim": fact,
+        "confidence": single_source_confidence(finding["confidence"]),
+        "is_consistent": True,
+        "notes": SINGLE_SOURCE_NOTE,
+        "sources": [finding["source"]],
+        "verified": False,
+    }
+
+
+def single_source_confidence(confidence: float) -> float:
+    """What a confidence counts that nothing else supports."""
+    return round(min(SINGLE_SOURCE_SHARE * confidence, SINGLE_SOURCE_MOST), 4)
+
+
+def _once(facts: list[Json]) -> list[Json]:
+    """Without claims that are there already: of equal ones the most confident."""
+    best: dict[str, Json] = {}
+    for fact in sorted(facts, key=lambda each: -each["confidence"]):
+        best.setdefault(topic_key(fact["claim"]), fact)
+    return [fact for fact in facts if best[topic_key(fact["claim"])] is fact]
+
+
+def _verified(fact: Json, group: Json) -> Json:
+    key = topic_key(fact["claim"])
+    makers = {claim["source"]: None for claim in group["claims"] if topic_key(claim["claim"]) == key}
+    question = group["question"]["id"]
+    return {**fact, "question": question, "sources": list(makers) or _sources_of(group), "verified": True}
+
+
+def _sources_of(group: Json) -> list[str]:
+    return list(dict.fromkeys(claim["source"] for claim in group["claims"]))
+
+
+def _numbered(letter: str, rows: list[Json], order: list[str]) -> list[Json]:
+    """In the order of their questions, each with an id."""
+    in_order = sorted(rows, key=lambda row: order.index(row["question"]))
+    return [{"id": f"{letter}{number}", **row} for number, row in enumerate(in_order, 1)]
+
+
+def _section(question: Json, facts: list[Json], discrepancies: list[Json], sources: dict[str, Json]) -> Json:
+    own = [fact for fact in facts if fact["question"] == question["id"]]
+    conflicts = [each for each in discrepancies if each["question"] == question["id"]]
+    used = dict.fromkeys(name for row in (*own, *conflicts) for name in row["sources"])
+    told = [{key: sources[name][key] for key in ("id", "title", "address", "date")} for name in used]
+    return {"question": question, "facts": own, "discrepancies": conflicts, "sources": told}

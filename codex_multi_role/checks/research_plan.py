@@ -1,0 +1,77 @@
+"""The check ``research_plan``: whether there are questions enough, and which of them are researched, in which order."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import Field, JsonValue
+
+from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.options import CheckOptions, read_options
+
+Json = dict[str, Any]
+LONGEST_TOPIC = 500
+LAST = 1_000_000
+"""The place of a question that says nothing of its priority."""
+_WORDS = {"critical": 1, "highest": 1, "high": 1, "medium": 2, "normal": 2, "low": 3, "lowest": 4}
+_LETTERS = re.compile(r"\w+")
+Count = Annotated[int, Field(ge=1, le=100)]
+
+
+class PlanOptions(CheckOptions):
+    """``least`` and ``most``: how many questions a plan may have."""
+
+    sub_questions: list[JsonValue] = Field(description="a list of mappings, each with text and priority")
+    least: Count = Field(description="a number from 1 to 100")
+    most: Count = Field(description="a number from 1 to 100")
+
+
+@lasts(no_time)
+def research_plan(context: CheckContext) -> dict[str, object]:
+    """``{status: planned|too few, problems, questions, topics, cut: [text]}``, also as ``result.json``.
+
+    A question is ``{id: Q1, text, priority}``, as a topic ``{question: Q1, asked: text, text, depth: 0, priority}``. A
+    priority is a number, 1 the first, or a word such as high. Equal questions are one. The most important come first;
+    those beyond ``most`` are ``cut``. Raises UsageError.
+    """
+    options = read_options(PlanOptions, context, "research_plan")
+    different: dict[str, Json] = {}
+    for question in map(_question, options.sub_questions):
+        different.setdefault(topic_key(question["text"]), question)
+    in_order = sorted((each for key, each in different.items() if key), key=lambda each: each["priority"])
+    kept, cut = in_order[: options.most], in_order[options.most :]
+    questions = [{"id": f"Q{number}", **each} for number, each in enumerate(kept, 1)]
+    problems = []
+    if len(questions) < options.least:
+        problems = [f"{len(questions)} different questions, {options.least} to {options.most} are wanted"]
+        questions = []
+    status = "too few" if problems else "planned"
+    told: Json = {"problems": problems, "questions": questions, "topics": [_topic(each) for each in questions]}
+    return write_result(context, {"status": status, **told, "cut": [each["text"] for each in cut]})
+
+
+def topic_key(text: str) -> str:
+    """The same for texts that differ only in letters' case, spaces and signs."""
+    return " ".join(_LETTERS.findall(text.casefold()))
+
+
+def _topic(question: Json) -> Json:
+    told = {"question": question["id"], "asked": question["text"], "text": question["text"]}
+    return {**told, "depth": 0, "priority": question["priority"]}
+
+
+def _question(given: JsonValue) -> Json:
+    if not isinstance(given, dict):
+        return {"text": "", "priority": LAST}
+    text = given.get("text")
+    told = " ".join(text.split())[:LONGEST_TOPIC] if isinstance(text, str) else ""
+    return {"text": told, "priority": _priority(given.get("priority"))}
+
+
+def _priority(given: JsonValue) -> float:
+    if isinstance(given, str):
+        word = given.strip().lower()
+        return int(word) if word.isascii() and word.isdigit() and len(word) < 6 else _WORDS.get(word, LAST)
+    return LAST if given is None or isinstance(given, bool | dict | list) else given

@@ -1,0 +1,151 @@
+"""The check ``research_report``: what a research came to, as Markdown, as a page and as data, in the run's folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from pydantic import Field, JsonValue
+
+from codex_multi_role.checks.artifacts import write_artifact, write_result
+from codex_multi_role.checks.base import CheckContext, RunFacts, lasts, no_time
+from codex_multi_role.checks.citations import citations_in, count_words
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.research_page import page
+from codex_multi_role.checks.research_rounds import Rows
+from codex_multi_role.checks.research_text import Chapter, Research, as_markdown
+
+Json = dict[str, Any]
+COMPLETE, SHORTFALLS, UNRESOLVED, NOTHING = "complete", "shortfalls", "unresolved", "nothing"
+
+
+class ReportOptions(CheckOptions):
+    """What the flow has: the question and the plan, what the rounds and the verification came to, what was written.
+
+    ``sections`` are those of ``research_facts``; ``written`` what ``research-section`` came to for each.
+    """
+
+    question: str = Field(description="what was asked")
+    depth: str = Field(description="how deep")
+    plan: dict[str, JsonValue] = Field(description='"{{ steps.<research_plan> }}"')
+    sources: Rows = Field(default=[], description="all sources")
+    findings: Rows = Field(default=[], description="all findings")
+    facts: Rows = Field(default=[], description="all facts")
+    discrepancies: Rows = Field(default=[], description="all discrepancies")
+    sections: Rows = Field(default=[], description="the questions of which something is known")
+    written: Rows = Field(default=[], description='"{{ steps.<call>.results }}"')
+    summary: dict[str, JsonValue] = Field(default={}, description="{summary, problems}")
+    log: Rows = Field(default=[], description="what became of each search")
+    skipped: Rows = Field(default=[], description="topics that were not followed")
+    failed: Rows = Field(default=[], description="sources that were not read")
+    unanswered: list[str] = Field(default=[], description="ids of questions")
+
+
+@lasts(no_time)
+def research_report(context: CheckContext) -> dict[str, object]:
+    """Write ``findings.json`` and ``sources.json``, and where something is known ``research.md`` and ``research.html``.
+
+    Returns ``{status: complete|shortfalls|unresolved|nothing, words, shortfalls: [text], removed_citations: [{where,
+    id}], files}``. A citation of no source is removed, and told; every other leads to one in ``sources.json``. Raises
+    UsageError, StorageError.
+    """
+    options = read_options(ReportOptions, context, "research_report")
+    run = context.run()
+    research = _research(options, run)
+    removed = [{"where": each.title, "id": name} for each in research.chapters for name in each.unresolved]
+    shortfalls = [f"{each.title}: {problem}" for each in research.chapters for problem in each.problems]
+    told: Json = {
+        "words": sum(count_words(each.body) for each in research.chapters),
+        "shortfalls": shortfalls,
+        "removed_citations": removed,
+    }
+    files = {"findings.json": _data(options, run, told), "sources.json": _sources(research)}
+    if research.chapters:
+        files |= {"research.md": as_markdown(research), "research.html": page(research)}
+    place = replace(context, folder=run.folder)
+    for name, text in files.items():
+        write_artifact(place, name, text)
+    status = UNRESOLVED if removed else SHORTFALLS if shortfalls else COMPLETE
+    return write_result(context, {"status": status if research.chapters else NOTHING, **told, "files": sorted(files)})
+
+
+def _research(options: ReportOptions, run: RunFacts) -> Research:
+    known = [source["id"] for source in options.sources]
+    chapters = []
+    if options.sections:
+        chapters.append(_chapter("Summary", "", str(options.summary.get("summary", "")), options.summary, known))
+    for section, written in zip(options.sections, options.written, strict=True):
+        own, question = written["vars"], section["question"]["text"]
+        chapters.append(_chapter(" ".join(own["title"].split()) or question, question, own["body"], own, known))
+    cited = {name for each in chapters for name in citations_in(each.body)}
+    questions = {each["id"]: each["text"] for each in _questions(options)}
+    return Research(
+        question=" ".join(options.question.split()),
+        depth=options.depth,
+        date=run.started_at[:10],
+        chapters=chapters,
+        facts=options.facts,
+        discrepancies=options.discrepancies,
+        sources=[{**source, "cited": source["id"] in cited} for source in options.sources],
+        missing=_missing(options, questions),
+    )
+
+
+def _chapter(title: str, question: str, body: str, told: Json, known: list[str]) -> Chapter:
+    unresolved = [each for each in citations_in(body) if each not in known]
+    problems = [str(each) for each in told.get("problems") or []]
+    return Chapter(title, question, body, problems, unresolved)
+
+
+def _missing(options: ReportOptions, questions: dict[str, str]) -> list[str]:
+    """What a reader must know of what is not in the report."""
+    told = [f"Nothing was found on: {questions[name]}" for name in options.unanswered]
+    told += [f"Not researched, for the plan had too many questions: {text}" for text in _cut(options)]
+    told += [f"{each['source']} was not read on {each['topic']}: {each['reason']}" for each in options.failed]
+    told += [f"Not followed: {each['topic']} ({each['reason']})" for each in options.skipped]
+    reasons = {each["reason"]: None for each in options.log if each["reason"]}
+    return [*told, *(f"A search provider did not answer: {reason}" for reason in reasons)]
+
+
+def _questions(options: ReportOptions) -> Rows:
+    found: Any = options.plan.get("questions", [])
+    rows: Rows = found
+    return rows
+
+
+def _cut(options: ReportOptions) -> list[str]:
+    found: Any = options.plan.get("cut", [])
+    texts: list[str] = found
+    return texts
+
+
+def _data(options: ReportOptions, run: RunFacts, told: Json) -> str:
+    return _json(
+        {
+            "run_id": run.run_id,
+            "question": options.question,
+            "depth": options.depth,
+            "started_at": run.started_at,
+            "questions": _questions(options),
+            "cut_questions": _cut(options),
+            "findings": options.findings,
+            "facts": options.facts,
+            "discrepancies": options.discrepancies,
+            "unanswered": options.unanswered,
+            "skipped": options.skipped,
+            "failed": options.failed,
+            "searches": options.log,
+            **told,
+        }
+    )
+
+
+def _sources(research: Research) -> str:
+    left_out = {"sketch"}
+    told = [{key: value for key, value in source.items() if key not in left_out} for source in research.sources]
+    return _json({"sources": told})
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,167 @@
+"""The checks ``research_sources`` and ``research_findings``: what a round of searches and of reading them came to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from codex_multi_role.checks.artifacts import write_result
+from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.research_plan import LONGEST_TOPIC, topic_key
+from codex_multi_role.checks.research_searches import results_of_web, searched
+from codex_multi_role.checks.search import same_source
+from codex_multi_role.checks.searching.addresses import origin
+from codex_multi_role.errors import CheckFailed
+
+Json = dict[str, Any]
+Rows = list[dict[str, Any]]
+DEPTH_EXCEEDED, VISITED = "deeper than the research goes", "looked at already"
+MOST_TOPICS_OF_A_FINDING = 3
+Depth = Annotated[int, Field(ge=0, le=10)]
+
+
+class SourcesOptions(CheckOptions):
+    """What the flow has of this round: ``topics``, the ``searches`` for them, a role's own, all in the same order.
+
+    ``sources`` and ``read`` are those of the rounds before: a source is read once for a question.
+    """
+
+    topics: Rows = Field(description="a list of topics, each with question, text and depth")
+    searches: Rows = Field(description='"{{ steps.<search>.results }}"')
+    web: Rows = Field(default=[], description="what a role found by its own web search, for each topic")
+    sources: Rows = Field(default=[], description="the sources known so far")
+    read: list[list[str]] = Field(default=[], description="pairs of a question's and a source's id")
+
+
+class FindingsOptions(CheckOptions):
+    """The ``topics`` of this round, the ``items`` of ``research_sources``, and what was ``extracted`` from each.
+
+    ``recursion``: how deep topics may lead; ``most``: how many are followed at one depth.
+    """
+
+    topics: Rows = Field(description="a list of topics, each with question, text and depth")
+    items: Rows = Field(description='"{{ steps.<research_sources>.items }}"')
+    extracted: Rows = Field(description='"{{ steps.<ask>.results }}"')
+    visited: list[str] = Field(default=[], description="the topics looked at so far")
+    findings: Rows = Field(default=[], description="the findings so far")
+    recursion: Depth = Field(description="a number from 0 to 10")
+    most: int = Field(default=10, ge=1, le=100, description="a number from 1 to 100")
+
+
+@lasts(no_time)
+def research_sources(context: CheckContext) -> dict[str, object]:
+    """What is to be read, each source once for each question.
+
+    Returns ``{status: found|nothing, items: [{topic, source, text}], sources: [{id: S1, title, address, origin, date,
+    provider, language, duplicates, sketch}], read, log: [{topic, event, …}]}``. ``origin`` is a page's host, or a
+    document: what counts as one source when facts are verified. Raises CheckFailed where nobody answered any search.
+    """
+    options = read_options(SourcesOptions, context, "research_sources")
+    sources = [dict(each) for each in options.sources]
+    read = [list(pair) for pair in options.read]
+    items: list[Json] = []
+    log: list[Json] = []
+    for index, (topic, found) in enumerate(zip(options.topics, options.searches, strict=True)):
+        web = options.web[index] if index < len(options.web) else {}
+        log.append(searched(topic, found, web))
+        for result in [*found.get("results", []), *results_of_web(web)]:
+            source = _known(result, sources)
+            pair = [topic["question"], source["id"]]
+            if pair not in read:
+                read.append(pair)
+                items.append({"topic": topic, "source": _told(source), "text": result["text"]})
+    if options.topics and not any(each["answered"] for each in log):
+        raise CheckFailed("no search provider answered: " + "; ".join(sorted({each["reason"] for each in log})))
+    status = "found" if items else "nothing"
+    return write_result(context, {"status": status, "items": items, "sources": sources, "read": read, "log": log})
+
+
+@lasts(no_time)
+def research_findings(context: CheckContext) -> dict[str, object]:
+    """What was found in this round, and the topics that it leads to.
+
+    Returns ``{status: more|done, findings: [{id: F1, question, topic, depth, source, facts, confidence, new_topics}],
+    topics: [{question, text, depth, priority}], visited, skipped: [{topic, depth, question, reason}], failed:
+    [{topic, source, reason}]}``. ``topics`` are those of the next round: new ones, no deeper than ``recursion``, by the
+    priority of their question.
+    """
+    options = read_options(FindingsOptions, context, "research_findings")
+    findings = list(options.findings)
+    failed: list[Json] = []
+    leads: list[Json] = []
+    for item, extracted in zip(options.items, options.extracted, strict=True):
+        topic, source = item["topic"], item["source"]["id"]
+        if extracted.get("status") == "failed":
+            failed.append({"topic": topic["text"], "source": source, "reason": extracted["error"]})
+            continue
+        finding = _finding(len(findings) + 1, topic, source, extracted)
+        if finding["facts"]:
+            findings.append(finding)
+        leads += [{**topic, "text": text, "depth": topic["depth"] + 1} for text in finding["new_topics"]]
+    visited = [*options.visited, *(topic_key(topic["text"]) for topic in options.topics)]
+    topics, visited, skipped = _next_topics(leads, visited, options)
+    told = {"findings": findings, "topics": topics, "visited": visited, "skipped": skipped, "failed": failed}
+    return write_result(context, {"status": "more" if topics else "done", **told})
+
+
+def _next_topics(leads: list[Json], visited: list[str], options: FindingsOptions) -> tuple[Rows, list[str], Rows]:
+    """The topics to follow, all that were looked at then, and those that are skipped, with the reason."""
+    topics: Rows = []
+    skipped: Rows = []
+    seen = list(dict.fromkeys(visited))
+    for lead in sorted(leads, key=lambda each: each["priority"]):
+        key = topic_key(lead["text"])
+        if lead["depth"] > options.recursion:
+            reason = DEPTH_EXCEEDED
+        elif not key or key in seen:
+            reason = VISITED
+        elif len(topics) >= options.most:
+            reason = f"more than {options.most} topics at this depth"
+        else:
+            seen.append(key)
+            topics.append(lead)
+            continue
+        skipped.append({"topic": lead["text"], "depth": lead["depth"], "question": lead["question"], "reason": reason})
+    return topics, seen, skipped
+
+
+def _finding(number: int, topic: Json, source: str, extracted: Json) -> Json:
+    facts = [" ".join(fact.split()) for fact in extracted.get("extracted_facts", []) if isinstance(fact, str)]
+    leads = [" ".join(text.split())[:LONGEST_TOPIC] for text in extracted.get("new_topics_to_research", [])]
+    return {
+        "id": f"F{number}",
+        "question": topic["question"],
+        "topic": topic["text"],
+        "depth": topic["depth"],
+        "source": source,
+        "facts": [fact for fact in facts if fact],
+        "confidence": min(1.0, max(0.0, float(extracted.get("confidence", 0)))),
+        "new_topics": leads[:MOST_TOPICS_OF_A_FINDING],
+    }
+
+
+def _known(result: Json, sources: list[Json]) -> Json:
+    """The source that ``result`` comes from, added to ``sources`` where it is new; a copy is named with the first."""
+    known = same_source(result, sources)
+    if known is None:
+        known = {"id": f"S{len(sources) + 1}", "origin": origin(result), **result}
+        known.pop("text")
+        sources.append(known)
+    others = [result["address"], *result["duplicates"]]
+    known["duplicates"] = list(
+        dict.fromkeys(each for each in (*known["duplicates"], *others) if each != known["address"])
+    )
+    return known
+
+
+def _told(source: Json) -> Json:
+    """What a role is told of a source."""
+    return {key: source[key] for key in ("id", "title", "address", "date")}
+
+
+def by_id(rows: Sequence[Json]) -> dict[str, Json]:
+    """The rows under their ids."""
+    return {row["id"]: row for row in rows}

@@ -1,0 +1,52 @@
+"""What became of the search for a topic, and what a role's own web search found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codex_multi_role.checks.search_providers import MOST_CHARACTERS
+from codex_multi_role.checks.search_settings import CODEX_WEB
+from codex_multi_role.checks.searching.addresses import is_web_address
+from codex_multi_role.checks.searching.sketches import sketch
+
+Json = dict[str, Any]
+NOT_ASKED = ("disabled", "to be asked")
+
+
+def searched(topic: Json, found: Json, web: Json) -> Json:
+    """For the log; ``answered``: whether any provider did. ``web``: a role's own search, empty without one."""
+    providers = [each for each in found.get("providers", []) if each["status"] not in NOT_ASKED]
+    if web:
+        status = "failed" if web.get("status") == "failed" else "ok"
+        told = {"name": "web", "kind": CODEX_WEB, "status": status, "reason": web.get("error", "")}
+        providers.append({**told, "found": len(results_of_web(web))})
+    number = sum(each["found"] for each in providers)
+    return {
+        "topic": topic["text"],
+        "question": topic["question"],
+        "depth": topic["depth"],
+        "event": "searched" if number else "no_search_results",
+        "found": number,
+        "answered": any(each["status"] == "ok" for each in providers),
+        "reason": "; ".join(f"{each['name']}: {each['reason']}" for each in providers if each["reason"]),
+        "providers": providers,
+        "other_languages": found.get("other_languages", []),
+    }
+
+
+def results_of_web(web: Json) -> list[Json]:
+    """What a role's own search named, as other providers' results: pages only, with something that they say."""
+    named = [each for each in web.get("results", []) if each["snippet"].strip() and is_web_address(each["url"])]
+    return [
+        {
+            "title": each["title"] or each["url"],
+            "address": each["url"],
+            "text": each["snippet"][:MOST_CHARACTERS],
+            "date": each["date"],
+            "sketch": sketch(each["snippet"]),
+            "provider": "web",
+            "language": "",
+            "duplicates": [],
+        }
+        for each in named
+    ]

@@ -1,0 +1,126 @@
+"""A research report as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from codex_multi_role.checks.citations import with_citations
+
+Json = dict[str, Any]
+MOST_MISSING = 50
+_MARKS = re.compile(r"([\\`*_\[\]<>#|~])")
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """The summary, or a section on a ``question``. ``unresolved``: what its body cites that is no source."""
+
+    title: str
+    question: str
+    body: str
+    problems: list[str]
+    unresolved: list[str]
+
+
+@dataclass(frozen=True)
+class Research:
+    """What there is to report; ``missing``: what a reader must know that is not in it."""
+
+    question: str
+    depth: str
+    date: str
+    chapters: list[Chapter]
+    facts: list[Json]
+    discrepancies: list[Json]
+    sources: list[Json]
+    missing: list[str]
+
+    @property
+    def known(self) -> list[str]:
+        """The ids that a citation may name."""
+        return [source["id"] for source in self.sources]
+
+
+def as_markdown(research: Research) -> str:
+    """The whole report. Citations stay as ``[cite:S1]``, each of a source in its list."""
+    return "\n".join([*body_lines(research, cite), "## Sources", "", *source_lines(research)]) + "\n"
+
+
+def body_lines(research: Research, written: Any) -> Iterator[str]:  # noqa: ANN401 - a function of an id
+    """All but the sources; ``written``: how a citation of an id is put."""
+    yield f"# {plain(research.question)}"
+    yield ""
+    yield f"{plain(research.date)}, depth {plain(research.depth)}, {len(research.sources)} sources"
+    yield ""
+    for chapter in research.chapters:
+        yield f"## {plain(chapter.title)}"
+        yield ""
+        if chapter.question and chapter.question != chapter.title:
+            yield f"*{plain(chapter.question)}*"
+            yield ""
+        yield with_citations(chapter.body, research.known, written).strip()
+        yield ""
+    yield from _facts(research, written)
+    yield from _discrepancies(research, written)
+    yield from _missing(research)
+
+
+def source_lines(research: Research) -> Iterator[str]:
+    for source in research.sources:
+        parts = [plain(source["title"]), plain(source["address"]), plain(source["date"])]
+        copies = [f"also as {', '.join(map(plain, source['duplicates']))}"] if source["duplicates"] else []
+        yield f"- **{source['id']}** {', '.join(part for part in (*parts, *copies) if part)}"
+
+
+def cite(name: str) -> str:
+    return f"[cite:{name}]"
+
+
+def plain(text: object) -> str:
+    """``text`` on one line, in which nothing is Markdown."""
+    return _MARKS.sub(r"\\\1", " ".join(str(text).split()))
+
+
+def _facts(research: Research, written: Any) -> Iterator[str]:  # noqa: ANN401
+    if research.facts:
+        yield from ("## Facts", "", "| claim | confidence | sources | notes |", "|---|---|---|---|")
+    for fact in research.facts:
+        cells = [plain(fact["claim"]), f"{fact['confidence']:.2f}", " ".join(map(written, fact["sources"])),
+                 plain(fact["notes"] if fact["is_consistent"] else f"not consistent: {fact['notes']}")]  # fmt: skip
+        yield f"| {' | '.join(cells)} |"
+    if research.facts:
+        yield ""
+
+
+def _discrepancies(research: Research, written: Any) -> Iterator[str]:  # noqa: ANN401
+    if research.discrepancies:
+        yield from ("## Where sources disagree", "")
+    for each in research.discrepancies:
+        yield (
+            f"- **{plain(each['topic'])}**: {plain(each['description'])} Preferred, by "
+            f"{plain(each['resolution_basis'])}: {plain(each['preferred_claim'])} {plain(each['notes'])} "
+            f"{' '.join(map(written, each['sources']))}"
+        )
+    if research.discrepancies:
+        yield ""
+
+
+def _missing(research: Research) -> Iterator[str]:
+    told = [*research.missing, *_shortfalls(research)]
+    if told:
+        yield from ("## What is missing", "")
+        yield from (f"- {plain(each)}" for each in told[:MOST_MISSING])
+        if len(told) > MOST_MISSING:
+            yield f"- {len(told) - MOST_MISSING} more: see findings.json"
+        yield ""
+
+
+def _shortfalls(research: Research) -> Iterator[str]:
+    for chapter in research.chapters:
+        yield from (f"{chapter.title}: {problem}" for problem in chapter.problems)
+        yield from (
+            f"{chapter.title}: a citation of {name}, which is no source, was removed" for name in chapter.unresolved
+        )

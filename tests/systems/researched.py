@@ -1,0 +1,111 @@
+"""Runs of the flow research on the real binary: real documents, and answers that are made of what the prompts hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from codex_multi_role import RunReport, run
+from codex_multi_role.catalog import packaged_roles
+from tests.teams import Record, TeamFolder, read
+
+QUESTION = "What is known of the old bridge of the town?"
+OPENED, TOLL = "When was the bridge opened?", "What toll did carriages pay?"
+COLOUR, ZEBRA = "Which wallpaper hangs inside?", "How many zebras graze?"
+"""Two on which no document says anything."""
+BUILT = "The chronicle of the town, kept by its clerks, tells of floods, fires and markets in all those years.\n"
+DOCUMENTS = {
+    "chronicle.md": f"---\ndate: 1890-01-01\n---\n# Chronicle\nThe bridge was opened in 1887.\n{BUILT}",
+    "copy.txt": f"The bridge was opened in 1887.\n{BUILT}",
+    "guide.html": "<title>Guide</title><meta name='date' content='2015-06-01'><p>The bridge was opened in 1889.</p>"
+    "<p>Visitors find it behind the mill, where boats can be hired from spring until the first frost.</p>",
+    "mill.md": "# The mill\nMiller Hanna ground the flour there.\n",
+    "ledger.txt": "A toll of two pence was due from all carriages.\nThe clerk of the ledger counted them daily.\n",
+    "bruecke.md": "Die Brücke wurde nach langer Arbeit eröffnet, und die Stadt feierte mit Musik und Wein (opened).\n",
+}
+PLAYS: dict[str, list[Record]] = yaml.safe_load((packaged_roles() / "playbooks/research.yaml").read_text())["roles"]
+LINES = """prompt.split('"text": "')[1].split('"\\n')[0].split('\\\\n')"""
+NOTHING: Record = {"json": {"extracted_facts": [], "confidence": 0, "new_topics_to_research": []}}
+
+
+def planned(*texts: str) -> Record:
+    """A plan of these questions, the first the most important."""
+    questions = [{"text": text, "priority": number} for number, text in enumerate(texts, 1)]
+    return {"json": {"sub_questions": questions, "estimated_time_seconds": 60}}
+
+
+def read_with(confidence: float = 0.8, topics: str = "[]") -> Record:
+    """Each of a text's first two lines that is no heading is a fact; ``topics``: an expression of what it leads to."""
+    lines = f"{LINES} | reject('in', ['# Chronicle']) | list"
+    answer = {
+        "extracted_facts": f"{{{{ ({lines})[:2] }}}}",
+        "confidence": confidence,
+        "new_topics_to_research": f"{{{{ {topics} }}}}",
+    }
+    return {"json": answer}
+
+
+VERIFIES: Record = {
+    "text": '{"verified_facts": [{"claim": {{ prompt.split(\'"claim": "\')[1].split(\'",\')[0] | tojson }}, '
+    '"confidence": 0.9, "is_consistent": true, "notes": "all say so"}], "discrepancies": ['
+    "{% if 'in 1887' in prompt and 'in 1889' in prompt %}"
+    '{"topic": "year of opening", "description": "1887 or 1889", "preferred_claim": "It was opened in 1887.", '
+    '"resolution_basis": "credibility", "notes": "The chronicle was written then."}{% endif %}]}'
+}
+
+
+class Researching:
+    """A folder of ``documents`` and the answers of the roles, those of the shipped playbook unless they are given."""
+
+    def __init__(self, folder: Path, documents: dict[str, str] = DOCUMENTS, **plays: list[Record]) -> None:
+        own = {
+            "research_planner": [planned(OPENED, COLOUR, ZEBRA)],
+            "researcher": [read_with()],
+            "verifier": [VERIFIES],
+        }
+        self.team = TeamFolder(folder, {"bystander": {}}, {**PLAYS, **own, **plays}, {"repeat_last": True})
+        self.sources = folder / "sources"
+        self.sources.mkdir()
+        for name, text in documents.items():
+            (self.sources / name).write_text(text)
+
+    def search_with(self, *providers: Record) -> None:
+        settings = {"version": 1, "providers": list(providers)}
+        (self.team.folder / "roles/search.yaml").write_text(yaml.safe_dump(settings))
+
+    def run(self, on_event: Callable[[Record], None] | None = None, **inputs: object) -> RunReport:
+        given = {"depth": "quick", "sources": str(self.sources), "concurrency": 1, **inputs}
+        options = self.team.options(flow="research", goal=QUESTION, inputs=given)
+        self.team.events.clear()
+
+        def told(event: Record) -> None:
+            self.team.events.append(event)
+            if on_event is not None:
+                on_event(event)
+
+        self.report = run(options, told)
+        return self.report
+
+    def asked(self, role: str) -> int:
+        """How many turns the role took."""
+        return sum(event["role"].split(".")[0] == role for event in self.team.of_type("turn_started"))
+
+    def data(self, name: str = "findings.json") -> Any:
+        return read(self.report.folder / name)
+
+    @property
+    def sources_found(self) -> dict[str, Record]:
+        return {source["id"]: source for source in self.data("sources.json")["sources"]}
+
+    @property
+    def text(self) -> str:
+        return (self.report.folder / "research.md").read_text()
+
+    def handed(self, role: str, turn: int = 1) -> Any:
+        """What the prompt of that turn hands to the role."""
+        prompt = (self.report.folder / role / f"turn_{turn:03d}" / "prompt.txt").read_text()
+        return json.JSONDecoder().raw_decode(prompt.split("INCOMING HANDOFF (JSON):\n")[1])[0]

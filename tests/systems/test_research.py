@@ -1,0 +1,273 @@
+"""System D, research, on the real binary: every way of its diagrams, and what it promises besides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.checks.citations import citations_in, count_words
+from codex_multi_role.errors import UsageError
+from tests.checks.sources import answer, serving
+from tests.systems.researched import (
+    COLOUR,
+    DOCUMENTS,
+    NOTHING,
+    OPENED,
+    QUESTION,
+    TOLL,
+    VERIFIES,
+    ZEBRA,
+    Researching,
+    planned,
+    read_with,
+)
+from tests.teams import Record
+
+FILES: Record = {"name": "files", "kind": "files"}
+SERVER_ERROR: Record = {"fault": {"status": 400, "message": "no"}}
+
+
+def endpoint(url: str, name: str, **more: object) -> Record:
+    return {"name": name, "kind": "http", "endpoint": f"{url}/{name}?q={{query}}", **more}
+
+
+def test_a_question_is_researched_verified_and_reported(tmp_path: Path) -> None:
+    """With a contradiction, a single source, a copy, another language, a slow and a failing provider."""
+    given = Researching(tmp_path, research_planner=[planned(OPENED, TOLL, COLOUR)])
+    with serving(broken=answer(status=500)) as there:
+        there.pages["slow"] = there.hang
+        given.search_with(endpoint(there.url, "slow", timeout_seconds=0.5), endpoint(there.url, "broken"), FILES)
+        report = given.run(language="en", concurrency=3)
+    assert (report.outcome, report.exit_code) == ("completed", 0), report
+    found = given.data()
+    sources = given.sources_found
+    assert [question["text"] for question in found["questions"]] == [OPENED, TOLL, COLOUR]
+
+    opened = [source for source in sources.values() if source["address"] in ("chronicle.md", "copy.txt")]
+    assert len(opened) == 1
+    assert {opened[0]["address"], *opened[0]["duplicates"]} == {"chronicle.md", "copy.txt"}
+    assert "bruecke.md" not in {source["address"] for source in sources.values()}
+    assert {"address": "bruecke.md", "language": "de"} in found["searches"][0]["other_languages"]
+
+    (discrepancy,) = found["discrepancies"]
+    assert (discrepancy["question"], discrepancy["resolution_basis"]) == ("Q1", "credibility")
+    assert {sources[name]["address"] for name in discrepancy["sources"]} >= {"guide.html", opened[0]["address"]}
+    single = [fact for fact in found["facts"] if fact["question"] == "Q2"]
+    assert [(fact["confidence"], fact["verified"], fact["notes"]) for fact in single] == [
+        (0.56, False, "one source only")
+    ] * 2
+    assert [sources[name]["address"] for name in single[0]["sources"]] == ["ledger.txt"]
+    assert [fact["confidence"] for fact in found["facts"] if fact["question"] == "Q1"] == [0.9]
+    assert found["unanswered"] == ["Q3"]
+    assert given.asked("verifier") == 1
+
+    first = found["searches"][0]
+    assert [(each["name"], each["status"]) for each in first["providers"]] == [
+        ("slow", "timed out"),
+        ("broken", "failed"),
+        ("files", "ok"),
+    ]
+    assert [each["event"] for each in found["searches"]] == ["searched", "searched", "no_search_results"]
+
+    assert set(citations_in(given.text)) <= set(sources)
+    assert all(sources[name]["cited"] for name in citations_in(given.text.split("## Facts")[0]))
+    sections = given.text.split("## ")
+    assert 150 <= count_words(sections[1].removeprefix("Summary")) <= 250
+    assert all(count_words(section) >= 300 for section in sections[2:4])
+    assert "1887 or 1889" in given.text
+    assert f"Nothing was found on: {COLOUR}" in given.text
+    page = (report.folder / "research.html").read_text()
+    assert 'href="#source-S1"' in page
+    assert 'id="source-S1"' in page
+    assert "1887 or 1889" in page
+
+
+def test_what_a_source_leads_to_is_followed_as_deep_as_the_preset_says_and_no_topic_twice(tmp_path: Path) -> None:
+    again = f"['{TOLL}', 'The mill', 'The Mill!']"
+    deeper = f"""['Boats'] if '"topic": "The mill"' in prompt else {again}"""
+    plan = planned(OPENED, TOLL, COLOUR)
+    given = Researching(tmp_path, research_planner=[plan], researcher=[read_with(topics=deeper)])
+    assert given.run().outcome == "completed"
+    found = given.data()
+    assert {(each["topic"], each["depth"]) for each in found["searches"]} == {
+        (OPENED, 0), (TOLL, 0), (COLOUR, 0), ("The mill", 1)
+    }  # fmt: skip
+    skipped = {(each["topic"], each["depth"], each["reason"]) for each in found["skipped"]}
+    assert (TOLL, 1, "looked at already") in skipped
+    assert ("The Mill!", 1, "looked at already") in skipped
+    assert ("Boats", 2, "deeper than the research goes") in skipped
+    assert {finding["depth"] for finding in found["findings"]} == {0, 1}
+    mill = [finding for finding in found["findings"] if finding["topic"] == "The mill"]
+    assert {finding["question"] for finding in mill} == {"Q1"}
+    pairs = [(finding["question"], finding["source"]) for finding in found["findings"]]
+    assert len(pairs) == len(set(pairs))
+
+
+def test_questions_are_researched_by_priority_and_those_too_many_are_cut(tmp_path: Path) -> None:
+    texts = [f"Question {word} of the bridge" for word in ("one", "two", "three", "four", "five", "six")]
+    order = [6, 2, "high", "low", 4, 3]
+    questions = [{"text": text, "priority": priority} for text, priority in zip(texts, order, strict=True)]
+    plan = {"json": {"sub_questions": questions, "estimated_time_seconds": 60}}
+    given = Researching(tmp_path, research_planner=[plan], researcher=[NOTHING])
+    report = given.run(results=1)
+    assert (report.outcome, report.exit_code) == ("nothing_found", 1)
+    numbers = ["three", "two", "four", "six", "five"]
+    assert [each["topic"].split()[1] for each in given.data()["searches"]] == numbers
+    assert given.data()["cut_questions"] == [texts[0]]
+    assert not (report.folder / "research.md").exists()
+    assert given.sources_found["S1"]["cited"] is False
+
+
+def test_a_plan_of_too_few_questions_is_asked_for_again(tmp_path: Path) -> None:
+    few = planned(OPENED, "WHEN was the bridge opened")
+    given = Researching(tmp_path, research_planner=[few, planned(OPENED, COLOUR, ZEBRA)])
+    assert given.run().outcome == "completed"
+    assert given.handed("research_planner", 2)["problems"] == ["1 different questions, 3 to 5 are wanted"]
+
+
+def test_without_questions_enough_nothing_is_searched(tmp_path: Path) -> None:
+    given = Researching(tmp_path, research_planner=[planned(OPENED, TOLL)])
+    report = given.run()
+    assert (report.outcome, report.exit_code) == ("planning_error", 1)
+    assert (given.asked("research_planner"), given.asked("researcher")) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"goal": "too short"}, "the goal has 9 characters, 10 to 500 are wanted"),
+        ({"goal": "long " * 101}, "the goal has 504 characters, 10 to 500 are wanted"),
+        ({"inputs": {"depth": "deepest"}}, "must be one of quick, standard, comprehensive, not 'deepest'"),
+        ({"inputs": {"results": "0"}}, "must be at least 1 and at most 5"),
+    ],
+)
+def test_what_cannot_be_researched_is_refused_before_anything_starts(
+    tmp_path: Path, changes: Record, problem: str
+) -> None:
+    team = Researching(tmp_path).team
+    with pytest.raises(UsageError, match=problem):
+        team.run(**{"flow": "research", "goal": QUESTION, **changes})
+    assert not team.runs.exists()
+
+
+def test_a_mistake_in_search_yaml_is_found_before_anything_starts(tmp_path: Path) -> None:
+    given = Researching(tmp_path)
+    given.search_with({"name": "files", "kind": "files", "foldr": "x"})
+    with pytest.raises(UsageError, match=r'search\.yaml: providers\[0\]\.foldr: unknown key; did you mean "folder"'):
+        given.run()
+    assert not given.team.runs.exists()
+
+
+@pytest.mark.parametrize("sources", ["", "nowhere"])
+def test_without_sources_no_model_is_asked(tmp_path: Path, sources: str) -> None:
+    given = Researching(tmp_path)
+    report = given.run(sources=sources)
+    assert report.exit_code == 2
+    assert "there is no folder" in report.reason or "there is nothing to search" in report.reason
+    assert given.team.of_type("turn_started") == []
+
+
+def test_where_no_provider_answers_the_run_fails_with_the_reasons_and_resume_searches_again(tmp_path: Path) -> None:
+    given = Researching(tmp_path)
+    entry = {"title": "T", "url": "https://town.example/bridge", "snippet": "The bridge was opened in 1887."}
+    with serving(broken=answer(status=500), other=answer(status=503)) as there:
+        given.search_with(endpoint(there.url, "broken"), endpoint(there.url, "other"))
+        report = given.run()
+        assert (report.outcome, report.exit_code) == ("check_failed", 3)
+        assert "no search provider answered: broken: HTTP status 500; other: HTTP status 503" in report.reason
+        there.pages["other"] = answer(entry)
+        (tmp_path / "roles/search.yaml").unlink()  # the run keeps its own
+        given.report = given.team.resume()
+    assert given.report.outcome == "completed"
+    assert given.asked("research_planner") == 0
+    assert [source["origin"] for source in given.sources_found.values()] == ["town.example"]
+
+
+def test_a_source_that_cannot_be_read_is_told_and_the_others_count(tmp_path: Path) -> None:
+    fails: Record = {"choose": [{"when": "'guide.html' in prompt", **SERVER_ERROR}, read_with()]}
+    given = Researching(tmp_path, researcher=[fails])
+    assert given.run().outcome == "completed"
+    found = given.data()
+    guide = next(name for name, source in given.sources_found.items() if source["address"] == "guide.html")
+    assert {each["source"] for each in found["failed"]} == {guide}
+    assert all("bad_request" in each["reason"] for each in found["failed"])
+    assert guide not in {finding["source"] for finding in found["findings"]}
+    assert f"{guide} was not read on {OPENED}" in given.text
+
+
+def section(body: str) -> Record:
+    """A synthesizer whose summary is right and whose every section has this body."""
+    summary = {"json": {"summary": "word " * 200 + "[cite:S1]"}}
+    return {"choose": [{"when": "'\"body\"' not in prompt", **summary}, {"json": {"title": "T", "body": body}}]}
+
+
+def test_a_section_that_stays_too_short_is_expanded_so_often_and_the_shortfall_is_told(tmp_path: Path) -> None:
+    given = Researching(
+        tmp_path, synthesizer=[section("{{ 'More words. ' * (100 if '\"draft\": \"\"' in prompt else 125) }}")]
+    )
+    report = given.run()
+    assert (report.outcome, report.exit_code) == ("completed", 0)
+    assert given.data()["shortfalls"] == ["T: it has 250 words, at least 300 are wanted"]
+    assert given.asked("synthesizer") == 1 + 3
+    assert "T: it has 250 words, at least 300 are wanted" in given.text
+
+
+def test_a_citation_to_nowhere_is_asked_to_be_mended_and_is_never_in_the_report(tmp_path: Path) -> None:
+    body = "{{ 'Word ' * 320 }}[cite:S1] [cite:S99] [cite:S1, S98] [cite:"
+    given = Researching(tmp_path, synthesizer=[section(body)])
+    report = given.run()
+    assert (report.outcome, report.exit_code) == ("citations_unresolved", 1)
+    removed = given.data()["removed_citations"]
+    assert {each["id"] for each in removed} == {"S99", "S98", "(nothing)"}
+    assert set(citations_in(given.text)) <= set(given.sources_found)
+    assert "a citation of S99, which is no source, was removed" in given.text
+    assert "S99" not in (report.folder / "research.html").read_text().split("What is missing")[0]
+    assert given.asked("synthesizer") == 1 + 3
+
+
+def test_a_summary_of_another_length_is_written_again(tmp_path: Path) -> None:
+    long = {"json": {"summary": "word " * 300}}
+    mended = {"json": {"summary": "word " * 200}}
+    body = {"json": {"title": "T", "body": "word " * 320}}
+    turns = [{"choose": [{"when": "'\"body\"' in prompt", **body}, {"when": "'300 words' in prompt", **mended}, long]}]
+    given = Researching(tmp_path, synthesizer=turns)
+    assert given.run().outcome == "completed"
+    assert given.data()["shortfalls"] == []
+    assert given.asked("synthesizer") == 2 + 1
+
+
+@pytest.mark.parametrize(("role", "asked"), [("research_planner", 0), ("verifier", 2), ("synthesizer", 2)])
+def test_a_role_that_fails_for_good_fails_the_run(tmp_path: Path, role: str, asked: int) -> None:
+    documents = {name: DOCUMENTS[name] for name in ("chronicle.md", "guide.html")}
+    given = Researching(tmp_path, documents, **{role: [SERVER_ERROR]})
+    report = given.run()
+    assert (report.outcome, report.exit_code) == ("bad_request", 3)
+    assert role in report.reason
+    assert given.asked("researcher") >= asked
+
+
+def test_a_roles_own_web_search_is_a_provider_like_the_others(tmp_path: Path) -> None:
+    page = {
+        "title": "News",
+        "url": "https://news.example/1",
+        "snippet": "The bridge was opened in 1887.",
+        "date": "2001",
+    }
+    lie = {"title": "", "url": "javascript:alert(1)", "snippet": "x", "date": ""}
+    looks = {"json": {"results": [page, lie]}}
+    searches = [
+        {"when": "'Search the web' in prompt and 'zebras' in prompt", **SERVER_ERROR},
+        {"when": "'Search the web' in prompt", **looks},
+        read_with(),
+    ]
+    given = Researching(tmp_path, researcher=[{"choose": searches}], verifier=[VERIFIES])
+    given.search_with(FILES, {"name": "web", "kind": "codex-web"})
+    assert given.run(results=1).outcome == "completed"
+    found = given.data()
+    assert "news.example" in {source["origin"] for source in given.sources_found.values()}
+    assert "javascript" not in given.text
+    web = {each["topic"]: each["providers"][-1] for each in found["searches"]}
+    assert (web[OPENED]["name"], web[OPENED]["status"], web[OPENED]["found"]) == ("web", "ok", 1)
+    assert web[ZEBRA]["status"] == "failed"
+    assert "bad_request" in web[ZEBRA]["reason"]
