@@ -271,3 +271,24 @@ def test_a_roles_own_web_search_is_a_provider_like_the_others(tmp_path: Path) ->
     assert (web[OPENED]["name"], web[OPENED]["status"], web[OPENED]["found"]) == ("web", "ok", 1)
     assert web[ZEBRA]["status"] == "failed"
     assert "bad_request" in web[ZEBRA]["reason"]
+
+
+def test_a_limited_rate_is_waited_for_and_a_broken_answer_asked_for_again(tmp_path: Path) -> None:
+    limited = {"fault": {"code": "rate_limit_exceeded", "message": "Rate limit reached, try again in 10ms."}}
+    broken = {"fault": {"drop": True}}
+    reads = {"attempts": [limited, broken, read_with()]}
+    given = Researching(tmp_path, {"chronicle.md": DOCUMENTS["chronicle.md"]}, researcher=[reads])
+    assert given.run().outcome == "completed"
+    ends = [event["outcome"] for event in given.team.of_type("turn_ended") if event["role"] == "researcher"]
+    assert ends == ["rate_limited", "provider_error", "completed"]
+    assert [fact["confidence"] for fact in given.data()["facts"]] == [0.56, 0.56]
+
+
+def test_an_answer_of_another_shape_is_asked_for_again(tmp_path: Path) -> None:
+    shapeless = {"json": {"extracted_facts": "one", "confidence": 2, "new_topics_to_research": []}}
+    mended = {"json": {"extracted_facts": ["It was opened."], "confidence": 1, "new_topics_to_research": []}}
+    once = {**shapeless, "repairs": [mended]}
+    given = Researching(tmp_path, {"chronicle.md": DOCUMENTS["chronicle.md"]}, researcher=[once])
+    assert given.run().outcome == "completed"
+    assert given.asked("researcher") == 2
+    assert len(given.data()["findings"]) == 1

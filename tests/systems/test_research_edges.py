@@ -1,0 +1,113 @@
+"""Every edge of the research diagrams has a test that walks it: the table is held against the diagrams themselves."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+DIAGRAMS = Path(__file__).with_name("research_diagrams.md")
+NODE = r"(\[\*\]|\w+)(?:\(\[.*?\]\)|\{.*?\}|\[.*?\])?"
+ARROW = re.compile(rf"^\s*{NODE}\s*-->(?:\|[^|]*\|)?\s*{NODE}(?:\s*:.*)?$")
+Edge = tuple[str, str, str]
+
+WHOLE = "systems/test_research.py::test_a_question_is_researched_verified_and_reported"
+DEEPER = (
+    "systems/test_research.py::test_what_a_source_leads_to_is_followed_as_deep_as_the_preset_says_and_no_topic_twice"
+)
+REFUSED = "systems/test_research.py::test_what_cannot_be_researched_is_refused_before_anything_starts"
+FEW = "systems/test_research.py::test_without_questions_enough_nothing_is_searched"
+FAILS = "systems/test_research.py::test_a_role_that_fails_for_good_fails_the_run"
+UNREAD = "systems/test_research.py::test_a_source_that_cannot_be_read_is_told_and_the_others_count"
+SHORT = "systems/test_research.py::test_a_section_that_stays_too_short_is_expanded_so_often_and_the_shortfall_is_told"
+DOWN = (
+    "systems/test_research.py::test_where_no_provider_answers_the_run_fails_with_the_reasons_and_resume_searches_again"
+)
+SEARCHED = "checks/test_search.py::test_all_providers_are_asked_at_once_and_what_fails_is_told_beside_what_was_found"
+LANGUAGE = "checks/test_search.py::test_only_those_in_the_language_asked_for_are_kept"
+COPIES = "checks/test_search.py::test_one_address_and_nearly_the_same_text_are_one_result"
+MODEL = "catalog/test_roles.py::test_which_model_counts"
+NO_PROVIDER = "test_login.py::test_without_a_login_nothing_is_spent_and_the_ways_out_are_named"
+LIMITED = "systems/test_research.py::test_a_limited_rate_is_waited_for_and_a_broken_answer_asked_for_again"
+FAULT = "faults/test_played.py::test_a_fault_has_one_word_everywhere_and_the_command_on_the_screen_goes_on"
+UNLIKE = "systems/test_research.py::test_an_answer_of_another_shape_is_asked_for_again"
+
+PLANNER, RESEARCHER, VERIFIER, SYNTHESIZER, STATES, MODEL_CLIENT, SEARCH_CLIENT = (
+    *(f"{name} Service Flow" for name in ("Planner", "DeepResearcher", "Verifier", "Synthesizer")),
+    "Orchestrator Coordination",
+    "LLM Client Flow",
+    "Search Client Flow",
+)
+# (section, the way through it) → the test that walks it
+WALKED = {
+    (
+        PLANNER,
+        "Start ValidateInput GetConfig BuildPrompt CallLLM ParseResponse ValidateCount CreateSubQuestions",
+    ): WHOLE,
+    (PLANNER, "CreateSubQuestions BuildPlan LogSuccess Return"): WHOLE,
+    (PLANNER, "ValidateInput Error400"): REFUSED,
+    (PLANNER, "CallLLM RaiseError"): FAILS,
+    (PLANNER, "ValidateCount RaiseError"): FEW,
+    (RESEARCHER, "Start SetDepth SortQuestions LoopQ SetInProgress CheckDepth CheckVisited AddVisited Search"): WHOLE,
+    (RESEARCHER, "CheckDepth SkipQ"): DEEPER,
+    (RESEARCHER, "CheckVisited SkipQ NextQ"): DEEPER,
+    (RESEARCHER, "Search LogWarn SetComplete NextQ LoopQ"): WHOLE,
+    (RESEARCHER, "Search LoopR Extract CreateFinding CheckRecurse Recurse NextResult LoopR"): DEEPER,
+    (RESEARCHER, "CheckRecurse NextResult SetComplete"): WHOLE,
+    (RESEARCHER, "Extract LogError"): UNREAD,
+    (RESEARCHER, "NextQ Return"): WHOLE,
+    (VERIFIER, "Start GroupByTopic LoopG CheckSources CreateSingleFact Next LoopG"): WHOLE,
+    (VERIFIER, "CheckSources CrossRef CreateVerifiedFact Next Return"): WHOLE,
+    (VERIFIER, "CrossRef CreateDiscrepancy Next"): WHOLE,
+    (SYNTHESIZER, "Start Categorize GenerateSummary LoopS GenerateSection ValidateWords AddSection NextS LoopS"): WHOLE,
+    (SYNTHESIZER, "ValidateWords Expand ValidateWords"): SHORT,
+    (SYNTHESIZER, "NextS BuildReport Return"): WHOLE,
+    (STATES, "[*] PENDING PLANNING EXECUTING VERIFYING SYNTHESIZING COMPLETED [*]"): WHOLE,
+    (STATES, "PLANNING FAILED [*]"): FEW,
+    (STATES, "EXECUTING FAILED"): DOWN,
+    (STATES, "VERIFYING FAILED"): FAILS,
+    (STATES, "SYNTHESIZING FAILED"): FAILS,
+    (MODEL_CLIENT, "Start SelectModel CheckProvider"): MODEL,
+    (MODEL_CLIENT, "CheckProvider RaiseError"): NO_PROVIDER,
+    (MODEL_CLIENT, "CheckProvider PrepareRequest CallAPI Wait CallAPI"): LIMITED,
+    (MODEL_CLIENT, "CallAPI Retry CallAPI"): FAULT,
+    (MODEL_CLIENT, "Retry RaiseTimeout"): FAULT,
+    (MODEL_CLIENT, "CallAPI ParseJSON Return"): WHOLE,
+    (MODEL_CLIENT, "ParseJSON RaiseParseError"): UNLIKE,
+    (SEARCH_CLIENT, "Start LoopP CheckEnabled NextP LoopP"): SEARCHED,
+    (SEARCH_CLIENT, "CheckEnabled ExecuteSearch LogTimeout NextP"): SEARCHED,
+    (SEARCH_CLIENT, "ExecuteSearch LogError NextP"): SEARCHED,
+    (SEARCH_CLIENT, "ExecuteSearch FilterEnglish AddResults NextP"): SEARCHED,
+    (SEARCH_CLIENT, "FilterEnglish ApplyFilter AddResults"): LANGUAGE,
+    (SEARCH_CLIENT, "NextP Combine Return"): COPIES,
+}
+
+
+def edges() -> Iterator[Edge]:
+    section = ""
+    for line in DIAGRAMS.read_text(encoding="utf-8").splitlines():
+        if heading := re.match(r"##+ (.*)", line):
+            section = heading[1].strip()
+        if arrow := ARROW.match(line):
+            yield section, arrow[1], arrow[2]
+
+
+def walked() -> Iterator[Edge]:
+    for section, way in WALKED:
+        yield from ((section, *edge) for edge in pairwise(way.split()))
+
+
+def test_no_edge_is_without_a_test() -> None:
+    found = list(edges())
+    assert set(found) == set(walked())
+    assert max(Counter(found).values()) == 1
+    assert len(found) == DIAGRAMS.read_text(encoding="utf-8").count("-->")
+
+
+def test_every_test_it_names_is_there() -> None:
+    for test in set(WALKED.values()):
+        module, name = test.split(".py::")
+        assert callable(getattr(importlib.import_module(f"tests.{module.replace('/', '.')}"), name)), test
