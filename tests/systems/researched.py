@@ -98,6 +98,11 @@ class Researching:
         return read(self.report.folder / name)
 
     @property
+    def states(self) -> str:
+        """The states that the run went through."""
+        return " ".join(each["state"] for each in self.data("states.json")["run"]["history"])
+
+    @property
     def sources_found(self) -> dict[str, Record]:
         return {source["id"]: source for source in self.data("sources.json")["sources"]}
 
