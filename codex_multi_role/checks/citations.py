@@ -57,8 +57,11 @@ def citations_in(text: str) -> list[str]:
 
 
 def with_citations(text: str, known: Collection[str], written: Callable[[str], str]) -> str:
-    """``text`` with each citation as ``written`` puts its id; what is cited and not ``known`` is gone."""
-    return _CITATION.sub(lambda each: " ".join(written(name) for name in _ids(each) if name in known), text)
+    """``text`` with each citation as ``written`` puts its id; for what is cited and not ``known`` a space is left.
+
+    Without the space, what stood around it could become a citation.
+    """
+    return _CITATION.sub(lambda each: " ".join(written(name) for name in _ids(each) if name in known) or " ", text)
 
 
 def _ids(citation: re.Match[str]) -> list[str]:

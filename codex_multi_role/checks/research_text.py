@@ -11,6 +11,7 @@ from codex_multi_role.checks.citations import with_citations
 
 Json = dict[str, Any]
 MOST_MISSING = 50
+_CITES = re.compile(r"\[cite", re.IGNORECASE)
 _MARKS = re.compile(r"([\\`*_\[\]<>#|~])")
 
 
@@ -80,8 +81,8 @@ def cite(name: str) -> str:
 
 
 def plain(text: object) -> str:
-    """``text`` on one line, in which nothing is Markdown."""
-    return _MARKS.sub(r"\\\1", " ".join(str(text).split()))
+    """``text`` on one line, in which nothing is Markdown, nor a citation."""
+    return _MARKS.sub(r"\\\1", _CITES.sub("(cite", " ".join(str(text).split())))
 
 
 def _facts(research: Research, written: Any) -> Iterator[str]:  # noqa: ANN401

@@ -1,0 +1,190 @@
+"""The checks of the flow research by themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from codex_multi_role.checks.research_facts import research_facts, research_groups, single_source_confidence
+from codex_multi_role.checks.research_plan import research_plan, topic_key
+from codex_multi_role.checks.research_rounds import research_findings, research_sources
+from codex_multi_role.checks.searching.sketches import sketch
+from codex_multi_role.errors import CheckFailed, UsageError
+from tests.checks.conftest import MakeContext
+
+Json = dict[str, Any]
+NO_SKETCH = {"provider": "files", "language": "", "duplicates": [], "date": ""}
+
+
+def topic(text: str, question: str = "Q1", depth: int = 0, priority: int = 1) -> Json:
+    return {"question": question, "asked": f"{question}?", "text": text, "depth": depth, "priority": priority}
+
+
+def result(address: str, text: str) -> Json:
+    return {**NO_SKETCH, "title": address, "address": address, "text": text, "sketch": sketch(text)}
+
+
+def searched(*results: Json, status: str = "ok") -> Json:
+    told = {"name": "files", "kind": "files", "status": status, "reason": "" if status == "ok" else "down"}
+    return {"status": "done", "results": list(results), "providers": [{**told, "found": len(results)}]}
+
+
+def source(name: str, origin: str) -> Json:
+    return {"id": name, "title": name, "address": origin, "origin": origin, "date": ""}
+
+
+def finding(question: str, where: str, *facts: str, confidence: float = 0.9) -> Json:
+    return {"question": question, "source": where, "facts": list(facts), "confidence": confidence}
+
+
+QUESTIONS = [{"id": name, "text": f"{name}?", "priority": 1} for name in ("Q1", "Q2")]
+
+
+@pytest.mark.parametrize(
+    ("given", "texts"),
+    [
+        ([{"text": "b", "priority": 2}, {"text": "a", "priority": 1}], ["a", "b"]),
+        ([{"text": "b", "priority": "low"}, {"text": "a", "priority": "High"}], ["a", "b"]),
+        (
+            [{"text": "a"}, {"text": " A! "}, {"text": "b", "priority": "9"}, "c", {"text": 1}, {"text": "?"}],
+            ["b", "a"],
+        ),
+    ],
+)
+def test_a_plan_is_put_in_order_and_what_is_no_question_is_none(
+    make_context: MakeContext, given: list[object], texts: list[str]
+) -> None:
+    planned: Any = research_plan(make_context({}, sub_questions=given, least=2, most=3))
+    assert (planned["status"], [each["text"] for each in planned["questions"]]) == ("planned", texts)
+    assert [each["id"] for each in planned["questions"]] == ["Q1", "Q2"]
+
+
+def test_a_source_is_read_once_for_a_question_and_a_copy_found_later_is_the_same_source(
+    make_context: MakeContext,
+) -> None:
+    text = "A sentence that is long enough to be told from others by its words."
+    first: Any = research_sources(
+        make_context(
+            {},
+            topics=[topic("x"), topic("y"), topic("z", "Q2")],
+            searches=[
+                searched(result("a.md", text)),
+                searched(result("copy.md", text)),
+                searched(result("a.md", text)),
+            ],
+        )
+    )
+    assert [(item["topic"]["text"], item["source"]["id"]) for item in first["items"]] == [("x", "S1"), ("z", "S1")]
+    assert [each["duplicates"] for each in first["sources"]] == [["copy.md"]]
+    again: Any = research_sources(
+        make_context(
+            {},
+            topics=[topic("w", depth=1)],
+            searches=[searched(result("copy.md", text), result("https://www.x.example/p?utm_a=1", "Something else."))],
+            sources=first["sources"],
+            read=first["read"],
+        )
+    )
+    assert [(item["source"]["id"], item["source"]["address"]) for item in again["items"]] == [
+        ("S2", "https://www.x.example/p?utm_a=1")
+    ]
+    assert again["sources"][1]["origin"] == "x.example"
+
+
+def test_a_round_that_nobody_answered_is_a_failure_and_one_without_results_is_not(make_context: MakeContext) -> None:
+    quiet: Any = research_sources(make_context({}, topics=[topic("x")], searches=[searched()]))
+    assert (quiet["status"], quiet["log"][0]["event"]) == ("nothing", "no_search_results")
+    web = {"status": "failed", "error": "no leave to search"}
+    with pytest.raises(CheckFailed, match="no search provider answered: files: down; web: no leave to search"):
+        research_sources(make_context({}, topics=[topic("x")], searches=[searched(status="failed")], web=[web]))
+
+
+def test_of_too_many_topics_those_of_the_most_important_questions_are_followed(make_context: MakeContext) -> None:
+    items = [{"topic": topic(f"t{n}", f"Q{n}", priority=9 - n), "source": {"id": "S1"}} for n in range(3)]
+    extracted = [
+        {"status": "done", "extracted_facts": [" a ", ""], "confidence": 5, "new_topics_to_research": [f"new {n}"]}
+        for n in range(3)
+    ]
+    made: Any = research_findings(
+        make_context(
+            {}, topics=[item["topic"] for item in items], items=items, extracted=extracted, recursion=1, most=2
+        )
+    )
+    assert [each["text"] for each in made["topics"]] == ["new 2", "new 1"]
+    assert [(each["topic"], each["reason"]) for each in made["skipped"]] == [
+        ("new 0", "more than 2 topics at this depth")
+    ]
+    assert (made["findings"][0]["facts"], made["findings"][0]["confidence"]) == (["a"], 1.0)
+
+
+def test_several_findings_of_one_origin_are_one_source(make_context: MakeContext) -> None:
+    sources = [source("S1", "x.example"), source("S2", "x.example"), source("S3", "y.example")]
+    findings = [
+        finding("Q1", "S1", "It is so."),
+        finding("Q1", "S2", "It is SO!", "And so.", confidence=0.5),
+        finding("Q2", "S1", "It is so."),
+        finding("Q2", "S3", "It is not."),
+    ]
+    grouped: Any = research_groups(make_context({}, questions=QUESTIONS, findings=findings, sources=sources))
+    assert [(fact["claim"], fact["confidence"]) for fact in grouped["single"]] == [
+        ("It is so.", 0.6),
+        ("And so.", 0.35),
+    ]
+    assert [(each["question"]["id"], each["origins"]) for each in grouped["groups"]] == [
+        ("Q2", ["x.example", "y.example"])
+    ]
+
+
+def test_a_fact_names_those_who_claim_it_and_a_discrepancy_all(make_context: MakeContext) -> None:
+    sources = [source("S1", "x"), source("S2", "y"), source("S3", "z")]
+    findings = [finding("Q2", "S1", "One."), finding("Q2", "S2", "Two."), finding("Q1", "S3", "Alone.")]
+    given: Json = {"questions": QUESTIONS, "findings": findings, "sources": sources}
+    grouped: Any = research_groups(make_context({}, **given))
+    facts = [{"claim": claim, "confidence": 1, "is_consistent": True, "notes": ""} for claim in ("two", "Both.")]
+    conflict = {"topic": "t", "description": "d", "preferred_claim": "p", "resolution_basis": "recency", "notes": ""}
+    verified = [{"status": "done", "verified_facts": facts, "discrepancies": [conflict]}]
+    known: Any = research_facts(
+        make_context({}, **given, groups=grouped["groups"], single=grouped["single"], verified=verified)
+    )
+    assert [(fact["id"], fact["question"], fact["sources"]) for fact in known["facts"]] == [
+        ("K1", "Q1", ["S3"]),
+        ("K2", "Q2", ["S2"]),
+        ("K3", "Q2", ["S1", "S2"]),
+    ]
+    assert known["discrepancies"][0]["sources"] == ["S1", "S2"]
+    assert [section["question"]["id"] for section in known["sections"]] == ["Q1", "Q2"]
+
+
+def test_a_wrong_option_is_named(make_context: MakeContext) -> None:
+    with pytest.raises(UsageError, match=r"check research_plan: most: "):
+        research_plan(make_context({}, sub_questions=[], least=1, most=0))
+
+
+@given(st.floats(0, 1))
+def test_one_source_never_counts_more_than_it_says_nor_than_the_most(confidence: float) -> None:
+    assert single_source_confidence(confidence) <= min(0.6, confidence) + 1e-4
+
+
+LEADS = st.lists(st.sampled_from(["a", "A!", "b", "c", "d", "", "!"]), max_size=3)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rounds=st.lists(st.lists(LEADS, max_size=4), min_size=1, max_size=5), recursion=st.integers(0, 3))
+def test_topics_end_and_none_is_followed_twice_whatever_sources_lead_to(
+    make_context: MakeContext, rounds: list[list[list[str]]], recursion: int
+) -> None:
+    topics, visited, followed = [topic("start")], list[str](), list[str]()
+    for leads in rounds * 2:
+        if not topics:
+            break
+        assert {each["depth"] for each in topics} <= set(range(recursion + 1))
+        followed += [topic_key(each["text"]) for each in topics]
+        items = [{"topic": topics[n % len(topics)], "source": {"id": "S1"}} for n in range(len(leads))]
+        extracted = [{"extracted_facts": [], "confidence": 0, "new_topics_to_research": each} for each in leads]
+        told: Json = {"topics": topics, "items": items, "extracted": extracted, "visited": visited}
+        made: Any = research_findings(make_context({}, **told, recursion=recursion, most=3))
+        topics, visited = made["topics"], made["visited"]
+    assert len(followed) == len(set(followed))
