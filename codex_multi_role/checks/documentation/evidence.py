@@ -29,6 +29,7 @@ class Evidence:
         self.paths = {str(file["path"]) for file in files}
         self._external = set(external)
         self._words = {name}
+        self._symbols: set[str] = set()
         self._places = set(self.paths)
         for path in self.paths:
             pure = PurePosixPath(path)
@@ -37,7 +38,8 @@ class Evidence:
             self._places.update("/".join(pure.parts[start:]) for start in range(len(pure.parts)))
         for file in files:
             for symbol in (*file["functions"], *file["classes"], *file["constants"]):
-                self._words.update(_PARTING.split(symbol))
+                self._symbols.update(_PARTING.split(symbol))
+        self._words |= self._symbols
 
     def learn(self, text: str) -> None:
         """Names of parameters and attributes count, too: every word of a source."""
@@ -51,10 +53,11 @@ class Evidence:
         if not _NAME.fullmatch(name):
             return None
         parts = _PARTING.split(name)
-        plain = len(parts) == 1 and name == code and name.islower() and "_" not in name
-        if plain or parts[0] in _NOT_JUDGED or (parts[0] in self._external and parts[0] not in self._words):
-            return None
-        if parts[0] in self._external and len(parts) > 1:
+        if name in self._symbols:
+            return True
+        ordinary = name == code and name.islower() and name.isalnum()  # it may be a command, or a value
+        foreign = parts[0] in self._external and (len(parts) > 1 or parts[0] not in self._words)
+        if ordinary or foreign or parts[0] in _NOT_JUDGED:
             return None
         return all(part in self._words for part in parts)
 

@@ -119,6 +119,7 @@ def test_a_link_that_leads_nowhere_costs(documented: Documented, link: str, prob
         ("shop.orders.Order", True),
         ("item_name", True),
         ("MOST", True),
+        ("save", True),
         ("orders.py", True),
         ("shop/", True),
         ("requests.get()", None),

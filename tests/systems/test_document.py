@@ -1,0 +1,264 @@
+"""System E, the documentation graph, on the real binary: every way it can take."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role import RunReport
+from codex_multi_role.errors import UsageError
+from tests.engine.test_resume import NEVER, running
+from tests.systems.documented import PLAYS, TOP, YES, Documentation
+from tests.teams import Record, read
+
+NODES = ["static_analysis", "planning", "human_review", "batch_execution", "synthesis", "quality_gate"]
+PAGES = [f"files/shop/{name}.py.md" for name in ("cli", "money", "orders")]
+DOCUMENTS = sorted([*(f"{name}.md" for name in TOP), *PAGES])
+
+
+def only_about(path: str, answer: Record) -> list[Record]:
+    """The analyst answers so where it reads ``path``, and otherwise as in the playbook."""
+    return [{"choose": [{"when": f"'FILE {path} ' in prompt", **answer}, *PLAYS["analyst"]]}]
+
+
+def ending(report: RunReport) -> tuple[int, str]:
+    return report.exit_code, report.outcome
+
+
+def score_of(told: Any) -> dict[str, float]:
+    return {part["name"]: part["score"] for part in told["quality"]["parts"]}
+
+
+def test_a_repository_is_documented_when_a_person_approves_the_plan(tmp_path: Path) -> None:
+    shop = Documentation(tmp_path)
+    assert ending(shop.run({})) == (4, "waiting_for_review")
+    question = read(shop.report.folder / "reviews/human_review.1.json")
+    assert question["question"] == "Document 3 files in 3 batches?"
+    assert "\nB2: shop/orders.py\n" in question["show"]
+    assert (shop.steps, shop.asked) == (NODES[:3], [])
+    assert ending(shop.answer(True)) == (0, "success")
+    assert shop.steps == NODES[2:]
+    assert shop.asked == ["analyst"] * 3 + ["document_synthesizer"] * 4
+    assert shop.documents == DOCUMENTS
+    assert set(score_of(shop.told).values()) == {1.0}
+    assert shop.told["batches"][0] == {"id": "B1", "files": ["shop/money.py"], "status": "done", "reason": ""}
+
+
+def test_while_nobody_answers_the_run_waits_on_disk(tmp_path: Path) -> None:
+    shop = Documentation(tmp_path)
+    shop.run({})
+    assert shop.team.resume().exit_code == 4
+    assert shop.documents == []
+    assert ending(shop.answer(False)) == (1, "plan_rejected")
+
+
+def test_a_batch_is_told_of_what_it_depends_on(tmp_path: Path) -> None:
+    shop = Documentation(tmp_path)
+    assert ending(shop.run(concurrency=1)) == (0, "success")
+    known = "WHAT THEY DEPEND ON:\nshop/money.py: The file money.py has 5 lines.\n"
+    assert known in shop.prompt("batch_execution.1.1/analyse.1")
+    assert "WHAT THEY DEPEND ON" not in shop.prompt("batch_execution.1.0/analyse.1")
+    assert "    return amount * RATE\n" in shop.prompt("batch_execution.1.0/analyse.1")
+
+
+def test_a_comment_on_a_rejected_plan_reaches_planning(tmp_path: Path) -> None:
+    together: Record = {"json": {"groups": [["shop/money.py", "shop/orders.py"], ["shop/cli.py", "shop/none.py"]]}}
+    shop = Documentation(tmp_path, document_planner=[together])
+    shop.run({})
+    assert shop.answer(False, "orders and money belong together").exit_code == 4
+    assert shop.steps == ["human_review", "planning", "human_review"]
+    prompt = shop.prompt("planning.2/semantic_grouping.1")
+    assert "A PERSON REJECTED THE LAST PLAN AND SAID: orders and money belong together\n" in prompt
+    assert "\nB1: shop/money.py\n" in prompt
+    assert "B1: shop/money.py, shop/orders.py" in read(shop.report.folder / "reviews/human_review.2.json")["show"]
+    assert ending(shop.answer(True)) == (0, "success")
+    assert [each["files"] for each in shop.told["batches"]] == [["shop/money.py", "shop/orders.py"], ["shop/cli.py"]]
+
+
+def test_planning_and_synthesis_in_turns_that_build_on_each_other(tmp_path: Path) -> None:
+    shop = Documentation(tmp_path)
+    assert ending(shop.run(planning="agentic", synthesis="agentic")) == (0, "success")
+    turns = [step for step in shop.all_steps if step.startswith(("planning.1/", "synthesis.1/"))]
+    assert [step.partition("/")[2] for step in turns] == [
+        "by_layers",
+        "sample",
+        "analyze_structure",
+        "identify_patterns",
+        "semantic_grouping",
+        "grouped",
+        "generate_hints",
+        "pages",
+        "identify_patterns",
+        "cross_compare",
+        "generate_overview",
+        "generate_architecture",
+        "generate_getting_started",
+        "generate_concepts",
+        "write_all",
+    ]
+    said = "3 files are to be documented, in 3 layers."
+    assert f"STRUCTURE:\n{said}\n" in shop.prompt("planning.1/identify_patterns.1")
+    assert f"PATTERNS:\n{said}\n" in shop.prompt("planning.1/semantic_grouping.1")
+    assert "B1: shop/money.py, shop/orders.py\n" in shop.prompt("planning.1/generate_hints.1")
+    assert "Look out for: What binds shop/money.py, shop/orders.py together" in shop.prompt(
+        "batch_execution.1.0/analyse.1"
+    )
+    compared = "3 files, of which each has a note."
+    assert f"PATTERNS:\n{compared}\n" in shop.prompt("synthesis.1/cross_compare.1")
+    assert f"COMPARISON:\n{compared}\n" in shop.prompt("synthesis.1/generate_overview.1")
+    assert '    n2["shop/money.py"]' in shop.prompt("synthesis.1/generate_architecture.1")
+    assert "OVERVIEW:\n# Overview\n" in shop.prompt("synthesis.1/generate_getting_started.1")
+    assert "CLASSES:\nshop/orders.py: Order\n" in shop.prompt("synthesis.1/generate_concepts.1")
+    assert (shop.documents, shop.told["grouped_by"]) == (DOCUMENTS, "groups")
+
+
+def test_a_second_run_documents_what_changed_and_says_so(tmp_path: Path) -> None:
+    shop = Documentation(tmp_path)
+    shop.run()
+    before = shop.page("shop/cli.py")
+    assert ending(shop.run({})) == (0, "up_to_date")
+    assert (shop.steps, shop.asked) == (["static_analysis", "planning", "quality_gate"], [])
+    assert (shop.told["changed"], shop.told["unchanged"]) == ([], 3)
+    shop.write("shop/orders.py", "from shop.money import RATE\n\n\nclass Basket:\n    pass\n")
+    assert ending(shop.run()) == (0, "success")
+    assert (shop.told["changed"], shop.told["unchanged"]) == (["shop/orders.py"], 2)
+    assert shop.asked.count("analyst") == 1
+    # What it depends on has not changed: the page about it tells.
+    assert "shop/money.py: The file money.py has 5 lines." in shop.prompt("batch_execution.1.0/analyse.1")
+    assert "`Basket`" in shop.page("shop/orders.py")
+    assert shop.page("shop/cli.py") == before
+
+
+def test_a_batch_that_fails_is_tried_again_then_told_and_shown_by_the_exit_code(tmp_path: Path) -> None:
+    shop = Documentation(tmp_path, analyst=only_about("shop/orders.py", {"text": "I would rather not."}))
+    report = shop.run({"yes": True, "repair_attempts": 0})
+    assert ending(report) == (1, "batches_failed")
+    failed = [turn for turn in shop.team.turns() if turn[2] != "completed" or turn[0].startswith("analyst")]
+    assert sum(status == "invalid_reply" for _, _, status in failed) == 2
+    assert [each["status"] for each in shop.told["batches"]] == ["done", "failed", "done"]
+    assert "no valid reply" in shop.told["batches"][1]["reason"]
+    assert shop.documents == sorted({*DOCUMENTS} - {"files/shop/orders.py.md"})
+    assert score_of(shop.told)["files"] == 0.6667
+
+
+def test_an_analyst_that_leaves_a_file_out_is_asked_again(tmp_path: Path) -> None:
+    left_out: Record = {"when": "'said nothing of' not in prompt", "json": {"files": []}}
+    shop = Documentation(tmp_path, analyst=[{"choose": [left_out, *PLAYS["analyst"]]}])
+    assert ending(shop.run()) == (0, "success")
+    assert shop.asked.count("analyst") == 6
+    assert "Your last answer said nothing of shop/cli.py." in shop.prompt("batch_execution.1.2/analyse.2")
+    shop = Documentation(tmp_path / "never", analyst=[{"json": {"files": []}}])
+    assert ending(shop.run(threshold=0)) == (1, "batches_failed")
+    assert shop.told["batches"][0]["reason"] == "nothing was said of shop/money.py"
+
+
+BARE: list[Record] = [{"json": {"markdown": "# Title\n\n[Shop](../shop) has `Order` and `Nonsense()`.\n"}}]
+
+
+def test_documents_below_the_quality_are_refined_where_they_cost_most(tmp_path: Path) -> None:
+    shop = Documentation(tmp_path, document_synthesizer=BARE)
+    assert ending(shop.run(threshold=0.9)) == (0, "success")
+    assert shop.steps == [*NODES, "refine", "quality_gate"]
+    assert shop.asked.count("refiner") == 4
+    prompt = shop.prompt("refine.1.0/rewrite.1")
+    assert "- the section 'Layers' is missing\n" in prompt
+    assert "- `Nonsense()` is no name that the code knows\n" in prompt
+    assert "THE DOCUMENT AS IT IS:\n# Title\n" in prompt
+    assert "## Layers\n" in (shop.team.workspace / "docs/ARCHITECTURE.md").read_text()
+
+
+def test_after_three_refinements_it_ends_with_the_score_and_the_documents(tmp_path: Path) -> None:
+    again: Record = {"json": {"markdown": "# Title\n\nThe try number {{ visit }} has `Order`.\n"}}
+    shop = Documentation(tmp_path, document_synthesizer=BARE, refiner=[again])
+    assert ending(shop.run(threshold=0.9)) == (1, "quality_below")
+    assert shop.steps == [*NODES, *["refine", "quality_gate"] * 3]
+    assert (shop.told["refined"], score_of(shop.told)["sections"]) == (3, 0.0)
+    assert shop.documents == DOCUMENTS
+
+
+def test_a_page_that_no_analyst_wrote_may_be_written_in_refining(tmp_path: Path) -> None:
+    page: Record = {
+        "when": "'(it is missing)' in prompt",
+        "json": {"markdown": "# shop/orders.py\n\nIt has `Order`.\n"},
+    }
+    analyst = only_about("shop/orders.py", {"json": {"files": []}})
+    shop = Documentation(tmp_path, analyst=analyst, refiner=[{"choose": [page, *PLAYS["refiner"]]}])
+    assert ending(shop.run(threshold=0.99)) == (1, "batches_failed")
+    assert "SOURCE:\nfrom shop.money import convert\n" in shop.prompt("refine.1.0/rewrite.1")
+    assert shop.page("shop/orders.py").startswith("<!-- source: shop/orders.py sha256: ")
+    assert shop.documents == DOCUMENTS
+
+
+def test_killed_in_a_batch_it_goes_on_without_those_that_are_finished(tmp_path: Path) -> None:
+    shop = Documentation(tmp_path, analyst=only_about("shop/orders.py", NEVER))
+    arguments = ("--flow", "document", "--yes", "--input", "concurrency=1")
+    with running(shop.team, *arguments, until=("turn_ended", "analyst")) as process:
+        assert process.stdout is not None
+        next(line for line in process.stdout if json.loads(line)["type"] == "turn_started")
+        process.kill()
+    shop.team.plays["analyst"] = PLAYS["analyst"]
+    shop.team.write_plays()
+    shop.report = shop.team.resume(playbook=str(shop.team.playbook))
+    assert ending(shop.report) == (0, "success")
+    assert shop.asked == ["analyst"] * 2 + ["document_synthesizer"] * 4
+    assert [each["status"] for each in shop.told["batches"]] == ["done"] * 3
+    assert shop.documents == DOCUMENTS
+
+
+def test_what_cannot_be_documented_ends_before_anything_is_asked(tmp_path: Path) -> None:
+    shop = Documentation(tmp_path, {"README.md": "Nothing but words.\n"})
+    assert ending(shop.run()) == (1, "nothing_to_document")
+    assert shop.asked == []
+    shop.write("a.py", "x = 1\n")
+    assert ending(shop.run(planning="magic")) == (2, "wrong_usage")
+    assert "'static' or 'agentic'" in shop.report.reason
+    assert shop.asked == []
+    with pytest.raises(UsageError):
+        shop.run(concurrency="many")
+
+
+def test_circles_binaries_and_files_without_syntax_are_documented_as_what_they_are(tmp_path: Path) -> None:
+    files = {"a.py": "import b\n", "b.py": "import a\n", "c.py": "def (:\n"}
+    shop = Documentation(tmp_path, files)
+    (shop.team.workspace / "d.py").write_bytes(b"\x00\x01")
+    assert ending(shop.run()) == (0, "success")
+    assert shop.told["cycles"] == [["a.py", "b.py"]]
+    assert "**Cannot be read as code:** line 1: invalid syntax." in shop.page("c.py")
+    assert "**Cannot be read as code:** binary: it has a NUL byte." in shop.page("d.py")
+
+
+def installed(name: str) -> Path:
+    found = importlib.util.find_spec(name)
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parent
+
+
+def check_library(tmp_path: Path, repo: Path, **inputs: str) -> Documentation:
+    """Every file of it has a page, and all that can be measured is right."""
+    library = Documentation(tmp_path, {})
+    assert ending(library.run(YES, repo=repo, concurrency=4, **inputs)) == (0, "success")
+    sources = {path.relative_to(repo).as_posix() for path in repo.rglob("*.py")}
+    assert {name for name in library.documents if "/" in name} == {f"files/{source}.md" for source in sources}
+    assert library.told["quality"]["score"] >= 0.95
+    return library
+
+
+def test_a_real_library(tmp_path: Path) -> None:
+    check_library(tmp_path, installed("pluggy"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("planning", ["static", "agentic"])
+def test_a_library_of_more_than_five_thousand_lines(tmp_path: Path, planning: str) -> None:
+    repo = Path(sysconfig.get_path("purelib")) / "click"
+    assert sum(len(path.read_text().splitlines()) for path in repo.rglob("*.py")) > 5_000
+    library = check_library(
+        tmp_path, repo, planning=planning, synthesis="agentic" if planning == "agentic" else "batch"
+    )
+    assert library.told["cycles"]
