@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -12,7 +11,6 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from codex_multi_role import __version__
 from codex_multi_role.assembly import live_parts
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.ending import Ending, ending_for
@@ -30,11 +28,10 @@ from codex_multi_role.run_folder import (
     RunFolder,
     close_unfinished,
     list_turns,
-    own_turns,
 )
-from codex_multi_role.run_folder.atomic import write_text
-from codex_multi_role.run_folder.events import RunEnded, RunStarted, Warning, now
+from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.states import RUN, States
+from codex_multi_role.run_record import RunRecord, ended
 from codex_multi_role.state_file import write_state
 from codex_multi_role.steps import RunResources
 from codex_multi_role.steps.review import answered_meanwhile
@@ -46,8 +43,6 @@ LOOK_SECONDS = 0.2
 """How often a run looks whether it is to stop."""
 ENDED = (0, 1, 2, 3)
 """The exit codes of a run that is not to go on by itself: neither parked nor interrupted."""
-MOUNT_POINTS = (".git", ".codex", ".agents", ".aws")
-"""What Codex's sandbox makes in a workspace to keep it from being written."""
 OnEvent = Callable[[Record], None]
 
 
@@ -72,12 +67,10 @@ class Session:
         self._folder = folder
         self._on_event = on_event
         self._ask_person = ask_person
-        self._earlier = earlier
-        self._forked_from = forked_from or (earlier or {}).get("forked_from")
         self._notes = list(notes)
-        self._clock = WorkClock(self._worked_before())
+        self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
+        self._clock = WorkClock(self._record.worked_before)
         self._killed_turns = 0
-        self._record = self._first_record(catalog_file)
         self._state = self._first_state()
 
     def _first_state(self) -> FlowState:
@@ -96,7 +89,7 @@ class Session:
             self._remove_mount_points()
             self._killed_turns = close_unfinished(self._folder)
             Questions(self._folder.path).close_words()
-            self._folder.write_record(self._record)
+            self._record.write()
             write_state(self._folder, self._state)
             return self._work(family)
         finally:
@@ -110,7 +103,7 @@ class Session:
 
     def _remove_mount_points(self) -> None:
         """Codex's sandbox leaves empty folders in the workspace when a command of it is cut short (measured)."""
-        for name in self._record["absent_at_start"]:
+        for name in self._record.absent_at_start:
             with contextlib.suppress(OSError):  # not there, or not empty: then it is someone's
                 (self._definitions.workspace / name).rmdir()
 
@@ -133,9 +126,10 @@ class Session:
         try:
             with stop_signals(family.kill) as stop:
                 ending = self._run(events, states, stop)
-            report = self._close(ending)
+            write_state(self._folder, self._state)
+            report = self._record.close(ending, self._clock.seconds)
             self._tell_last_state(states, report)
-            events.publish(self._ended(report))
+            events.publish(ended(report))
         finally:
             events.close()
         return report
@@ -148,7 +142,7 @@ class Session:
 
     def _run(self, events: EventLog, states: States, stop: Stop) -> Ending:
         """The ending, whatever happens."""
-        events.publish(self._started())
+        events.publish(self._record.started())
         if self._definitions.flow.states is not None and not states.latest(RUN):
             states.move(RUN, "", self._definitions.flow.states.begin)
         for note in self._notes:
@@ -197,98 +191,3 @@ class Session:
             if not (stop.in_a_hurry and ended.status == RoleFailed.status):  # whose programs were killed must fail
                 return ended
         return ending_for(RunInterrupted())
-
-    def _close(self, ending: Ending) -> RunReport:
-        """Write the final state, then say how it ended."""
-        totals = self._totals()
-        self._record |= {
-            "status": ending.status,
-            "outcome": ending.outcome,
-            "reason": ending.reason,
-            "exit_code": ending.exit_code,
-            "ended_at": now(),
-            "resets_at": ending.resets_at or None,
-            "totals": totals,
-        }
-        if ending.details:
-            write_text(self._folder.path / "traceback.txt", self._folder.redact(ending.details))
-        write_state(self._folder, self._state)
-        self._folder.write_record(self._record)
-        return RunReport(
-            run_id=self._folder.run_id,
-            folder=self._folder.path,
-            status=ending.status,
-            outcome=ending.outcome,
-            reason=ending.reason,
-            exit_code=ending.exit_code,
-            hint=ending.hint,
-            totals=totals,
-        )
-
-    def _first_record(self, catalog_file: str) -> dict[str, Any]:
-        definitions, options = self._definitions, self._definitions.options
-        earlier = self._earlier or {}
-        absent = [name for name in MOUNT_POINTS if not os.path.lexists(definitions.workspace / name)]
-        return {
-            "run_id": self._folder.run_id,
-            "goal": options.goal,
-            "flow": definitions.flow.name,
-            "inputs": dict(definitions.inputs),
-            "status": "running",
-            "outcome": "",
-            "reason": "",
-            "exit_code": None,
-            "forked_from": self._forked_from,
-            "started_at": earlier.get("started_at") or now(),
-            "resumed_at": [*earlier.get("resumed_at", []), now()] if earlier else [],
-            "ended_at": None,
-            "resets_at": None,
-            "versions": {"codex_multi_role": __version__, "python": platform.python_version()},
-            "workspace": str(definitions.workspace),
-            "absent_at_start": earlier.get("absent_at_start", absent),
-            "playbook": definitions.playbook.name if definitions.playbook else None,
-            "playbook_file": definitions.playbook.source.name if definitions.playbook else None,
-            "catalog_file": catalog_file,
-            "options": options.as_record(),
-            "totals": earlier.get("totals", {}),
-        }
-
-    def _worked_before(self) -> float:
-        """The seconds of earlier sessions. One that was killed is known to have lasted up to its latest turn."""
-        totals = (self._earlier or {}).get("totals", {})
-        turns = [float(turn.get("worked_seconds", 0.0)) for _, turn in own_turns(self._folder)]
-        return max([float(totals.get("seconds", 0.0)), *turns])
-
-    def _totals(self) -> dict[str, float]:
-        turns = [turn for _, turn in own_turns(self._folder)]
-        return {
-            "turns": len(turns),
-            "repairs": sum(turn.get("repair_of") is not None for turn in turns),
-            "input_tokens": sum(turn.get("tokens", {}).get("input", 0) for turn in turns),
-            "output_tokens": sum(turn.get("tokens", {}).get("output", 0) for turn in turns),
-            "seconds": round(self._clock.seconds, 3),
-        }
-
-    def _started(self) -> RunStarted:
-        definitions = self._definitions
-        return RunStarted(
-            run_id=self._folder.run_id,
-            goal=definitions.options.goal,
-            flow=definitions.flow.name,
-            cycles=definitions.options.cycles,
-            roles=[role.name for role in definitions.roles],
-            workspace=str(definitions.workspace),
-            folder=str(self._folder.path),
-            playbook=self._record["playbook"],
-            resumed=self._earlier is not None,
-        )
-
-    def _ended(self, report: RunReport) -> RunEnded:
-        return RunEnded(
-            status=report.status,
-            outcome=report.outcome,
-            reason=report.reason,
-            exit_code=report.exit_code,
-            totals=dict(report.totals),
-            folder=str(report.folder),
-        )

@@ -69,7 +69,7 @@ LIMITS = (
     broken(
         "the seconds of earlier sessions count",
         "session.py",
-        "WorkClock(self._worked_before())",
+        "WorkClock(self._record.worked_before)",
         "WorkClock(0.0)",
         ("engine/test_budget.py::test_the_seconds_of_a_killed_session_count_up_to_its_latest_turn",),
     ),

@@ -1,0 +1,141 @@
+"""``run.json``: what a run is, how it ended and what it came to, as each session writes it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+from codex_multi_role import __version__
+from codex_multi_role.definitions import Definitions
+from codex_multi_role.ending import Ending
+from codex_multi_role.options import RunReport
+from codex_multi_role.run_folder import RunFolder, own_turns
+from codex_multi_role.run_folder.atomic import write_text
+from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
+
+MOUNT_POINTS = (".git", ".codex", ".agents", ".aws")
+"""What Codex's sandbox makes in a workspace to keep it from being written."""
+
+
+class RunRecord:
+    """The record of one session; ``earlier`` is that of the session before, ``forked_from`` as in `Session`."""
+
+    def __init__(
+        self,
+        definitions: Definitions,
+        folder: RunFolder,
+        catalog_file: str,
+        earlier: Mapping[str, Any] | None,
+        forked_from: Mapping[str, Any] | None,
+    ) -> None:
+        self._definitions = definitions
+        self._folder = folder
+        self._earlier = earlier
+        self._forked_from = forked_from or (earlier or {}).get("forked_from")
+        self._fields = self._first(catalog_file)
+
+    @property
+    def absent_at_start(self) -> list[str]:
+        """Those of `MOUNT_POINTS` that the workspace did not have when the run began."""
+        return list(self._fields["absent_at_start"])
+
+    @property
+    def worked_before(self) -> float:
+        """The seconds of earlier sessions. One that was killed is known to have lasted up to its latest turn."""
+        totals = (self._earlier or {}).get("totals", {})
+        turns = [float(turn.get("worked_seconds", 0.0)) for _, turn in own_turns(self._folder)]
+        return max([float(totals.get("seconds", 0.0)), *turns])
+
+    def write(self) -> None:
+        """Raises `StorageError`."""
+        self._folder.write_record(self._fields)
+
+    def close(self, ending: Ending, seconds: float) -> RunReport:
+        """Write how the run ended, then report it; ``seconds`` is how long it was worked on. Raises `StorageError`."""
+        self._fields |= {
+            "status": ending.status,
+            "outcome": ending.outcome,
+            "reason": ending.reason,
+            "exit_code": ending.exit_code,
+            "ended_at": now(),
+            "resets_at": ending.resets_at or None,
+            "totals": self._totals(seconds),
+        }
+        if ending.details:
+            write_text(self._folder.path / "traceback.txt", self._folder.redact(ending.details))
+        self.write()
+        return RunReport(
+            run_id=self._folder.run_id,
+            folder=self._folder.path,
+            status=ending.status,
+            outcome=ending.outcome,
+            reason=ending.reason,
+            exit_code=ending.exit_code,
+            hint=ending.hint,
+            totals=self._fields["totals"],
+        )
+
+    def _first(self, catalog_file: str) -> dict[str, Any]:
+        definitions, options = self._definitions, self._definitions.options
+        earlier = self._earlier or {}
+        absent = [name for name in MOUNT_POINTS if not os.path.lexists(definitions.workspace / name)]
+        return {
+            "run_id": self._folder.run_id,
+            "goal": options.goal,
+            "flow": definitions.flow.name,
+            "inputs": dict(definitions.inputs),
+            "status": "running",
+            "outcome": "",
+            "reason": "",
+            "exit_code": None,
+            "forked_from": self._forked_from,
+            "started_at": earlier.get("started_at") or now(),
+            "resumed_at": [*earlier.get("resumed_at", []), now()] if earlier else [],
+            "ended_at": None,
+            "resets_at": None,
+            "versions": {"codex_multi_role": __version__, "python": platform.python_version()},
+            "workspace": str(definitions.workspace),
+            "absent_at_start": earlier.get("absent_at_start", absent),
+            "playbook": definitions.playbook.name if definitions.playbook else None,
+            "playbook_file": definitions.playbook.source.name if definitions.playbook else None,
+            "catalog_file": catalog_file,
+            "options": options.as_record(),
+            "totals": earlier.get("totals", {}),
+        }
+
+    def _totals(self, seconds: float) -> dict[str, float]:
+        turns = [turn for _, turn in own_turns(self._folder)]
+        return {
+            "turns": len(turns),
+            "repairs": sum(turn.get("repair_of") is not None for turn in turns),
+            "input_tokens": sum(turn.get("tokens", {}).get("input", 0) for turn in turns),
+            "output_tokens": sum(turn.get("tokens", {}).get("output", 0) for turn in turns),
+            "seconds": round(seconds, 3),
+        }
+
+    def started(self) -> RunStarted:
+        definitions = self._definitions
+        return RunStarted(
+            run_id=self._folder.run_id,
+            goal=definitions.options.goal,
+            flow=definitions.flow.name,
+            cycles=definitions.options.cycles,
+            roles=[role.name for role in definitions.roles],
+            workspace=str(definitions.workspace),
+            folder=str(self._folder.path),
+            playbook=self._fields["playbook"],
+            resumed=self._earlier is not None,
+        )
+
+
+def ended(report: RunReport) -> RunEnded:
+    return RunEnded(
+        status=report.status,
+        outcome=report.outcome,
+        reason=report.reason,
+        exit_code=report.exit_code,
+        totals=dict(report.totals),
+        folder=str(report.folder),
+    )
