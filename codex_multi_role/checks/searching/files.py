@@ -58,6 +58,7 @@ def search(folder: Path, index: Path, query: str, count: int, characters: int) -
     ``unread`` names the first of the files that were left out. Raises OSError for a folder that cannot be read.
     """
     with closing(sqlite3.connect(index, timeout=LOCK_SECONDS, isolation_level=None)) as database:
+        database.execute("PRAGMA synchronous = OFF")  # what a power cut takes can be read again
         database.execute("BEGIN IMMEDIATE")
         for statement in _TABLES.split(";\n"):
             database.execute(statement)
@@ -87,7 +88,8 @@ def _refresh(database: sqlite3.Connection, folder: Path) -> None:
         _forget(database, path)
     for path, (stamp, size) in there.items():
         if known.get(path) != stamp:
-            _forget(database, path)
+            if path in known:
+                _forget(database, path)
             _take_in(database, folder, path, stamp, size)
     database.execute("DELETE FROM notes")
     database.executemany("INSERT INTO notes VALUES (?)", [(note,) for note in notes])
