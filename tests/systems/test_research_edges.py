@@ -31,9 +31,8 @@ LANGUAGE = "checks/test_search.py::test_only_those_in_the_language_asked_for_are
 COPIES = "checks/test_search.py::test_one_address_and_nearly_the_same_text_are_one_result"
 MODEL = "catalog/test_roles.py::test_which_model_counts"
 NO_PROVIDER = "test_login.py::test_without_a_login_nothing_is_spent_and_the_ways_out_are_named"
-LIMITED = "systems/test_research.py::test_a_limited_rate_is_waited_for_and_a_broken_answer_asked_for_again"
+LIMITED = "systems/test_research.py::test_a_model_that_fails_or_answers_in_another_shape_is_asked_again"
 FAULT = "faults/test_played.py::test_a_fault_has_one_word_everywhere_and_the_command_on_the_screen_goes_on"
-UNLIKE = "systems/test_research.py::test_an_answer_of_another_shape_is_asked_for_again"
 
 PLANNER, RESEARCHER, VERIFIER, SYNTHESIZER, STATES, MODEL_CLIENT, SEARCH_CLIENT = (
     *(f"{name} Service Flow" for name in ("Planner", "DeepResearcher", "Verifier", "Synthesizer")),
@@ -76,7 +75,7 @@ WALKED = {
     (MODEL_CLIENT, "CallAPI Retry CallAPI"): FAULT,
     (MODEL_CLIENT, "Retry RaiseTimeout"): FAULT,
     (MODEL_CLIENT, "CallAPI ParseJSON Return"): WHOLE,
-    (MODEL_CLIENT, "ParseJSON RaiseParseError"): UNLIKE,
+    (MODEL_CLIENT, "ParseJSON RaiseParseError"): LIMITED,
     (SEARCH_CLIENT, "Start LoopP CheckEnabled NextP LoopP"): SEARCHED,
     (SEARCH_CLIENT, "CheckEnabled ExecuteSearch LogTimeout NextP"): SEARCHED,
     (SEARCH_CLIENT, "ExecuteSearch LogError NextP"): SEARCHED,
