@@ -35,7 +35,14 @@ from codex_multi_role.steps.check import load_settings
 from codex_multi_role.steps.terms import terms
 from codex_multi_role.tools import find_tool, tool_names
 
-LOOKING_CHECKS = frozenset({"tests", "schema", "choose", "plan", "answer"})
+LOOKING_CHECKS = frozenset(
+    {
+        *("tests", "schema", "choose", "plan", "answer", "prose", "search", "search_ready"),
+        *("research_plan", "research_sources", "research_findings", "research_groups", "research_facts"),
+        "research_report",
+    }
+)
+"""Those that leave the workspace as it is."""
 
 
 @dataclass(frozen=True)

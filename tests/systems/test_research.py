@@ -41,6 +41,7 @@ def test_a_question_is_researched_verified_and_reported(tmp_path: Path) -> None:
         report = given.run(language="en", concurrency=3)
     assert (report.outcome, report.exit_code) == ("completed", 0), report
     assert given.states == "PENDING PLANNING EXECUTING VERIFYING SYNTHESIZING COMPLETED"
+    assert not any(step["workspace"] for step in given.team.of_type("step_started"))  # nothing changes it
     found = given.data()
     sources = given.sources_found
     assert [question["text"] for question in found["questions"]] == [OPENED, TOLL, COLOUR]
