@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextvars
 import json
+import os
 import sys
+import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -119,8 +121,9 @@ def _arguments(context: CheckContext, provider: Provider, question: Question) ->
     given: Json = {"query": question.query, "count": question.count, "characters": MOST_CHARACTERS}
     if provider.kind == HTTP:
         return {**given, "provider": provider.model_dump(mode="json"), "seconds": provider.timeout_seconds}
-    folder = folder_of(context, provider, question.folder)
-    return {**given, "folder": str(folder), "index": str(context.run().folder / f"{provider.name}.{INDEX}")}
+    folder = str(folder_of(context, provider, question.folder))
+    name = f"{provider.name}.{zlib.crc32(os.fsencode(folder)):08x}.{INDEX}"  # an index is of one folder
+    return {**given, "folder": folder, "index": str(context.run().folder / name)}
 
 
 def _environment(context: CheckContext, provider: Provider) -> dict[str, str]:

@@ -121,6 +121,15 @@ def test_a_file_is_read_again_when_it_has_changed_and_forgotten_when_it_is_gone(
     assert addresses(searching("bridge")) == ["b.md"]
 
 
+def test_each_folder_has_an_index_of_its_own(searching: Searching, tmp_path: Path) -> None:
+    searching.write(a_md=BRIDGE)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/b.md").write_text(BRIDGE)
+    assert addresses(searching("bridge")) == ["a.md"]
+    assert addresses(searching("bridge", folder=str(tmp_path / "other"))) == ["b.md"]
+    assert len(list((tmp_path / "run").glob("files.*.sqlite"))) == 2
+
+
 def test_of_a_long_document_the_passages_that_say_something_come_back(searching: Searching) -> None:
     filler = "Nothing of interest stands in this sentence at all. " * 400
     searching.write(a_md=f"{filler}\n\n{BRIDGE}\n\n{filler}")
