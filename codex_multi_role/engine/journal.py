@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote, unquote
+from uuid import uuid4
 
 from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.engine.library import DBOS, SetWorkflowID
@@ -53,7 +54,9 @@ def open_journal(database_url: str, run_id: str) -> Iterator[None]:
             "name": APPLICATION,
             "system_database_url": database_url,
             "application_version": JOURNAL_VERSION,
-            "executor_id": f"{os.uname().nodename}-{os.getpid()}",
+            # Unlike any before, whatever pids come again: DBOS begins anew by itself what its executor left unfinished,
+            # and so would begin twice what is gone on with.
+            "executor_id": f"{os.uname().nodename}-{os.getpid()}-{uuid4().hex}",
             "notification_listener_polling_interval_sec": LISTENER_SECONDS,
             "console_log_level": "CRITICAL",
             "log_level": "CRITICAL",

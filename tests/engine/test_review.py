@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,18 @@ def test_a_run_parks_until_its_answer_comes_and_takes_the_way_it_says(
 
     assert team.resume().outcome == ending[0]  # from the journal now
     assert team.of_type("review_answered") == []
+
+
+def test_sessions_of_one_process_are_different_executors_to_the_journal(tmp_path: Path) -> None:
+    """DBOS begins anew what an executor of the same name left: the run was begun twice, and one of both hung."""
+    team = reviewed(tmp_path)
+    executors = set()
+    team.run(flow="own")
+    for _ in range(2):
+        assert team.resume().exit_code == 4
+        with closing(sqlite3.connect(team.runs / "latest/journal.sqlite")) as journal:
+            executors.update(journal.execute("SELECT executor_id FROM workflow_status").fetchall())
+    assert len(executors) == 2
 
 
 def test_an_answer_is_final(tmp_path: Path) -> None:
