@@ -1,0 +1,108 @@
+"""Every edge of the diagrams has a test that walks it: the table is held against the diagrams themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.systems import test_document
+
+DIAGRAMS = Path(__file__).with_name("document_diagrams.md")
+STATE = re.compile(r"^\s*(\S+) --> (\S+?)(?: : (.+))?$")
+NODE = re.compile(r"^\s*(\w+)(?:\(\(\w+\)\))? --> (\w+)(?:\(\(\w+\)\))?$")
+MESSAGE = re.compile(r"^\s*(\w+)-?->>(\w+): (.+)$")
+
+APPROVED = "test_a_repository_is_documented_once_a_person_approves_the_plan"
+COMMENT = "test_a_comment_on_a_rejected_plan_reaches_planning"
+AGENTIC = "test_planning_and_synthesis_in_turns_that_build_on_each_other"
+REFINED = "test_documents_below_the_quality_are_refined_where_they_cost_most"
+BELOW = "test_after_three_refinements_it_ends_with_the_score_and_the_documents"
+KILLED = "test_killed_in_a_batch_it_goes_on_without_those_that_are_finished"
+LIBRARY = "test_a_real_library"
+# (section, from, to, label) → the test that walks it
+WALKED = {
+    ("A", "[*]", "static_analysis", ""): APPROVED,
+    ("A", "static_analysis", "planning", ""): APPROVED,
+    ("A", "planning", "human_review", ""): APPROVED,
+    ("A", "human_review", "human_review_fork", ""): APPROVED,
+    ("A", "human_review_fork", "batch_execution", "approved"): APPROVED,
+    ("A", "human_review_fork", "planning", "rejected"): COMMENT,
+    ("A", "human_review_fork", "human_review", "waiting"): APPROVED,
+    ("A", "batch_execution", "synthesis", ""): APPROVED,
+    ("A", "synthesis", "quality_gate", ""): APPROVED,
+    ("A", "quality_gate", "quality_gate_fork", ""): APPROVED,
+    ("A", "quality_gate_fork", "[*]", "pass"): APPROVED,
+    ("A", "quality_gate_fork", "refine", "fail & iter < 3"): REFINED,
+    ("A", "quality_gate_fork", "[*]", "fail & iter >= 3"): BELOW,
+    ("A", "refine", "quality_gate", ""): REFINED,
+    ("B", "START", "analyze_structure", ""): AGENTIC,
+    ("B", "analyze_structure", "identify_patterns", ""): AGENTIC,
+    ("B", "identify_patterns", "semantic_grouping", ""): AGENTIC,
+    ("B", "semantic_grouping", "generate_hints", ""): AGENTIC,
+    ("B", "generate_hints", "END_", ""): AGENTIC,
+    ("C", "START", "identify_patterns", ""): AGENTIC,
+    ("C", "identify_patterns", "cross_compare", ""): AGENTIC,
+    ("C", "cross_compare", "generate_overview", ""): AGENTIC,
+    ("C", "generate_overview", "generate_architecture", ""): AGENTIC,
+    ("C", "generate_architecture", "generate_getting_started", ""): AGENTIC,
+    ("C", "generate_getting_started", "generate_concepts", ""): AGENTIC,
+    ("C", "generate_concepts", "END_", ""): AGENTIC,
+    ("D", "User", "CLI", "lantern run --workflow"): KILLED,
+    ("D", "CLI", "Exec", "LanternWorkflowExecutor(repo, backend, config)"): KILLED,
+    ("D", "Exec", "WF", "invoke(initial_state, thread_id)"): KILLED,
+    ("D", "WF", "CP", "save checkpoint (initial)"): KILLED,
+    ("D", "WF", "SA", "static_analysis_node(state)"): APPROVED,
+    ("D", "SA", "WF", "dependency_graph, layers, mermaid"): AGENTIC,
+    ("D", "WF", "CP", "save checkpoint"): KILLED,
+    ("D", "WF", "PL", "planning_node(state)"): APPROVED,
+    ("D", "PL", "WF", "plan, pending_batches"): APPROVED,
+    ("D", "WF", "HR", "human_review_node(state)"): APPROVED,
+    ("D", "HR", "WF", "plan_approved = true"): LIBRARY,
+    ("D", "HR", "WF", "plan_rejected = true"): COMMENT,
+    ("D", "WF", "PL", "loop back to planning"): COMMENT,
+    ("D", "WF", "BE", "batch_execution_node(state, backend, runner)"): APPROVED,
+    ("D", "BE", "LLM", "invoke / invoke_structured"): APPROVED,
+    ("D", "LLM", "BE", "analysis results"): APPROVED,
+    ("D", "BE", "WF", "completed_batches, sense_records"): APPROVED,
+    ("D", "WF", "SY", "synthesis_node(state, backend)"): APPROVED,
+    ("D", "SY", "LLM", "generate docs (batch or agentic)"): AGENTIC,
+    ("D", "LLM", "SY", "OVERVIEW, ARCHITECTURE, CONCEPTS, GETTING_STARTED"): APPROVED,
+    ("D", "SY", "WF", "documents, quality_score"): APPROVED,
+    ("D", "WF", "QG", "quality_gate_node(state)"): APPROVED,
+    ("D", "QG", "WF", "quality_ok = true"): APPROVED,
+    ("D", "WF", "Exec", "final state"): APPROVED,
+    ("D", "QG", "WF", "quality_ok = false"): REFINED,
+    ("D", "WF", "RF", "refine_node(state)"): REFINED,
+    ("D", "RF", "WF", "improved documents"): REFINED,
+    ("D", "WF", "QG", "loop back"): REFINED,
+    ("D", "WF", "CP", "save checkpoint (final)"): KILLED,
+    ("D", "Exec", "CLI", "final state"): KILLED,
+    ("D", "CLI", "User", "done"): KILLED,
+    ("D", "User", "CLI", "lantern run --workflow --resume abc123"): KILLED,
+    ("D", "CLI", "Exec", "LanternWorkflowExecutor(...)"): KILLED,
+    ("D", "Exec", "WF", 'invoke(state, thread_id="abc123")'): KILLED,
+    ("D", "WF", "CP", "restore checkpoint"): KILLED,
+}
+
+
+def edges() -> Iterator[tuple[str, str, str, str]]:
+    section = ""
+    for line in DIAGRAMS.read_text().splitlines():
+        if heading := re.match(r"## (\w)\. ", line):
+            section = heading[1]
+        arrow = {"A": STATE, "D": MESSAGE}.get(section, NODE).match(line)
+        if arrow:
+            yield (section, *(part or "" for part in (*arrow.groups(), "")[:3]))  # type: ignore[misc]
+
+
+def test_no_edge_is_without_a_test() -> None:
+    found = set(edges())
+    assert sorted(found) == sorted(WALKED)
+    arrows = [line for line in DIAGRAMS.read_text().splitlines() if "-->" in line or "->>" in line]
+    repeated = 4  # checkpoints that are called the same
+    assert len(found) == len(arrows) - repeated
+
+
+def test_every_test_it_names_is_there() -> None:
+    assert set(WALKED.values()) <= set(vars(test_document))
