@@ -13,6 +13,7 @@ from codex_multi_role.engine.askers import Asker
 from codex_multi_role.engine.flow_walk import SAID_DONE, Flows, FlowWalk
 from codex_multi_role.engine.halt import RunHalted
 from codex_multi_role.engine.leases import Instances
+from codex_multi_role.engine.library import DBOSBaseException
 from codex_multi_role.engine.step_ids import StepIds
 from codex_multi_role.errors import RunInterrupted
 from codex_multi_role.flow import End, FlowState
@@ -42,7 +43,7 @@ class DurableRun:
             halt = RunHalted(self._ending(walk.walk()))
         except RunHalted as early:
             halt = early
-        except Exception as error:
+        except (Exception, DBOSBaseException) as error:
             halt = RunHalted(ending_for(error))
         self.ending.set_result(halt.ending)
         raise halt

@@ -27,6 +27,9 @@ def _asking_no_program() -> Iterator[None]:
 
 
 with _asking_no_program():
-    from dbos import DBOS, DBOSClient, SetWorkflowID, StepOptions
+    from dbos import DBOS, DBOSClient, SetWorkflowID, StepOptions, error
 
-__all__ = ["DBOS", "DBOSClient", "SetWorkflowID", "StepOptions"]
+DBOSBaseException = error.DBOSBaseException
+"""What DBOS raises past `except Exception`: somebody else has cancelled the workflow, or works on it."""
+
+__all__ = ["DBOS", "DBOSBaseException", "DBOSClient", "SetWorkflowID", "StepOptions"]

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from codex_multi_role.ending import ending_for
 from codex_multi_role.engine.halt import RunHalted
-from codex_multi_role.engine.library import DBOS, StepOptions
+from codex_multi_role.engine.library import DBOS, DBOSBaseException, StepOptions
 from codex_multi_role.errors import RunInterrupted, StorageError
 from codex_multi_role.steps import Json, Work
 
@@ -28,7 +28,7 @@ class ItemCancelled(Exception):
         self.reason = reason
 
 
-def in_words(error: Exception) -> str:
+def in_words(error: BaseException) -> str:
     """What the database itself says is wrong, without what SQLAlchemy writes around it."""
     return str(getattr(error, "orig", None) or error)
 
@@ -104,7 +104,7 @@ class StepIds:
 
         try:
             recorded = place.run({"name": name}, guarded)
-        except Exception as error:  # the work raises no Exception: this is the journal's
+        except (Exception, DBOSBaseException) as error:  # the work raises neither: this is the journal's
             raise RunHalted(
                 ending_for(StorageError(f"the journal failed at {name}: {in_words(error)}", RESUME))
             ) from error

@@ -17,6 +17,8 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from codex_multi_role import run
+from codex_multi_role.engine import sqlite_url
+from codex_multi_role.engine.library import DBOSClient
 from codex_multi_role.errors import RunBusy, UsageError
 from tests.teams import Record, TeamFolder, read, say
 
@@ -200,6 +202,22 @@ def test_a_thread_that_codex_lost_is_told_what_it_handed_over(tmp_path: Path) ->
     assert report.outcome == "cycles_used_up"
     assert '"summary": "one 1"' in (folder / "one/turn_002/prompt.txt").read_text()
     assert '"summary": "two 1"' not in (folder / "two/turn_002/prompt.txt").read_text()
+
+
+def test_a_run_that_is_cancelled_in_its_database_fails_and_goes_on_when_it_is_resumed(tmp_path: Path) -> None:
+    team = team_of_three(tmp_path, say())
+
+    def cancel(event: Record) -> None:
+        if event["type"] == "turn_started" and event["role"] == "two":
+            [run] = team.runs.glob("2*")
+            client = DBOSClient(system_database_url=sqlite_url(run / "journal.sqlite"))
+            client.cancel_workflow(run.name)
+            client.destroy()
+
+    report = run(team.options(), on_event=cancel)
+    assert (report.outcome, report.exit_code) == ("storage_failed", 3), report
+    assert "no longer owned" in report.reason
+    assert team.resume().outcome == "cycles_used_up"
 
 
 def test_a_run_has_one_live_owner(tmp_path: Path) -> None:
