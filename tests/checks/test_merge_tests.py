@@ -48,12 +48,8 @@ def _measured(make_context: MakeContext, files: Mapping[str, str], ids: list[str
     return float(str(covered["coverage"])), set(ids) - {survivor["id"] for survivor in judged["survivors"]}
 
 
-SAMPLE = "one cannot be collected"
-
-
-@pytest.mark.parametrize(
-    "pair", [pytest.param(each, marks=[] if each == SAMPLE else [pytest.mark.long]) for each in PAIRS]
-)
+@pytest.mark.long  # the flow has a sample of it: tests/systems/test_testgen_merged.py
+@pytest.mark.parametrize("pair", PAIRS)
 def test_the_merged_tests_are_never_below_the_better_candidate(make_context: MakeContext, pair: str) -> None:
     result = _merge(make_context, *PAIRS[pair], max_mutants=6, runs=1)
     assert result["status"] == "merged", result["reason"]
@@ -68,6 +64,7 @@ def test_the_merged_tests_are_never_below_the_better_candidate(make_context: Mak
         assert killed >= kills
 
 
+@pytest.mark.long
 def test_of_two_that_do_the_same_the_first_is_kept_without_what_is_needless(make_context: MakeContext) -> None:
     code = "from ledger import grade\ndef test_edge(): assert grade(50) == 'passed'\n"
     more = f"{code}def test_far(): assert grade(10) == 'failed'\ndef test_again(): assert grade(9) == 'failed'\n"
@@ -92,6 +89,7 @@ def test_what_others_need_is_not_removed(make_context: MakeContext) -> None:
     assert result["score_percent"] == 100.0
 
 
+@pytest.mark.long
 def test_failing_and_flaky_tests_are_dropped_and_said(make_context: MakeContext, tmp_path: Path) -> None:
     turns = (
         f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"

@@ -109,6 +109,7 @@ def test_the_tests_of_both_are_merged_into_the_fewest(tmp_path: Path) -> None:
 
 
 @needs_mutants
+@pytest.mark.long
 def test_what_is_missing_after_a_merge_is_appended_and_merged_again(tmp_path: Path) -> None:
     branches = "    if n < 0:\n        return 'below'\n    if n == 0:\n        return 'none'\n    return 'some'\n"
 
@@ -134,6 +135,7 @@ def test_what_is_missing_after_a_merge_is_appended_and_merged_again(tmp_path: Pa
 
 
 @needs_mutants
+@pytest.mark.long
 def test_a_failing_test_that_says_what_the_plan_says_is_not_merged_away(tmp_path: Path) -> None:
     wrong = "def test_p1_wrong():\n    assert sign(-3) == 5\n"
     planned = "def test_p3_zero():\n    assert sign(0) == 0\n"

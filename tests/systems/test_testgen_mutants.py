@@ -121,6 +121,7 @@ def test_a_score_that_is_not_reached_in_time_is_no_success(tmp_path: Path) -> No
     assert f"the mutation score is {score} %, 90 % are wanted" in given.results[0]["reason"]
 
 
+@pytest.mark.long
 def test_an_iteration_that_notices_less_is_rolled_back(tmp_path: Path) -> None:
     """The appended test takes the name of one that was there, and asserts nothing."""
     weak = "def test_p2_above():\n    sign(4)\n    assert 1\n"
