@@ -78,6 +78,7 @@ def test_of_two_that_do_the_same_the_first_is_kept_without_what_is_needless(make
     assert [candidate["tests"] for candidate in result["candidates"]] == [1, 3]
 
 
+@pytest.mark.long
 def test_what_others_need_is_not_removed(make_context: MakeContext) -> None:
     code = (
         "from ledger import grade\ndef test_far(): assert grade(10) == 'failed'\n"

@@ -72,6 +72,7 @@ def test_a_survivor_is_shown_as_the_line_it_changes(make_context: MakeContext) -
     assert result["survivors"] == [{"id": "2.1", "line": 2, "operator": "swap_op", "diff": diff}]
 
 
+@pytest.mark.long
 def test_a_sample_of_a_real_program_is_the_same_for_the_same_seed(make_context: MakeContext) -> None:
     context = make_context({"ledger.py": LEDGER, "tests/test_l.py": TRANSFER}, target="ledger.py", max_mutants=8)
     result = _judge(context)

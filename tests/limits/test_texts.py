@@ -133,9 +133,7 @@ def test_a_roles_command_that_prints_a_hundred_megabytes_takes_little_of_anythin
     assert (team.workspace / "flooded").exists()
     (run,) = team.runs.glob("2*")
     log = run / "one/events.jsonl"
-    assert (
-        log.stat().st_size < 8_000_000
-    )  # 1 MB of each as its item, where what is no text takes thrice that; 1 MB of all
-    assert " characters left out]" in log.read_text()
+    # 1 MB of each as its item, where what is no text takes thrice that; 1 MB of all
+    assert log.stat().st_size < 8_000_000
     assert (run / "one/turn_001/items_text.md").stat().st_size < 100_000
     assert (run / "events.jsonl").stat().st_size < 10_000

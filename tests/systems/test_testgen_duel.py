@@ -151,6 +151,7 @@ def test_a_failing_test_that_says_what_the_plan_says_is_not_merged_away(tmp_path
 
 
 @needs_mutants
+@pytest.mark.long
 def test_of_two_that_reach_the_same_the_one_that_notices_more_wins(tmp_path: Path) -> None:
     given = duel(tmp_path, [code(WHOLE)], [code(WHOLE + ZERO)])
     assert given.run("sign.py", flow="testgen-duel", mutation=True, merge="winner").exit_code == 0

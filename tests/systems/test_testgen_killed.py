@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role.checks.mutants import is_installed
 from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, code, plan
 from tests.teams import Record, read
@@ -41,6 +43,7 @@ class LongerGround(Ground):
     process_seconds = 180.0
 
 
+@pytest.mark.long
 def test_killed_while_it_measures_it_leaves_what_an_undisturbed_run_does(tmp_path: Path) -> None:
     with ground(TESTGEN, tmp_path / "undisturbed", LongerGround) as place:
         assert place.start() == 0, place.output.read_text()

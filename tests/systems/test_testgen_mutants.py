@@ -113,6 +113,7 @@ def test_a_score_that_is_wanted_is_planned_for_when_all_is_reached(tmp_path: Pat
     assert given.text() == f"{WHOLE}\n\n{ZERO}"
 
 
+@pytest.mark.long
 def test_a_score_that_is_not_reached_in_time_is_no_success(tmp_path: Path) -> None:
     given = once(tmp_path)
     report = given.run("sign.py", mutation=True, target_mutation_score=90, max_iterations=1)

@@ -15,9 +15,9 @@ from tests.torture.ground import Undisturbed, undisturbed
 from tests.torture.points import KINDS, choose, choose_pairs
 from tests.torture.scenarios import SCENARIOS
 
-SINGLE = {"cycles": 2, "fan-out": 3, "plan-solve": 2}
-DOUBLE = {"cycles": 0, "fan-out": 1, "plan-solve": 1}
-FULL = {"cycles": 2, "fan-out": 1}
+SINGLE = {"cycles": 2, "fan-out": 1, "plan-solve": 1}
+DOUBLE = {"cycles": 0, "fan-out": 1, "plan-solve": 0}
+FULL = {"cycles": 1, "fan-out": 1}
 SEED = 20
 
 

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from codex_multi_role.codex.incoming import OUTPUT, OUTPUT_CHARACTERS, Incoming
+
+STARTED: dict[str, Any] = {"method": "turn/started", "params": {}}
+ENDED: dict[str, Any] = {"method": "turn/completed", "params": {}}
+
+
+def printed(text: str) -> dict[str, Any]:
+    return {"method": OUTPUT, "params": {"itemId": "command", "delta": text}}
+
+
+def arrived(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What becomes of ``messages`` on their way through a pipe."""
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writing, "wb") as pipe:
+            for message in messages:
+                pipe.write(json.dumps(message).encode() + b"\n")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with os.fdopen(reading, "rb"):
+        found = [each.message for each in Incoming(reading)]
+    writer.join(10)
+    return [message for message in found if message is not None]
+
+
+def test_what_a_turns_commands_print_is_kept_up_to_a_limit_and_the_rest_is_counted() -> None:
+    piece = "x" * 400_000
+    found = arrived([STARTED, *(printed(piece) for _ in range(5)), ENDED, STARTED, printed(piece), ENDED])
+    ends = [index for index, message in enumerate(found) if message["method"] == "turn/completed"]
+    first, second = (
+        "".join(message["params"]["delta"] for message in part if message["method"] == OUTPUT)
+        for part in (found[: ends[0]], found[ends[0] :])
+    )
+    assert first.count("x") == OUTPUT_CHARACTERS
+    left_out = [int(part.split("[")[1]) for part in first.split(" characters left out]")[:-1]]
+    assert sum(left_out) == 5 * len(piece) - OUTPUT_CHARACTERS
+    assert second == piece
