@@ -48,7 +48,7 @@ def _measured(make_context: MakeContext, files: Mapping[str, str], ids: list[str
     return float(str(covered["coverage"])), set(ids) - {survivor["id"] for survivor in judged["survivors"]}
 
 
-@pytest.mark.long  # the flow has a sample of it: tests/systems/test_testgen_merged.py
+@pytest.mark.long
 @pytest.mark.parametrize("pair", PAIRS)
 def test_the_merged_tests_are_never_below_the_better_candidate(make_context: MakeContext, pair: str) -> None:
     result = _merge(make_context, *PAIRS[pair], max_mutants=6, runs=1)

@@ -3,6 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from codex_multi_role.checks.prune_tests import prune_tests
 from tests.checks.conftest import MakeContext
 
@@ -18,6 +20,7 @@ def _prune(make_context: MakeContext, code: str, runs: int = 1, **options: objec
     return result, place.read_text() if place.exists() else ""
 
 
+@pytest.mark.long
 def test_more_failures_than_a_report_names_are_all_taken_out(make_context: MakeContext) -> None:
     bad = "".join(f"\n\ndef test_bad_{number}():\n    assert one() == 2\n" for number in range(45))
     result, left = _prune(make_context, f"from one import one\n\n\n{GOOD}{bad}")

@@ -45,6 +45,7 @@ def test_the_better_one_wins(tmp_path: Path, first: str, second: str, winner: st
     assert given.metrics()["total_tokens"] == report.totals["input_tokens"] + report.totals["output_tokens"]
 
 
+@pytest.mark.long
 def test_both_are_asked_again_when_the_better_one_fails(tmp_path: Path) -> None:
     given = duel(tmp_path, [code(CRASHES), code(HALF)], [code(FAILS), code(WHOLE)])
     assert given.run("sign.py", flow="testgen-duel").outcome == "success"
@@ -55,6 +56,7 @@ def test_both_are_asked_again_when_the_better_one_fails(tmp_path: Path) -> None:
         assert "MODE: fix" in given.prompt(role, 2)
 
 
+@pytest.mark.long
 def test_the_planner_is_asked_again_while_too_little_is_reached(tmp_path: Path) -> None:
     given = duel(tmp_path, [code(HALF), code(ABOVE)], [code(HALF), code("x = 1\n")], [plan(P1), plan(P2)])
     assert given.run("sign.py", flow="testgen-duel").outcome == "success"
@@ -63,6 +65,7 @@ def test_the_planner_is_asked_again_while_too_little_is_reached(tmp_path: Path) 
     assert given.text() == f"{HALF}\n\n{ABOVE}"
 
 
+@pytest.mark.long
 def test_it_ends_when_no_iteration_is_left(tmp_path: Path) -> None:
     given = duel(tmp_path, [code(CRASHES)], [code(HALF)])
     report = given.run("sign.py", flow="testgen-duel", max_iterations=1)

@@ -63,7 +63,7 @@ def test_names_that_are_taken_are_left_alone(tmp_path: Path) -> None:
     assert given.text() == "mine = 1\n"
 
 
-@pytest.mark.parametrize("target", ["src/shapes/sign.py", "src"])
+@pytest.mark.parametrize("target", [pytest.param("src/shapes/sign.py", marks=pytest.mark.long), "src"])
 def test_a_src_layout_is_imported_from_there_in_the_sandbox_too(tmp_path: Path, target: str) -> None:
     whole = WHOLE.replace("from sign", "from shapes.sign")
     given = Generation(

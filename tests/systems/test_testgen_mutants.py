@@ -37,6 +37,7 @@ def test_the_results_have_the_score_the_survivors_and_who_kills_what(tmp_path: P
     assert metrics["mutation_score_percent"] == round(100 * killed / (killed + 2), 2)
 
 
+@pytest.mark.long
 def test_of_many_mutants_a_sample_is_judged(tmp_path: Path) -> None:
     given = once(tmp_path)
     assert given.run("sign.py", mutation=True, max_mutants=2).exit_code == 0
@@ -44,6 +45,7 @@ def test_of_many_mutants_a_sample_is_judged(tmp_path: Path) -> None:
     assert (mutation["mutants"], mutation["sampled"], mutation["found"] > 2) == (2, True, True)
 
 
+@pytest.mark.long
 def test_where_the_time_is_too_short_it_says_so_and_goes_on(tmp_path: Path) -> None:
     given = once(tmp_path)
     assert given.run("sign.py", mutation=True, mutation_seconds=0.01).exit_code == 0
@@ -69,6 +71,7 @@ def test_without_the_extra_it_says_so_and_fails_only_where_a_score_is_wanted(
     assert given.asked == ["test_planner", "test_developer"]
 
 
+@pytest.mark.long
 def test_a_file_with_nothing_to_change_misses_no_score(tmp_path: Path) -> None:
     text = "from one import ONE\n\n\ndef test_p1():\n    assert ONE == 1\n"
     given = Generation(
@@ -78,6 +81,7 @@ def test_a_file_with_nothing_to_change_misses_no_score(tmp_path: Path) -> None:
     assert given.results[0]["mutation"]["reason"] == "there is nothing in its functions to change"
 
 
+@pytest.mark.long
 def test_what_no_test_notices_is_told_to_the_next_plan(tmp_path: Path) -> None:
     given = Generation(
         tmp_path,
@@ -96,6 +100,7 @@ def test_what_no_test_notices_is_told_to_the_next_plan(tmp_path: Path) -> None:
     assert given.metrics()["mutation_score_percent"] == 100.0
 
 
+@pytest.mark.long
 def test_a_score_that_is_wanted_is_planned_for_when_all_is_reached(tmp_path: Path) -> None:
     given = Generation(
         tmp_path,
@@ -152,6 +157,7 @@ def test_flaky_tests_are_dropped_and_told(tmp_path: Path) -> None:
     assert "turns" not in given.text()
 
 
+@pytest.mark.long
 def test_what_only_a_flaky_test_reaches_is_not_reached(tmp_path: Path) -> None:
     turns = (
         f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.systems.generated import Generation, code, item, plan
 
 PROGRAMS = Path(__file__).with_name("programs")
 BUG = item("P4", "2.50", target="Bulk.off", given="10 of 10")
 
 
+@pytest.mark.long
 def test_the_rest_is_reached_and_the_bug_is_told_not_asserted(tmp_path: Path) -> None:
     """The developer gives in and asserts what the code does; that is rolled back, and then it stands by the plan."""
     first, second = ((PROGRAMS / f"orders_{name}.txt").read_text() for name in ("first", "second"))
