@@ -103,6 +103,7 @@ def f(a: "int" = 3) -> "int":
     assert {place.line for place in MutatedFile(source).places} == {6}
 
 
+@pytest.mark.long
 def test_a_mutant_that_never_ends_is_killed_by_the_test_that_waits_for_it(make_context: MakeContext) -> None:
     source = "def count(n):\n    i = 0\n    while i < n:\n        i += 1\n    return i\n"
     tests = "from grade import count\ndef test_none(): assert count(0) == 0\ndef test_two(): assert count(2) == 2\n"
@@ -153,6 +154,7 @@ def test_tests_that_fail_as_they_are_judge_nothing(make_context: MakeContext) ->
     assert result["reason"] == "a test fails as it is: tests.test_grade::test_wrong"
 
 
+@pytest.mark.long
 def test_tests_whose_outcome_changes_do_not_count(make_context: MakeContext, tmp_path: Path) -> None:
     turns = f"open({str(tmp_path / 'turns')!r}, 'a+')"
     flaky = f"def test_turns():\n    with {turns} as f:\n        f.write('x')\n        assert f.tell() % 2\n"

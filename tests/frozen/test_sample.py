@@ -21,4 +21,7 @@ def test_a_run_ends_and_goes_on_whichever_child_is_frozen(tmp_path: Path) -> Non
     points = [Point(kind, expected.passed[kind].index(what) + 1) for kind, what in PROGRAMS.items()]
     trials = list(freeze(points, tmp_path, expected))
     assert [(str(trial.point), trial.what, trial.wrong) for trial in trials if trial.wrong] == []
-    assert all(trial.what and trial.ended_by for trial in trials)
+    # Processes start side by side: in a trial another one may come at that number, and may hold up nothing.
+    meant = [trial for trial in trials if trial.what in PROGRAMS.values()]
+    assert meant
+    assert all(trial.ended_by for trial in meant)

@@ -27,7 +27,9 @@ def duel(folder: Path, first: list[Record], second: list[Record], plans: list[Re
     ("first", "second", "winner", "why"),
     [
         (CRASHES, WHOLE, "test_developer_2", "crashed is false"),
-        (HALF, WHOLE, "test_developer_2", "coverage is 100.0, the next best has 66.67"),
+        pytest.param(
+            HALF, WHOLE, "test_developer_2", "coverage is 100.0, the next best has 66.67", marks=pytest.mark.long
+        ),
         (FAILS, WHOLE, "test_developer_2", "failed is 0, the next best has 1"),
         (WHOLE, WHOLE, "test_developer", "equal in every key"),
     ],

@@ -117,6 +117,7 @@ def test_a_module_that_fails_to_import_is_told_with_the_error(tmp_path: Path) ->
     assert given.metrics()["n_passed_tests"] == 0
 
 
+@pytest.mark.long
 def test_tests_that_loop_for_ever_are_ended_and_told(tmp_path: Path) -> None:
     endless = f"{IMPORT}def test_p1():\n    while True:\n        sign(1)\n"
     given = Generation(
@@ -127,6 +128,7 @@ def test_tests_that_loop_for_ever_are_ended_and_told(tmp_path: Path) -> None:
     assert "no end after" in given.prompt("test_developer", 2)
 
 
+@pytest.mark.long
 def test_tests_that_print_without_end_are_cut(tmp_path: Path) -> None:
     loud = f"{WHOLE}\n\ndef test_loud():\n    for _ in range(100):\n        print('x' * 1_000_000)\n    assert False\n"
     given = Generation(
