@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.settings import app_server_argv
 from tests.chaos.profiles import Case, Once
 from tests.chaos.proxy import write_launcher
 from tests.torture.leftovers import processes_of
@@ -25,11 +26,13 @@ INITIALIZE = {"id": 1, "method": "initialize", "params": {"clientInfo": {"name":
 @contextmanager
 def running(folder: Path, once: Once | Case) -> Iterator[subprocess.Popen[bytes]]:
     """The proxy with a Codex that has answered its first request."""
-    launcher = write_launcher(folder / "codex", once, folder / "logs", find_codex(None, {}))
+    codex = find_codex(None, {})
+    launcher = write_launcher(folder / "codex", once, folder / "logs", codex)
+    argv = [str(launcher), *app_server_argv(codex, ())[1:]]  # without them Codex begins with asking a public host
     (folder / "home").mkdir()
     environment = {**os.environ, "CODEX_HOME": str(folder / "home")}
     pipe = subprocess.PIPE
-    with subprocess.Popen([launcher, "app-server"], stdin=pipe, stdout=pipe, env=environment, cwd=folder) as process:
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, env=environment, cwd=folder) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
