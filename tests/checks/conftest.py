@@ -10,8 +10,11 @@ import pytest
 from codex_multi_role.checks import CheckContext
 from codex_multi_role.checks.base import Sandbox, no_sandbox
 from codex_multi_role.workspace import Workspace
+from tests.conftest import WITHOUT_PLUGINS
 
 MakeContext = Callable[..., CheckContext]
+WITH_PLUGINS = {WITHOUT_PLUGINS: ""}
+"""The environment of those checks whose pytest loads what is installed, as a user's does."""
 
 
 @pytest.fixture
@@ -32,10 +35,11 @@ def make_context(tmp_path: Path) -> MakeContext:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(dedent(source))
         root.mkdir(exist_ok=True)
+        usual = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), WITHOUT_PLUGINS: "1"}
         return CheckContext(
             workspace=Workspace(root),
             folder=tmp_path / "runs" / "r1" / "tests" / "001",
-            environment={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **(environment or {})},
+            environment={**usual, **(environment or {})},
             deadline_seconds=seconds,
             sandbox=sandbox,
             options=options,

@@ -11,7 +11,7 @@ from codex_multi_role.checks.base import CheckContext
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import MakeContext
+from tests.checks.conftest import WITH_PLUGINS, MakeContext
 
 SOURCE = """\
 def sign(number):
@@ -134,6 +134,12 @@ def test_tests_that_print_without_end_are_cut(make_context: MakeContext) -> None
     result = _of(make_context, "def test_x():\n    for _ in range(100): print('x' * 1_000_000)\n    assert False\n")
     assert result["status"] == "failed"
     assert len(json.dumps(result)) < 20_000
+
+
+def test_plugins_of_the_environment_are_loaded(make_context: MakeContext) -> None:
+    tests = "from sign import sign\ndef test_a(worker_id): assert sign(0) == 'zero', worker_id\n"
+    result = _of(make_context, tests, environment=WITH_PLUGINS)
+    assert (result["status"], result["passed"], result["failed"]) == ("passed", 1, 0)
 
 
 def test_a_measurement_leaves_nothing_for_the_next(make_context: MakeContext) -> None:

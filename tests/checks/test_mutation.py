@@ -15,7 +15,7 @@ from codex_multi_role.checks.mutants import MutatedFile
 from codex_multi_role.checks.mutation import END_SECONDS, judge_mutants
 from codex_multi_role.checks.suite import Suite
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import MakeContext
+from tests.checks.conftest import WITH_PLUGINS, MakeContext
 
 pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
 
@@ -62,6 +62,12 @@ def test_it_says_which_test_kills_which_mutant(make_context: MakeContext) -> Non
         "tests.test_grade::test_edge": ["2.1", "2.2", "4.1", "4.2"],
         "tests.test_grade::test_far": ["3.1", "3.2"],
     }
+
+
+def test_plugins_of_the_environment_are_loaded(make_context: MakeContext) -> None:
+    tests = "from grade import grade\ndef test_a(worker_id): assert grade(50) == 'passed', worker_id\n"
+    result = _of(make_context, GRADE, tests, environment=WITH_PLUGINS, max_mutants=2)
+    assert (result["status"], result["mutants"]) == ("ok", 2)
 
 
 def test_a_survivor_is_shown_as_the_line_it_changes(make_context: MakeContext) -> None:

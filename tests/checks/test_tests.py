@@ -13,7 +13,7 @@ from codex_multi_role.checks.junit import TestCounts
 from codex_multi_role.checks.tests import judge, run_tests
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import CommandResult
-from tests.checks.conftest import MakeContext
+from tests.checks.conftest import WITH_PLUGINS, MakeContext
 
 PASSING = {"test_a.py": "def test_a(): pass\ndef test_b(tmp_path): (tmp_path / 'x').write_text('x')\n"}
 
@@ -46,6 +46,11 @@ def test_failing_tests_are_told_with_what_failed(make_context: MakeContext) -> N
     [failure] = result["failures"]
     assert failure["test"] == "test_a::test_b"
     assert "AssertionError: roman" in failure["message"]
+
+
+def test_plugins_of_the_environment_are_loaded(make_context: MakeContext) -> None:
+    result = _run(make_context({"test_a.py": "def test_a(worker_id): pass\n"}, environment=WITH_PLUGINS))
+    assert (result["status"], _counts(result)) == ("passed", (1, 0, 0, 0))
 
 
 def test_an_error_in_collection_is_a_failure_with_its_output(make_context: MakeContext) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import shlex
 import sys
 
+from tests.conftest import WITHOUT_PLUGINS
 from tests.teams import Record, say
 from tests.torture.scenarios.scenario import Scenario
 
@@ -22,7 +23,7 @@ TURN_SECONDS = 20
 TEST_SECONDS = 6
 CHECK_SECONDS = 4
 LIMITS = {"idle_seconds": IDLE_SECONDS, "turn_seconds": TURN_SECONDS}
-PYTEST = ["env", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+PYTEST = ["env", f"{WITHOUT_PLUGINS}=1", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 
 TOOL = "sleep 0.1; echo ran > ran.txt"
 LOOK = "sleep 0.1; cat ran.txt"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase
 
+from tests.conftest import WITHOUT_PLUGINS
 from tests.promises.breakage import PACKAGE, Breakage
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +52,7 @@ def run_tests(root: Path, ids: Sequence[str]) -> tuple[Endings, str]:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *ids],
             cwd=root,
-            env={**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, WITHOUT_PLUGINS: "", "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
             timeout=LONGEST_SECONDS,

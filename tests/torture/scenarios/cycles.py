@@ -9,11 +9,12 @@ from __future__ import annotations
 import shlex
 import sys
 
+from tests.conftest import WITHOUT_PLUGINS
 from tests.teams import say
 from tests.torture.scenarios.scenario import Scenario
 
 # pytest as the package would run it, without the plugins that happen to be installed: they are most of its start.
-PYTEST = ["env", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+PYTEST = ["env", f"{WITHOUT_PLUGINS}=1", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 
 TESTS = "from double import double\n\n\ndef test_double():\n    assert double(3) == 6\n"
 WRONG = "def double(number):\n    return number + 2\n"

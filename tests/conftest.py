@@ -1,0 +1,19 @@
+"""What holds for every test: a pytest that it starts loads no plugin but those that it is told of.
+
+What is installed beside it here, hypothesis above all, would take most of its time, and hundreds of them are started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+WITHOUT_PLUGINS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _light_pytest() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(WITHOUT_PLUGINS, "1")
+        yield
