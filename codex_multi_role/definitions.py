@@ -144,7 +144,7 @@ def load_definitions(options: RunOptions) -> Definitions:
     workspace = _checked_workspace(options.workspace)
     take_none_from(workspace)
     flows, catalog = load_flow_and_called(options.flow, load_catalog(options.roles))
-    flows[options.flow].goal.check(options.flow, options.goal)
+    options = replace(options, goal=flows[options.flow].goal.resolve(options.flow, options.goal))
     _refuse_secrets(options, catalog)
     playbook = None
     if options.playbook is not None:

@@ -23,9 +23,12 @@ LONGEST_PAUSE_SECONDS = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """The options of ``run``; paths may be relative to the current folder. Seconds where a time is meant."""
+    """The options of ``run``; paths may be relative to the current folder. Seconds where a time is meant.
 
-    goal: str
+    An empty ``goal`` is the flow's own.
+    """
+
+    goal: str = ""
     cycles: int = 3
     flow: str = "cycles"
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -50,8 +53,6 @@ class RunOptions:
     database_url: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.goal.strip():
-            raise UsageError("the goal is empty", 'Say what the team is to reach: --goal "…".')
         if self.cycles < 1:
             raise UsageError(f"cycles must be at least 1, not {self.cycles}")
         if not 0 <= self.repair_attempts <= MOST_REPAIRS:

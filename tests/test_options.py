@@ -52,7 +52,6 @@ def remembered(options: RunOptions) -> RunOptions:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"goal": " \n"}, "the goal is empty"),
         ({"cycles": 0}, "cycles must be at least 1, not 0"),
         ({"repair_attempts": -1}, "repair attempts must be from 0 to 10, not -1"),
         ({"repair_attempts": MOST_REPAIRS + 1}, "repair attempts must be from 0 to 10, not 11"),

@@ -86,20 +86,33 @@ class InputSpec(Definition):
 
 
 class GoalSpec(Definition):
-    """The goal that a flow can do something with, in characters."""
+    """The goal that a flow can do something with, in characters; ``default``: its own, for who gives none."""
 
+    default: str = ""
     min_length: Annotated[int, Field(ge=1)] = 1
     max_length: Annotated[int, Field(ge=1)] | None = None
 
-    def check(self, flow: str, goal: str) -> None:
-        """Raises ``UsageError``."""
+    @property
+    def wanted(self) -> str:
+        """How many characters, in words; empty where any number will do."""
+        if self.max_length is not None:
+            return f"{self.min_length} to {self.max_length}"
+        return f"{self.min_length} or more" if self.min_length > 1 else ""
+
+    def resolve(self, flow: str, given: str) -> str:
+        """``given``, or the flow's own. Raises ``UsageError`` for none, and for one of another length."""
+        goal = given if given.strip() else self.default
         length = len(goal.strip())
-        if length < self.min_length or (self.max_length is not None and length > self.max_length):
-            most = f" to {self.max_length}" if self.max_length is not None else " or more"
+        if not length:
             raise UsageError(
-                f"flow {flow}: the goal has {length} characters, {self.min_length}{most} are wanted",
+                "there is no goal", 'Say what the team is to reach: --goal "…", or --goal-file FILE for a longer text.'
+            )
+        if length < self.min_length or (self.max_length is not None and length > self.max_length):
+            raise UsageError(
+                f"flow {flow}: the goal has {length} characters, {self.wanted} are wanted",
                 "Give another with --goal.",
             )
+        return goal
 
 
 def resolve_inputs(flow: str, specs: Mapping[str, InputSpec], given: Mapping[str, object]) -> dict[str, Any]:

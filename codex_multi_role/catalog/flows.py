@@ -8,7 +8,7 @@ from pathlib import Path
 
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.flow_calls import check_calls
-from codex_multi_role.catalog.flow_inputs import InputSpec
+from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
 from codex_multi_role.catalog.flow_references import check_references
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec
 from codex_multi_role.catalog.flow_steps import check_steps
@@ -23,6 +23,7 @@ __all__ = [
     "STEP_KINDS",
     "FlowEntry",
     "FlowSpec",
+    "GoalSpec",
     "InputSpec",
     "Route",
     "StepSpec",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 
-from codex_multi_role.catalog import FlowSpec, InputSpec, RoleSpecCatalog
+from codex_multi_role.catalog import FlowSpec, GoalSpec, InputSpec, RoleSpecCatalog
 from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.cli.text import one_line
 from codex_multi_role.flow import End
@@ -27,6 +27,7 @@ def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
     """
     flow = flows[name]
     parts: dict[str, Iterable[Row]] = {
+        "Goal": [(_goal(flow.goal),)] if flow.goal != GoalSpec() else [],
         "Inputs": [(key, spec.type, _need(spec), spec.description) for key, spec in flow.inputs.items()],
         "Steps": [_step_row(flow, index) for index in range(len(flow.steps))],
         "Ends": _end_rows(flow, catalog),
@@ -52,6 +53,11 @@ def inputs_in_short(flow: FlowSpec) -> str:
 def ends_in_short(flow: FlowSpec) -> str:
     """``timeout 1, success 0``: each end with its exit code."""
     return ", ".join(f"{end.outcome} {end.exit_code}" for end in ends(flow))
+
+
+def _goal(spec: GoalSpec) -> str:
+    need = f"default {json.dumps(spec.default)}" if spec.default else "required"
+    return f"{need}, {spec.wanted} characters" if spec.wanted else need
 
 
 def _need(spec: InputSpec) -> str:

@@ -60,5 +60,5 @@ def changes_for(ctx: click.Context, remembered: Mapping[str, Any]) -> dict[str, 
     if "inputs" in changes and changes.get("flow", remembered["flow"]) == remembered["flow"]:
         changes["inputs"] = {**remembered["inputs"], **changes["inputs"]}
     if "goal" in changes or changes.pop("goal_file", None):
-        changes["goal"] = choose_goal(ctx, None)
+        changes["goal"] = choose_goal(ctx)
     return changes

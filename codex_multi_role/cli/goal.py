@@ -1,4 +1,4 @@
-"""The goal of a run: one of two settings, or what the playbook suggests."""
+"""The goal of a run: one of two settings, or what the playbook suggests, else the flow's own."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PRECEDENCE = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, Paramete
 STANDARD_INPUT = Path("-")
 
 
-def choose_goal(ctx: click.Context, suggestion: str | None) -> str:
-    """The goal from the most binding place that names one. Raises `UsageError` if there is none, or two there."""
+def choose_goal(ctx: click.Context, suggestion: str = "") -> str:
+    """The goal from the most binding place that names one, or the suggestion. Raises `UsageError` if two are there."""
     for source in PRECEDENCE:
         given = [name for name in ("goal", "goal_file") if ctx.get_parameter_source(name) is source]
         if len(given) == 2:
@@ -24,10 +24,6 @@ def choose_goal(ctx: click.Context, suggestion: str | None) -> str:
             return str(ctx.params["goal"])
         if given == ["goal_file"]:
             return read_goal(ctx.params["goal_file"])
-    if suggestion is None:
-        raise UsageError(
-            "there is no goal", 'Say what the team is to reach: --goal "…", or --goal-file FILE for a longer text.'
-        )
     return suggestion
 
 

@@ -64,7 +64,7 @@ def run_options(ctx: click.Context) -> RunOptions:
     not_of_the_run = ("goal_file", "input", "dry_run", "json", "quiet")
     values = {key: value for key, value in ctx.params.items() if key not in not_of_the_run}
     playbook = _playbook(values["playbook"], values["roles"])
-    values["goal"] = choose_goal(ctx, playbook.goal if playbook else None)
+    values["goal"] = choose_goal(ctx, (playbook and playbook.goal) or "")
     if playbook and playbook.cycles and ctx.get_parameter_source("cycles") is ParameterSource.DEFAULT:
         values["cycles"] = playbook.cycles
     return RunOptions(**values, inputs=parse_inputs(ctx.params["input"]))

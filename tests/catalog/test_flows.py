@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, list_flows, load_flow, packaged_roles
+from codex_multi_role.catalog import FlowSpec, GoalSpec, RoleSpecCatalog, list_flows, load_flow, packaged_roles
 from codex_multi_role.errors import DefinitionError, UsageError
 from tests.catalog.conftest import Write
 
@@ -249,10 +249,17 @@ def test_a_goal_is_neither_shorter_nor_longer_than_the_flow_takes(
 ) -> None:
     write(BOUNDED, "flows/bounded.yaml")
     bounded = load_flow("bounded", tmp_path, two_roles).goal
-    bounded.check("bounded", "four")
+    assert bounded.resolve("bounded", " four") == " four"
     for goal in ("  ab   ", "abcdef"):
         with pytest.raises(UsageError, match=r"flow bounded: the goal has [26] characters, 3 to 5 are wanted"):
-            bounded.check("bounded", goal)
+            bounded.resolve("bounded", goal)
+
+
+def test_a_flow_may_have_a_goal_of_its_own() -> None:
+    own = GoalSpec(default="its own", max_length=10)
+    assert (own.resolve("f", ""), own.resolve("f", " \n"), own.resolve("f", "mine")) == ("its own", "its own", "mine")
+    with pytest.raises(UsageError, match="there is no goal"):
+        GoalSpec().resolve("f", " \n")
 
 
 def test_an_input_without_a_value_is_a_required_text(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,17 @@ def test_show_explains_the_flow_in_comments(project: Path) -> None:
     assert (
         "at most 51 turns and 0 repair turns, 153 prompts with those sent again where a provider fails, of 5" in words
     )
+
+
+@pytest.mark.parametrize(
+    ("flow", "goal"),
+    [("research", "required, 10 to 500 characters"), ("document", 'default "Document the repository'), ("cycles", "")],
+)
+def test_show_tells_what_goal_a_flow_takes(tmp_path: Path, flow: str, goal: str) -> None:
+    lines = console("flows", "show", flow, folder=tmp_path).stdout.splitlines()
+    told = [after for before, after in pairwise(lines) if before == "# Goal"]
+    assert bool(told) == bool(goal)
+    assert all(line.startswith(f"#   {goal}") for line in told)
 
 
 def test_show_tells_why_a_flow_has_no_worst_case(project: Path) -> None:

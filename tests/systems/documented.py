@@ -37,7 +37,7 @@ class Documentation:
 
     def run(self, options: Mapping[str, Any] = YES, /, **inputs: object) -> RunReport:
         given = {name: str(value) for name, value in inputs.items()}
-        self.report = self.team.run(flow="document", inputs=given, **options)
+        self.report = self.team.run(flow="document", goal="", inputs=given, **options)
         return self.report
 
     def answer(self, approved: bool, comment: str = "") -> RunReport:
