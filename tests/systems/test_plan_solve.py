@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role import RunOptions, RunReport, fork, run
-from codex_multi_role.errors import DefinitionError
+from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import RunFolder, events_with_inherited
 from codex_multi_role.run_folder.states import read_states
 from tests.cli.console import console
@@ -232,7 +232,7 @@ def test_an_answer_that_is_not_verified_is_no_success(tmp_path: Path) -> None:
 @pytest.mark.parametrize("concurrency", [0, -1])
 def test_no_run_begins_with_a_concurrency_of_nothing(tmp_path: Path, concurrency: int) -> None:
     team = team_of(tmp_path, [TWO], [])
-    with pytest.raises(DefinitionError, match=r"concurrency: must be a number from 1 to 64"):
+    with pytest.raises(UsageError, match=r'the input "concurrency" must be at least 1'):
         solve(team, concurrency=concurrency)
     assert not team.runs.exists()
 
