@@ -19,7 +19,7 @@ from codex_multi_role.catalog import (
     read_flows,
     settings_file,
 )
-from codex_multi_role.checks import find_check, settings_of
+from codex_multi_role.checks import CheckFunction, find_check, may_change_workspace, settings_of
 from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.settings import as_settings, holds_secret, needs_user_home
@@ -34,15 +34,6 @@ from codex_multi_role.spelling import as_on_disk
 from codex_multi_role.steps.check import load_settings
 from codex_multi_role.steps.terms import terms
 from codex_multi_role.tools import find_tool, tool_names
-
-LOOKING_CHECKS = frozenset(
-    {
-        *("tests", "schema", "choose", "plan", "answer", "prose", "search", "search_ready"),
-        *("research_plan", "research_sources", "research_findings", "research_groups", "research_facts"),
-        "research_report",
-    }
-)
-"""Those that leave the workspace as it is."""
 
 
 @dataclass(frozen=True)
@@ -85,16 +76,18 @@ class Definitions:
     @property
     def settings(self) -> list[Path]:
         """The files that checks of the run are configured by."""
-        checks = {step.check for flow in self.flows.values() for step in flow.steps if step.check}
-        names = {found.file for check in checks if (found := settings_of(find_check(check)))}
+        names = {found.file for check in self._checks if (found := settings_of(check))}
         files = (settings_file(name, self.catalog.source.parent) for name in sorted(names))
         return [file for file in files if file is not None]
 
     @property
     def changes_workspace(self) -> bool:
         """Whether some role or check of the run is there to change the workspace."""
-        checks = {step.check for flow in self.flows.values() for step in flow.steps if step.check}
-        return any(role.may_change_workspace for role in self.roles) or not checks <= LOOKING_CHECKS
+        return any(role.may_change_workspace for role in self.roles) or any(map(may_change_workspace, self._checks))
+
+    @property
+    def _checks(self) -> set[CheckFunction]:
+        return {find_check(step.check) for flow in self.flows.values() for step in flow.steps if step.check}
 
 
 def roles_folder(given: Path | None) -> Path:

@@ -10,6 +10,8 @@ from codex_multi_role.checks.base import (
     configured_by,
     lasts,
     longest_seconds,
+    may_change_workspace,
+    only_looks,
     settings_of,
 )
 from codex_multi_role.registry import Registry
@@ -25,6 +27,8 @@ __all__ = [
     "find_check",
     "lasts",
     "longest_seconds",
+    "may_change_workspace",
+    "only_looks",
     "settings_of",
 ]
 

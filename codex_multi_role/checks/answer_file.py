@@ -7,7 +7,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
 from codex_multi_role.checks.options import CheckOptions, read_options
 
 ANSWER_FILE = "answer.md"
@@ -19,6 +19,7 @@ class AnswerOptions(CheckOptions):
     text: str = Field(min_length=1, description="the answer, usually a template")
 
 
+@only_looks
 @lasts(no_time)
 def write_answer(context: CheckContext) -> dict[str, object]:
     """Write ``answer.md`` into the run folder, its secrets masked; returns ``{status: written, file}``.

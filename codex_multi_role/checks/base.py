@@ -128,6 +128,20 @@ def settings_of(check: CheckFunction) -> Settings | None:
     return _SETTINGS.get(check)
 
 
+_LOOKING: set[CheckFunction] = set()
+
+
+def only_looks(check: CheckFunction) -> CheckFunction:
+    """Declare that the check leaves the workspace as it is."""
+    _LOOKING.add(check)
+    return check
+
+
+def may_change_workspace(check: CheckFunction) -> bool:
+    """Whether the check may change the workspace: each may that does not declare that it only looks."""
+    return check not in _LOOKING
+
+
 def no_time(options: Mapping[str, object], deadline_seconds: float) -> float:
     """Of a check that waits for nothing: what it takes is not worth counting."""
     return 0.0

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints
 
 from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
 from codex_multi_role.checks.options import CheckOptions, read_options
 
 MAX_SHOWN_CHARACTERS = 60
@@ -57,6 +57,7 @@ class ChooseOptions(CheckOptions):
     )
 
 
+@only_looks
 @lasts(no_time)
 def choose_best(context: CheckContext) -> dict[str, object]:
     """Choose; write ``result.json``.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
 from codex_multi_role.checks.options import CheckOptions, read_options
 
 _CITATION = re.compile(r"\[cite:(?:([^\[\]\n]*)\])?", re.IGNORECASE)
@@ -27,6 +27,7 @@ class ProseOptions(CheckOptions):
     max_words: int | None = Field(default=None, ge=1, description="a number")
 
 
+@only_looks
 @lasts(no_time)
 def check_prose(context: CheckContext) -> dict[str, object]:
     """``{status: fits|unfit, words, cited: [id], unresolved: [id], problems: [text]}``, also as ``result.json``.

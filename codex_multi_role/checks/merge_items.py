@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, JsonValue, StringConstraints
 
 from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
 from codex_multi_role.checks.options import CheckOptions, read_options
 
 Name = Annotated[str, StringConstraints(min_length=1)]
@@ -22,6 +22,7 @@ class MergeItemsOptions(CheckOptions):
     fields: list[Name] = Field(default=[], description="a list of names")
 
 
+@only_looks
 @lasts(no_time)
 def merge_items(context: CheckContext) -> dict[str, object]:
     """``{status: merged|refused, items, added: [key], refused: [{item, reason}]}``, also as ``result.json``.

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.schema import schema_problems
 from codex_multi_role.plans import FEWEST_TASKS, MOST_TASKS, TASKS_SCHEMA, plan_problems, with_defaults
@@ -24,6 +24,7 @@ class PlanOptions(CheckOptions):
     max_tasks: _Number = Field(default=MOST_TASKS, description="the most tasks there may be")
 
 
+@only_looks
 @lasts(no_time)
 def check_plan(context: CheckContext) -> dict[str, object]:
     """Judge; write ``result.json``.

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
 from codex_multi_role.checks.options import CheckOptions, inside, read_options
 from codex_multi_role.checks.suite import SOURCE_FOLDER
 from codex_multi_role.checks.working_copy import LEFT_OUT
@@ -27,6 +27,7 @@ class PythonFilesOptions(CheckOptions):
     out: str = Field(default="tests", min_length=1, description="a folder of the workspace")
 
 
+@only_looks
 @lasts(no_time)
 def find_python_files(context: CheckContext) -> dict[str, object]:
     """``{status: found|no files, reason, files: [{file, module, tests, problem}]}``, also as ``result.json``.

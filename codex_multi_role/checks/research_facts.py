@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.research_plan import topic_key
 from codex_multi_role.checks.research_rounds import Rows, by_id
@@ -33,6 +33,7 @@ class FactsOptions(GroupsOptions):
     verified: Rows = Field(default=[], description='"{{ steps.<ask>.results }}"')
 
 
+@only_looks
 @lasts(no_time)
 def research_groups(context: CheckContext) -> dict[str, object]:
     """Findings by question: those of several origins are to be cross-referenced, those of one are facts of less weight.
@@ -60,6 +61,7 @@ def research_groups(context: CheckContext) -> dict[str, object]:
     return write_result(context, {"status": "grouped" if groups or single else "nothing", **told})
 
 
+@only_looks
 @lasts(no_time)
 def research_facts(context: CheckContext) -> dict[str, object]:
     """What is known, by question.

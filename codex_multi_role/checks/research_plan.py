@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
 from codex_multi_role.checks.options import CheckOptions, read_options
 
 Json = dict[str, Any]
@@ -28,6 +28,7 @@ class PlanOptions(CheckOptions):
     most: Count = Field(description="a number from 1 to 100")
 
 
+@only_looks
 @lasts(no_time)
 def research_plan(context: CheckContext) -> dict[str, object]:
     """``{status: planned|too few, problems, questions, topics, cut: [text]}``, also as ``result.json``.

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.artifacts import write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, RunFacts, lasts, no_time
+from codex_multi_role.checks.base import CheckContext, RunFacts, lasts, no_time, only_looks
 from codex_multi_role.checks.citations import citations_in, count_words
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.research_page import page
@@ -42,6 +42,7 @@ class ReportOptions(CheckOptions):
     unanswered: list[str] = Field(default=[], description="ids of questions")
 
 
+@only_looks
 @lasts(no_time)
 def research_report(context: CheckContext) -> dict[str, object]:
     """Write ``findings.json`` and ``sources.json``, and where something is known ``research.md`` and ``research.html``.

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.research_plan import LONGEST_TOPIC, topic_key
 from codex_multi_role.checks.research_searches import results_of_web, searched
@@ -51,6 +51,7 @@ class FindingsOptions(CheckOptions):
     most: int = Field(default=10, ge=1, le=100, description="a number from 1 to 100")
 
 
+@only_looks
 @lasts(no_time)
 def research_sources(context: CheckContext) -> dict[str, object]:
     """What is to be read, each source once for each question.
@@ -79,6 +80,7 @@ def research_sources(context: CheckContext) -> dict[str, object]:
     return write_result(context, {"status": status, "items": items, "sources": sources, "read": read, "log": log})
 
 
+@only_looks
 @lasts(no_time)
 def research_findings(context: CheckContext) -> dict[str, object]:
     """What was found in this round, and the topics that it leads to.

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, configured_by, lasts
+from codex_multi_role.checks.base import CheckContext, configured_by, lasts, only_looks
 from codex_multi_role.checks.languages import language_of
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.search_providers import Question, Searched, ask_all, missing
@@ -46,6 +46,7 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return LONGEST_SECONDS
 
 
+@only_looks
 @lasts(_longest)
 @configured_by(SEARCH_FILE, SearchFile)
 def search(context: CheckContext) -> dict[str, object]:
@@ -82,6 +83,7 @@ def search(context: CheckContext) -> dict[str, object]:
     )
 
 
+@only_looks
 @lasts(_longest)
 @configured_by(SEARCH_FILE, SearchFile)
 def search_ready(context: CheckContext) -> dict[str, object]:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path, PurePath
 
 from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.base import CheckContext, only_looks
 from codex_multi_role.checks.junit import TestCounts, parse_report, read_report
 from codex_multi_role.checks.python import NO_TESTS_COLLECTED, TESTS_FAILED, environment_of_tests, python_of
 from codex_multi_role.errors import StorageError, UsageError
@@ -16,6 +16,7 @@ from codex_multi_role.workspace import CommandResult, run_command
 MAX_TAIL_CHARACTERS = 4_000
 
 
+@only_looks
 def run_tests(context: CheckContext) -> dict[str, object]:
     """Run the workspace's tests; write ``pytest_output.txt``, ``pytest_rc.txt``, ``junit.xml`` and ``result.json``.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, in_copy, lasts, no_time
+from codex_multi_role.checks.base import CheckContext, in_copy, lasts, no_time, only_looks
 from codex_multi_role.checks.documents import read_document
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.errors import CheckFailed
@@ -26,6 +26,7 @@ class WriteOptions(CheckOptions):
     copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
 
 
+@only_looks
 @lasts(no_time)
 def read_file(context: CheckContext) -> dict[str, object]:
     """``{status: read, path, content}``. Raises UsageError, CheckFailed for what is no text of at most 1 MB."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts
+from codex_multi_role.checks.base import CheckContext, lasts, only_looks
 from codex_multi_role.checks.code_graph import other_code, python_code
 from codex_multi_role.checks.code_graph.files import Folder, SourceFile
 from codex_multi_role.checks.code_graph.layers import batches_of, drawn, layers_of
@@ -42,6 +42,7 @@ class Known:
     other: Mapping[str, int] = field(default_factory=dict)
 
 
+@only_looks
 @lasts(lambda _, deadline_seconds: deadline_seconds)
 def read_code_graph(context: CheckContext) -> dict[str, object]:
     """Analyse a folder of source code; nothing in it is imported or run. Leaves ``result.json``.
