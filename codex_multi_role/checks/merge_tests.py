@@ -19,8 +19,7 @@ from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.set_cover import smallest_cover
 from codex_multi_role.checks.sources import named_path, not_python, syntax_problem
 from codex_multi_role.checks.test_files import TestFile, Texts, names_in
-from codex_multi_role.checks.test_source import without_tests
-from codex_multi_role.checks.tests_source import expects, tests_of
+from codex_multi_role.checks.tests_source import expects, tests_of, without
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import PathRefused, write_inside
 
@@ -204,25 +203,15 @@ def _without(files: Mapping[str, str], dropped: Collection[str]) -> dict[str, st
     """The modules without the tests ``dropped``; one that is dropped itself, as it cannot be collected, is left out."""
     left = {}
     for path, source in files.items():
-        mine = {within(path, test) for test in _of(path, dropped)}
-        if "" not in mine:
-            left[path] = without_tests(source, mine) if mine else source
+        mine = _of(path, dropped)
+        if all("::" in test for test in mine):
+            left[path] = without(source, names_in(path, mine)) if mine else source
     return left
 
 
 def _of(path: str, tests: Iterable[str]) -> list[str]:
     """Those of ``tests`` that are in the module at ``path``."""
     return [test for test in tests if PurePosixPath(path).stem in test.partition("::")[0].split(".")]
-
-
-def within(path: str, test: str) -> str:
-    """What the module at ``path`` calls the test: ``tests.test_a.TestX::test_b`` is ``TestX.test_b``.
-
-    What ends with the module's name is the module itself, ``""``.
-    """
-    place, _, function = test.partition("::")
-    parts = place.split(".")
-    return ".".join(filter(None, [*parts[parts.index(PurePosixPath(path).stem) + 1 :], function]))
 
 
 def _write(context: CheckContext, files: Collection[str], merged: Mapping[str, str]) -> None:

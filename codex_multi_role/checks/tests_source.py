@@ -49,20 +49,29 @@ def tests_of(source: str, item_id: str) -> list[TestFunction]:
 
 
 def without(source: str, names: Collection[str]) -> str:
-    """The source without these test functions; a class that has nothing left goes with them. All else stays as written.
+    """The source without these test functions and the empty lines before them; all else stays as it was written.
+
+    A class that has nothing left goes, too.
 
     Raises SyntaxError, ValueError.
     """
-    tree = ast.parse(source)
-    gone = [each.node for each in _found(tree.body, "") if each.name in names]
-    nodes: list[ast.stmt] = list(gone)
-    nodes += [node for node in tree.body if isinstance(node, ast.ClassDef) and set(node.body) <= set(gone)]
     lines = StringIO(source, newline="").readlines()  # str.splitlines knows more line breaks than Python's grammar
-    for node in nodes:
-        first = min([node.lineno, *(each.lineno for each in node.decorator_list)])  # type: ignore[attr-defined]
-        for number in range(first - 1, node.end_lineno or first):
+    for node in _taken_out(ast.parse(source).body, "", names):
+        first = min([node.lineno, *(each.lineno for each in node.decorator_list)]) - 1
+        while first and not lines[first - 1].strip():
+            first -= 1
+        for number in range(first, node.end_lineno or node.lineno):
             lines[number] = ""
     return "".join(lines)
+
+
+def _taken_out(body: list[ast.stmt], prefix: str, names: Collection[str]) -> Iterator[Function | ast.ClassDef]:
+    for node in body:
+        if isinstance(node, Function) and f"{prefix}{node.name}" in names:
+            yield node
+        elif isinstance(node, ast.ClassDef):
+            gone = list(_taken_out(node.body, f"{prefix}{node.name}::", names))
+            yield from [node] if set(node.body) <= set(gone) else gone
 
 
 def _found(body: list[ast.stmt], prefix: str) -> Iterator[TestFunction]:

@@ -77,4 +77,4 @@ def test_of_several_files_each_loses_its_own(make_context: MakeContext) -> None:
     assert (result["files"], result["passed"]) == (["tests/test_one.py", "tests/test_one__2.py"], 3)
     assert [each["test"] for each in result["pruned"]] == ["tests.test_one__2::test_bad", "tests.test_one__3::test_bad"]
     left = {path.name: path.read_text() for path in (context.workspace.root / "tests").glob("*.py")}
-    assert left == {"test_one.py": files[0]["content"], "test_one__2.py": f"from one import one\n\n\n{GOOD}\n\n"}
+    assert left == {"test_one.py": files[0]["content"], "test_one__2.py": f"from one import one\n\n\n{GOOD}"}

@@ -5,6 +5,7 @@ import ast
 import pytest
 
 from codex_multi_role.checks.tests_source import expects, functions_in, without
+from tests.checks.programs import candidates
 
 SOURCE = '''\
 import pytest
@@ -72,3 +73,48 @@ def test_a_function_of_one_line_goes_alone() -> None:
 def test_line_breaks_that_are_none_to_python_do_not_shift_the_cut() -> None:
     kept = "x = 'a\u2028b'  # \x0c\n"
     assert without(f"{kept}def test_a():\n    pass\n\r\ny = 1\n", ["test_a"]) == f"{kept}\r\ny = 1\n"
+
+
+def test_only_the_named_tests_go_and_all_else_stays_as_it_was_written() -> None:
+    source = """\
+import pytest  # why
+
+@pytest.mark.slow
+def test_a():
+    pass
+
+
+class TestX:  # a class
+    LIMIT = 3
+
+    def test_a(self):
+        def test_b(): ...
+
+    # this one stays
+    def test_b(self): assert  self.LIMIT==3
+
+class TestY:
+    def test_c(self): pass
+
+class TestZ:
+    class TestIn:
+        def test_d(self): pass
+"""
+    expected = """\
+import pytest  # why
+
+
+class TestX:  # a class
+    LIMIT = 3
+
+    # this one stays
+    def test_b(self): assert  self.LIMIT==3
+"""
+    assert without(source, {"test_a", "TestX::test_a", "TestY::test_c", "TestZ::TestIn::test_d", "no_such"}) == expected
+
+
+@pytest.mark.parametrize("source", [candidates.HAPPY, candidates.STRICT, candidates.CARELESS])
+def test_without_any_it_is_the_same_and_without_all_it_is_python(source: str) -> None:
+    assert without(source, []) == source
+    functions = [node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    ast.parse(without(source, functions))
