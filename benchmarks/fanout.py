@@ -22,7 +22,6 @@ time, or, start-up apart, more than 1.15 of the lean one's.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
@@ -30,7 +29,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from raw import IMPORTS, RawRole, at_once, medians, provider, timed
+from raw import IMPORTS, RawRole, at_once, medians, provider, read_options, timed
 
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.settings import app_server_argv
@@ -92,10 +91,7 @@ def write_project(folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--raw", nargs=2, metavar=("DRIVER", "URL"), help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = read_options(__doc__, 7, "DRIVER", "URL")
     if options.raw:
         raw(options.raw[1], options.raw[0])
         return

@@ -12,14 +12,13 @@ time until Python has imported what the command needs).
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
 from functools import partial
 from pathlib import Path
 
-from raw import IMPORTS, RawRole, at_once, medians, provider, timed
+from raw import IMPORTS, RawRole, at_once, medians, provider, read_options, timed
 
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.settings import app_server_argv
@@ -50,12 +49,9 @@ def ours(base_url: str) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--raw", metavar="URL", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = read_options(__doc__, 7, "URL")
     if options.raw:
-        raw(options.raw)
+        raw(*options.raw)
         return
     playbook = Playbook.model_validate(
         {"name": "bench", "roles": {role: [ANSWER] for role in ROLES}, "repeat_last": True}

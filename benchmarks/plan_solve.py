@@ -14,14 +14,13 @@ driver's time.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
 from functools import partial
 from pathlib import Path
 
-from raw import IMPORTS, RawRole, at_once, medians, provider, timed
+from raw import IMPORTS, RawRole, at_once, medians, provider, read_options, timed
 
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.settings import app_server_argv
@@ -61,12 +60,9 @@ def ours(base_url: str, project: Path) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--raw", metavar="URL", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = read_options(__doc__, 7, "URL")
     if options.raw:
-        raw(options.raw)
+        raw(*options.raw)
         return
     from codex_multi_role.playbook import Playbook, PlaybookServer  # here: the raw driver has no use for it
 

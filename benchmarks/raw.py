@@ -5,6 +5,7 @@ What the benchmarks compare our command with, and what they share: a provider's 
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -19,6 +20,15 @@ from typing import Any
 from codex_multi_role.codex.settings import as_settings
 
 IMPORTS = "import codex_multi_role.cli.run, codex_multi_role.app, codex_multi_role.engine"
+
+
+def read_options(about: str | None, runs: int, *raw: str) -> argparse.Namespace:
+    """``--runs``, and ``--raw`` with these words, by which a script starts itself as the raw driver."""
+    parser = argparse.ArgumentParser(description=about and about.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=runs)
+    if raw:
+        parser.add_argument("--raw", nargs=len(raw), metavar=raw, help=argparse.SUPPRESS)
+    return parser.parse_args()
 
 
 def provider(base_url: str) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ of the tools.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import yaml
-from raw import medians, timed
+from raw import medians, read_options, timed
 
 PROGRAMS = Path(__file__).parent.parent / "tests" / "checks" / "programs"
 MUTANTS, AT_ONCE, FLAKY_RUNS = 20, 2, 3
@@ -69,9 +68,7 @@ def write_project(folder: Path, tests: str) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, default=3)
-    runs: int = parser.parse_args().runs
+    runs: int = read_options(__doc__, 3).runs
     sys.path.insert(0, str(PROGRAMS))
     from candidates import STRICT  # type: ignore[import-not-found]
 
