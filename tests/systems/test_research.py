@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from codex_multi_role.checks.citations import citations_in, count_words
 from codex_multi_role.errors import UsageError
 from tests.checks.sources import answer, serving
+from tests.engine.test_resume import NEVER, running
 from tests.systems.researched import (
     COLOUR,
     DOCUMENTS,
@@ -189,6 +191,23 @@ def test_where_no_provider_answers_the_run_fails_with_the_reasons_and_resume_sea
     assert given.states.endswith("FAILED EXECUTING VERIFYING SYNTHESIZING COMPLETED")
     assert given.asked("research_planner") == 0
     assert [source["origin"] for source in given.sources_found.values()] == ["town.example"]
+
+
+def test_killed_while_it_reads_it_goes_on_and_nothing_is_paid_for_again(tmp_path: Path) -> None:
+    given = Researching(tmp_path, researcher=[read_with(), NEVER])
+    inputs = ("--input", "depth=quick", "--input", f"sources={given.sources}", "--input", "concurrency=1")
+    arguments = ("--flow", "research", "--goal", QUESTION, *inputs)
+    with running(given.team, *arguments, until=("turn_ended", "researcher")) as process:
+        assert process.stdout is not None
+        next(line for line in process.stdout if json.loads(line)["type"] == "turn_started")
+        process.kill()
+    given.team.plays["researcher"] = [read_with()]
+    given.team.write_plays()
+    given.report = given.team.resume(playbook=str(given.team.playbook))
+    assert given.report.outcome == "completed"
+    assert given.states == "PENDING PLANNING EXECUTING VERIFYING SYNTHESIZING COMPLETED"
+    assert given.asked("research_planner") == 0
+    assert given.asked("researcher") == len(given.data("checks/collect.1/result.json")["items"]) - 1
 
 
 def test_a_source_that_cannot_be_read_is_told_and_the_others_count(tmp_path: Path) -> None:
