@@ -61,12 +61,12 @@ CHECKS = {
     "search": "search:search",
     "search_ready": "search:search_ready",
     "prose": "citations:check_prose",
-    "research_plan": "research_plan:research_plan",
-    "research_sources": "research_rounds:research_sources",
-    "research_findings": "research_rounds:research_findings",
-    "research_groups": "research_facts:research_groups",
-    "research_facts": "research_facts:research_facts",
-    "research_report": "research_report:research_report",
+    "research_plan": "research.plan:research_plan",
+    "research_sources": "research.rounds:research_sources",
+    "research_findings": "research.rounds:research_findings",
+    "research_groups": "research.facts:research_groups",
+    "research_facts": "research.facts:research_facts",
+    "research_report": "research.report:research_report",
 }
 _REGISTRY: Registry[CheckFunction] = Registry("check", __name__, CHECKS)
 

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.checks.citations import NAMELESS, check_prose, citations_in, count_words, with_citations
-from codex_multi_role.checks.research_page import page
-from codex_multi_role.checks.research_text import Chapter, Research, as_markdown
+from codex_multi_role.checks.research.page import page
+from codex_multi_role.checks.research.text import Chapter, Research, as_markdown
 from tests.checks.conftest import MakeContext
 
 WILD = st.text(alphabet="[]cite:S12, \n`*#<a>(x)|_!\\", max_size=60) | st.lists(

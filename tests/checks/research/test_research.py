@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codex_multi_role.checks.research_facts import research_facts, research_groups, single_source_confidence
-from codex_multi_role.checks.research_plan import research_plan, topic_key
-from codex_multi_role.checks.research_rounds import research_findings, research_sources
+from codex_multi_role.checks.research.facts import research_facts, research_groups, single_source_confidence
+from codex_multi_role.checks.research.plan import research_plan, topic_key
+from codex_multi_role.checks.research.rounds import research_findings, research_sources
 from codex_multi_role.checks.searching.sketches import sketch
 from codex_multi_role.errors import CheckFailed, UsageError
 from tests.checks.conftest import MakeContext

@@ -9,8 +9,8 @@ from pydantic import Field
 from codex_multi_role.checks.artifacts import write_result
 from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
 from codex_multi_role.checks.options import CheckOptions, read_options
-from codex_multi_role.checks.research_plan import topic_key
-from codex_multi_role.checks.research_rounds import Rows, by_id
+from codex_multi_role.checks.research.plan import topic_key
+from codex_multi_role.checks.research.rounds import Rows, by_id
 
 Json = dict[str, Any]
 SINGLE_SOURCE_SHARE, SINGLE_SOURCE_MOST = 0.7, 0.6

@@ -10,8 +10,8 @@ from pydantic import Field
 from codex_multi_role.checks.artifacts import write_result
 from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
 from codex_multi_role.checks.options import CheckOptions, read_options
-from codex_multi_role.checks.research_plan import LONGEST_TOPIC, topic_key
-from codex_multi_role.checks.research_searches import results_of_web, searched
+from codex_multi_role.checks.research.plan import LONGEST_TOPIC, topic_key
+from codex_multi_role.checks.research.searches import results_of_web, searched
 from codex_multi_role.checks.search import same_source
 from codex_multi_role.checks.searching.addresses import origin
 from codex_multi_role.errors import CheckFailed

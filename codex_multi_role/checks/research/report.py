@@ -12,9 +12,9 @@ from codex_multi_role.checks.artifacts import write_artifact, write_result
 from codex_multi_role.checks.base import CheckContext, RunFacts, lasts, no_time, only_looks
 from codex_multi_role.checks.citations import citations_in, count_words
 from codex_multi_role.checks.options import CheckOptions, read_options
-from codex_multi_role.checks.research_page import page
-from codex_multi_role.checks.research_rounds import Rows
-from codex_multi_role.checks.research_text import Chapter, Research, as_markdown
+from codex_multi_role.checks.research.page import page
+from codex_multi_role.checks.research.rounds import Rows
+from codex_multi_role.checks.research.text import Chapter, Research, as_markdown
 
 Json = dict[str, Any]
 COMPLETE, SHORTFALLS, UNRESOLVED, NOTHING = "complete", "shortfalls", "unresolved", "nothing"

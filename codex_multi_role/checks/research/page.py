@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from codex_multi_role.checks.research_text import Research, body_lines
+from codex_multi_role.checks.research.text import Research, body_lines
 from codex_multi_role.checks.searching.addresses import is_web_address
 
 _STYLE = (
