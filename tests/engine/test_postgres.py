@@ -15,7 +15,9 @@ import pytest
 
 from codex_multi_role import fork
 from codex_multi_role.errors import UsageError
-from tests.engine.test_resume import watched
+from tests.engine.test_restart_task import CHAIN, restart, solvers
+from tests.engine.test_resume import NEVER, watched
+from tests.systems.test_plan_solve import GIVES_UP, asked, results, solved, team_of
 from tests.teams import Record, TeamFolder, say
 
 
@@ -117,3 +119,12 @@ def test_a_fork_beside_its_run(tmp_path: Path, database_url: str) -> None:
     assert [turn[:2] for turn in team.turns()] == [("one", 2), ("two", 2)]
     assert team.resume().outcome == "cycles_used_up"
     assert team.turns() == []
+
+
+def test_a_task_that_is_done_again_beside_its_run(tmp_path: Path, database_url: str) -> None:
+    team = team_of(tmp_path, [CHAIN], [GIVES_UP, solved("b"), solved("c")])
+    assert team.run(flow="plan-solve", database_url=database_url).outcome == "tasks_failed"
+    solvers(team, solved("better"), solved("b"), NEVER)
+    assert restart(team, "A").outcome == "success"
+    assert asked(team) == ["solver", "solver", "aggregator", "verifier"]
+    assert [each["result"] for each in results(team)] == ["better", "b", "c"]
