@@ -2,6 +2,9 @@
 
 It is no more than that: what it takes Mermaid may refuse, and the other way round. `mermaid` asks Mermaid's own parser
 where that can be had.
+
+A model wrote the text: whatever it is, judging takes time in proportion to it. So a statement is read from left to
+right, node, link, node, and no pattern can match one text in more than a few ways.
 """
 
 from __future__ import annotations
@@ -10,12 +13,11 @@ import re
 
 HEADER = re.compile(r"(?:flowchart|graph)(?:[ \t]+(?:TB|TD|BT|RL|LR))?[ \t]*;?\Z")
 _FRONT_MATTER = re.compile(r"\A\s*---\n.*?\n---\n", re.DOTALL)
-_DIRECTIVE = re.compile(r"%%\{.*?\}%%", re.DOTALL)
 _OTHER = re.compile(r"(?:style|classDef|class|click|linkStyle|direction|accTitle|accDescr)\b")
-_ID = r"[^\W_][\w.\-/]*?|_[\w.\-/]*?"
-_TEXT = r'(?:"[^"]*"|[^"\[\](){}|<>]+)'
+_ID = r"\w(?:[\w./]|-(?=\w))*+"
+_TEXT = r'(?:\s*+"[^"]*"\s*+|[^"\[\](){}|<>]+)'
 _SHAPES = "|".join(
-    rf"{re.escape(begin)}\s*{_TEXT}\s*{re.escape(end)}"
+    rf"{re.escape(begin)}{_TEXT}{re.escape(end)}"
     for begin, end in (
         ("(((", ")))"),
         ("((", "))"),
@@ -33,8 +35,7 @@ _SHAPES = "|".join(
         (">", "]"),
     )
 )
-_NODE = rf"(?:{_ID})(?:@\{{[^}}]*\}}|{_SHAPES})?(?::::[\w-]+)?"
-_NODES = rf"{_NODE}(?:\s*&\s*{_NODE})*"
+_NODE = re.compile(rf"{_ID}(?:@\{{[^}}]*\}}|{_SHAPES})?(?::::{_ID})?")
 _LINE = r"(?:<|[xo](?=[-=]))?(?:-{2,}|={2,}|-\.+-|~{3,})(?:[>xo](?=\s|\||\w|$))?"
 _WORDS = {mark: rf'(?:"[^"]*"|[^"\n{mark}]+?)' for mark in ("-", "=", ".")}
 _LABELLED = "|".join(
@@ -44,14 +45,13 @@ _LABELLED = "|".join(
         rf"<?-\.\s+{_WORDS['.']}\s*\.-[>xo]?",
     )
 )
-_ARROW = rf"\s*(?:{_LABELLED}|{_LINE}(?:\s*\|(?:\"[^\"]*\"|[^|\"]*)\|)?)\s*"
-STATEMENT = re.compile(rf"{_NODES}(?:{_ARROW}{_NODES})*\Z")
+_LINK = re.compile(rf"\s*+(?:&|{_LABELLED}|{_LINE}(?:\s*+\|(?:\"[^\"]*\"|[^|\"]*)\|)?)\s*+")
 _LONGEST_LINE = 1_000
 
 
 def flowchart_problem(text: str) -> str | None:
     """What is wrong with it, or an empty text; None for a diagram of another kind, which is not judged here."""
-    lines = [line.strip() for line in _DIRECTIVE.sub("", _FRONT_MATTER.sub("", text)).splitlines()]
+    lines = [line.strip() for line in _without_directives(_FRONT_MATTER.sub("", text)).splitlines()]
     statements = [(number, line) for number, line in enumerate(lines, 1) if line and not line.startswith("%%")]
     if not statements:
         return "it is empty"
@@ -63,6 +63,12 @@ def flowchart_problem(text: str) -> str | None:
         return f"line 1: {header[:60]!r}"
     rest_of_first = [(statements[0][0], rest[0].strip())] if rest and rest[0].strip() else []
     return _body_problem([*rest_of_first, *statements[1:]])
+
+
+def _without_directives(text: str) -> str:
+    """Without ``%%{ … }%%``, which may take several lines."""
+    first, *others = text.split("%%{")
+    return first + "".join(rest.partition("}%%")[2] if "}%%" in rest else f"%%{{{rest}" for rest in others)
 
 
 def _body_problem(statements: list[tuple[int, str]]) -> str:
@@ -88,4 +94,13 @@ def _parts(line: str) -> list[str]:
 
 def _is_statement(part: str) -> bool:
     reserved = re.search(r"(?:^|[>\-=&])\s*end\s*(?:$|[-=&])", part)
-    return len(part) <= _LONGEST_LINE and not reserved and STATEMENT.match(part) is not None
+    return len(part) <= _LONGEST_LINE and not reserved and _links_nodes(part)
+
+
+def _links_nodes(text: str) -> bool:
+    """Whether it is a node, or nodes with links between them."""
+    node = _NODE.match(text)
+    while node is not None and node.end() < len(text):
+        link = _LINK.match(text, node.end())
+        node = link and _NODE.match(text, link.end())
+    return node is not None

@@ -50,5 +50,14 @@ def test_what_mermaid_refuses_is_refused_with_the_place(text: str, problem: str)
     assert flowchart_problem(text) == problem
 
 
+@pytest.mark.parametrize(
+    "piece", ["--b", "-- b ", "-", "& b", " & ", "--xo", "==x", "-.-", "~~~b", "-->|x", "[", '"', "%%{", "a["]
+)
+def test_no_text_keeps_it_busy(piece: str) -> None:
+    """It runs in the process of the run, which nothing but its own end could free."""
+    assert flowchart_problem(f"flowchart TD\n a{piece * 180}!")
+    assert flowchart_problem(f"flowchart TD\n {piece * 20_000}") is not None
+
+
 def test_other_diagrams_are_not_judged() -> None:
     assert flowchart_problem("sequenceDiagram\n A->>B: hi") is None
