@@ -11,7 +11,8 @@ from codex_multi_role.checks.options import inside
 
 PAGES = "files"
 _MARK = re.compile(r"\A<!-- source: (?P<path>.+?) sha256: (?P<sha256>[0-9a-f]{64}) -->\n")
-_LARGEST_PAGE_BYTES = 1024 * 1024
+_LARGEST_PAGE_BYTES = 256 * 1024
+"""More is not read: the time to parse crafted Markdown grows with the square of its length."""
 
 
 @dataclass(frozen=True)
