@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 
 
@@ -18,8 +19,9 @@ def smallest_cover(reaches: Mapping[str, frozenset[Hashable]]) -> list[str]:
         best = max(reaches, key=lambda test: len(reaches[test] & missing))
         taken.append(best)
         missing -= reaches[best]
+    reached_by = Counter(each for test in taken for each in reaches[test])
     for test in reversed(taken.copy()):
-        others = frozenset[Hashable]().union(*(reaches[other] for other in taken if other != test))
-        if reaches[test] <= others:
+        if all(reached_by[each] > 1 for each in reaches[test]):
             taken.remove(test)
+            reached_by.subtract(reaches[test])
     return [test for test in reaches if test in taken]
