@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +16,8 @@ from codex_multi_role.checks.code_graph.files import Folder, SourceFile
 from codex_multi_role.checks.code_graph.layers import batches_of, drawn, layers_of
 from codex_multi_role.checks.code_graph.symbols import Connections, Symbols
 from codex_multi_role.checks.options import CheckOptions, read_options
-from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
+from codex_multi_role.checks.time_left import TimeLeft
+from codex_multi_role.errors import UsageError
 
 ANALYSED, EMPTY = "analysed", "empty"
 MOST_FILES = 3_000
@@ -77,16 +77,13 @@ def repository(context: CheckContext, repo: str, check: str) -> Path:
 
 
 def _read(context: CheckContext, root: Path, options: CodeGraphOptions) -> Known:
-    until = time.monotonic() + context.deadline_seconds
+    time_left = TimeLeft(context, "code_graph")
     folder = Folder(root, options.exclude, context.workspace.forbidden)
     known = Known(other=folder.other)
     names = 0
     try:
         for file in folder.sources():
-            if context.stopping.is_set():
-                raise RunInterrupted
-            if time.monotonic() > until:
-                raise CheckFailed(f"check code_graph: it took longer than {context.deadline_seconds:g} s")
+            time_left.require()
             if len(known.files) == MOST_FILES:
                 raise ValueError(f"more than {MOST_FILES} source files")
             symbols = known.symbols[file.path] = symbols_of(file)

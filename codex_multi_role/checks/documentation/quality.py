@@ -21,6 +21,7 @@ from codex_multi_role.checks.documentation.mermaid import judge_diagrams
 from codex_multi_role.checks.documentation.places import folder_of, page_of, read_page
 from codex_multi_role.checks.documentation.score import CLAIMS, FILES, LINKS, MERMAID, SECTIONS, WEIGHTS, Part, Score
 from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.time_left import TimeLeft
 
 PASSED, BELOW = "passed", "below"
 
@@ -51,7 +52,7 @@ def measure_documents(context: CheckContext) -> dict[str, object]:
     is nothing has no score, but diagrams that nobody here can judge (``not_judged``) do not count. ``refine``: the
     documents that cost most, with the source file that a page is about.
 
-    Raises UsageError for a wrong option, RunInterrupted, StorageError.
+    Raises UsageError for a wrong option, CheckFailed when it takes too long, RunInterrupted, StorageError.
     """
     options = read_options(QualityOptions, context, "document_quality")
     measured = _Measurement(context, options)
@@ -78,17 +79,20 @@ class _Measurement:
         self._out = folder_of(context, options.out, "document_quality").relative_to(self._root).as_posix()
         self._parts = {name: Part() for name in WEIGHTS}
         self._documents: dict[str, Document] = {}
+        self._time_left = TimeLeft(context, "document_quality")
         self._source_of = {page_of(self._out, file["path"]): file for file in self._files}
         self._measure()
 
     def _measure(self) -> None:
         for path, file in self._source_of.items():
+            self._time_left.require()
             self._read_page(path, file)
         for name, headings in self._options.sections.items():
             self._read_document(f"{self._out}/{name}.md", headings)
         self._judge_diagrams()
         evidence = self._evidence()
         for path, document in self._documents.items():
+            self._time_left.require()
             self._judge_links(path, document)
             for code in dict.fromkeys(document.codes):
                 if (real := evidence.judge(code)) is not None:
@@ -124,6 +128,7 @@ class _Measurement:
         evidence = Evidence(str(graph["name"]), self._files, graph["external"])  # type: ignore[arg-type]
         root = repository(self._context, str(graph["repo"]), "document_quality")
         for source in Folder(root, forbidden=self._context.workspace.forbidden).sources():
+            self._time_left.require()
             if source.path in evidence.paths:
                 evidence.learn(source.text)
         return evidence

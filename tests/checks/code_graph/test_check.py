@@ -13,7 +13,7 @@ import pytest
 
 from codex_multi_role.checks.code_graph import other_code
 from codex_multi_role.checks.code_graph.check import read_code_graph
-from codex_multi_role.errors import RunInterrupted, UsageError
+from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
 from codex_multi_role.workspace import Workspace
 from tests.checks.conftest import MakeContext
 
@@ -165,6 +165,11 @@ def test_a_run_that_stops_does_not_wait_for_it(make_context: MakeContext) -> Non
     context.stopping.set()
     with pytest.raises(RunInterrupted):
         read_code_graph(context)
+
+
+def test_it_ends_with_its_deadline(make_context: MakeContext) -> None:
+    with pytest.raises(CheckFailed, match="check code_graph: it took longer than 0 s"):
+        read_code_graph(make_context({"a.py": ""}, seconds=0))
 
 
 OTHERS = {

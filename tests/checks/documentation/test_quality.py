@@ -15,7 +15,7 @@ from codex_multi_role.checks.code_graph.check import read_code_graph
 from codex_multi_role.checks.documentation.mermaid import OWN_PARSER, SUBSET, judge_diagrams
 from codex_multi_role.checks.documentation.places import marked, page_of
 from codex_multi_role.checks.documentation.quality import measure_documents
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
 from tests.checks.conftest import MakeContext
 
 SOURCES = {
@@ -166,6 +166,15 @@ def test_without_a_diagram_the_overview_is_to_get_one(documented: Documented) ->
     documented.write("docs/OVERVIEW.md", OVERVIEW.replace("```mermaid", "```text"))
     (item,) = documented.measure()["refine"]
     assert (item["path"], item["problems"]) == ("docs/OVERVIEW.md", ["no document has a Mermaid diagram"])
+
+
+def test_it_ends_with_its_deadline_and_with_the_run(documented: Documented) -> None:
+    documented.context = replace(documented.context, deadline_seconds=0)
+    with pytest.raises(CheckFailed, match="check document_quality: it took longer than 0 s"):
+        documented.measure()
+    documented.context.stopping.set()
+    with pytest.raises(RunInterrupted):
+        documented.measure()
 
 
 def test_documents_lie_in_the_workspace(documented: Documented) -> None:
