@@ -132,7 +132,7 @@ _LOOKING: set[CheckFunction] = set()
 
 
 def only_looks(check: CheckFunction) -> CheckFunction:
-    """Declare that the check leaves the workspace as it is."""
+    """Declare that the check is not there to change the workspace; what tests leave behind in it does not count."""
     _LOOKING.add(check)
     return check
 
