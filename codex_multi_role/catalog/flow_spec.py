@@ -26,7 +26,8 @@ class FlowFile(Definition):
     """A flow file as written. ``vars``: the run variables and their first values (templates).
 
     ``goal``: which goals it takes. ``protect``: files that every role of a run must leave as they are. ``states``:
-    those of a run of this flow, besides the ``state`` of its steps; a flow that is called has none.
+    those of a run of this flow, besides the ``state`` of its steps; a flow that is called has none. ``outputs``: the
+    steps of it that a flow which calls it sees, all without it; its ``vars`` are always seen.
     """
 
     name: str | None = None
@@ -36,6 +37,7 @@ class FlowFile(Definition):
     vars: dict[VariableName, JsonValue] = Field(default_factory=dict)
     protect: ProtectedGlobs = ()
     states: FlowStates | None = None
+    outputs: tuple[str, ...] | None = None
     steps: Annotated[tuple[StepSpec, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -54,6 +56,10 @@ class FlowSpec(FlowFile):
     def step(self, step_id: str) -> StepSpec:
         """The step of that id. Raises ``KeyError``; a loaded flow routes to its own steps only."""
         return {step.id: step for step in self.steps}[step_id]
+
+    def shows(self, step_id: str) -> bool:
+        """Whether a flow that calls this one sees what that step came to."""
+        return self.outputs is None or step_id in self.outputs
 
     def resolve_inputs(self, given: Mapping[str, object]) -> dict[str, Any]:
         """The value of every input; see `flow_inputs.resolve_inputs`. Raises ``UsageError``."""

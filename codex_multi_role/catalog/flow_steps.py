@@ -28,6 +28,10 @@ def check_steps(flow: FlowSpec) -> None:
             _check_route(route, f"{place}.next[{number}]", ids, is_last=number == len(step.next) - 1)
         _check_fan_out(step, place)
         _check_set(step, place, list(flow.vars))
+    for number, shown in enumerate(flow.outputs or ()):
+        if shown not in ids:
+            message, hint = no_such("step", shown, ids)
+            raise DefinitionError(f"{flow.source}: outputs[{number}]: {message}", hint)
     _check_reached(flow)
 
 

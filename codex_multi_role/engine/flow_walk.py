@@ -231,7 +231,7 @@ class FlowWalk:
         finally:
             caller.asks |= state.asks
             caller.history += state.history
-        steps = {step_id: each.output for step_id, each in state.steps.items() if each.visits}
+        steps = {name: each.output for name, each in state.steps.items() if each.visits and flow.shows(name)}
         output = {"outcome": end.outcome, "exit_code": end.exit_code, "vars": state.vars, "steps": steps}
         return Outcome(output, walk.error, tests=state.latest_tests)
 

@@ -72,3 +72,12 @@ def test_wrong_names_are_refused_with_the_nearest(tmp_path: Path, changes: Recor
         team.run(**changes)
     assert words in f"{caught.value} {caught.value.hint}"
     assert not team.runs.exists()
+
+
+def test_of_a_called_flow_its_caller_sees_the_outputs_alone(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    look = {"check": "command", "with": {"argv": ["true"], "json": False}}
+    with_flow(team, {"outputs": ["shown"], "steps": [{"id": "hidden", **look}, {"id": "shown", **look}]}, "inner")
+    seen = "steps.inner.steps.shown.exit_code == 0 and steps.inner.steps.hidden is not defined"
+    steps = [{"call": "inner", "next": [{"when": seen, "end": "as_declared"}, {"end": "otherwise", "exit": 1}]}]
+    assert with_flow(team, {"steps": steps}).run(flow="own").outcome == "as_declared"
