@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from codex_multi_role.cli.streams import say
-from codex_multi_role.cli.text import duration, one_line, printable
 from codex_multi_role.cli.views import View
+from codex_multi_role.presentation.wording import duration, one_line, printable
 from codex_multi_role.run_folder import Answer, AskPerson, Question, answer_of_person
 
 LOOK_SECONDS = 0.2

@@ -12,8 +12,8 @@ import click
 
 from codex_multi_role.cli.streams import let_go, say
 from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.presentation.wording import PROGRAM
 
-PROGRAM = "codex-multi-role"
 DEBUG_VARIABLE = "CODEX_MULTI_ROLE_DEBUG"
 FAILED, WRONG_USAGE, INTERRUPTED = 3, 2, 130
 READER_GONE = 141  # as a shell reports a program that ended by SIGPIPE

@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.options import JSON, QUIET, RUNS_DIR, command
-from codex_multi_role.cli.recorded import is_alive, read_owner
 from codex_multi_role.cli.streams import put_json, say
-from codex_multi_role.cli.summary import outcome_in_words
-from codex_multi_role.cli.text import one_line
 from codex_multi_role.errors import RunBusy, UsageError
+from codex_multi_role.presentation.outcome import outcome_in_words
+from codex_multi_role.presentation.recorded import is_alive, read_owner
+from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.states import COMPLETED, IN_PROGRESS, SKIPPED
 from codex_multi_role.run_folder.tasks import find_task

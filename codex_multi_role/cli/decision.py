@@ -7,10 +7,10 @@ from dataclasses import asdict
 
 import click
 
-from codex_multi_role.cli.recorded import is_alive
 from codex_multi_role.cli.resume import go_on
 from codex_multi_role.cli.streams import put_json, say
-from codex_multi_role.cli.summary import resume_command
+from codex_multi_role.presentation.outcome import resume_command
+from codex_multi_role.presentation.recorded import is_alive
 from codex_multi_role.run_folder import RunFolder, read_events
 
 TAKEN_SECONDS = 5.0

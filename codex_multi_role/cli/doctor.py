@@ -10,7 +10,7 @@ import click
 from codex_multi_role.cli.boundary import WRONG_USAGE
 from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, RUNS_DIR, command
 from codex_multi_role.cli.streams import put_json
-from codex_multi_role.cli.text import one_line
+from codex_multi_role.presentation.wording import one_line
 
 
 @command(CODEX_BIN, CONFIG, RUNS_DIR, JSON, short_help="Check that everything is here that a run needs.")

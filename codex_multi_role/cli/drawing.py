@@ -11,9 +11,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from codex_multi_role.cli.plain import NO_MODEL
-from codex_multi_role.cli.progress import BUSY, READY, SKIPPED, STARTING, Progress, RoleProgress
-from codex_multi_role.cli.text import compact, duration, moment, one_line, verdict
+from codex_multi_role.presentation.plain import NO_MODEL
+from codex_multi_role.presentation.progress import BUSY, READY, SKIPPED, STARTING, Progress, RoleProgress
+from codex_multi_role.presentation.wording import compact, duration, moment, one_line, verdict
 
 WIDE, MIDDLE, NARROW = 92, 64, 36
 LATEST_WARNINGS = 3

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.streams import say
-from codex_multi_role.cli.text import plural
+from codex_multi_role.presentation.wording import plural
 
 
 def put_dry_run(records: Sequence[Mapping[str, Any]], *, as_json: bool, quiet: bool) -> None:

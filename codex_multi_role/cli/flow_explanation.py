@@ -8,10 +8,10 @@ from textwrap import wrap
 
 from codex_multi_role.catalog import FlowSpec, GoalSpec, InputSpec, RoleSpecCatalog
 from codex_multi_role.catalog.flow_references import unused_roles
-from codex_multi_role.cli.text import one_line
 from codex_multi_role.flow import End
 from codex_multi_role.flow.ends import ends
 from codex_multi_role.flow.words import arrows, end_words, step_notes, step_words
+from codex_multi_role.presentation.wording import one_line
 
 COLUMNS = 100
 LEAST_TEXT_COLUMNS = 40

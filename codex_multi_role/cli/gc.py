@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from codex_multi_role.cli.options import RUNS_DIR, command
-from codex_multi_role.cli.recorded import is_alive
 from codex_multi_role.cli.streams import say
-from codex_multi_role.cli.text import one_line
 from codex_multi_role.errors import CodexMultiRoleError, RunBusy, StorageError
+from codex_multi_role.presentation.recorded import is_alive
+from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.programs import take_none_from
 from codex_multi_role.run_folder import Owner, RunFolder, list_runs
 

@@ -13,7 +13,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from codex_multi_role.cli.drawing import render
-from codex_multi_role.cli.progress import Progress, Record
+from codex_multi_role.presentation.progress import Progress, Record
 
 REFRESHES_PER_SECOND = 4
 PICTURE_WIDTH = 110

@@ -9,8 +9,9 @@ import sys
 import click
 
 import codex_multi_role
-from codex_multi_role.cli.boundary import PROGRAM, run_guarded
+from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.lazy import LazyGroup
+from codex_multi_role.presentation.wording import PROGRAM
 
 COMMANDS = {
     name: f"codex_multi_role.cli.{name}:{name}"

@@ -9,10 +9,10 @@ import click
 from codex_multi_role.cli.asking import person_at
 from codex_multi_role.cli.fork import changes_for
 from codex_multi_role.cli.options import FORKABLE, JSON, QUIET, RUNS_DIR, command
-from codex_multi_role.cli.progress import Progress
 from codex_multi_role.cli.resume import say_changes
 from codex_multi_role.cli.run import close
 from codex_multi_role.cli.views import open_view
+from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder
 
 

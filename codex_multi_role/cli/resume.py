@@ -10,12 +10,12 @@ from click.core import ParameterSource
 
 from codex_multi_role.cli.asking import person_at
 from codex_multi_role.cli.options import CHANGEABLE, JSON, QUIET, RUNS_DIR, WAIT, command
-from codex_multi_role.cli.progress import Progress
 from codex_multi_role.cli.run import close, parse_inputs
 from codex_multi_role.cli.settings import Setting
 from codex_multi_role.cli.streams import say
 from codex_multi_role.cli.views import open_view
 from codex_multi_role.cli.waiting import wait_for_quota
+from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder, read_events
 
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)

@@ -13,12 +13,12 @@ from codex_multi_role.cli.asking import person_at
 from codex_multi_role.cli.dry_run import put_dry_run
 from codex_multi_role.cli.goal import choose_goal
 from codex_multi_role.cli.options import RUN, command
-from codex_multi_role.cli.progress import Progress
 from codex_multi_role.cli.streams import say
 from codex_multi_role.cli.summary import summary
 from codex_multi_role.cli.views import open_view
 from codex_multi_role.errors import UsageError
 from codex_multi_role.options import RunOptions, RunReport
+from codex_multi_role.presentation.progress import Progress
 
 if TYPE_CHECKING:
     from codex_multi_role.playbook import Playbook

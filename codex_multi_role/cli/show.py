@@ -10,13 +10,13 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command
-from codex_multi_role.cli.progress import Progress
-from codex_multi_role.cli.recorded import open_questions, read_tests, read_turns, status_now
 from codex_multi_role.cli.streams import put_json, say
-from codex_multi_role.cli.summary import EXIT_MEANINGS, next_command, outcome_in_words
 from codex_multi_role.cli.tables import put_table
-from codex_multi_role.cli.text import duration, one_line, plural, verdict
 from codex_multi_role.errors import StorageError
+from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_command, outcome_in_words
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.recorded import open_questions, read_tests, read_turns, status_now
+from codex_multi_role.presentation.wording import duration, one_line, plural, verdict
 from codex_multi_role.run_folder import Question, RunFolder, read_events
 from codex_multi_role.run_folder.states import read_states
 

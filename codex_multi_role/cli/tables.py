@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-from codex_multi_role.cli.text import one_line
+from codex_multi_role.presentation.wording import one_line
 
 UNLIMITED = 10_000
 

@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
-from codex_multi_role.cli.plain import PlainLines
-from codex_multi_role.cli.progress import Progress, Record
 from codex_multi_role.cli.streams import JsonLines, say
+from codex_multi_role.presentation.plain import PlainLines
+from codex_multi_role.presentation.progress import Progress, Record
 
 
 class View(Protocol):

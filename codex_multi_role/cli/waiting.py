@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from codex_multi_role.cli.streams import say
-from codex_multi_role.cli.text import duration
 from codex_multi_role.errors import QuotaUsedUp, UsageError
+from codex_multi_role.presentation.wording import duration
 
 LONGEST_NAP_SECONDS = 30.0
 

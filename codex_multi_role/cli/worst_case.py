@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
-from codex_multi_role.cli.text import duration, plural
 from codex_multi_role.flow import worst_case
 from codex_multi_role.flow.calls import with_called
+from codex_multi_role.presentation.wording import duration, plural
 from codex_multi_role.steps.terms import terms
 
 

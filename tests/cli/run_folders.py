@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.run_folder import RunFolder, TurnFolder
-
-from .recorded_run import whole_run
+from tests.presentation.recorded_run import whole_run
 
 
 def record(run_id: str, **changes: Any) -> dict[str, Any]:

@@ -6,10 +6,9 @@ import pytest
 from rich.console import Console
 
 from codex_multi_role.cli.drawing import render
-from codex_multi_role.cli.progress import Progress
+from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import events as e
-
-from .recorded_run import in_order, started, turn, whole_run
+from tests.presentation.recorded_run import in_order, started, turn, whole_run
 
 
 def drawn(progress: Progress, width: int, now: str = "") -> str:

@@ -7,15 +7,15 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from codex_multi_role.cli.live import picture
-from codex_multi_role.cli.progress import Progress
+from codex_multi_role.presentation.progress import Progress
+from tests.presentation.recorded_run import whole_run
 
-from .recorded_run import whole_run
 from .terminal import on_terminal
 
 SHOW_WHOLE_RUN = """
 import sys
-from cli.recorded_run import whole_run
-from codex_multi_role.cli.progress import Progress
+from tests.presentation.recorded_run import whole_run
+from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.cli.views import open_view
 
 with open_view(Progress(), as_json=False, quiet=False) as take:
@@ -27,7 +27,7 @@ with open_view(Progress(), as_json=False, quiet=False) as take:
 
 def shown(**variables: str) -> tuple[str, str]:
     """What the program above drew on a terminal, and its stdout."""
-    tests = Path(__file__).parents[1]
+    tests = Path(__file__).parents[2]
     drawn, output, code = on_terminal([sys.executable, "-c", SHOW_WHOLE_RUN], tests, PYTHONPATH=str(tests), **variables)
     assert code == 0, drawn
     return drawn, output

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codex_multi_role.cli.progress import Progress
 from codex_multi_role.cli.summary import summary
 from codex_multi_role.options import RunReport
-
-from .recorded_run import in_order, started, whole_run
+from codex_multi_role.presentation.progress import Progress
+from tests.presentation.recorded_run import in_order, started, whole_run
 
 RUN = "20260131_101500_0a1b2c3d"
 TOTALS = {"turns": 5, "repairs": 1, "input_tokens": 6000, "output_tokens": 170, "seconds": 12.5}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.cli.boundary import PROGRAM
 from codex_multi_role.cli.main import main
+from codex_multi_role.presentation.wording import PROGRAM
 from tests.teams import Record, read
 from tests.torture.leftovers import processes_of
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.cli.summary import EXIT_MEANINGS, outcome_in_words
+from codex_multi_role.presentation.outcome import EXIT_MEANINGS, outcome_in_words
 from tests.faults.played import LARGER_THAN_THE_PIPE, PLAYED, Played, stop_in_the_middle_of_a_prompt
 from tests.faults.screen import Screen, Seen
 from tests.teams import LIMITS, TeamFolder, read, say

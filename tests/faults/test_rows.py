@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.cli.summary import outcome_in_words
 from codex_multi_role.codex import failures
+from codex_multi_role.presentation.outcome import outcome_in_words
 from codex_multi_role.steps.remedies import ADVICE
 from tests.faults.played import PLAYED
 from tests.faults.row import played, started

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.cli.summary import EXIT_MEANINGS, outcome_in_words
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.playbook import Playbook, PlaybookServer
+from codex_multi_role.presentation.outcome import EXIT_MEANINGS, outcome_in_words
 from tests.faults.screen import Screen, Seen
 from tests.teams import TeamFolder, say
 

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from codex_multi_role.cli.progress import REPAIRING, STARTING, WORKING, Progress
+from codex_multi_role.presentation.progress import REPAIRING, STARTING, WORKING, Progress
 from codex_multi_role.run_folder import events as e
-
-from .recorded_run import ROLES, ended, in_order, started, turn, whole_run
+from tests.presentation.recorded_run import ROLES, ended, in_order, started, turn, whole_run
 
 
 def test_the_end_of_a_run_shows_every_role_with_its_sums() -> None:

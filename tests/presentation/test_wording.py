@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.cli.text import compact, duration, one_line, plural, verdict
+from codex_multi_role.presentation.wording import compact, duration, one_line, plural, verdict
 
 
 @given(st.text(), st.integers(min_value=4, max_value=50))

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Mapping
 from datetime import datetime
 
+PROGRAM = "codex-multi-role"
 ELLIPSIS = "..."
 
 

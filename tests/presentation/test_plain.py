@@ -5,12 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from codex_multi_role.cli.plain import PlainLines
-from codex_multi_role.cli.progress import Progress
+from codex_multi_role.presentation.plain import PlainLines
+from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder import events as e
-
-from .recorded_run import in_order, started, turn, whole_run
+from tests.presentation.recorded_run import in_order, started, turn, whole_run
 
 
 @pytest.fixture(autouse=True)
