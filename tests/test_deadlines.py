@@ -71,7 +71,7 @@ PLACES = {
     **{
         (module, f"{receiver}.result()"): READS_FILE
         for module, receiver in (
-            ("cli/recorded.py", "turn"),
+            ("presentation/recorded.py", "turn"),
             ("members.py", "turn"),
             ("run_folder/past.py", "turn"),
             ("run_folder/turns.py", "self"),
