@@ -116,17 +116,20 @@ class RunRecord:
         }
 
     def started(self) -> RunStarted:
-        definitions = self._definitions
+        definitions, options = self._definitions, self._definitions.options
+        limits = {"turns": options.max_turns, "tokens": options.max_tokens, "seconds": options.max_seconds}
         return RunStarted(
             run_id=self._folder.run_id,
-            goal=definitions.options.goal,
+            goal=options.goal,
             flow=definitions.flow.name,
-            cycles=definitions.options.cycles,
+            cycles=options.cycles,
             roles=[role.name for role in definitions.roles],
             workspace=str(definitions.workspace),
             folder=str(self._folder.path),
             playbook=self._fields["playbook"],
             resumed=self._earlier is not None,
+            steps=[step.id for step in definitions.flow.steps],
+            limits={name: limit for name, limit in limits.items() if limit is not None},
         )
 
 

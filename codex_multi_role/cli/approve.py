@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.decision import QUESTION, RESUME, decide
-from codex_multi_role.cli.options import JSON, QUIET, RUNS_DIR, command
+from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command
 
 
-@command(RUNS_DIR, JSON, QUIET, short_help="Say yes to what a run asks.")
+@command(RUNS_DIR, JSON, PLAIN, QUIET, short_help="Say yes to what a run asks.")
 @click.argument("run", metavar="RUN")
 @click.option("--comment", metavar="TEXT", default="", help="What the roles may get to read with the answer.")
 @QUESTION

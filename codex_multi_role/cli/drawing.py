@@ -1,9 +1,11 @@
-"""A run's `Progress` drawn with rich: title, cycle progress, a table of roles, tests, warnings."""
+"""A run's `Progress` drawn with rich: title, flow position, progress, budget, a table of roles, tests, questions."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -11,12 +13,15 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from codex_multi_role.presentation.outcome import answer_commands
 from codex_multi_role.presentation.plain import NO_MODEL
 from codex_multi_role.presentation.progress import BUSY, READY, SKIPPED, STARTING, Progress, RoleProgress
-from codex_multi_role.presentation.wording import compact, duration, moment, one_line, verdict
+from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural, verdict
 
 WIDE, MIDDLE, NARROW = 92, 64, 36
 LATEST_WARNINGS = 3
+HEADING_LINES = 2
+UNLIMITED = 1_000_000
 STATE_STYLES = {STARTING: "dim", READY: "", SKIPPED: "yellow", "completed": "green", "interrupted": "yellow"}
 TEST_STYLES = {"passed": "green", "running": "cyan", "no tests": ""}
 
@@ -29,18 +34,17 @@ class Column:
     cell: Callable[[RoleProgress, str], Text]
     number: bool = False
     least: int = 0
-    most: int = 1_000_000
+    most: int = UNLIMITED
 
 
-def render(progress: Progress, now: str, width: int) -> RenderableType:
-    """The whole view at the moment ``now`` (as an event's ``at``) for a terminal of ``width`` columns."""
-    parts: list[RenderableType] = [_title(progress)]
+def render(progress: Progress, now: str, width: int, height: int = UNLIMITED) -> RenderableType:
+    """The whole view at the moment ``now`` (as an event's ``at``) for a terminal of that many columns and lines."""
+    above: list[RenderableType] = [_title(progress)]
     if progress.playbook:
-        parts.append(Text(NO_MODEL.format(one_line(progress.playbook)), style="yellow"))
-    parts += [_cycle_line(progress, now, width), _role_table(progress, now, width), _tests_line(progress)]
-    parts += [Text(f"review {key}: {one_line(words)}", style="cyan") for key, words in progress.questions.items()]
-    parts += [Text(f"warning: {one_line(words)}", style="yellow") for words in progress.warnings[-LATEST_WARNINGS:]]
-    return Group(*parts)
+        above.append(Text(NO_MODEL.format(one_line(progress.playbook)), style="yellow"))
+    above += [*_position(progress, width), _progress_line(progress, now, width), *_budget_line(progress, now)]
+    below = [_tests_line(progress), *_questions(progress), *_warnings(progress)]
+    return Group(*above, *_role_table(progress, now, width, height - len(above) - len(below)), *below)
 
 
 def _title(progress: Progress) -> Text:
@@ -56,17 +60,80 @@ def _unwrapped(text: Text) -> Text:
     return text
 
 
-def _cycle_line(progress: Progress, now: str, width: int) -> RenderableType:
-    elapsed = duration(_seconds_between(progress.began, now))
-    words = Text(f"{progress.where}  {elapsed}".strip())
-    if width < MIDDLE or not progress.cycle:
+def _position(progress: Progress, width: int) -> list[Text]:
+    """The flow's steps in order, each with its visits, the present one in brackets; as many around it as fit."""
+    names = list(progress.steps)
+    if len(names) < 2 or progress.current_step not in progress.steps:
+        return []
+    here = names.index(progress.current_step)
+    first, last = here, here
+    while last - first + 1 < len(names):
+        more = (max(0, first - 1), min(len(names) - 1, last + 1))
+        if len(_steps_line(progress, names, *more).plain) > width:
+            break
+        first, last = more
+    return [_unwrapped(_steps_line(progress, names, first, last))]
+
+
+def _steps_line(progress: Progress, names: list[str], first: int, last: int) -> Text:
+    words = []
+    for name in names[first : last + 1]:
+        visits = progress.steps[name]
+        label = one_line(f"{name} x{visits}" if visits > 1 else name, 60)
+        if name == progress.current_step:
+            words.append((f"[{label}]", "bold"))
+        else:
+            words.append((label, "" if visits else "dim"))
+    line = Text(" > ").join(Text(*each) for each in words)
+    return Text.assemble("... > " if first else "", line, " > ..." if last < len(names) - 1 else "")
+
+
+def _progress_line(progress: Progress, now: str, width: int) -> RenderableType:
+    words = Text(f"{progress.where}  {duration(_seconds_between(progress.began, now))}".strip())
+    share = progress.tasks_over / len(progress.tasks) if progress.tasks else progress.share if progress.cycle else None
+    if width < MIDDLE or share is None:
         return words
     line = Table.grid(padding=(0, 1))
-    line.add_row(words, ProgressBar(total=1.0, completed=progress.share, width=width // 3))
+    line.add_row(
+        words, ProgressBar(total=1.0, completed=share, width=width // 3, complete_style="cyan", finished_style="cyan")
+    )
     return line
 
 
-def _role_table(progress: Progress, now: str, width: int) -> Table:
+def _budget_line(progress: Progress, now: str) -> list[Text]:
+    """What is left of the run's limits; a turn that is being taken counts."""
+    if not progress.limits or progress.ended:
+        return []
+    working = _seconds_between(progress.worked_at, now) if progress.busy else 0.0
+    used = {"turns": progress.turns_begun, "tokens": progress.tokens, "seconds": progress.worked + working}
+    words = [
+        f"{duration(left) if name == 'seconds' else f'{compact(left)} {name}'}"
+        for name, limit in progress.limits.items()
+        for left in [max(0.0, limit - used.get(name, 0.0))]
+    ]
+    return [_unwrapped(Text(f"left: {', '.join(words)}"))]
+
+
+def _questions(progress: Progress) -> list[Text]:
+    asked = [
+        _unwrapped(Text(f"review {key}: {one_line(words)}", style="cyan")) for key, words in progress.questions.items()
+    ]
+    if asked:
+        commands = answer_commands(progress.run_id, Path(progress.folder).parent, list(progress.questions))
+        asked.append(Text(f"  answer: {commands}"))
+    return asked
+
+
+def _warnings(progress: Progress) -> list[Text]:
+    return [
+        _unwrapped(Text(f"warning: {one_line(words)}", style="yellow"))
+        for words in progress.warnings[-LATEST_WARNINGS:]
+    ]
+
+
+def _role_table(progress: Progress, now: str, width: int, lines: int) -> list[RenderableType]:
+    """The table, in so many lines: where there are more roles, those at work come first."""
+    shown, hidden = _that_fit(list(progress.roles.values()), max(1, lines - HEADING_LINES))
     table = Table(box=box.SIMPLE_HEAD, expand=True, padding=(0, 1), show_edge=False, pad_edge=False)
     columns = [column for column in COLUMNS if column.least <= width <= column.most]
     for column in columns:
@@ -77,9 +144,20 @@ def _role_table(progress: Progress, now: str, width: int) -> Table:
             overflow="ellipsis",
             ratio=1 if column.cell is _last else None,
         )
-    for role in progress.roles.values():
+    for role in shown:
         table.add_row(*(column.cell(role, now) for column in columns))
-    return table
+    if not hidden:
+        return [table]
+    states = Counter(one_line(role.state.replace("_", " ")) for role in hidden)
+    counts = ", ".join(f"{count} {state}" for state, count in states.items())
+    return [table, _unwrapped(Text(f"and {plural(len(hidden), 'role')} more: {counts}", style="dim"))]
+
+
+def _that_fit(roles: list[RoleProgress], most: int) -> tuple[list[RoleProgress], list[RoleProgress]]:
+    if len(roles) <= most:
+        return roles, []
+    kept = sorted(range(len(roles)), key=lambda index: (roles[index].state not in BUSY, -index))[: max(1, most - 1)]
+    return [roles[index] for index in sorted(kept)], [role for index, role in enumerate(roles) if index not in kept]
 
 
 def _name(role: RoleProgress, now: str) -> Text:

@@ -9,7 +9,7 @@ import click
 
 from codex_multi_role.cli.asking import person_at
 from codex_multi_role.cli.goal import choose_goal
-from codex_multi_role.cli.options import FORKABLE, JSON, QUIET, RUNS_DIR, START, command
+from codex_multi_role.cli.options import FORKABLE, JSON, PLAIN, QUIET, RUNS_DIR, START, command
 from codex_multi_role.cli.resume import changes_of, say_changes
 from codex_multi_role.cli.run import close
 from codex_multi_role.cli.views import open_view
@@ -17,7 +17,7 @@ from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder
 
 
-@command(RUNS_DIR, START, *FORKABLE, JSON, QUIET, short_help="Start a new run with the past of another.")
+@command(RUNS_DIR, START, *FORKABLE, JSON, PLAIN, QUIET, short_help="Start a new run with the past of another.")
 @click.argument("run", metavar="RUN")
 @click.pass_context
 def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
@@ -42,7 +42,7 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
     progress = Progress()
     from codex_multi_role import app
 
-    with open_view(progress, as_json=values["json"], quiet=values["quiet"]) as view:
+    with open_view(progress, as_json=values["json"], quiet=values["quiet"], plain=values["plain"]) as view:
         report = app.fork(
             folder.run_id,
             runs_dir=folder.path.parent,

@@ -25,6 +25,7 @@ COMMANDS = {
         "restart",
         "runs",
         "show",
+        "watch",
         "gc",
         "roles",
         "flows",
@@ -50,6 +51,7 @@ Examples:
   codex-multi-role restart latest --task T3              do one task again, in another run
   codex-multi-role approve latest --resume               say yes to what a run asks, and go on
   codex-multi-role show latest                           what happened, turn by turn
+  codex-multi-role watch latest                          look on, from another terminal
   codex-multi-role doctor                                is everything here that a run needs?
 
 \b

@@ -199,12 +199,15 @@ WAIT = Setting(
     help="Where a usage limit parked the run: wait until it begins anew, then go on.",
     show_default=False,
 )
+PLAIN = Setting(
+    ["--plain"], is_flag=True, show_default=False, help="Lines, one an event, instead of the view that redraws itself."
+)
 QUIET = Setting(["--quiet"], is_flag=True, help="Say nothing unless something is wrong.", show_default=False)
 
 RUN = [
     *(GOAL, GOAL_FILE, CYCLES, FLOW, INPUT, WORKSPACE, ROLES, RUNS_DIR, RUN_ID, MODEL, REPAIR_ATTEMPTS, RUN_TESTS),
     *(PYTEST_CMD, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS),
-    *(MAX_PROCESSES, YES, DATABASE_URL, DRY_RUN, JSON, QUIET),
+    *(MAX_PROCESSES, YES, DATABASE_URL, DRY_RUN, JSON, PLAIN, QUIET),
 ]
 
 BOUNDING = [

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.decision import QUESTION, RESUME, decide
-from codex_multi_role.cli.options import JSON, QUIET, RUNS_DIR, command, not_empty
+from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command, not_empty
 
 
-@command(RUNS_DIR, JSON, QUIET, short_help="Say no to what a run asks, and why.")
+@command(RUNS_DIR, JSON, PLAIN, QUIET, short_help="Say no to what a run asks, and why.")
 @click.argument("run", metavar="RUN")
 @click.option(
     "--comment",

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.cli.asking import person_at
-from codex_multi_role.cli.options import CHANGEABLE, JSON, QUIET, RUNS_DIR, WAIT, command
+from codex_multi_role.cli.options import CHANGEABLE, JSON, PLAIN, QUIET, RUNS_DIR, WAIT, command
 from codex_multi_role.cli.run import close, parse_inputs
 from codex_multi_role.cli.settings import Setting
 from codex_multi_role.cli.streams import say
@@ -21,7 +21,9 @@ from codex_multi_role.run_folder import RunFolder, read_events
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
-@command(RUNS_DIR, *CHANGEABLE, WAIT, JSON, QUIET, short_help="Go on with a run; no finished turn is paid for again.")
+@command(
+    RUNS_DIR, *CHANGEABLE, WAIT, JSON, PLAIN, QUIET, short_help="Go on with a run; no finished turn is paid for again."
+)
 @click.argument("run", metavar="RUN")
 @click.pass_context
 def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
@@ -46,12 +48,12 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
 
 
 def go_on(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]) -> None:
-    """Resume the run and exit with its code; ``ctx`` has the settings ``runs_dir``, ``json`` and ``quiet``."""
-    as_json, quiet = ctx.params["json"], ctx.params["quiet"]
+    """Resume the run and exit with its code; ``ctx`` has the settings ``runs_dir``, ``json``, ``plain``, ``quiet``."""
+    as_json, quiet, plain = (ctx.params[name] for name in ("json", "quiet", "plain"))
     progress = Progress.of(read_events(folder.events_path))
     from codex_multi_role import app
 
-    with open_view(progress, as_json=as_json, quiet=quiet) as view:
+    with open_view(progress, as_json=as_json, quiet=quiet, plain=plain) as view:
         report = app.resume(
             folder.run_id,
             runs_dir=folder.path.parent,

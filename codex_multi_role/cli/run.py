@@ -45,7 +45,7 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
     progress = Progress()
     from codex_multi_role import app
 
-    with open_view(progress, as_json=values["json"], quiet=values["quiet"]) as view:
+    with open_view(progress, as_json=values["json"], quiet=values["quiet"], plain=values["plain"]) as view:
         report = app.run(options, on_event=view, ask_person=person_at(view, as_json=values["json"]))
     close(ctx, report, progress)
 
@@ -61,7 +61,7 @@ def close(ctx: click.Context, report: RunReport, progress: Progress) -> None:
 
 def run_options(ctx: click.Context) -> RunOptions:
     """What the settings of ``ctx`` and the playbook they name ask for. Raises `UsageError`, `DefinitionError`."""
-    not_of_the_run = ("goal_file", "input", "dry_run", "json", "quiet")
+    not_of_the_run = ("goal_file", "input", "dry_run", "json", "plain", "quiet")
     values = {key: value for key, value in ctx.params.items() if key not in not_of_the_run}
     playbook = _playbook(values["playbook"], values["roles"])
     values["goal"] = choose_goal(ctx, (playbook and playbook.goal) or "")

@@ -35,17 +35,27 @@ class Lines:
         return nullcontext()
 
 
-def open_view(progress: Progress, *, as_json: bool, quiet: bool) -> AbstractContextManager[View]:
-    """A context that gives what takes the run's events; every view keeps ``progress`` up to date."""
+def open_view(
+    progress: Progress, *, as_json: bool, quiet: bool, plain: bool, over: Callable[[], bool] = lambda: False
+) -> AbstractContextManager[View]:
+    """A context that gives what takes the run's events; every view keeps ``progress`` up to date.
+
+    ``over``: whether nobody works on the run any more, asked whenever it is drawn.
+    """
     if as_json:
         return nullcontext(_json_lines(progress))
     if quiet:
         return nullcontext(Lines(progress.apply))
-    if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+    if not plain and on_terminal():
         from codex_multi_role.cli.live import live_table  # here: rich costs time, and only a terminal needs it
 
-        return live_table(progress)
+        return live_table(progress, over)
     return nullcontext(_plain_lines(progress))
+
+
+def on_terminal() -> bool:
+    """Whether people look at a terminal that can redraw."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def _json_lines(progress: Progress) -> View:

@@ -9,7 +9,7 @@ from pathlib import Path
 from codex_multi_role.errors import QuotaUsedUp, ReviewWaiting
 from codex_multi_role.options import RunOptions
 from codex_multi_role.presentation.wording import PROGRAM, one_line
-from codex_multi_role.run_folder import Question, Questions, RunFolder
+from codex_multi_role.run_folder import Questions, RunFolder
 
 MORE_CYCLES = 3
 WAITING = ReviewWaiting.exit_code
@@ -51,11 +51,11 @@ def resume_command(run_id: str, runs_dir: Path, exit_code: int | None, cycles: i
     return f"{PROGRAM} resume {run_id}{_where(runs_dir)}{more}"
 
 
-def answer_commands(run_id: str, runs_dir: Path, pending: Sequence[Question]) -> str:
+def answer_commands(run_id: str, runs_dir: Path, open_keys: Sequence[str]) -> str:
     """The two commands that answer a run's open question and go on with it; the oldest where there are several."""
     which = f"{run_id}{_where(runs_dir)}"
-    if len(pending) > 1:
-        which += f" --question {shlex.quote(pending[0].key)}"
+    if len(open_keys) > 1:
+        which += f" --question {shlex.quote(open_keys[0])}"
     return f"{PROGRAM} approve {which} --resume, or {PROGRAM} reject {which} --comment WHY --resume"
 
 
@@ -63,10 +63,10 @@ def next_command(folder: RunFolder, runs_dir: Path, exit_code: int | None, cycle
     """What helps a run on that did not reach its goal: an answer where it waits for one, otherwise a resume."""
     pending = Questions(folder.path).pending() if exit_code == WAITING else []
     if pending:
-        return answer_commands(folder.run_id, runs_dir, pending)
+        return answer_commands(folder.run_id, runs_dir, [question.key for question in pending])
     again = resume_command(folder.run_id, runs_dir, exit_code, cycles)
     return f"{again} --wait" if exit_code == QuotaUsedUp.exit_code and folder.record().get("resets_at") else again
 
 
 def _where(runs_dir: Path) -> str:
-    return "" if runs_dir == RunOptions.runs_dir else f" --runs-dir {shlex.quote(str(runs_dir))}"
+    return "" if runs_dir.absolute() == RunOptions.runs_dir.absolute() else f" --runs-dir {shlex.quote(str(runs_dir))}"

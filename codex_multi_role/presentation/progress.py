@@ -32,8 +32,9 @@ class RoleProgress:
 class Progress:
     """The whole run. ``at`` is the time of the latest event, ``began`` of the first since it was (re)started.
 
-    ``state``: the run's, where its flow names states; ``tasks``: those of the latest fan-out, by unit. ``questions``
-    are those a person is asked now, by key.
+    ``steps``: the flow's, each with its visits so far. ``limits``: as in `RunStarted`. ``state``: the run's, where its
+    flow names states; ``tasks``: those of the latest fan-out, by unit. ``questions`` are those a person is asked now,
+    by key. ``worked``: how long the run was worked on, in seconds, as of ``worked_at``.
     """
 
     run_id: str = ""
@@ -45,6 +46,11 @@ class Progress:
     began: str = ""
     at: str = ""
     step: str = ""
+    steps: dict[str, int] = field(default_factory=dict)
+    limits: dict[str, float] = field(default_factory=dict)
+    turns_begun: int = 0
+    worked: float = 0.0
+    worked_at: str = ""
     cycle: int = 0
     cycles: int = 0
     roles: dict[str, RoleProgress] = field(default_factory=dict)
@@ -78,13 +84,31 @@ class Progress:
         return self.roles.setdefault(record["role"], RoleProgress(record["role"]))
 
     @property
+    def tokens(self) -> int:
+        """In and out, of all roles."""
+        return sum(role.input_tokens + role.output_tokens for role in self.roles.values())
+
+    @property
+    def busy(self) -> bool:
+        """Whether any role is in a turn."""
+        return any(role.state in BUSY for role in self.roles.values())
+
+    @property
+    def current_step(self) -> str:
+        """That of the run's own flow: a called one's name begins with where it was called from."""
+        return self.step.partition("/")[0].partition(".")[0]
+
+    @property
+    def tasks_over(self) -> int:
+        return sum(state in OVER for state in self.tasks.values())
+
+    @property
     def where(self) -> str:
         """``cycle 2 of 3``, or the run's state where it has one; and ``1 of 4 tasks`` within a fan-out.
 
         A flow may go round more often than the cycles it was given, or not in cycles at all.
         """
-        ended = sum(state in OVER for state in self.tasks.values())
-        tasks = f", {ended} of {len(self.tasks)} tasks" if self.tasks else ""
+        tasks = f", {self.tasks_over} of {len(self.tasks)} tasks" if self.tasks else ""
         return f"{self.state or self._cycle_in_words}{tasks}"
 
     @property
@@ -105,6 +129,9 @@ def _run_started(progress: Progress, record: Record) -> None:
     for name in ("run_id", "goal", "flow", "folder", "playbook", "resumed", "cycles"):
         setattr(progress, name, record[name])
     progress.began, progress.ended = record["at"], None
+    progress.worked_at = record["at"]
+    progress.limits = record.get("limits", {})
+    progress.steps = {name: progress.steps.get(name, 0) for name in record.get("steps", [])}
     progress.questions.clear()
     for name in record["roles"]:
         role = progress.roles.setdefault(name, RoleProgress(name))
@@ -118,6 +145,7 @@ def _role_started(progress: Progress, record: Record) -> None:
 def _step_started(progress: Progress, record: Record) -> None:
     progress.step = record["step"]
     if not _is_called(record["step"]):
+        progress.steps[record["step"]] = max(progress.steps.get(record["step"], 0), record["visit"])
         visit = f"{record['step']}.{record['visit']}"
         progress.tasks = {unit: state for unit, state in progress.tasks.items() if unit.rpartition(".")[0] == visit}
     _enter_cycle(progress, record["cycle"])
@@ -131,6 +159,7 @@ def _enter_cycle(progress: Progress, cycle: int | None) -> None:
 
 def _turn_started(progress: Progress, record: Record) -> None:
     _enter_cycle(progress, record["cycle"])
+    progress.turns_begun += 1
     role = progress.role(record)
     role.turn = record["turn"]
     role.state = WORKING if record["repair_of"] is None else REPAIRING
@@ -159,6 +188,7 @@ def _turn_ended(progress: Progress, record: Record) -> None:
     role.seconds += record["seconds"]
     role.last = record["summary"] or record["reason"] or role.last
     progress.finished_in_cycle.add(role.name)
+    progress.worked, progress.worked_at = record.get("worked_seconds", progress.worked), record["at"]
 
 
 def _reply_repaired(progress: Progress, record: Record) -> None:
@@ -227,6 +257,7 @@ def _warning(progress: Progress, record: Record) -> None:
 
 def _run_ended(progress: Progress, record: Record) -> None:
     progress.ended = record
+    progress.worked, progress.worked_at = record["totals"].get("seconds", progress.worked), record["at"]
     for role in progress.roles.values():
         role.working_since = ""
         if role.state in BUSY:

@@ -30,6 +30,8 @@ class RunEvent:
 
 @dataclass(frozen=True)
 class RunStarted(RunEvent):
+    """A session begins. ``steps``: the flow's, in order. ``limits``: of turns, tokens and seconds, those there are."""
+
     run_id: str
     goal: str
     flow: str
@@ -39,6 +41,8 @@ class RunStarted(RunEvent):
     folder: str
     playbook: str | None
     resumed: bool
+    steps: list[str] = field(default_factory=list)
+    limits: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,10 @@ class ToolCalled(RunEvent):
 
 @dataclass(frozen=True)
 class TurnEnded(RunEvent):
-    """``status``, ``outcome`` (one word) and ``reason`` (a sentence) as in ``turn.json``."""
+    """``status``, ``outcome`` (one word) and ``reason`` (a sentence) as in ``turn.json``.
+
+    ``worked_seconds``: how long the run was worked on so far, as ``--max-seconds`` counts.
+    """
 
     role: str
     turn: int
@@ -119,6 +126,7 @@ class TurnEnded(RunEvent):
     output_tokens: int
     seconds: float
     summary: str
+    worked_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,7 @@ class TurnEvents:
                 output_tokens=outcome.output_tokens,
                 seconds=seconds,
                 summary=str(handoff.get("summary", ""))[:SUMMARY_LENGTH],
+                worked_seconds=round(self._run.clock.seconds, 3),
             )
         )
         if says_done(handoff) and not self._role.behaviors.can_finish:

@@ -11,10 +11,10 @@ from codex_multi_role.run_folder import events as e
 from tests.presentation.recorded_run import in_order, started, turn, whole_run
 
 
-def drawn(progress: Progress, width: int, now: str = "") -> str:
+def drawn(progress: Progress, width: int, now: str = "", height: int = 1000) -> str:
     console = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
     with console.capture() as capture:
-        console.print(render(progress, now or progress.at, width))
+        console.print(render(progress, now or progress.at, width, height))
     return capture.get()
 
 
@@ -34,6 +34,63 @@ def test_a_question_stands_there_until_it_is_answered() -> None:
     assert "review ok.1: Ship it?" in drawn(Progress.of(in_order(*asked)), 100)
     for later in (e.ReviewAnswered("ok.1", True, "", "ann"), started(resumed=True)):
         assert "review" not in drawn(Progress.of(in_order(*asked, later)), 100)
+
+
+def test_a_question_comes_with_the_commands_that_answer_it() -> None:
+    view = drawn(Progress.of(in_order(started(), e.ReviewAsked("ok.1", "Ship it?"))), 250)
+    run = "20260131_101500_0a1b2c3d --runs-dir /project/runs"
+    assert f"answer: codex-multi-role approve {run} --resume, or codex-multi-role reject {run} --comment WHY" in view
+
+
+def with_steps(*steps: str, **visited: int) -> Progress:
+    progress = Progress.of(in_order(started()))
+    progress.steps = {step: visited.get(step, 0) for step in steps}
+    progress.step = list(visited)[-1]
+    return progress
+
+
+def test_the_position_in_the_flow_is_shown_with_its_visits() -> None:
+    assert "\nplan x2 > [develop x2] > execute > done\n" in drawn(
+        with_steps("plan", "develop", "execute", "done", plan=2, execute=1, develop=2), 100
+    )
+    called = with_steps("plan", "each", each=1)
+    called.step = "each.1.3/inner"
+    assert "plan > [each]" in drawn(called, 100)
+    many = with_steps(*(f"step{number}" for number in range(30)), step14=1)
+    view = drawn(many, 50)
+    assert "... > step13 > [step14] > step15 > ..." in view
+    assert max(map(len, view.splitlines())) <= 50
+
+
+def test_what_is_left_of_the_limits_counts_turns_tokens_and_time_at_work() -> None:
+    progress = Progress.of(in_order(started(), *turn("planner", 1, 1), *turn("implementer", 1, 1)[:1]))
+    progress.worked = 60.0
+    assert "left: 18 turns, 48.8k tokens, 8 min 59 s" in drawn(progress, 100)
+    later = "2026-01-31T10:15:13.000+00:00"  # ten seconds into the turn
+    assert "tokens, 8 min 50 s" in drawn(progress, 100, now=later)
+    progress.roles["implementer"].state = "completed"  # nobody works: a person is waited for
+    assert "tokens, 9 min 00 s" in drawn(progress, 100, now=later)
+    assert "left" not in drawn(Progress.of(whole_run()), 100)
+
+
+def test_a_fan_out_has_a_bar_of_its_own() -> None:
+    states = [e.StateChanged(f"solve.1.{number}", str(number), "COMPLETED", "") for number in range(2)]
+    tasks = [e.StateChanged(f"solve.1.{number}", str(number), "PENDING", "") for number in range(4)]
+    view = drawn(Progress.of(in_order(started(), e.StepStarted("solve", 1, 0), *tasks, *states)), 90)
+    assert "step solve, 2 of 4 tasks" in view
+    assert "━" in view
+
+
+def test_more_roles_than_lines_leave_those_at_work_in_sight() -> None:
+    progress = Progress.of(in_order(started()))
+    for number in range(60):
+        record = {"type": "role_started", "at": progress.at, "role": f"solver.{number}"}
+        progress.apply(record)
+    progress.roles["solver.7"].state = "working"
+    view = drawn(progress, 100, height=20)
+    assert len(view.splitlines()) <= 20
+    assert "solver.7 " in view
+    assert "and 50 roles more: 2 starting, 48 ready" in view
 
 
 @pytest.mark.parametrize("width", [200, 92, 91, 64, 63, 40, 24])

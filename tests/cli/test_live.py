@@ -18,7 +18,7 @@ from tests.presentation.recorded_run import whole_run
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.cli.views import open_view
 
-with open_view(Progress(), as_json=False, quiet=False) as take:
+with open_view(Progress(), as_json=False, quiet=False, plain=False) as take:
     for record in whole_run():
         take(record)
     sys.stderr.write("a library's words\\n")

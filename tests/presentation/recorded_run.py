@@ -22,6 +22,8 @@ def started(*, resumed: bool = False, playbook: str | None = "roman-numerals") -
         folder="/project/runs/20260131_101500_0a1b2c3d",
         playbook=playbook,
         resumed=resumed,
+        steps=["team"],
+        limits={"turns": 20, "tokens": 50_000, "seconds": 600},
     )
 
 

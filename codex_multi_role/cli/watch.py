@@ -1,0 +1,67 @@
+"""``watch``: a run as its own terminal shows it, from another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command
+from codex_multi_role.cli.run import close
+from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.views import open_view
+from codex_multi_role.cli.watch_all import watch_all
+from codex_multi_role.errors import UsageError
+from codex_multi_role.options import RunReport
+from codex_multi_role.presentation.following import follow
+from codex_multi_role.presentation.outcome import resume_command
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.recorded import is_alive
+from codex_multi_role.run_folder import RunFolder
+
+KILLED_CODE = 3
+
+
+@command(RUNS_DIR, JSON, PLAIN, QUIET, short_help="Look on while a run works, from another terminal.")
+@click.argument("run", metavar="[RUN]", required=False)
+@click.option("--all", "every", is_flag=True, help="All runs, for as long as any is worked on.")
+@click.pass_context
+def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) -> None:  # noqa: ANN401 - the settings above
+    """Show RUN (an id, a unique prefix of one, or `latest`) as its own terminal does, from its beginning to its end.
+
+    Works for runs that are over as well. Ends with the run, and with its exit code; Ctrl-C ends the watching only.
+
+    \b
+    Examples:
+      codex-multi-role watch latest
+      codex-multi-role watch latest --json | grep turn_ended
+      codex-multi-role watch --all
+    """
+    if every == (run is not None):
+        raise UsageError("watch takes a RUN or --all", "`codex-multi-role watch latest` shows the newest.")
+    if run is None:
+        watch_all(values["runs_dir"], plain=values["plain"])
+        return
+    folder = RunFolder.find(values["runs_dir"], run)
+    progress = Progress()
+    looks = {"as_json": values["json"], "quiet": values["quiet"], "plain": values["plain"]}
+    with open_view(progress, **looks, over=lambda: not is_alive(folder)) as view:
+        for record in follow(folder):
+            if record is not None:
+                view(record)
+    _close(ctx, folder, progress)
+
+
+def _close(ctx: click.Context, folder: RunFolder, progress: Progress) -> None:
+    """As the run itself closes; one that was killed has said nothing."""
+    record = folder.record()
+    if record.get("exit_code") is None:
+        if not ctx.params["json"]:
+            say(f"killed: no process works on it, and it has no end\n  next     {_resume(folder, ctx, progress)}")
+        ctx.exit(KILLED_CODE)
+    told = {name: record[name] for name in ("status", "outcome", "reason", "exit_code", "totals")}
+    close(ctx, RunReport(run_id=folder.run_id, folder=folder.path, hint="", **told), progress)
+
+
+def _resume(folder: RunFolder, ctx: click.Context, progress: Progress) -> str:
+    return resume_command(folder.run_id, ctx.params["runs_dir"], None, progress.cycles)

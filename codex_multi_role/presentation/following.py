@@ -1,0 +1,94 @@
+"""Reading a run's events while they are written, by whichever process."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.recorded import is_alive, read_record, status_now
+from codex_multi_role.run_folder import Record, RunFolder, list_runs
+
+LOOK_SECONDS = 0.1
+LARGEST_READ = 1 << 20
+
+
+class EventReader:
+    """Gives the events of ``events.jsonl`` that were written since it was last asked; half a line waits for its end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._position = 0
+        self._rest = b""
+
+    def read(self) -> Iterator[Record]:
+        """What is new, in order; lines that a kill cut short are passed over, as `read_events` does."""
+        while piece := self._piece():
+            *lines, self._rest = (self._rest + piece).split(b"\n")
+            for line in lines:
+                with suppress(ValueError):
+                    yield json.loads(line)
+
+    def _piece(self) -> bytes:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._position)
+                piece = file.read(LARGEST_READ)
+        except FileNotFoundError:  # a run that has only just begun
+            return b""
+        self._position += len(piece)
+        return piece
+
+
+def follow(folder: RunFolder) -> Iterator[Record | None]:
+    """Every event of the run, and then those that come, until no process works on it; None where nothing is new."""
+    reader = EventReader(folder.events_path)
+    alive = True
+    while alive:
+        alive = is_alive(folder)  # looked at first: what a process tells it writes before it lets go of the run
+        yield from reader.read()
+        if alive:
+            yield None
+            time.sleep(LOOK_SECONDS)
+
+
+@dataclass(frozen=True)
+class RunNow:
+    """A run at one look: its ``run.json``, its status, and what it is doing where a process works on it."""
+
+    run_id: str
+    record: dict[str, Any]
+    status: str
+    progress: Progress | None
+
+    @property
+    def alive(self) -> bool:
+        return self.progress is not None
+
+
+class RunsReader:
+    """Looks at all runs below ``runs_dir`` again and again; of a live one, only what is new is read."""
+
+    def __init__(self, runs_dir: Path) -> None:
+        self._runs_dir = runs_dir
+        self._live: dict[str, tuple[EventReader, Progress]] = {}
+
+    def look(self) -> list[RunNow]:
+        """The runs as they are, oldest first."""
+        return [self._at(folder) for folder in list_runs(self._runs_dir)]
+
+    def _at(self, folder: RunFolder) -> RunNow:
+        record = read_record(folder)
+        status = status_now(folder, record)
+        if status != "running":
+            self._live.pop(folder.run_id, None)
+            return RunNow(folder.run_id, record, status, None)
+        reader, progress = self._live.setdefault(folder.run_id, (EventReader(folder.events_path), Progress()))
+        for event in reader.read():
+            progress.apply(event)
+        return RunNow(folder.run_id, record, status, progress)

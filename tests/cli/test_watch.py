@@ -1,0 +1,115 @@
+"""``watch``: a run from another process, while it works and after."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from codex_multi_role.run_folder import Owner, Record, RunFolder
+from tests.presentation.recorded_run import whole_run
+from tests.teams import TeamFolder, say
+
+from .console import DEADLINE_SECONDS, console, environment
+from .run_folders import make_run
+from .terminal import on_terminal
+
+WATCH = [sys.executable, "-m", "codex_multi_role", "watch"]
+
+
+@contextmanager
+def worked_on(folder: RunFolder) -> Iterator[None]:
+    """This process is the one that works on the run."""
+    owner = Owner(folder.owner_path)
+    owner.acquire()
+    try:
+        yield
+    finally:
+        owner.release()
+
+
+def append(folder: RunFolder, text: str) -> None:
+    with folder.events_path.open("a") as file:
+        file.write(text)
+
+
+def lines(records: list[Record]) -> list[str]:
+    return [json.dumps(record) + "\n" for record in records]
+
+
+def test_events_are_shown_as_they_come_and_half_a_line_waits_for_its_end(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "first")
+    first, second, *rest = lines(whole_run())
+    folder.events_path.write_text(first + second[:20])
+    with subprocess.Popen(
+        [*WATCH, "first", "--json"], cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        with worked_on(folder):
+            assert child.stdout.readline() == first
+            append(folder, second[20:])
+            assert child.stdout.readline() == second
+            append(folder, "".join(rest))
+        assert child.stdout.readlines() == rest
+        assert child.wait(DEADLINE_SECONDS) == 1  # as the run ended
+
+
+def test_a_real_run_is_watched_to_its_end(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status="DONE")]})
+    report = team.run()
+    done = console("watch", "latest", "--runs-dir", str(report.folder.parent), folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "one: turn 1 completed" in done.stderr
+    assert "exit     0: goal reached" in done.stderr
+
+
+def test_a_killed_run_has_no_end_and_is_no_success(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "first", status="running", exit_code=None)
+    folder.owner_path.write_text('{"pid": 1, "start_time": 1.5}')
+    done = console("watch", "first", folder=tmp_path)
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-2:] == [
+        "killed: no process works on it, and it has no end",
+        "  next     codex-multi-role resume first",
+    ]
+
+
+def test_on_a_terminal_the_table_stands_as_it_was_at_the_end(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "first")
+    drawn, output, code = on_terminal([*WATCH, "first"], tmp_path)
+    assert (output, code) == ("", 1)
+    assert "\x1b[?25l" in drawn
+    assert "cycle 2 of 3  28.0 s" in drawn
+    plain, _, _ = on_terminal([*WATCH, "first", "--plain"], tmp_path)
+    assert "\x1b" not in plain
+
+
+def test_all_runs_at_once_until_none_is_worked_on(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "first", status="ended")
+    live = make_run(tmp_path / "runs", "second", status="running", outcome="", exit_code=None)
+    live.events_path.write_text("".join(lines(whole_run()[:8])))
+    with subprocess.Popen(
+        [*WATCH, "--all"], cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        with worked_on(live):
+            told = [child.stdout.readline(), child.stdout.readline()]
+            assert told == ["first  cycles  ended  All cycles are used up\n", "second  cycles  running  cycle 1 of 3\n"]
+            append(
+                live,
+                json.dumps({"type": "review_asked", "at": whole_run()[-1]["at"], "key": "ok.1", "question": "?"})
+                + "\n",
+            )
+            assert child.stdout.readline() == "second  cycles  running  cycle 1 of 3  asks ok.1\n"
+        assert child.stdout.readline() == "second  cycles  killed\n"
+        assert child.wait(DEADLINE_SECONDS) == 0
+    drawn, _, code = on_terminal([*WATCH, "--all"], tmp_path)
+    assert ("killed" in drawn, code) == (True, 0)
+
+
+def test_a_run_or_all_of_them(tmp_path: Path) -> None:
+    done = console("watch", folder=tmp_path)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: watch takes a RUN or --all")
