@@ -30,6 +30,7 @@ PLACES = {
     ("cli/asking.py", "while not self._lock.acquire(timeout=LOOK_SECONDS)"): "a person; ends when the question is over",
     ("cli/asking.py", "while not is_over()"): "a person; ends when the question is over",
     ("cli/asking.py", "os.read(self._descriptor, LONGEST_LINE)"): "only after select said that there is a line",
+    ("cli/live.py", "while not stopped.wait(pause)"): "a pause between two drawings",
     ("cli/watch_all.py", "while True"): "a person; ends when no run is worked on",
     ("presentation/following.py", "while alive"): "ends with the process that works on the run",
     ("cli/gc.py", "owner.acquire()"): "takes the lock at once or raises RunBusy",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -15,8 +16,9 @@ from rich.live import Live
 from codex_multi_role.cli.drawing import render
 from codex_multi_role.presentation.progress import Progress, Record
 
-REFRESHES_PER_SECOND = 2
-"""A drawing takes some 5 ms; at 1,000 events a second the view is to cost 3 % of a core at most."""
+SHORTEST_PAUSE_SECONDS = 0.25
+SHARE_OF_A_CORE = 0.0125
+"""What drawing may take: where a drawing takes long, the next one comes later."""
 PICTURE_WIDTH = 110
 WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 """What rich puts into a picture to load its font from the network; a picture of a run asks nobody for anything."""
@@ -36,6 +38,7 @@ class LiveTable:
         self._drawing = threading.Lock()
         self._switching = threading.Lock()
         self._live: Live | None = None
+        self._stopped = threading.Event()
         self._paused = False
 
     def __call__(self, record: Record) -> None:
@@ -47,6 +50,7 @@ class LiveTable:
         with self._switching, suppress(OSError):  # the terminal may go away; that must not end the run
             if self._live is not None:
                 live, self._live = self._live, None
+                self._stopped.set()
                 live.stop()
 
     @contextmanager
@@ -65,18 +69,28 @@ class LiveTable:
             if self._live is None and not self._paused:
                 # A new one each time: it would draw over what came below its last state.
                 self._live = Live(
-                    console=self._console,
-                    get_renderable=self._view,
-                    refresh_per_second=REFRESHES_PER_SECOND,
-                    redirect_stdout=False,
+                    console=self._console, get_renderable=self._view, auto_refresh=False, redirect_stdout=False
                 )
-                self._live.start()
+                self._live.start(refresh=True)
+                self._stopped = threading.Event()
+                threading.Thread(
+                    target=_redraw, args=(self._live, self._stopped), name="live-view", daemon=True
+                ).start()
 
     def _view(self) -> RenderableType:
         with self._drawing:
             progress = self._progress
             now = progress.at if progress.ended or self._over() else datetime.now(UTC).isoformat()
             return render(progress, now, self._console.width, self._console.height)
+
+
+def _redraw(live: Live, stopped: threading.Event) -> None:
+    pause = SHORTEST_PAUSE_SECONDS
+    while not stopped.wait(pause):
+        began = time.thread_time()
+        with suppress(OSError):
+            live.refresh()
+        pause = max(SHORTEST_PAUSE_SECONDS, (time.thread_time() - began) / SHARE_OF_A_CORE)
 
 
 @contextmanager
