@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from codex_multi_role.cli.options import JSON, QUIET, RUNS_DIR, command
+from codex_multi_role.cli.options import JSON, QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.streams import put_json, say
 from codex_multi_role.errors import RunBusy, UsageError
 from codex_multi_role.presentation.outcome import outcome_in_words
@@ -29,7 +29,7 @@ TAKEN_SECONDS = 10.0
 
 
 @command(RUNS_DIR, JSON, QUIET, short_help="Stop a run that works somewhere else, as Ctrl-C does there.")
-@click.argument("run", metavar="RUN")
+@run_argument
 @click.option("--task", metavar="ID", help="Cancel this task only: its turn is interrupted, the rest goes on.")
 @click.option("--comment", metavar="TEXT", default="", help="Why the task is not wanted; the roles after it see it.")
 def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool, quiet: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codex_multi_role.cli.boundary import complain
+from codex_multi_role.cli.completing import flow_names
 from codex_multi_role.cli.lazy import LazyGroup
 from codex_multi_role.cli.options import BOUNDING, DEFAULTS, JSON, ROLES, command
 from codex_multi_role.cli.roles import open_catalog
@@ -69,7 +70,7 @@ def _row(entry: FlowEntry) -> tuple[object, ...]:
 
 
 @command(ROLES, *BOUNDING, JSON, name="show", short_help="Explain and show a flow.")
-@click.argument("name", metavar="FLOW")
+@click.argument("name", metavar="FLOW", shell_complete=flow_names)
 def show_flows(name: str, roles: Path | None, json: bool, **bounding: Any) -> None:  # noqa: ANN401 - the settings above
     """Explain FLOW (its inputs, steps, ends and worst case) and show its file; with --json what was read from it.
 
@@ -93,7 +94,7 @@ def show_flows(name: str, roles: Path | None, json: bool, **bounding: Any) -> No
 
 
 @command(ROLES, ASCII, name="graph", short_help="Draw a flow.")
-@click.argument("name", metavar="[FLOW]", default=DEFAULTS["flow"])
+@click.argument("name", metavar="[FLOW]", default=DEFAULTS["flow"], shell_complete=flow_names)
 def graph_flows(name: str, roles: Path | None, ascii: bool) -> None:
     """Draw FLOW (by default cycles) and those that it calls, as a Mermaid flowchart or as plain text."""
     from codex_multi_role.definitions import load_flow_and_called  # as above
@@ -105,7 +106,7 @@ def graph_flows(name: str, roles: Path | None, ascii: bool) -> None:
 
 
 @command(ROLES, *BOUNDING, name="validate", short_help="Check flows; show their worst case.")
-@click.argument("names", metavar="[FLOW]...", nargs=-1)
+@click.argument("names", metavar="[FLOW]...", nargs=-1, shell_complete=flow_names)
 @click.pass_context
 def validate_flows(
     ctx: click.Context,

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class LazyGroup(click.Group):
@@ -39,6 +42,15 @@ class LazyGroup(click.Group):
         if args[0] not in self.targets and not ctx.resilient_parsing:
             raise click.UsageError(self._unknown(args[0]), ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The options of the default command as well: it needs no name."""
+        offered = super().shell_complete(ctx, incomplete)
+        command = self.get_command(ctx, self.default) if incomplete.startswith("-") else None
+        if command is None:
+            return offered
+        with command.make_context(self.default, [], parent=ctx, resilient_parsing=True) as inner:
+            return [*offered, *command.shell_complete(inner, incomplete)]
 
     def _unknown(self, name: str) -> str:
         nearest = get_close_matches(name, self.targets, n=1)

@@ -10,6 +10,7 @@ import click
 
 import codex_multi_role
 from codex_multi_role.cli.boundary import run_guarded
+from codex_multi_role.cli.completion import VARIABLE
 from codex_multi_role.cli.lazy import LazyGroup
 from codex_multi_role.presentation.wording import PROGRAM
 
@@ -31,11 +32,10 @@ COMMANDS = {
         "flows",
         "init",
         "doctor",
+        "completion",
         "codex",
     )
 }
-
-COMPLETION_VARIABLE = "_CODEX_MULTI_ROLE_COMPLETE"
 
 HELP = """A team of Codex agents on one goal: roles and flows are YAML, every turn is recorded in runs/<id>/.
 
@@ -78,11 +78,11 @@ click.version_option(codex_multi_role.__version__, "--version", "-V", prog_name=
 
 def main() -> int:
     """Run the command line of this process; returns its exit code."""
-    instruction = os.environ.get(COMPLETION_VARIABLE)
+    instruction = os.environ.get(VARIABLE)
     if instruction:
         from click.shell_completion import shell_complete  # here: a shell asks for it, seldom
 
-        return shell_complete(group, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
+        return shell_complete(group, {}, PROGRAM, VARIABLE, instruction)
     code = run_guarded(group, sys.argv[1:])
     gc.freeze()  # the interpreter would walk all it ever imported once more before it ends: a quarter of its exit
     return code

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from codex_multi_role.cli.completing import flow_names, playbook_names, run_ids
 from codex_multi_role.cli.settings import Setting, SettingsCommand
 from codex_multi_role.options import MOST_REPAIRS, RunOptions
 
@@ -54,7 +55,14 @@ CYCLES = Setting(
     default=DEFAULTS["cycles"],
     help="How often the roles take their turns.",
 )
-FLOW = Setting(["--flow"], metavar="NAME", default=DEFAULTS["flow"], callback=not_empty, help="The flow to run.")
+FLOW = Setting(
+    ["--flow"],
+    metavar="NAME",
+    default=DEFAULTS["flow"],
+    callback=not_empty,
+    shell_complete=flow_names,
+    help="The flow to run.",
+)
 INPUT = Setting(
     ["-i", "--input"],
     metavar="KEY=VALUE",
@@ -138,6 +146,7 @@ PLAYBOOK = Setting(
     ["--playbook"],
     metavar="NAME|FILE",
     callback=not_empty,
+    shell_complete=playbook_names,
     help="Ask no model: the answers come from this playbook, which may also suggest goal and cycles.",
 )
 MAX_TURNS = Setting(
@@ -233,6 +242,10 @@ FORKABLE = [
     *(NEW_WORKSPACE if each.key == "workspace" else each for each in CHANGEABLE),
     RUN_ID,
 ]
+
+
+run_argument = click.argument("run", metavar="RUN", shell_complete=run_ids)
+"""An id, a unique prefix of one, or ``latest``."""
 
 
 def command(*settings: Setting, **keywords: Any) -> Callable[[Callable[..., Any]], SettingsCommand]:  # noqa: ANN401

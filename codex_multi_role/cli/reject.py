@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.decision import QUESTION, RESUME, decide
-from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command, not_empty
+from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command, not_empty, run_argument
 
 
 @command(RUNS_DIR, JSON, PLAIN, QUIET, short_help="Say no to what a run asks, and why.")
-@click.argument("run", metavar="RUN")
+@run_argument
 @click.option(
     "--comment",
     metavar="TEXT",

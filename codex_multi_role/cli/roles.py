@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from codex_multi_role.cli.completing import role_names
 from codex_multi_role.cli.lazy import LazyGroup
 from codex_multi_role.cli.options import JSON, ROLES, command
 from codex_multi_role.cli.streams import put_json, put_yaml
@@ -56,7 +57,7 @@ def _row(role: RoleSpec, catalog: RoleSpecCatalog) -> list[object]:
 
 
 @command(ROLES, JSON, name="show", short_help="Show a role with all its settings.")
-@click.argument("name", metavar="ROLE")
+@click.argument("name", metavar="ROLE", shell_complete=role_names)
 def show_roles(name: str, roles: Path | None, json: bool) -> None:
     """Show ROLE as it is used: defaults merged, files read, limits and sandbox worked out."""
     shown = open_catalog(roles).role(name).model_dump(mode="json")
@@ -65,7 +66,7 @@ def show_roles(name: str, roles: Path | None, json: bool) -> None:
 
 
 @command(ROLES, name="validate", short_help="Check the catalog.")
-@click.argument("names", metavar="[ROLE]...", nargs=-1)
+@click.argument("names", metavar="[ROLE]...", nargs=-1, shell_complete=role_names)
 def validate_roles(names: tuple[str, ...], roles: Path | None) -> None:
     """Check the whole catalog, and that each ROLE is in it. The first mistake is named with its file and key."""
     catalog = open_catalog(roles)

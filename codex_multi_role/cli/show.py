@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from codex_multi_role.cli.options import JSON, RUNS_DIR, command
+from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.streams import put_json, say
 from codex_multi_role.cli.tables import put_table
 from codex_multi_role.errors import StorageError
@@ -32,7 +32,7 @@ PLACES = {
 
 
 @command(RUNS_DIR, JSON, short_help="Say what happened in a run, turn by turn.")
-@click.argument("run", metavar="RUN")
+@run_argument
 @click.option(
     "--svg",
     "picture_path",

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from codex_multi_role.cli.completing import run_ids
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.run import close
 from codex_multi_role.cli.streams import say
@@ -23,7 +24,7 @@ KILLED_CODE = 3
 
 
 @command(RUNS_DIR, JSON, PLAIN, QUIET, short_help="Look on while a run works, from another terminal.")
-@click.argument("run", metavar="[RUN]", required=False)
+@click.argument("run", metavar="[RUN]", required=False, shell_complete=run_ids)
 @click.option("--all", "every", is_flag=True, help="All runs, for as long as any is worked on.")
 @click.pass_context
 def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) -> None:  # noqa: ANN401 - the settings above
