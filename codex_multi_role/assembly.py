@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.codex.member import instance_name
 from codex_multi_role.codex.sandbox import sandboxed
@@ -31,7 +32,7 @@ def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResou
     events = EventLog(folder.events_path, folder.redact)
     fleet = fleet_of(definitions, folder, events, ())
     try:
-        yield _resources(definitions, folder, events, fleet, WorkClock(0.0))
+        yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog)
     finally:
         fleet.stop()
         events.close()
@@ -39,11 +40,15 @@ def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResou
 
 @contextmanager
 def live_parts(
-    definitions: Definitions, folder: RunFolder, events: EventLog, clock: WorkClock
+    definitions: Definitions,
+    folder: RunFolder,
+    events: EventLog,
+    clock: WorkClock,
+    catalog: Callable[[], RoleSpecCatalog],
 ) -> Iterator[RunResources]:
     """Start the playbook and the Codex processes, lend what a run needs, and end them all.
 
-    ``clock`` counts how long the run is worked on.
+    ``clock`` counts how long the run is worked on; ``catalog`` gives the one that holds now.
     """
     with ExitStack() as stack:
         provider: tuple[str, ...] = ()
@@ -54,11 +59,11 @@ def live_parts(
             provider = _playbook_settings(server.base_url)
         read_only = kept_from_writing(definitions, folder)
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
-        fleet = fleet_of(definitions, folder, events, provider, read_only, homes)
+        fleet = fleet_of(definitions, folder, events, provider, read_only, homes, catalog)
         stack.callback(fleet.stop)
         fleet.start(_needed_first(definitions, folder))
         stack.enter_context(homes.made_meanwhile())
-        yield _resources(definitions, folder, events, fleet, clock, read_only)
+        yield _resources(definitions, folder, events, fleet, clock, catalog, read_only)
 
 
 def _needed_first(definitions: Definitions, folder: RunFolder) -> list[str]:
@@ -87,6 +92,7 @@ def _resources(
     events: EventLog,
     fleet: Fleet,
     clock: WorkClock,
+    catalog: Callable[[], RoleSpecCatalog],
     read_only: tuple[Path, ...] = (),
 ) -> RunResources:
     options = definitions.options
@@ -106,7 +112,7 @@ def _resources(
 
     return RunResources(
         goal=options.goal,
-        catalog=definitions.catalog,
+        catalog_now=catalog,
         folder=folder,
         events=events,
         fleet=fleet,

@@ -67,6 +67,15 @@ class Definitions:
         )
         return walk_bound(self.flows, options.flow, self.catalog, given, self.inputs)
 
+    def checked(self) -> Definitions:
+        """These definitions. Raises `UsageError` and `CodexUnavailable` for what only all of them together tell."""
+        _refuse_secrets(self.options, self.catalog)
+        self.bound()  # for what it raises: a flow without a bound is refused before anything starts
+        settings = [(*as_settings(role.codex_config), *self.options.config) for role in self.roles]
+        if self.playbook is None and any(map(needs_user_home, settings)):
+            require_user_home(os.environ)
+        return self
+
     @property
     def roles(self) -> list[RoleSpec]:
         """The roles that the run may ask, with these inputs, in the catalog's order."""
@@ -125,6 +134,13 @@ def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> tuple[dict[str,
     return flows, catalog
 
 
+def changed_catalog(source: Path, catalog: RoleSpecCatalog) -> RoleSpecCatalog:
+    """The roles of ``catalog`` as the file ``source``, and those beside it, have them now. Raises `DefinitionError`."""
+    beside = tuple(source.parent / file.name for file in catalog.role_files)
+    role_files = tuple(new if new.exists() else old for new, old in zip(beside, catalog.role_files, strict=True))
+    return _with_tools(RoleSpecCatalog.load(source, tool_names, role_files))
+
+
 def _check_check(name: str, place: str) -> None:
     try:
         find_check(name)
@@ -138,14 +154,13 @@ def load_definitions(options: RunOptions) -> Definitions:
     take_none_from(workspace)
     flows, catalog = load_flow_and_called(options.flow, load_catalog(options.roles))
     options = replace(options, goal=flows[options.flow].goal.resolve(options.flow, options.goal))
-    _refuse_secrets(options, catalog)
     playbook = None
     if options.playbook is not None:
         from codex_multi_role.playbook import load_playbook
 
         playbook = load_playbook(options.playbook, catalog.source.parent)
     codex = find_codex(options.codex_bin, os.environ)
-    definitions = Definitions(
+    return Definitions(
         options=replace(options, codex_bin=codex) if options.codex_bin else options,  # PATH may be another at a resume
         catalog=catalog,
         flows=flows,
@@ -153,12 +168,7 @@ def load_definitions(options: RunOptions) -> Definitions:
         playbook=playbook,
         codex=codex,
         workspace=workspace,
-    )
-    definitions.bound()  # for what it raises: a flow without a bound is refused before anything starts
-    settings = [(*as_settings(role.codex_config), *options.config) for role in definitions.roles]
-    if playbook is None and any(map(needs_user_home, settings)):
-        require_user_home(os.environ)
-    return definitions
+    ).checked()
 
 
 def _refuse_secrets(options: RunOptions, catalog: RoleSpecCatalog) -> None:
@@ -191,16 +201,18 @@ def _checked_workspace(path: Path) -> Path:
     return as_on_disk(path)
 
 
-def keep_definitions(definitions: Definitions, folder: RunFolder) -> str:
-    """Copy the YAML this run starts with to ``catalog/``; returns the catalog file's path below it.
+def keep_definitions(definitions: Definitions, folder: RunFolder, place: Path | None = None) -> str:
+    """Copy the YAML this run works with to its ``catalog/``; returns the catalog file's path below that.
 
-    The files keep their places relative to each other, so that the copy loads like the original.
+    The files keep their places relative to each other, so that the copy loads like the original. ``place``: a folder in
+    ``catalog/`` for what the run did not begin with.
     """
+    target = place or folder.catalog_path
     files = [path.resolve() for path in definitions.catalog.files]
     base = Path(os.path.commonpath([path.parent for path in files]))
     for path in files:
-        _copy(path, folder.catalog_path / path.relative_to(base))
-    catalog = folder.catalog_path / definitions.catalog.source.resolve().relative_to(base)
+        _copy(path, target / path.relative_to(base))
+    catalog = target / definitions.catalog.source.resolve().relative_to(base)
     for path in definitions.catalog.role_files:
         _copy(path, catalog.parent / path.name)
     for flow in definitions.flows.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,12 +45,14 @@ def fleet_of(
     provider: tuple[str, ...],
     read_only: tuple[Path, ...] = (),
     homes: WarmHomes | None = None,
+    catalog: Callable[[], RoleSpecCatalog] | None = None,
 ) -> Fleet:
     """The processes of a run, none started yet: how each is set up, and what is told of it.
 
     ``provider``: settings that beat all others. ``read_only``: what no role may write. ``homes``: what new Codex homes
-    begin with.
+    begin with. ``catalog``: the one that holds when a process is set up, by default that of the definitions.
     """
+    now = catalog or (lambda: definitions.catalog)
     threads, began_with = _threads(folder)
     inherited = inherited_threads(folder)
 
@@ -59,7 +61,7 @@ def fleet_of(
         return (*as_settings(role.codex_config), *definitions.options.config, *provider)
 
     def member(instance: str) -> Member:
-        role = definitions.catalog.role(role_of(instance, definitions.catalog))
+        role = now().role(role_of(instance, definitions.catalog))
         if homes is not None and not needs_user_home(settings_of(role)):
             homes.fill(folder.codex_home(instance))
         each = _member(definitions, folder, role, instance, settings_of(role), read_only)
@@ -104,6 +106,11 @@ def _kept_tools(role: RoleSpec, kept: Sequence[str]) -> str:
         f"{role.name}: its conversation keeps the tools it began with ({then}), Codex cannot change them; those that "
         f"its YAML names now ({now}) need a run of their own"
     )
+
+
+def set_up_by(role: RoleSpec) -> tuple[object, ...]:
+    """Of a role's settings those that its process and its thread are set up by."""
+    return (role.sandbox, role.approval_policy, role.auto_approve, role.model, role.model_env, role.codex_config)
 
 
 def role_of(instance: str, catalog: RoleSpecCatalog) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from codex_multi_role import __version__
@@ -48,6 +49,16 @@ class RunRecord:
         turns = [float(turn.get("worked_seconds", 0.0)) for _, turn in own_turns(self._folder)]
         return max([float(totals.get("seconds", 0.0)), *turns])
 
+    @property
+    def roles_source(self) -> Path:
+        """The catalog file that people edit: the run works with a copy."""
+        return Path(self._fields["roles_source"])
+
+    def reloaded(self, catalog_file: str) -> None:
+        """The run works with other YAML from now on, below its ``catalog/``. Raises `StorageError`."""
+        self._fields["catalog_file"] = catalog_file
+        self.write()
+
     def write(self) -> None:
         """Raises `StorageError`."""
         self._folder.write_record(self._fields)
@@ -80,6 +91,9 @@ class RunRecord:
     def _first(self, catalog_file: str) -> dict[str, Any]:
         definitions, options = self._definitions, self._definitions.options
         earlier = self._earlier or {}
+        source = definitions.catalog.source.resolve()
+        if source.is_relative_to(self._folder.catalog_path.resolve()):
+            source = Path(earlier.get("roles_source", source))
         absent = [name for name in MOUNT_POINTS if not os.path.lexists(definitions.workspace / name)]
         return {
             "run_id": self._folder.run_id,
@@ -101,6 +115,7 @@ class RunRecord:
             "playbook": definitions.playbook.name if definitions.playbook else None,
             "playbook_file": definitions.playbook.source.name if definitions.playbook else None,
             "catalog_file": catalog_file,
+            "roles_source": str(source),
             "options": options.as_record(),
             "totals": earlier.get("totals", {}),
         }

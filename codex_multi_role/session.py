@@ -16,6 +16,8 @@ from codex_multi_role.definitions import Definitions
 from codex_multi_role.ending import Ending, ending_for
 from codex_multi_role.errors import ReviewWaiting, RoleFailed, RunInterrupted, StorageError
 from codex_multi_role.flow import FlowState, new_state
+from codex_multi_role.live_roles import LiveRoles
+from codex_multi_role.members import role_of
 from codex_multi_role.options import RunReport
 from codex_multi_role.processes import Family, processes_below
 from codex_multi_role.run_folder import (
@@ -148,9 +150,13 @@ class Session:
         for note in self._notes:
             events.publish(Warning(note))
         try:
-            with live_parts(self._definitions, self._folder, events, self._clock) as parts:
+            definitions, source = self._definitions, self._record.roles_source
+            roles = LiveRoles(definitions, source, self._folder, events, self._record.reloaded)
+            with live_parts(definitions, self._folder, events, self._clock, lambda: roles.catalog) as parts:
+                roles.renew = lambda role: parts.fleet.renew(lambda each: role_of(each, definitions.catalog) == role)
                 lent = replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns, states=states)
-                return self._drive(lent, stop)
+                with roles.following():
+                    return self._drive(lent, stop)
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)
 

@@ -11,7 +11,8 @@ from codex_multi_role.cli.boundary import complain
 from codex_multi_role.cli.completing import flow_names
 from codex_multi_role.cli.lazy import LazyGroup
 from codex_multi_role.cli.options import BOUNDING, DEFAULTS, JSON, ROLES, command
-from codex_multi_role.cli.roles import open_catalog
+from codex_multi_role.cli.repeating import WATCH, repeatedly
+from codex_multi_role.cli.roles import edited_folder, open_catalog
 from codex_multi_role.cli.settings import Setting
 from codex_multi_role.cli.streams import put_json, say
 from codex_multi_role.cli.tables import put_table
@@ -95,14 +96,23 @@ def show_flows(name: str, roles: Path | None, json: bool, **bounding: Any) -> No
 
 @command(ROLES, ASCII, name="graph", short_help="Draw a flow.")
 @click.argument("name", metavar="[FLOW]", default=DEFAULTS["flow"], shell_complete=flow_names)
-def graph_flows(name: str, roles: Path | None, ascii: bool) -> None:
-    """Draw FLOW (by default cycles) and those that it calls, as a Mermaid flowchart or as plain text."""
+@WATCH
+def graph_flows(name: str, roles: Path | None, ascii: bool, watch: bool) -> None:
+    """Draw FLOW (by default cycles) and those that it calls, as a Mermaid flowchart or as plain text.
+
+    \b
+    Examples:
+      codex-multi-role flows graph testgen
+      codex-multi-role flows graph mine --ascii --watch
+    """
     from codex_multi_role.definitions import load_flow_and_called  # as above
     from codex_multi_role.flow import graph
 
-    flows, _ = load_flow_and_called(name, open_catalog(roles))
-    draw = graph.ascii if ascii else graph.mermaid
-    click.echo(draw(flows, name), nl=False)
+    def draw() -> None:
+        flows, _ = load_flow_and_called(name, open_catalog(roles))
+        click.echo((graph.ascii if ascii else graph.mermaid)(flows, name), nl=False)
+
+    repeatedly(edited_folder(roles), draw, watch=watch)
 
 
 @command(ROLES, *BOUNDING, name="validate", short_help="Check flows; show their worst case.")

@@ -10,6 +10,7 @@ import click
 from codex_multi_role.cli.completing import role_names
 from codex_multi_role.cli.lazy import LazyGroup
 from codex_multi_role.cli.options import JSON, ROLES, command
+from codex_multi_role.cli.repeating import WATCH, repeatedly
 from codex_multi_role.cli.streams import put_json, put_yaml
 from codex_multi_role.cli.tables import put_table
 
@@ -67,8 +68,27 @@ def show_roles(name: str, roles: Path | None, json: bool) -> None:
 
 @command(ROLES, name="validate", short_help="Check the catalog.")
 @click.argument("names", metavar="[ROLE]...", nargs=-1, shell_complete=role_names)
-def validate_roles(names: tuple[str, ...], roles: Path | None) -> None:
-    """Check the whole catalog, and that each ROLE is in it. The first mistake is named with its file and key."""
-    catalog = open_catalog(roles)
-    checked = [catalog.role(name).name for name in names] or [role.name for role in catalog.roles]
-    click.echo(f"ok: {catalog.source}: {', '.join(checked)}")
+@WATCH
+def validate_roles(names: tuple[str, ...], roles: Path | None, watch: bool) -> None:
+    """Check the whole catalog, and that each ROLE is in it. The first mistake is named with its file and key.
+
+    \b
+    Examples:
+      codex-multi-role roles validate
+      codex-multi-role roles validate planner --watch
+    """
+
+    def check() -> None:
+        catalog = open_catalog(roles)
+        checked = [catalog.role(name).name for name in names] or [role.name for role in catalog.roles]
+        click.echo(f"ok: {catalog.source}: {', '.join(checked)}")
+
+    repeatedly(edited_folder(roles), check, watch=watch)
+
+
+def edited_folder(given: Path | None) -> Path:
+    """Of the catalog that is edited."""
+    from codex_multi_role.definitions import roles_folder  # as above
+
+    found = roles_folder(given)
+    return found if found.is_dir() else found.parent

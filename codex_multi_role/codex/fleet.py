@@ -53,6 +53,7 @@ class Fleet:
         self._lock = threading.Lock()
         self._clients: dict[str, Future[RoleClient]] = {}
         self._retired: dict[str, Future[RoleClient]] = {}
+        self._outdated: set[str] = set()
         self._first: Future[RoleClient] | None = None
         self._spawned: list[RoleClient] = []
         self._stoppers: list[threading.Thread] = []
@@ -87,9 +88,15 @@ class Fleet:
         client = self._started(role)
         if client.broken:
             self._on_restart(role, client.broken)
+        if client.broken or role in self._outdated:
             self._retire(role)
             client = self._started(role)
         return client
+
+    def renew(self, concerned: Callable[[str], bool]) -> None:
+        """Give each member concerned another process on its thread before its next turn, as ``more`` says then."""
+        with self._lock:
+            self._outdated |= set(filter(concerned, self._members))
 
     def _started(self, role: str) -> RoleClient:
         if role not in self._clients:
@@ -122,10 +129,14 @@ class Fleet:
     def _take_over(self, role: str) -> None:
         """See to it that the role's process before has ended, and go on with what it leaves."""
         client = self._end(self._retired[role]) if role in self._retired else None
+        member = self._members[role]
         if client is not None:
-            member = self._members[role]
             thread = client.thread.id if client.thread.used else member.thread_id
-            self._members[role] = replace(member, thread=client.thread.settings, thread_id=thread)
+            member = replace(member, thread=client.thread.settings, thread_id=thread)
+        if role in self._outdated and self._more is not None:
+            self._outdated.discard(role)
+            member = replace(self._more(role), thread_id=member.thread_id)
+        self._members[role] = member
 
     def _start_one(self, member: Member) -> RoleClient:
         began = time.monotonic()

@@ -108,6 +108,13 @@ def _role_restarted(record: Record) -> list[str]:
     return _about(record, f"restarted: {record['reason']}")
 
 
+def _roles_reloaded(record: Record) -> list[str]:
+    changed = record["roles"].items()
+    return [
+        f"{one_line(role)}: changed in its file, from its next turn on: {', '.join(keys)}" for role, keys in changed
+    ]
+
+
 def _role_skipped(record: Record) -> list[str]:
     return _about(record, f"skipped: {record['reason']}; the run goes on without it")
 
@@ -149,6 +156,7 @@ _FORMATTERS: dict[str, Callable[[Record], list[str]]] = {
     "tests_ended": _tests_ended,
     "done_ignored": _done_ignored,
     "role_restarted": _role_restarted,
+    "roles_reloaded": _roles_reloaded,
     "role_skipped": _role_skipped,
     "review_asked": _review_asked,
     "review_answered": _review_answered,

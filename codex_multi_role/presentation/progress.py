@@ -225,6 +225,12 @@ def _role_restarted(progress: Progress, record: Record) -> None:
     role.last = f"restarted: {record['reason']}"
 
 
+def _roles_reloaded(progress: Progress, record: Record) -> None:
+    for name, keys in record["roles"].items():
+        if name in progress.roles:
+            progress.roles[name].last = f"its file was changed: {', '.join(keys)}"
+
+
 def _role_skipped(progress: Progress, record: Record) -> None:
     role = progress.role(record)
     role.state, role.working_since = SKIPPED, ""
@@ -280,6 +286,7 @@ _HANDLERS: dict[str, Callable[[Progress, Record], None]] = {
     "tests_ended": _tests_ended,
     "done_ignored": _done_ignored,
     "role_restarted": _role_restarted,
+    "roles_reloaded": _roles_reloaded,
     "role_skipped": _role_skipped,
     "review_asked": _review_asked,
     "review_answered": _review_answered,

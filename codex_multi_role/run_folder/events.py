@@ -201,6 +201,17 @@ class RoleRestarted(RunEvent):
 
 
 @dataclass(frozen=True)
+class RolesReloaded(RunEvent):
+    """What somebody saved holds from each role's next turn on: the keys that changed, by role.
+
+    ``catalog_file``: the YAML from now on, below the run's ``catalog/``.
+    """
+
+    roles: dict[str, list[str]]
+    catalog_file: str
+
+
+@dataclass(frozen=True)
 class RoleSkipped(RunEvent):
     """An optional role failed; the run goes on without its handoff."""
 

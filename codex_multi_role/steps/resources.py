@@ -42,6 +42,7 @@ class TestSettings:
 class RunResources:
     """One run's live parts. ``sandbox`` wraps a command; ``stopping`` is set once, when the run is asked to stop.
 
+    ``catalog_now``: the roles as they are now, which may change while the run works.
     ``left_turns``: those of earlier sessions, by their places in the journal.
     ``changes_workspace``: something of the run can. ``killed_turns``: how many the session before left unfinished;
     ``under_way``: the instances that take a turn now. ``copy``: the key of the copy it is `in_copy` of, or empty.
@@ -53,7 +54,7 @@ class RunResources:
     """
 
     goal: str
-    catalog: RoleSpecCatalog
+    catalog_now: Callable[[], RoleSpecCatalog]
     folder: RunFolder
     events: EventLog
     fleet: Fleet
@@ -81,6 +82,10 @@ class RunResources:
     copy: str = ""
     states: States | None = None
     workspace_lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def catalog(self) -> RoleSpecCatalog:
+        return self.catalog_now()
 
     def in_copy(self, key: str, *, fresh: bool) -> RunResources:
         """The same run at work in the copy of that key instead of the workspace; without a key, the run itself.

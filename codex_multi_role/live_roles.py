@@ -1,0 +1,146 @@
+"""The roles of a run that is at work: what somebody saves in their files holds from each role's next turn on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
+from codex_multi_role.definitions import Definitions, changed_catalog, keep_definitions
+from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
+from codex_multi_role.members import set_up_by
+from codex_multi_role.run_folder import EventLog, RunFolder
+from codex_multi_role.run_folder.events import RolesReloaded, Warning
+from codex_multi_role.watched_files import Changes, watched
+
+LOOK_SECONDS = 1.0
+JOIN_SECONDS = 5.0
+FIXED = ("depends_on", "tools", "max_steps")
+"""Keys of a role that a run keeps: its order, its conversations and its journal are built on them."""
+Renew = Callable[[str], None]
+Keep = Callable[[str], None]
+
+
+class LiveRoles:
+    """``catalog`` is the one that holds now. ``source``: the catalog file that people edit.
+
+    ``keep`` is told the catalog file, below the run's ``catalog/``, that a resumed run is to go on with.
+    """
+
+    def __init__(self, definitions: Definitions, source: Path, folder: RunFolder, events: EventLog, keep: Keep) -> None:
+        self._definitions = definitions
+        self._source = source
+        self._folder = folder
+        self._events = events
+        self._keep = keep
+        self._latest: RoleSpecCatalog | None = None
+        self._said = ""
+        self.renew: Renew = lambda role: None
+
+    @property
+    def catalog(self) -> RoleSpecCatalog:
+        return self._definitions.catalog
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Take in what is saved meanwhile."""
+        ended = threading.Event()
+        follower = threading.Thread(target=self._follow, args=(ended,), name="role-files", daemon=True)
+        follower.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            follower.join(JOIN_SECONDS)
+
+    def _follow(self, ended: threading.Event) -> None:
+        try:
+            self._latest = self._load()
+            with watched({file.parent for file in self._latest.files}) as changes:
+                self._look(changes, ended)
+        except (OSError, CodexMultiRoleError) as error:
+            self._warn(f"changes of {self._source} are not noticed: {error}")
+
+    def _look(self, changes: Changes, ended: threading.Event) -> None:
+        while not ended.is_set():
+            if changes.wait(LOOK_SECONDS) and not ended.is_set():
+                self.reload()
+
+    def reload(self) -> None:
+        """Take the files as they are now, or say why they cannot be taken."""
+        try:
+            read = self._load()
+            if self._latest is not None and _same(read, self._latest):
+                return
+            self._latest = read
+            self._take(read)
+        except CodexMultiRoleError as error:
+            self._warn(f"the roles stay as they are: {error}")
+
+    def _load(self) -> RoleSpecCatalog:
+        return changed_catalog(self._source, self.catalog)
+
+    def _take(self, read: RoleSpecCatalog) -> None:
+        before = self.catalog
+        changed = _changes(before, read)
+        definitions = replace(self._definitions, catalog=read).checked()
+        _require_possible(before, read, changed, may_change=self._definitions.changes_workspace)
+        kept = keep_definitions(definitions, self._folder, self._new_place())
+        self._keep(kept)
+        self._events.publish(RolesReloaded(changed, kept))
+        self._definitions = definitions
+        for name in changed:
+            if set_up_by(before.role(name)) != set_up_by(read.role(name)):
+                self.renew(name)
+
+    def _new_place(self) -> Path:
+        made = len(list(self._folder.catalog_path.glob("reloaded_*")))
+        return self._folder.catalog_path / f"reloaded_{made + 1:03d}"
+
+    def _warn(self, message: str) -> None:
+        if message != self._said:
+            self._said = message
+            self._events.publish(Warning(message))
+
+
+def _same(one: RoleSpecCatalog, other: RoleSpecCatalog) -> bool:
+    return (one.roles, one.general_prompts) == (other.roles, other.general_prompts)
+
+
+def _changes(before: RoleSpecCatalog, after: RoleSpecCatalog) -> dict[str, list[str]]:
+    """The keys that differ, by role; ``general_prompts`` are everybody's. Raises `DefinitionError` for other roles."""
+    then, now = ({role.name: role for role in each.roles} for each in (before, after))
+    if then.keys() != now.keys():
+        raise DefinitionError(
+            f"{after.source}: a run keeps its roles, {', '.join(then)}; it has {', '.join(now)} now",
+            "Start another run for that.",
+        )
+    common = ["general_prompts"] if before.general_prompts != after.general_prompts else []
+    found = {name: [*_differing(then[name], now[name]), *common] for name in then}
+    return {name: keys for name, keys in found.items() if keys}
+
+
+def _differing(then: RoleSpec, now: RoleSpec) -> list[str]:
+    old, new = _fields(then), _fields(now)
+    return [key for key in new if old[key] != new[key]]
+
+
+def _fields(role: RoleSpec) -> dict[str, Any]:
+    return role.model_dump(exclude={"source"})
+
+
+def _require_possible(
+    before: RoleSpecCatalog, after: RoleSpecCatalog, changed: dict[str, list[str]], *, may_change: bool
+) -> None:
+    for name, keys in changed.items():
+        place = f"{after.role(name).source}: role {name}"
+        if fixed := [key for key in keys if key in FIXED]:
+            raise DefinitionError(f"{place}: a run keeps {', '.join(fixed)}", "Start another run for that.")
+        if after.role(name).may_change_workspace and not may_change:
+            raise DefinitionError(
+                f"{place}: nothing in this run may change the workspace", "Start another run for that."
+            )

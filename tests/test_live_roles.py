@@ -1,0 +1,127 @@
+"""Editing roles while a run works: what is saved holds from the role's next turn on, or is refused visibly."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role import RunReport, run
+from codex_multi_role.run_folder import Answer, Question, answer_of_person
+from tests.engine.test_flows import with_flow
+from tests.teams import Record, TeamFolder, read, say
+
+NOTICED_SECONDS = 20
+ASKED_TWICE: Record = {
+    "steps": [{"id": "first", "ask": "one"}, {"id": "ok", "review": "Go on?"}, {"id": "second", "ask": "one"}]
+}
+
+
+class Edited:
+    """A run of ``flow`` in which somebody edits the roles while a question waits, until the run has told of it."""
+
+    def __init__(self, team: TeamFolder, edit: Callable[[TeamFolder], None], told: str) -> None:
+        self.team = with_flow(team, ASKED_TWICE)
+        self._edit = edit
+        self._told = told
+        self._noticed = threading.Event()
+
+    def run(self) -> RunReport:
+        return run(self.team.options(flow="own"), self._take, self._answer)
+
+    def _take(self, record: Record) -> None:
+        self.team.events.append(record)
+        if record["type"] == self._told:
+            self._noticed.set()
+
+    def _answer(self, question: Question, is_over: Callable[[], bool]) -> Answer:
+        self._edit(self.team)
+        assert self._noticed.wait(NOTICED_SECONDS), "the run has told of nothing"
+        return answer_of_person(True, "")
+
+
+def edited(tmp_path: Path, told: str, *, before: Record | None = None, **keys: object) -> tuple[TeamFolder, RunReport]:
+    """``keys``: what the role has after the edit; ``before``: what it had."""
+
+    def edit(team: TeamFolder) -> None:
+        team.roles["one"] = {**(before or {}), **keys}
+        team.write_catalog()
+
+    team = TeamFolder(tmp_path, {"one": before or {}}, {"one": [say("first"), say("second")]})
+    report = Edited(team, edit, told).run()
+    assert report.exit_code == 0, report
+    return team, report
+
+
+def prompt(report: RunReport, turn: int) -> str:
+    return (report.folder / f"one/turn_{turn:03d}/prompt.txt").read_text()
+
+
+def test_a_saved_prompt_holds_from_the_next_turn_on_and_is_recorded(tmp_path: Path) -> None:
+    team, report = edited(tmp_path, "roles_reloaded", prompt_text="Do it in verse.")
+    assert ("in verse" in prompt(report, 1), "in verse" in prompt(report, 2)) == (False, True)
+    (told,) = team.of_type("roles_reloaded")
+    assert told["roles"] == {"one": ["prompt_text"]}
+    assert read(report.folder / "run.json")["catalog_file"] == told["catalog_file"] == "reloaded_001/catalog.yaml"
+    assert "in verse" in (report.folder / "catalog" / told["catalog_file"]).read_text()
+    assert "in verse" not in (report.folder / "catalog/catalog.yaml").read_text()
+    assert len(team.of_type("role_started")) == 1
+
+
+def test_what_a_process_is_set_up_by_gives_the_role_another_one_on_its_thread(tmp_path: Path) -> None:
+    before: Record = {"prompt_flags": {"allow_write": True}, "sandbox": "read-only", "behaviors": {"apply_files": True}}
+    team, _ = edited(tmp_path, "roles_reloaded", before=before, sandbox="workspace-write")
+    first, second = team.of_type("role_started")
+    assert (first["thread_id"], first["resumed"]) == (second["thread_id"], False)
+    assert second["resumed"]
+    assert first["pid"] != second["pid"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"prompt_text": ""}, "roles[0]"),
+        ({"promt_text": "Do."}, "unknown key"),
+        ({"tools": ["calculator"]}, "role one: a run keeps tools"),
+        ({"behaviors": {"apply_files": True}}, "role one: nothing in this run may change the workspace"),
+    ],
+)
+def test_what_cannot_be_taken_is_told_and_the_last_good_one_stays(tmp_path: Path, keys: Record, message: str) -> None:
+    team, report = edited(tmp_path, "warning", **keys)
+    (told,) = [each["message"] for each in team.of_type("warning")]
+    assert told.startswith("the roles stay as they are: ")
+    assert message in told
+    assert "Do it." in prompt(report, 2)
+    assert team.of_type("roles_reloaded") == []
+
+
+def test_another_role_belongs_to_another_run(tmp_path: Path) -> None:
+    def edit(team: TeamFolder) -> None:
+        team.roles["two"] = {}
+        team.write_catalog()
+
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(), say()]})
+    assert Edited(team, edit, "warning").run().exit_code == 0
+    assert "a run keeps its roles, one; it has one, two now" in team.of_type("warning")[0]["message"]
+
+
+def test_a_resumed_run_goes_on_with_what_was_saved_and_follows_the_files_further(tmp_path: Path) -> None:
+    def edit(text: str) -> Callable[[TeamFolder], None]:
+        def change(team: TeamFolder) -> None:
+            team.roles["one"] = {"prompt_text": text}
+            team.write_catalog()
+
+        return change
+
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first")]})  # the second answer is missing: the run fails
+    report = Edited(team, edit("Do it in verse."), "roles_reloaded").run()
+    assert report.exit_code == 3
+    team.plays["one"].append(say("second"))
+    team.write_plays()
+    again = team.resume(playbook=str(team.playbook))
+    assert again.exit_code == 0, again
+    last = max((report.folder / "one").glob("turn_*"))
+    assert "in verse" in (last / "prompt.txt").read_text()
+    assert read(report.folder / "run.json")["roles_source"] == str(tmp_path / "roles/catalog.yaml")
