@@ -12,6 +12,7 @@ from codex_multi_role.options import RunOptions, RunReport
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
 from codex_multi_role.run_folder.tasks import find_open_task
 from codex_multi_role.session import OnEvent, Session
+from codex_multi_role.telemetry import exported
 
 __all__ = ["RunOptions", "RunReport", "answer", "cancel_task", "fork", "restart", "resume", "run"]
 
@@ -29,7 +30,8 @@ def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPer
     definitions = load_definitions(options)
     folder = RunFolder.create(options.runs_dir, options.run_id)
     catalog_file = keep_definitions(definitions, folder)
-    return Session(definitions, folder, catalog_file, on_event, ask_person=ask_person).work()
+    with exported(on_event) as told:
+        return Session(definitions, folder, catalog_file, told, ask_person=ask_person).work()
 
 
 def resume(
@@ -50,7 +52,8 @@ def resume(
     if fixed:
         raise UsageError(f"a resumed run keeps its {', '.join(sorted(fixed))}", "Start another run for that.")
     definitions = load_definitions(remembered_options(folder, record).changed(changes or {}))
-    return Session(definitions, folder, record["catalog_file"], on_event, record, ask_person).work()
+    with exported(on_event) as told:
+        return Session(definitions, folder, record["catalog_file"], told, record, ask_person).work()
 
 
 def fork(
@@ -91,16 +94,17 @@ def restart(
 
 
 def _work_on(made: Fork, on_event: OnEvent | None, ask_person: AskPerson | None) -> RunReport:
-    session = Session(
-        made.definitions,
-        made.folder,
-        made.catalog_file,
-        on_event,
-        ask_person=ask_person,
-        forked_from=made.forked_from,
-        notes=(made.note,),
-    )
-    return session.work()
+    with exported(on_event) as told:
+        session = Session(
+            made.definitions,
+            made.folder,
+            made.catalog_file,
+            told,
+            ask_person=ask_person,
+            forked_from=made.forked_from,
+            notes=(made.note,),
+        )
+        return session.work()
 
 
 def answer(

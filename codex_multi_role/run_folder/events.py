@@ -73,12 +73,17 @@ class StepStarted(RunEvent):
 
 @dataclass(frozen=True)
 class TurnStarted(RunEvent):
+    """``unit``: the key of the unit that asks, empty in a team."""
+
     role: str
     turn: int
     cycle: int
     attempt: int
     repair_of: int | None
     continues: int | None = None
+    unit: str = ""
+    model: str = ""
+    thread_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,17 @@ class ToolCalled(RunEvent):
     turn: int
     tool: str
     success: bool
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CommandEnded(RunEvent):
+    """A command that a role's Codex ran is over; ``exit_code`` is -1 where it has none. The wire log has its output."""
+
+    role: str
+    turn: int
+    command: str
+    exit_code: int
     seconds: float
 
 

@@ -75,7 +75,7 @@ class Attempt:
         forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
         prompt = self._sendable(self.asked.when_forgotten if forgot else self.asked.prompt)
         self.folder.begin(prompt, self._details())
-        self.told.started(self.asked, self.attempt)
+        self.told.started(self.asked, self.attempt, self.client.thread)
         with self.run.stopping.calling(self.client.wake):
             outcome = self.client.run_turn(
                 self._request(prompt),

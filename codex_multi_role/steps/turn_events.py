@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.codex.events import CodexEvent, ItemStarted, WarningIssued, describe
+from codex_multi_role.codex.events import CodexEvent, ItemCompleted, ItemStarted, WarningIssued, describe
 from codex_multi_role.codex.running_turn import ApprovalAnswered
+from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.turn import TurnOutcome
 from codex_multi_role.replies import Reply
 from codex_multi_role.run_folder.events import (
     Approval,
+    CommandEnded,
     DoneIgnored,
     ReplyRepaired,
     RoleActivity,
@@ -25,6 +27,7 @@ from codex_multi_role.steps.resources import Json, RunResources
 from codex_multi_role.steps.turn_result import TurnEnd
 
 SUMMARY_LENGTH = 200
+NO_EXIT_CODE = -1
 
 
 class TurnEvents:
@@ -38,8 +41,20 @@ class TurnEvents:
         self._activity = ""
         self.approvals: list[Json] = []
 
-    def started(self, asked: Prompted, attempt: int) -> None:
-        self._publish(TurnStarted(self._instance, self._number, asked.cycle, attempt, asked.repair_of, asked.continues))
+    def started(self, asked: Prompted, attempt: int, thread: RoleThread) -> None:
+        self._publish(
+            TurnStarted(
+                role=self._instance,
+                turn=self._number,
+                cycle=asked.cycle,
+                attempt=attempt,
+                repair_of=asked.repair_of,
+                continues=asked.continues,
+                unit=asked.unit,
+                model=thread.model,
+                thread_id=thread.id,
+            )
+        )
 
     def observe(self, event: CodexEvent | ApprovalAnswered) -> None:
         match event:
@@ -49,6 +64,8 @@ class TurnEvents:
                 self._publish(Approval(self._instance, self._number, method, decision, detail))
             case ItemStarted(item) if item.get("type") != "userMessage":
                 self._tell_activity(describe(item))
+            case ItemCompleted(item) if item.get("type") == "commandExecution":
+                self._publish(self._command(item))
             case WarningIssued(message) if "transcript" in message:
                 self._publish(Warning(f"{self._instance}: {message}"))
             case _:
@@ -73,6 +90,16 @@ class TurnEvents:
         )
         if says_done(handoff) and not self._role.behaviors.can_finish:
             self._publish(DoneIgnored(self._instance, self._number))
+
+    def _command(self, item: Mapping[str, Any]) -> CommandEnded:
+        code, milliseconds = item.get("exitCode"), item.get("durationMs")
+        return CommandEnded(
+            role=self._instance,
+            turn=self._number,
+            command=str(item.get("command", ""))[:SUMMARY_LENGTH],
+            exit_code=code if isinstance(code, int) else NO_EXIT_CODE,
+            seconds=milliseconds / 1000 if isinstance(milliseconds, int | float) else 0.0,
+        )
 
     def _tell_activity(self, activity: str) -> None:
         if activity != self._activity:

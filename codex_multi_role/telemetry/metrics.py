@@ -1,0 +1,61 @@
+"""What a run used and how long it took, as OpenTelemetry metrics: those of the GenAI conventions, and a few of ours."""
+
+from __future__ import annotations
+
+from opentelemetry.metrics import Meter
+
+from codex_multi_role.run_folder import Record
+from codex_multi_role.telemetry.spans import OWN, PROVIDER, Attributes
+
+
+class RunMetrics:
+    """Takes a run's events in order."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._tokens = meter.create_histogram(
+            "gen_ai.client.token.usage", "{token}", "Number of input and output tokens of a turn."
+        )
+        self._turns = meter.create_histogram("gen_ai.client.operation.duration", "s", "How long a turn took.")
+        self._runs = meter.create_histogram(f"{OWN}.run.duration", "s", "How long a run was worked on.")
+        self._repairs = meter.create_counter(f"{OWN}.repairs", "{repair}", "Answers that had to be mended.")
+        self._approvals = meter.create_counter(f"{OWN}.approvals", "{approval}", "Approval requests, and the answers.")
+        self._flow = ""
+        self._models: dict[str, str] = {}
+
+    def __call__(self, record: Record) -> None:
+        match record["type"]:
+            case "run_started":
+                self._flow = record["flow"]
+            case "turn_started":
+                self._models[record["role"]] = record.get("model", "")
+                if record["repair_of"] is not None:
+                    self._repairs.add(1, {**self._agent(record["role"]), f"{OWN}.repair": "asked again"})
+            case "reply_repaired":
+                self._repairs.add(1, {**self._agent(record["role"]), f"{OWN}.repair": record["how"]})
+            case "approval":
+                told = {f"{OWN}.approval.decision": record["decision"], f"{OWN}.approval.method": record["method"]}
+                self._approvals.add(1, {**self._agent(record["role"]), **told})
+            case "turn_ended":
+                self._turn_ended(record)
+            case "run_ended":
+                told = {"gen_ai.workflow.name": self._flow, f"{OWN}.run.outcome": record["outcome"]}
+                self._runs.record(record["totals"].get("seconds", 0.0), told)
+
+    def _turn_ended(self, record: Record) -> None:
+        common = self._agent(record["role"])
+        for kind, tokens in (("input", record["input_tokens"]), ("output", record["output_tokens"])):
+            self._tokens.record(tokens, {**common, "gen_ai.token.type": kind})
+        failed = {"error.type": record["outcome"]} if record["status"] != "completed" else {}
+        self._turns.record(record["seconds"], {**common, **failed})
+
+    def _agent(self, role: str) -> Attributes:
+        """Roles, not their processes: a fan-out of hundreds is one series."""
+        name, _, number = role.rpartition(".")
+        attributes: Attributes = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.provider.name": PROVIDER,
+            "gen_ai.agent.name": name if number.isdigit() else role,
+            "gen_ai.workflow.name": self._flow,
+        }
+        model = self._models.get(role)
+        return {**attributes, "gen_ai.request.model": model} if model else attributes
