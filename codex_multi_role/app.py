@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from codex_multi_role.definitions import keep_definitions, load_definitions, remembered_options
@@ -30,8 +31,9 @@ def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPer
     definitions = load_definitions(options)
     folder = RunFolder.create(options.runs_dir, options.run_id)
     catalog_file = keep_definitions(definitions, folder)
-    with exported(on_event) as told:
-        return Session(definitions, folder, catalog_file, told, ask_person=ask_person).work()
+    return _work(
+        lambda told: Session(definitions, folder, catalog_file, told, ask_person=ask_person), on_event, options.runs_dir
+    )
 
 
 def resume(
@@ -52,8 +54,9 @@ def resume(
     if fixed:
         raise UsageError(f"a resumed run keeps its {', '.join(sorted(fixed))}", "Start another run for that.")
     definitions = load_definitions(remembered_options(folder, record).changed(changes or {}))
-    with exported(on_event) as told:
-        return Session(definitions, folder, record["catalog_file"], told, record, ask_person).work()
+    return _work(
+        lambda told: Session(definitions, folder, record["catalog_file"], told, record, ask_person), on_event, runs_dir
+    )
 
 
 def fork(
@@ -72,7 +75,7 @@ def fork(
     but `RunBusy`: a run may be forked while it goes on.
     """
     made = prepare_fork(RunFolder.find(runs_dir, reference), start, changes or {})
-    return _work_on(made, on_event, ask_person)
+    return _work_on(made, runs_dir, on_event, ask_person)
 
 
 def restart(
@@ -90,12 +93,12 @@ def restart(
     again. Raises what `fork` raises, and `RunBusy` while a process works on the run.
     """
     made = prepare_restart(RunFolder.find(runs_dir, reference), task, changes or {})
-    return _work_on(made, on_event, ask_person)
+    return _work_on(made, runs_dir, on_event, ask_person)
 
 
-def _work_on(made: Fork, on_event: OnEvent | None, ask_person: AskPerson | None) -> RunReport:
-    with exported(on_event) as told:
-        session = Session(
+def _work_on(made: Fork, runs_dir: Path, on_event: OnEvent | None, ask_person: AskPerson | None) -> RunReport:
+    def session(told: OnEvent | None) -> Session:
+        return Session(
             made.definitions,
             made.folder,
             made.catalog_file,
@@ -104,7 +107,20 @@ def _work_on(made: Fork, on_event: OnEvent | None, ask_person: AskPerson | None)
             forked_from=made.forked_from,
             notes=(made.note,),
         )
-        return session.work()
+
+    return _work(session, on_event, runs_dir)
+
+
+def _work(session: Callable[[OnEvent | None], Session], on_event: OnEvent | None, runs_dir: Path) -> RunReport:
+    """Work to the end, and make the page of it. That the page fails is told, and changes nothing in how it ended."""
+    with exported(on_event) as told:
+        report = session(told).work()
+    try:
+        from codex_multi_role.report import write_report  # here: only the end of a run needs it
+
+        return replace(report, page=write_report(RunFolder(report.folder), runs_dir))
+    except (Exception, KeyboardInterrupt) as error:
+        return replace(report, page_problem=str(error) or type(error).__name__)
 
 
 def answer(

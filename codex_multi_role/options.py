@@ -97,7 +97,10 @@ def _plain(value: object) -> object:
 
 @dataclass(frozen=True)
 class RunReport:
-    """How a run ended. ``status``: succeeded, ended, failed, parked or interrupted; ``hint``: what to do next."""
+    """How a run ended. ``status``: succeeded, ended, failed, parked or interrupted; ``hint``: what to do next.
+
+    ``page``: its ``report.html``; None where it could not be written, and ``page_problem`` says why.
+    """
 
     run_id: str
     folder: Path
@@ -107,3 +110,5 @@ class RunReport:
     exit_code: int
     hint: str
     totals: Mapping[str, float]
+    page: Path | None = None
+    page_problem: str = ""

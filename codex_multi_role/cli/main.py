@@ -27,6 +27,7 @@ COMMANDS = {
         "runs",
         "show",
         "watch",
+        "report",
         "gc",
         "roles",
         "flows",
@@ -52,6 +53,7 @@ Examples:
   codex-multi-role approve latest --resume               say yes to what a run asks, and go on
   codex-multi-role show latest                           what happened, turn by turn
   codex-multi-role watch latest                          look on, from another terminal
+  codex-multi-role report latest --open                  all of it on one page, in the browser
   codex-multi-role doctor                                is everything here that a run needs?
 
 \b

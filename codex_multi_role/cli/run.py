@@ -14,7 +14,7 @@ from codex_multi_role.cli.dry_run import put_dry_run
 from codex_multi_role.cli.goal import choose_goal
 from codex_multi_role.cli.options import RUN, command
 from codex_multi_role.cli.streams import say
-from codex_multi_role.cli.summary import summary
+from codex_multi_role.cli.summary import no_page, summary
 from codex_multi_role.cli.views import open_view
 from codex_multi_role.errors import UsageError
 from codex_multi_role.options import RunOptions, RunReport
@@ -56,6 +56,8 @@ def close(ctx: click.Context, report: RunReport, progress: Progress) -> None:
         lines = list(summary(report, progress, ctx.params["runs_dir"]))
         for line in (lines[0], lines[-1]) if ctx.params["quiet"] else ["", *lines]:
             say(line)
+    if report.page_problem and ctx.params["json"]:
+        say(f"report {no_page(report)}")
     ctx.exit(report.exit_code)
 
 

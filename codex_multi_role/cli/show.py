@@ -23,6 +23,7 @@ from codex_multi_role.run_folder.states import read_states
 TURN_HEADINGS = ("role", "turn", "status", "tokens in", "out", "seconds", "about")
 PLACES = {
     "run.json": "the run in short",
+    "report.html": "all of it on one page, for a browser",
     "answer.md": "the answer",
     "controller_state.json": "the roles' latest answers, and all of them in order",
     "events.jsonl": "what happened, in order",

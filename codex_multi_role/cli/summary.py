@@ -8,7 +8,7 @@ from pathlib import Path
 from codex_multi_role.options import RunReport
 from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_command, outcome_in_words, show_command
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.wording import duration, one_line, plural, verdict
+from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural, verdict
 from codex_multi_role.run_folder import RunFolder
 
 FILES_NAMED = 6
@@ -28,6 +28,10 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     if progress.files_written or progress.files_skipped:
         yield f"  files    {_files(progress)}"
     yield f"  folder   {report.folder}"
+    if report.page is not None:
+        yield f"  report   {report.page}"
+    if report.page_problem:
+        yield f"  report   {no_page(report)}"
     if report.hint:
         yield f"  hint     {one_line(report.hint, 500)}"
     yield f"  exit     {report.exit_code}: {EXIT_MEANINGS.get(report.exit_code, 'see the reason above')}"
@@ -35,6 +39,11 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
         yield f"  next     {show_command(report.run_id, runs_dir)}"
     else:
         yield f"  next     {next_command(RunFolder(report.folder), runs_dir, report.exit_code, progress.cycles)}"
+
+
+def no_page(report: RunReport) -> str:
+    """That a run has no report, and why."""
+    return f"not written: {one_line(report.page_problem, 500)}; `{PROGRAM} report {report.run_id}` tries again"
 
 
 def _files(progress: Progress) -> str:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from codex_multi_role.errors import StorageError
 
@@ -26,14 +27,24 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace ``path`` by ``content`` in one step; its folder must exist. Raises `StorageError`."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file to write piece by piece, which replaces ``path`` in one step; not when writing it fails.
+
+    Its folder must exist. Raises `StorageError`.
+    """
     with storage_errors(path):
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
+                yield file
             Path(temporary).chmod(0o644)
             Path(temporary).replace(path)
-        except OSError:
+        except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
 

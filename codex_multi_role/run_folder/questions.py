@@ -105,7 +105,7 @@ class Questions:
 
     def pending(self) -> list[Question]:
         """Those without an answer, the oldest first."""
-        return [question for question in self._all() if question.answer is None]
+        return [question for question in self.asked() if question.answer is None]
 
     def settle(self, key: str, answer: Answer) -> Question:
         """Give the question its answer; returns it with the one that holds: the first. Raises `StorageError`."""
@@ -143,7 +143,7 @@ class Questions:
         return settled
 
     def _choose(self, key: str | None) -> Question:
-        asked = self._all()
+        asked = self.asked()
         pending = [each for each in asked if each.answer is None]
         if key is not None:
             question = next((each for each in asked if each.key == key), None)
@@ -178,7 +178,8 @@ class Questions:
             f"the run {self._run_id} has no open question: {question.key} was {verdict} by {answer.by} at {answer.at}"
         )
 
-    def _all(self) -> list[Question]:
+    def asked(self) -> list[Question]:
+        """All of them, the oldest first."""
         found = map(_read, self._folder.rglob("*.json"))
         return sorted(filter(None, found), key=lambda question: (question.asked_at, question.key))
 

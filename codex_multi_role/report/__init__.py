@@ -1,0 +1,5 @@
+"""The report of a run: one HTML file with all that happened in it, to read, search, print and pass on."""
+
+from codex_multi_role.report.page import write_report
+
+__all__ = ["write_report"]

@@ -1,0 +1,244 @@
+"""The entries of the report, in the order in which they began: turns, checks, and questions to a person."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.presentation.wording import compact, duration, one_line, plural, verdict
+from codex_multi_role.report.parts import FILES, Part, question_parts, test_parts, turn_parts
+from codex_multi_role.report.story import RUNNING, Story, TestRun, Turn
+from codex_multi_role.report.texts import Reader, embedded
+from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, list_turns
+
+GOOD, BAD, WARN, IDLE = "good", "bad", "warn", "idle"
+KILLED = "killed"
+_UNIT = re.compile(r"(?P<step>.+?)\.(?P<visit>\d+)(\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Chip:
+    words: str
+    tone: str = IDLE
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of the report. ``data``: what it shows when opened, JSON that may stand in the page."""
+
+    kind: str
+    id: str
+    at: str
+    who: str
+    what: str
+    status: Chip
+    about: str
+    data: str
+    chips: list[Chip] = field(default_factory=list)
+    cost: str = ""
+
+
+def turn_id(role: str, number: int) -> str:
+    return f"turn-{role}-{number}"
+
+
+def tests_id(number: int) -> str:
+    return f"tests-{number:03d}"
+
+
+def question_id(key: str) -> str:
+    return f"question-{key}"
+
+
+def tone_of(status: str, otherwise: str = IDLE) -> str:
+    """Of a status; checks have words of their own for theirs, which are neither good nor bad."""
+    if status in ("completed", "passed", "succeeded"):
+        return GOOD
+    if status in (RUNNING, "killed", "interrupted", "cancelled", "unknown"):
+        return WARN
+    return BAD if status in ("failed", "error", "timed out", "could not run") else otherwise
+
+
+def text_sizes(folder: RunFolder) -> Iterator[int]:
+    """The sizes of all files that entries show."""
+    turns = (turn.path / name for _, turn in list_turns(folder) for name in FILES)
+    results = ((folder.path / name).rglob("result.json") for name in ("tests", "checks"))
+    for path in chain(turns, *results):
+        try:
+            yield path.stat().st_size
+        except OSError:
+            continue
+
+
+class Entries:
+    """Iterated once, it reads each turn when its entry comes: no more than one turn's texts are held.
+
+    ``alive``: whether a process works on the run; a turn without an end was killed where none does.
+    """
+
+    def __init__(self, folder: RunFolder, story: Story, cut_at: int, *, alive: bool) -> None:
+        self._folder = folder
+        self._story = story
+        self._alive = alive
+        self._reader = Reader(folder.path, folder.redact, cut_at)
+        self.questions = Questions(folder.path).asked()
+        self._begun = self._in_order()
+
+    def __len__(self) -> int:
+        return len(self._begun)
+
+    def __iter__(self) -> Iterator[Entry]:
+        for _, _, each in self._begun:
+            match each:
+                case Turn():
+                    yield self._turn(each)
+                case Question():
+                    yield self._question(each)
+                case TestRun():
+                    yield self._tests(each)
+                case Path():
+                    yield self._check(each)
+
+    def _in_order(self) -> list[tuple[str, int, Turn | Question | TestRun | Path]]:
+        found: list[tuple[str, Turn | Question | TestRun | Path]] = []
+        found += [(turn.began, turn) for turn in self._turns()]
+        found += [(tests.began, tests) for tests in self._story.tests.values() if not tests.turn]
+        found += [(question.asked_at, question) for question in self.questions]
+        found += list(self._checks())
+        numbered = [(at, number, each) for number, (at, each) in enumerate(found)]
+        return sorted(numbered, key=lambda each: each[:2])
+
+    def _turns(self) -> Iterator[Turn]:
+        """Those that events tell of, and after them what lies in the folder without one."""
+        yield from self._story.turns.values()
+        last = self._story.progress.at
+        for role, turn in list_turns(self._folder):
+            if (role, turn.number) not in self._story.turns:
+                yield Turn(role, turn.number, last, last, "unknown")
+
+    def _checks(self) -> Iterator[tuple[str, Path]]:
+        top = self._folder.path / "checks"
+        visits = self._story.visits
+        for path in top.rglob("result.json"):
+            key = path.parent.relative_to(top).as_posix()
+            unit = _UNIT.fullmatch(key)
+            visit = visits.get((unit["step"], int(unit["visit"]))) if unit else None
+            if visit is not None:
+                yield visit.at, path.parent
+
+    def _turn(self, turn: Turn) -> Entry:
+        folder = TurnFolder.of(self._folder, turn.role, turn.number)
+        result = self._folder.redact.within(_object(folder.result()))
+        status = str(result.get("status") or turn.status)
+        if status == RUNNING and not self._alive:
+            status = KILLED
+        return self._entry(
+            turn_parts(self._reader, turn, folder, result),
+            kind="turn",
+            id=turn_id(turn.role, turn.number),
+            at=turn.began,
+            who=turn.role,
+            what=f"turn {turn.number}",
+            status=Chip(status.replace("_", " "), tone_of(status, BAD)),
+            chips=_chips(turn, result),
+            about=one_line(result.get("reason") or self._summary(folder), 300),
+            cost=_cost(result),
+        )
+
+    def _summary(self, folder: TurnFolder) -> str:
+        handoff = self._reader.value(folder.path / "handoff.json")
+        return str(handoff.get("summary") or "") if isinstance(handoff, dict) else ""
+
+    def _question(self, question: Question) -> Entry:
+        answer = question.answer
+        status = Chip("open", WARN)
+        by = ""
+        if answer is not None:
+            status = Chip("approved", GOOD) if answer.approved else Chip("rejected", BAD)
+            by = one_line(answer.by)
+        about = one_line(self._folder.redact(question.question), 300)
+        said = f" {one_line(self._folder.redact(answer.comment), 200)}" if answer and answer.comment else ""
+        return self._entry(
+            question_parts(self._reader, question),
+            kind="question",
+            id=question_id(question.key),
+            at=question.asked_at,
+            who=f"question {question.key}",
+            what="",
+            status=status,
+            chips=[Chip(f"by {by}")] if by else [],
+            about=f"{about}{said}",
+        )
+
+    def _tests(self, tests: TestRun) -> Entry:
+        number = f"{tests.number:03d}"
+        return self._entry(
+            test_parts(self._reader, self._folder.path / "tests" / number, "Result"),
+            kind="check",
+            id=tests_id(tests.number),
+            at=tests.began,
+            who=f"tests {number}",
+            what="",
+            status=Chip(tests.status, tone_of(tests.status)),
+            about=verdict(vars(tests)),
+        )
+
+    def _check(self, folder: Path) -> Entry:
+        key = folder.relative_to(self._folder.path / "checks").as_posix()
+        result = _object(self._reader.value(folder / "result.json"))
+        status = one_line(result.get("status", "ended"), 40)
+        covered = result.get("coverage")
+        return self._entry(
+            test_parts(self._reader, folder, "Result"),
+            kind="check",
+            id=f"check-{key}",
+            at=self._at(key),
+            who=f"check {key}",
+            what="",
+            status=Chip(status, tone_of(status)),
+            chips=[Chip(f"coverage {covered:g} %")] if isinstance(covered, int | float) else [],
+            about=one_line(result.get("reason", ""), 300),
+        )
+
+    def _at(self, key: str) -> str:
+        unit = _UNIT.fullmatch(key)
+        return self._story.visits[unit["step"], int(unit["visit"])].at if unit else self._story.began
+
+    def _entry(self, parts: Iterator[Part], **fields: Any) -> Entry:  # noqa: ANN401 - the fields of an Entry
+        return Entry(data=embedded(list(parts)), **fields)
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _chips(turn: Turn, result: dict[str, Any]) -> list[Chip]:
+    found = []
+    if turn.inherited or result.get("inherited"):
+        found.append(Chip("inherited"))
+    if repaired := result.get("repair_of") or turn.repair_of:
+        found.append(Chip(f"mends turn {repaired}", WARN))
+    if continued := result.get("continues") or turn.continues:
+        found.append(Chip(f"continues turn {continued}"))
+    if result.get("repaired_locally"):
+        found.append(Chip("answer mended", WARN))
+    if attempt := result.get("attempt", 1):
+        found += [Chip(f"attempt {attempt}", WARN)] if attempt != 1 else []
+    if turn.written:
+        found.append(Chip(plural(turn.written, "file")))
+    if approvals := result.get("approvals"):
+        found.append(Chip(plural(len(approvals), "approval"), WARN))
+    found += [Chip(f"tests {verdict(vars(tests))}", tone_of(tests.status)) for tests in turn.tests]
+    return found
+
+
+def _cost(result: dict[str, Any]) -> str:
+    tokens = _object(result.get("tokens"))
+    both = sum(number for number in tokens.values() if isinstance(number, int | float))
+    seconds = result.get("seconds")
+    words = [duration(seconds)] if isinstance(seconds, int | float) else []
+    return ", ".join([*words, f"{compact(both)} tokens"] if both else words)

@@ -1,0 +1,125 @@
+"""What the report says first: what the run was for, how it ended, what it cost, what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_command, outcome_in_words
+from codex_multi_role.presentation.recorded import read_record, status_now
+from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural, verdict
+from codex_multi_role.report.entries import BAD, GOOD, WARN
+from codex_multi_role.report.story import Story
+from codex_multi_role.run_folder import RunFolder
+
+TONES = {"succeeded": GOOD, "ended": BAD, "failed": BAD, "unreadable": BAD, "parked": WARN, "interrupted": WARN}
+FILES_NAMED = 40
+GOAL_LENGTH = 10_000
+
+
+@dataclass(frozen=True)
+class Heading:
+    """``facts``: name and value. ``figures``: what is counted, in words, with the number in front."""
+
+    run_id: str
+    goal: str
+    status: str
+    tone: str
+    outcome: str
+    reason: str
+    meaning: str
+    next: str
+    facts: list[tuple[str, str]]
+    figures: list[tuple[str, str]]
+    files: list[str]
+    more_files: int
+
+    @property
+    def alive(self) -> bool:
+        return self.status == "running"
+
+
+def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
+    """From ``run.json``, and where that cannot be read from the events."""
+    record = folder.redact.within(read_record(folder))
+    status = status_now(folder, record)
+    exit_code = record.get("exit_code")
+    written = list(story.progress.written)
+    return Heading(
+        run_id=folder.run_id,
+        goal=str(record.get("goal") or story.progress.goal)[:GOAL_LENGTH],
+        status=status,
+        tone=TONES.get(status, WARN),
+        outcome=_outcome(status, str(record.get("outcome") or "")),
+        reason=one_line(record.get("reason", ""), 2000),
+        meaning="" if exit_code is None else f"exit code {exit_code}: {EXIT_MEANINGS.get(exit_code, 'see the reason')}",
+        next=_next(folder, runs_dir, record, status),
+        facts=[(name, value) for name, value in _facts(record, story) if value],
+        figures=list(_figures(record, story)),
+        files=[one_line(name) for name in written[:FILES_NAMED]],
+        more_files=max(0, len(written) - FILES_NAMED),
+    )
+
+
+def _outcome(status: str, outcome: str) -> str:
+    if outcome:
+        return outcome_in_words(outcome)
+    words = {"running": "Still going on", "killed": "It was killed", "unreadable": "Its run.json cannot be read"}
+    return words.get(status, "No end is recorded")
+
+
+def _next(folder: RunFolder, runs_dir: Path, record: Mapping[str, Any], status: str) -> str:
+    options = record.get("options")
+    if record.get("exit_code") == 0 or status in ("running", "unreadable") or not isinstance(options, Mapping):
+        return ""
+    return next_command(folder, runs_dir, record.get("exit_code"), int(options.get("cycles", 1)))
+
+
+def _facts(record: Mapping[str, Any], story: Story) -> Iterator[tuple[str, str]]:
+    flow = record.get("flow") or story.progress.flow
+    cycles = story.progress.cycles
+    yield "flow", one_line(flow) + (f", {plural(cycles, 'cycle')}" if cycles else "")
+    inputs = record.get("inputs")
+    if isinstance(inputs, Mapping):
+        yield "inputs", ", ".join(f"{one_line(name)}={one_line(value, 120)}" for name, value in inputs.items())
+    if playbook := record.get("playbook"):
+        yield "model", f"none was asked: the answers came from the playbook {one_line(playbook)}"
+    if isinstance(origin := record.get("forked_from"), Mapping):
+        yield "fork of", f"{origin.get('run_id')}, from before {origin.get('step')}:{origin.get('visit')}"
+    yield "started", _when(record.get("started_at") or story.began)
+    if resumed := record.get("resumed_at"):
+        yield "resumed", ", ".join(map(_when, resumed[-5:]))
+    yield "ended", _when(record.get("ended_at"))
+    yield "workspace", one_line(record.get("workspace", ""), 500)
+    versions = record.get("versions")
+    if isinstance(versions, Mapping):
+        yield "versions", ", ".join(f"{name.replace('_', '-')} {version}" for name, version in versions.items())
+
+
+def _when(at: object) -> str:
+    return f"{moment(str(at)):%Y-%m-%d %H:%M:%S}" if at else ""
+
+
+def _figures(record: Mapping[str, Any], story: Story) -> Iterator[tuple[str, str]]:
+    """From the totals of ``run.json``; a run without an end has none, and what its events tell is taken."""
+    roles = story.progress.roles.values()
+    totals = record.get("totals") or {
+        "turns": sum(role.turns for role in roles),
+        "repairs": sum(turn.repair_of is not None for turn in story.turns.values()),
+        "input_tokens": sum(role.input_tokens for role in roles),
+        "output_tokens": sum(role.output_tokens for role in roles),
+        "seconds": 0,
+    }
+    yield f"{totals.get('turns', 0):,.0f}", "turns"
+    yield f"{totals.get('repairs', 0):,.0f}", "repairs"
+    yield compact(totals.get("input_tokens", 0)), "tokens in"
+    yield compact(totals.get("output_tokens", 0)), "tokens out"
+    if totals.get("seconds"):
+        yield duration(totals["seconds"]), "worked"
+    yield f"{story.progress.files_written:,}", "files written"
+    if story.progress.tests is not None:
+        yield verdict(story.progress.tests), f"tests {story.progress.tests['number']:03d}"
+    if warnings := len(story.notes) + story.notes_left_out:
+        yield f"{warnings:,}", "warnings"

@@ -1,0 +1,125 @@
+"""What an entry of the report shows when it is opened, as JSON for the page.
+
+A part is ``{title, kind, file}`` with ``text``, or ``value`` in the shape that its ``kind`` has; ``of`` where ``text``
+is only the beginning: how long the file is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.report.story import Turn
+from codex_multi_role.report.texts import Reader, Text
+from codex_multi_role.run_folder import Question, TurnFolder
+
+Part = dict[str, Any]
+TEXTS = ("prompt.txt", "assistant_text.txt", "items_text.md", "analysis.md", "handoff.json", "applied_files.json")
+PATCHES = {
+    "changes.patch": "What it changed",
+    "undone.patch": "Begun when it was cut short, and taken back",
+    "protected.patch": "Changes to protected files, put back",
+}
+CALLS = "tool_calls.jsonl"
+FILES = (*TEXTS, *PATCHES, CALLS)
+OUTPUT = "output_tail"
+IN_THE_ROW = ("status", "reason", "tokens", "seconds", "recorded", "approvals", "journal_step", "snapshot", "protected")
+BY_HAND = ("analysis_md", "analysis_md_path")
+
+
+def turn_parts(reader: Reader, turn: Turn, folder: TurnFolder, result: Mapping[str, Any]) -> Iterator[Part]:
+    """The parts of a turn in the order in which they came about; ``result`` is its ``turn.json``, redacted."""
+    path = folder.path
+    yield from _text(reader, path / "prompt.txt", "Prompt")
+    yield from _calls(reader, path / CALLS)
+    if result.get("approvals"):
+        yield {"title": "Approvals", "kind": "approvals", "value": result["approvals"]}
+    yield from _said(reader, path)
+    yield from _text(reader, path / "analysis.md", "Analysis")
+    for name, title in PATCHES.items():
+        yield from _text(reader, path / name, title, "diff")
+    if isinstance(files := reader.value(path / "applied_files.json"), list):
+        yield {"title": "Files", "kind": "files", "value": files, "file": reader.name(path / "applied_files.json")}
+    for tests in turn.tests:
+        yield from test_parts(reader, reader.folder / "tests" / f"{tests.number:03d}", f"Tests {tests.number:03d}")
+    yield {"title": "Details", "kind": "details", "value": _details(result), "file": reader.name(path / "turn.json")}
+
+
+def test_parts(reader: Reader, folder: Path, title: str) -> Iterator[Part]:
+    """A test run's result, or another check's, and what the programs printed."""
+    path = folder / "result.json"
+    result = reader.value(path)
+    if isinstance(result, dict):
+        output = result.pop(OUTPUT, "")
+        yield {"title": title, "kind": "tree", "value": result, "file": reader.name(path)}
+        if output:
+            yield _part("Output", "text", reader.cut(str(output)), reader.name(folder))
+    else:
+        yield from _text(reader, path, title)
+
+
+def question_parts(reader: Reader, question: Question) -> Iterator[Part]:
+    """What the question was about, and its answer in full."""
+    if question.show:
+        yield _part("What it was about", "text", reader.cut(question.show), f"reviews/{question.key}.json")
+    if question.answer is not None and question.answer.comment:
+        yield _part("Comment", "text", reader.cut(question.answer.comment), f"reviews/{question.key}.json")
+
+
+def _part(title: str, kind: str, text: Text, file: str) -> Part:
+    cut = {} if text.of is None else {"of": text.of}
+    return {"title": title, "kind": kind, "text": text.text, "file": file, **cut}
+
+
+def _text(reader: Reader, path: Path, title: str, kind: str = "text") -> Iterator[Part]:
+    if (text := reader.text(path)) is not None:
+        yield _part(title, kind, text, reader.name(path))
+
+
+def _said(reader: Reader, path: Path) -> Iterator[Part]:
+    """The answer and the handoff; once, where the one is nothing but the other. What else it did, before them."""
+    answer = reader.text(path / "assistant_text.txt") or reader.text(path / "delta_text.txt")
+    handoff = reader.value(path / "handoff.json")
+    items = reader.text(path / "items_text.md")
+    if items and not (answer and items.text.removeprefix("## message").strip() == answer.text.strip()):
+        yield _part("What it did and said", "text", items, reader.name(path / "items_text.md"))
+    same = isinstance(handoff, dict) and answer is not None and _is(answer.text, handoff)
+    if answer and not same:
+        yield _part("Answer", "text", answer, reader.name(path / "assistant_text.txt"))
+    if handoff is not None:
+        title = "Answer, which is the handoff" if same else "Handoff"
+        yield {"title": title, "kind": "tree", "value": handoff, "file": reader.name(path / "handoff.json")}
+    else:
+        yield from _text(reader, path / "handoff.json", "Handoff")
+
+
+def _is(answer: str, handoff: Mapping[str, Any]) -> bool:
+    with suppress(ValueError, RecursionError):
+        said = json.loads(answer)
+        return isinstance(said, dict) and _without(said) == _without(handoff)
+    return False
+
+
+def _without(handoff: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in handoff.items() if name not in BY_HAND}
+
+
+def _calls(reader: Reader, path: Path) -> Iterator[Part]:
+    """The lines of a log that could be read; of a long one the first."""
+    if (text := reader.text(path)) is None:
+        return
+    calls = []
+    for line in text.text.splitlines():
+        with suppress(ValueError, RecursionError):
+            calls.append(json.loads(line))
+    part = {"title": "Tool calls", "kind": "calls", "value": calls, "file": reader.name(path)}
+    yield part if text.of is None else {**part, "of": text.of}
+
+
+def _details(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``turn.json`` has besides what is shown elsewhere, and is not empty."""
+    shown = {name: value for name, value in result.items() if name not in IN_THE_ROW}
+    return {name: value for name, value in shown.items() if value not in (None, "", [], {}, False)}

@@ -1,0 +1,159 @@
+"""What happened in a run, in order, from its events: small facts of every turn, no text of any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.wording import one_line
+from codex_multi_role.run_folder import Record
+from codex_multi_role.run_folder.states import ToldStates
+
+RUNNING = "running"
+MOST_NOTES = 500
+
+
+@dataclass
+class TestRun:
+    """``role`` and ``turn`` say after which turn; ``turn`` 0: a check of the flow ran them."""
+
+    __test__ = False
+    number: int
+    role: str
+    turn: int
+    began: str
+    ended: str = ""
+    status: str = RUNNING
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+
+
+@dataclass
+class Turn:
+    """``ended`` is empty where nothing tells of an end. ``step``: the one of the run's own flow it was taken in."""
+
+    role: str
+    number: int
+    began: str
+    ended: str = ""
+    status: str = RUNNING
+    step: str = ""
+    repair_of: int | None = None
+    continues: int | None = None
+    inherited: bool = False
+    written: int = 0
+    tests: list[TestRun] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A step's visit; ``step`` as the event has it, with the unit that called its flow in front."""
+
+    step: str
+    visit: int
+    at: str
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something to know that is no part of a turn."""
+
+    at: str
+    words: str
+
+
+class Story:
+    """Built up event by event. ``progress`` has what every view of a run shows."""
+
+    def __init__(self) -> None:
+        self.progress = Progress()
+        self.turns: dict[tuple[str, int], Turn] = {}
+        self.tests: dict[int, TestRun] = {}
+        self.visits: dict[tuple[str, int], Visit] = {}
+        self.notes: list[Note] = []
+        self.notes_left_out = 0
+        self.states = ToldStates()
+        self.began = ""
+        self._step = ""
+
+    @classmethod
+    def of(cls, inherited: Iterable[Record], own: Iterable[Record]) -> Story:
+        """``inherited``: the events of the runs before a fork."""
+        story = cls()
+        for record in inherited:
+            story._apply(record)
+        for turn in story.turns.values():
+            turn.inherited = True
+        for record in own:
+            story._apply(record)
+        return story
+
+    def _apply(self, record: Record) -> None:
+        self.began = self.began or record["at"]
+        handler = _HANDLERS.get(record["type"])
+        if handler is not None:
+            handler(self, record)
+        self.progress.apply(record)
+        self.states.apply(record)
+
+    def _turn_started(self, record: Record) -> None:
+        key = (record["role"], record["turn"])
+        turn = Turn(*key, record["at"], step=self._step, repair_of=record["repair_of"])
+        turn.continues = record.get("continues")
+        self.turns.setdefault(key, turn)
+
+    def _turn_ended(self, record: Record) -> None:
+        if turn := self._turn_of(record):
+            turn.ended, turn.status = record["at"], record["status"]
+
+    def _files_applied(self, record: Record) -> None:
+        if turn := self._turn_of(record):
+            turn.written += record["written"]
+
+    def _tests_started(self, record: Record) -> None:
+        tests = TestRun(record["number"], record["role"], record["turn"], record["at"])
+        self.tests[record["number"]] = tests
+        if turn := self._turn_of(record):
+            turn.tests.append(tests)
+
+    def _tests_ended(self, record: Record) -> None:
+        if tests := self.tests.get(record["number"]):
+            tests.ended, tests.status = record["at"], record["status"]
+            tests.passed, tests.failed, tests.errors = (record[name] for name in ("passed", "failed", "errors"))
+
+    def _step_started(self, record: Record) -> None:
+        if "/" not in record["step"]:
+            self._step = record["step"]
+        # A resumed run tells of the visit it was in once more.
+        self.visits.setdefault((record["step"], record["visit"]), Visit(record["step"], record["visit"], record["at"]))
+
+    def _note(self, record: Record) -> None:
+        if len(self.notes) < MOST_NOTES:
+            self.notes.append(Note(record["at"], one_line(_NOTED[record["type"]](record), 500)))
+        else:
+            self.notes_left_out += 1
+
+    def _turn_of(self, record: Record) -> Turn | None:
+        return self.turns.get((record["role"], record["turn"]))
+
+
+_NOTED: dict[str, Callable[[Record], str]] = {
+    "warning": lambda record: record["message"],
+    "protected_restored": lambda record: (
+        f"{record['role'] or 'before tests'}: protected, put back as before: {', '.join(record['paths'])}"
+    ),
+    "role_restarted": lambda record: f"{record['role']}: restarted: {record['reason']}",
+    "role_skipped": lambda record: f"{record['role']}: skipped: {record['reason']}; the run went on without it",
+    "done_ignored": lambda record: f"{record['role']}: said DONE, which is not this role's to say",
+}
+_HANDLERS: dict[str, Callable[[Story, Record], None]] = {
+    "turn_started": Story._turn_started,
+    "turn_ended": Story._turn_ended,
+    "files_applied": Story._files_applied,
+    "tests_started": Story._tests_started,
+    "tests_ended": Story._tests_ended,
+    "step_started": Story._step_started,
+    **dict.fromkeys(_NOTED, Story._note),
+}

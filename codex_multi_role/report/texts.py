@@ -1,0 +1,82 @@
+"""Texts as they go into a page: without secrets, not longer than all of them together allow, harmless as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.redaction import Redactor
+
+ALL_BYTES = 10_000_000
+"""What the texts of a run may come to before they are cut shorter: with what JSON adds, the page stays below 15 MB."""
+LONGEST, SHORTEST = 200_000, 2_000
+"""Where a text is cut at most, and where it is not cut, however many there are."""
+MARGIN = 8_192
+"""What is read beyond a cut, so that a secret that lies across it is known for one."""
+_HARMLESS = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
+
+
+def cut_length(sizes: Iterable[int]) -> int:
+    """The length at which texts of these sizes are cut to come to no more than `ALL_BYTES` together."""
+    left, ordered = ALL_BYTES, sorted(sizes)
+    for position, size in enumerate(ordered):
+        share = left // (len(ordered) - position)
+        if size > share:
+            return max(SHORTEST, min(LONGEST, share))
+        left -= size
+    return LONGEST
+
+
+@dataclass(frozen=True)
+class Text:
+    """``of``: how long the whole file is, where this is only its beginning."""
+
+    text: str
+    of: int | None = None
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads the files of the run in ``folder``. What is exact there loses its secrets here: a report is passed on."""
+
+    folder: Path
+    redact: Redactor
+    cut_at: int
+
+    def text(self, path: Path) -> Text | None:
+        """None for a file that is not there, cannot be read, or is empty."""
+        try:
+            size = path.stat().st_size
+            with path.open(encoding="utf-8", errors="replace", newline="") as file:
+                read = file.read(self.cut_at + MARGIN)
+        except OSError:
+            return None
+        return self.cut(read, size) if read else None
+
+    def cut(self, text: str, size: int = 0) -> Text:
+        """``text`` redacted and cut; ``size``: how long it was in its file."""
+        clean = self.redact(text)
+        if len(clean) <= self.cut_at:
+            return Text(clean)
+        return Text(clean[: self.cut_at], max(size, len(text)))
+
+    def value(self, path: Path) -> Any:  # noqa: ANN401 - whatever JSON is there
+        """The JSON of a file that is not too long to be shown whole; None for any other."""
+        try:
+            if path.stat().st_size > self.cut_at:
+                return None
+            return self.redact.within(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, RecursionError):
+            return None
+
+    def name(self, path: Path) -> str:
+        return path.relative_to(self.folder).as_posix()
+
+
+def embedded(value: object) -> str:
+    """``value`` as JSON that may stand in a script element: nothing in it ends that, or begins anything else."""
+    # Half a surrogate pair cannot be written; a model can still say one.
+    return json.dumps(value, ensure_ascii=False).translate(_HARMLESS).encode("utf-8", "replace").decode()

@@ -1,0 +1,193 @@
+"""Who worked when: a lane for the flow's steps, one for each role's process, for the tests and for a person."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from codex_multi_role.presentation.wording import duration, one_line
+from codex_multi_role.report.entries import BAD, IDLE, WARN, question_id, tests_id, tone_of, turn_id
+from codex_multi_role.report.story import Story, TestRun, Turn
+from codex_multi_role.run_folder import Question
+
+LONGEST_PAUSE = 0.08
+"""Of the time in which something was done: where nothing was for longer, the scale is cut."""
+CUT_PAUSE = 0.02
+TICKS = 6
+NARROWEST = 0.12
+PIXELS_A_TURN, FEWEST_PIXELS, MOST_PIXELS = 7, 700, 12_000
+
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """``x`` and ``width`` in percent of the scale; ``target``: the entry that it stands for, empty for none."""
+
+    x: float
+    width: float
+    tone: str
+    title: str
+    target: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """``kind``: flow, role, tests or person; two lanes may have one name."""
+
+    name: str
+    kind: str
+    bars: list[Bar]
+
+
+@dataclass(frozen=True)
+class Mark:
+    x: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """``pixels``: how wide it is drawn at least. ``cuts``: where nothing happened for as long as its words say."""
+
+    lanes: list[Lane]
+    ticks: list[Mark]
+    cuts: list[Mark]
+    pixels: int
+
+
+class Scale:
+    """From moments to percent. Long pauses between ``spans`` (seconds) are cut."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        busy = list(_merged(spans)) or [(0.0, 1.0)]
+        worked = sum(end - start for start, end in busy) or 1.0
+        self._moments, self._drawn = [busy[0][0]], [0.0]
+        self._cuts: list[tuple[float, float]] = []
+        for number, (start, end) in enumerate(busy):
+            if number:
+                self._pause(start, worked)
+            self._add(end, end - start)
+        self._length = self._drawn[-1] or 1.0
+
+    def _pause(self, until: float, worked: float) -> None:
+        pause = until - self._moments[-1]
+        drawn = pause
+        if pause > LONGEST_PAUSE * worked:
+            drawn = CUT_PAUSE * worked
+            self._cuts.append((self._drawn[-1] + drawn / 2, pause))
+        self._add(until, drawn)
+
+    def _add(self, moment: float, drawn: float) -> None:
+        self._moments.append(moment)
+        self._drawn.append(self._drawn[-1] + drawn)
+
+    @property
+    def cuts(self) -> list[Mark]:
+        """Where pauses were cut, with how long they were."""
+        return [Mark(100 * place / self._length, duration(pause)) for place, pause in self._cuts]
+
+    @property
+    def ticks(self) -> list[Mark]:
+        """The time since the beginning at evenly spaced places."""
+        moments = [_between(self._length * n / TICKS, self._drawn, self._moments) for n in range(TICKS)]
+        return [Mark(100 * n / TICKS, f"+{duration(at - self._moments[0])}") for n, at in enumerate(moments)]
+
+    def place(self, moment: float) -> float:
+        """In percent."""
+        return 100 * _between(moment, self._moments, self._drawn) / self._length
+
+
+def _between(value: float, known: Sequence[float], wanted: Sequence[float]) -> float:
+    """The value of ``wanted`` where ``known``, in the same order, has ``value``."""
+    after = bisect_left(known, value)
+    if after in (0, len(known)):
+        return wanted[min(after, len(wanted) - 1)]
+    start, end = known[after - 1], known[after]
+    return wanted[after - 1] + (wanted[after] - wanted[after - 1]) * (value - start) / (end - start)
+
+
+def _merged(spans: Iterable[Span]) -> Iterator[Span]:
+    """The times in which at least one of ``spans`` is."""
+    current: Span | None = None
+    for start, end in sorted(spans):
+        if current is not None and start <= current[1]:
+            current = (current[0], max(current[1], end))
+        else:
+            if current is not None:
+                yield current
+            current = (start, end)
+    if current is not None:
+        yield current
+
+
+def timeline(story: Story, questions: Sequence[Question]) -> Timeline | None:
+    """None for a run in which nothing was begun."""
+    if not (story.turns or story.tests or questions):
+        return None
+    drawing = _Drawing(story, questions)
+    pixels = min(MOST_PIXELS, max(FEWEST_PIXELS, PIXELS_A_TURN * len(story.turns)))
+    return Timeline(list(drawing.lanes()), drawing.scale.ticks, drawing.scale.cuts, pixels)
+
+
+class _Drawing:
+    def __init__(self, story: Story, questions: Sequence[Question]) -> None:
+        self._story = story
+        self._questions = questions
+        self._last = _seconds(story.progress.at)
+        self._visits = [visit for visit in story.visits.values() if "/" not in visit.step]
+        worked: list[Turn | TestRun] = [*story.turns.values(), *story.tests.values()]
+        moments = [*(visit.at for visit in self._visits), *(question.asked_at for question in questions)]
+        spans = [(_seconds(each.began), self._end(each.ended)) for each in worked]
+        self.scale = Scale([*spans, *((_seconds(at), _seconds(at)) for at in moments)])
+
+    def _end(self, at: str) -> float:
+        return _seconds(at) if at else self._last
+
+    def lanes(self) -> Iterator[Lane]:
+        """Those that have anything; the roles in the order in which they came."""
+        roles: dict[str, list[Bar]] = {}
+        for turn in self._story.turns.values():
+            roles.setdefault(turn.role, []).append(self._turn(turn))
+        lanes = [Lane("flow", "flow", list(self._steps())), *(Lane(name, "role", bars) for name, bars in roles.items())]
+        lanes.append(Lane("tests", "tests", [self._tests(each) for each in self._story.tests.values()]))
+        lanes.append(Lane("questions", "person", [self._question(each) for each in self._questions]))
+        yield from (lane for lane in lanes if lane.bars)
+
+    def _steps(self) -> Iterator[Bar]:
+        ends = [*(visit.at for visit in self._visits[1:]), ""]
+        for visit, end in zip(self._visits, ends, strict=True):
+            label = one_line(f"{visit.step} {visit.visit}", 40)
+            yield self._bar(visit.at, end, IDLE, f"step {visit.step}, visit {visit.visit}", "", label)
+
+    def _turn(self, turn: Turn) -> Bar:
+        tone = tone_of(turn.status, BAD) if turn.ended else WARN
+        status = turn.status.replace("_", " ") if turn.ended else "no end"
+        seconds = duration(max(0.0, self._end(turn.ended) - _seconds(turn.began)))
+        title = f"{turn.role}, turn {turn.number}: {status}, {seconds}"
+        return self._bar(turn.began, turn.ended, tone, title, turn_id(turn.role, turn.number))
+
+    def _tests(self, tests: TestRun) -> Bar:
+        target = turn_id(tests.role, tests.turn) if tests.turn else tests_id(tests.number)
+        return self._bar(
+            tests.began, tests.ended, tone_of(tests.status), f"tests {tests.number:03d}: {tests.status}", target
+        )
+
+    def _question(self, question: Question) -> Bar:
+        answer = question.answer
+        title = f"question {question.key}: {'answered' if answer else 'open'}"
+        return self._bar(
+            question.asked_at, answer.at if answer else "", IDLE if answer else WARN, title, question_id(question.key)
+        )
+
+    def _bar(self, began: str, ended: str, tone: str, title: str, target: str, label: str = "") -> Bar:
+        x = self.scale.place(_seconds(began))
+        width = max(NARROWEST, self.scale.place(self._end(ended)) - x)
+        return Bar(round(min(x, 100 - NARROWEST), 3), round(width, 3), tone, one_line(title), target, label)
+
+
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()
