@@ -65,7 +65,7 @@ class Note:
 
 
 class Story:
-    """Built up event by event. ``progress`` has what every view of a run shows."""
+    """Built up event by event. ``progress`` has what every view of a run shows, ``roles`` who is in the team."""
 
     def __init__(self) -> None:
         self.progress = Progress()
@@ -75,6 +75,7 @@ class Story:
         self.notes: list[Note] = []
         self.notes_left_out = 0
         self.states = ToldStates()
+        self.roles: list[str] = []
         self.began = ""
         self._step = ""
 
@@ -92,6 +93,8 @@ class Story:
 
     def _apply(self, record: Record) -> None:
         self.began = self.began or record["at"]
+        if record["type"] == "run_started":
+            self.roles = list(record["roles"])
         handler = _HANDLERS.get(record["type"])
         if handler is not None:
             handler(self, record)

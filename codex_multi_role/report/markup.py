@@ -1,0 +1,53 @@
+"""HTML in pieces. `Markup.format` escapes whatever is put into a piece; nothing else may make one of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from markupsafe import Markup
+
+from codex_multi_role.presentation.wording import clock
+
+ASSETS = Path(__file__).parent / "assets"
+NOTHING = Markup()
+
+
+def asset(name: str) -> Markup:
+    """A file of the package."""
+    return Markup((ASSETS / name).read_text(encoding="utf-8"))
+
+
+def joined(pieces: Iterable[Markup], between: str = "") -> Markup:
+    return Markup(between).join(pieces)
+
+
+def chip(words: str, tone: str) -> Markup:
+    return Markup('<span class="chip {}">{}</span>').format(tone, words)
+
+
+def time(at: str) -> Markup:
+    """A moment, as the clock on the wall showed it."""
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(at, clock(at))
+
+
+def scrolling(label: str, inside: Markup) -> Markup:
+    """What may be wider than the page; it can be reached, and scrolled, by keyboard."""
+    piece = Markup('<div class="scroll" tabindex="0" role="region" aria-label="{}">\n{}\n</div>\n')
+    return piece.format(label, inside)
+
+
+def table(label: str, headings: Iterable[tuple[str, str]], rows: Iterable[Iterable[object]]) -> Markup:
+    """``headings``: name and class of each column; the first cell of a row is its heading."""
+    columns = list(headings)
+    head = joined(Markup('<th scope="col" class="{}">{}</th>').format(kind, name) for name, kind in columns)
+    body = joined(_row([kind for _, kind in columns], list(row)) for row in rows)
+    piece = Markup("<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>")
+    return scrolling(label, piece.format(head, body))
+
+
+def _row(kinds: list[str], cells: list[object]) -> Markup:
+    first = Markup('<th scope="row">{}</th>').format(cells[0])
+    pairs = zip(kinds[1:], cells[1:], strict=True)
+    others = joined(Markup('<td class="{}">{}</td>').format(kind, cell) for kind, cell in pairs)
+    return Markup("<tr>{}{}</tr>\n").format(first, others)
