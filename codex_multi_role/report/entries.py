@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.presentation.wording import compact, duration, one_line, plural, verdict
-from codex_multi_role.report.parts import FILES, Part, question_parts, test_parts, turn_parts
+from codex_multi_role.report.parts import FILES, question_parts, test_parts, turn_parts
 from codex_multi_role.report.story import RUNNING, Story, TestRun, Turn
 from codex_multi_role.report.texts import Reader, embedded
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, list_turns
@@ -136,8 +136,7 @@ class Entries:
         status = str(result.get("status") or turn.status)
         if status == RUNNING and not self._alive:
             status = KILLED
-        return self._entry(
-            turn_parts(self._reader, turn, folder, result),
+        return Entry(
             kind="turn",
             id=turn_id(turn.role, turn.number),
             at=turn.began,
@@ -145,13 +144,10 @@ class Entries:
             what=f"turn {turn.number}",
             status=Chip(status.replace("_", " "), tone_of(status, BAD)),
             chips=_chips(turn, result),
-            about=one_line(result.get("reason") or self._summary(folder), 300),
+            about=one_line(result.get("reason") or turn.summary, 300),
             cost=_cost(result),
+            data=embedded(list(turn_parts(self._reader, turn, folder, result))),
         )
-
-    def _summary(self, folder: TurnFolder) -> str:
-        handoff = self._reader.value(folder.path / "handoff.json")
-        return str(handoff.get("summary") or "") if isinstance(handoff, dict) else ""
 
     def _question(self, question: Question) -> Entry:
         answer = question.answer
@@ -162,8 +158,7 @@ class Entries:
             by = one_line(answer.by)
         about = one_line(self._folder.redact(question.question), 300)
         said = f" {one_line(self._folder.redact(answer.comment), 200)}" if answer and answer.comment else ""
-        return self._entry(
-            question_parts(self._reader, question),
+        return Entry(
             kind="question",
             id=question_id(question.key),
             at=question.asked_at,
@@ -172,12 +167,13 @@ class Entries:
             status=status,
             chips=[Chip(f"by {by}")] if by else [],
             about=f"{about}{said}",
+            data=embedded(list(question_parts(self._reader, question))),
         )
 
     def _tests(self, tests: TestRun) -> Entry:
         number = f"{tests.number:03d}"
-        return self._entry(
-            test_parts(self._reader, self._folder.path / "tests" / number, "Result"),
+        parts = test_parts(self._reader, self._folder.path / "tests" / number, "Result")
+        return Entry(
             kind="check",
             id=tests_id(tests.number),
             at=tests.began,
@@ -185,6 +181,7 @@ class Entries:
             what="",
             status=Chip(tests.status, tone_of(tests.status)),
             about=verdict(vars(tests)),
+            data=embedded(list(parts)),
         )
 
     def _check(self, folder: Path) -> Entry:
@@ -192,8 +189,7 @@ class Entries:
         result = _object(self._reader.value(folder / "result.json"))
         status = one_line(result.get("status", "ended"), 40)
         covered = result.get("coverage")
-        return self._entry(
-            test_parts(self._reader, folder, "Result"),
+        return Entry(
             kind="check",
             id=f"check-{key}",
             at=self._at(key),
@@ -202,14 +198,12 @@ class Entries:
             status=Chip(status, tone_of(status)),
             chips=[Chip(f"coverage {covered:g} %")] if isinstance(covered, int | float) else [],
             about=one_line(result.get("reason", ""), 300),
+            data=embedded(list(test_parts(self._reader, folder, "Result"))),
         )
 
     def _at(self, key: str) -> str:
         unit = _UNIT.fullmatch(key)
         return self._story.visits[unit["step"], int(unit["visit"])].at if unit else self._story.began
-
-    def _entry(self, parts: Iterator[Part], **fields: Any) -> Entry:  # noqa: ANN401 - the fields of an Entry
-        return Entry(data=embedded(list(parts)), **fields)
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -17,14 +17,16 @@ from codex_multi_role.report.texts import Reader, Text
 from codex_multi_role.run_folder import Question, TurnFolder
 
 Part = dict[str, Any]
-TEXTS = ("prompt.txt", "assistant_text.txt", "items_text.md", "analysis.md", "handoff.json", "applied_files.json")
+TEXTS = ("prompt.txt", "assistant_text.txt", "items_text.md", "analysis.md", "applied_files.json")
 PATCHES = {
     "changes.patch": "What it changed",
     "undone.patch": "Begun when it was cut short, and taken back",
     "protected.patch": "Changes to protected files, put back",
 }
 CALLS = "tool_calls.jsonl"
-FILES = (*TEXTS, *PATCHES, CALLS)
+HANDOFF = "handoff.json"
+FILES = (*TEXTS, HANDOFF, *PATCHES, CALLS)
+MESSAGE = "## message\n"
 OUTPUT = "output_tail"
 IN_THE_ROW = ("status", "reason", "tokens", "seconds", "recorded", "approvals", "journal_step", "snapshot", "protected")
 BY_HAND = ("analysis_md", "analysis_md_path")
@@ -40,7 +42,7 @@ def turn_parts(reader: Reader, turn: Turn, folder: TurnFolder, result: Mapping[s
     yield from _said(reader, path)
     yield from _text(reader, path / "analysis.md", "Analysis")
     for name, title in PATCHES.items():
-        yield from _text(reader, path / name, title, "diff")
+        yield from _text(reader, path / name, title, "diff", exact=True)
     if isinstance(files := reader.value(path / "applied_files.json"), list):
         yield {"title": "Files", "kind": "files", "value": files, "file": reader.name(path / "applied_files.json")}
     for tests in turn.tests:
@@ -58,7 +60,7 @@ def test_parts(reader: Reader, folder: Path, title: str) -> Iterator[Part]:
         if output:
             yield _part("Output", "text", reader.cut(str(output)), reader.name(folder))
     else:
-        yield from _text(reader, path, title)
+        yield from _text(reader, path, title, exact=True)
 
 
 def question_parts(reader: Reader, question: Question) -> Iterator[Part]:
@@ -66,7 +68,8 @@ def question_parts(reader: Reader, question: Question) -> Iterator[Part]:
     if question.show:
         yield _part("What it was about", "text", reader.cut(question.show), f"reviews/{question.key}.json")
     if question.answer is not None and question.answer.comment:
-        yield _part("Comment", "text", reader.cut(question.answer.comment), f"reviews/{question.key}.json")
+        comment = reader.redact(question.answer.comment)
+        yield _part("Comment", "text", reader.cut(comment), f"reviews/{question.key}.json")
 
 
 def _part(title: str, kind: str, text: Text, file: str) -> Part:
@@ -74,26 +77,32 @@ def _part(title: str, kind: str, text: Text, file: str) -> Part:
     return {"title": title, "kind": kind, "text": text.text, "file": file, **cut}
 
 
-def _text(reader: Reader, path: Path, title: str, kind: str = "text") -> Iterator[Part]:
-    if (text := reader.text(path)) is not None:
+def _text(reader: Reader, path: Path, title: str, kind: str = "text", *, exact: bool = False) -> Iterator[Part]:
+    if (text := reader.text(path, exact=exact)) is not None:
         yield _part(title, kind, text, reader.name(path))
 
 
 def _said(reader: Reader, path: Path) -> Iterator[Part]:
     """The answer and the handoff; once, where the one is nothing but the other. What else it did, before them."""
     answer = reader.text(path / "assistant_text.txt") or reader.text(path / "delta_text.txt")
-    handoff = reader.value(path / "handoff.json")
+    handoff = reader.value(path / HANDOFF)
     items = reader.text(path / "items_text.md")
-    if items and not (answer and items.text.removeprefix("## message").strip() == answer.text.strip()):
+    if items and not (answer and _repeats(items, answer)):
         yield _part("What it did and said", "text", items, reader.name(path / "items_text.md"))
     same = isinstance(handoff, dict) and answer is not None and _is(answer.text, handoff)
     if answer and not same:
         yield _part("Answer", "text", answer, reader.name(path / "assistant_text.txt"))
     if handoff is not None:
         title = "Answer, which is the handoff" if same else "Handoff"
-        yield {"title": title, "kind": "tree", "value": handoff, "file": reader.name(path / "handoff.json")}
+        yield {"title": title, "kind": "tree", "value": handoff, "file": reader.name(path / HANDOFF)}
     else:
-        yield from _text(reader, path / "handoff.json", "Handoff")
+        yield from _text(reader, path / HANDOFF, "Handoff", exact=True)
+
+
+def _repeats(items: Text, answer: Text) -> bool:
+    """Whether a turn did nothing but say its answer. Both may have been cut."""
+    begins, body = items.text.startswith(MESSAGE), items.text.removeprefix(MESSAGE).strip()
+    return begins and (body == answer.text.strip() or (items.of is not None and answer.text.strip().startswith(body)))
 
 
 def _is(answer: str, handoff: Mapping[str, Any]) -> bool:

@@ -21,13 +21,13 @@ _VISIT_AND_INDEX = r"\.\d+(\.\d+)?"
 class PathTaken:
     """Of one flow, in all its walks: ``walks`` of them, ``visits`` of each step, and how often ``ways`` were taken.
 
-    ``stopped``: where the run's own walk ended without one of the flow's ends, and the outcome it ended with.
+    ``stopped``: the step at which the run's own walk ended without one of the flow's ends, and with what.
     """
 
     walks: int = 0
     visits: Counter[str] = field(default_factory=Counter)
     ways: Counter[tuple[str, str | End]] = field(default_factory=Counter)
-    stopped: tuple[str, str] | None = None
+    stopped: tuple[str, End] | None = None
 
 
 def paths_taken(
@@ -78,4 +78,4 @@ def _end(path: PathTaken, flow: FlowSpec, last: str, ended: Record | None, *, ow
         if taken:
             path.ways[last, taken[0]] += 1
         else:
-            path.stopped = (last, str(ended["outcome"]))
+            path.stopped = (last, End(str(ended["outcome"]), int(ended["exit_code"])))

@@ -13,7 +13,6 @@ from textwrap import wrap
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
 from codex_multi_role.flow.routing import End
 from codex_multi_role.flow.words import arrows, end_words, step_notes, step_words
-from codex_multi_role.presentation.outcome import outcome_in_words
 from codex_multi_role.presentation.wording import one_line, plural
 from codex_multi_role.report.path_taken import PathTaken
 
@@ -108,7 +107,7 @@ class _Drawing:
             label = " or ".join(filter(None, by_place[to]))
             yield _Out(label, to, self._path.ways[step.id, to])
         if self._path.stopped is not None and self._path.stopped[0] == step.id:
-            yield _Out("the run ended here", End(outcome_in_words(self._path.stopped[1]), -1), 1)
+            yield _Out("the run ended here", self._path.stopped[1], 1)
 
     def _label(self, out: _Out) -> str:
         return one_line(out.label, LABEL_COLUMNS)
@@ -116,7 +115,7 @@ class _Drawing:
     def _end_text(self, end: str | End) -> str:
         if not isinstance(end, End):
             return ""
-        return one_line(end.outcome if end.exit_code < 0 else end_words(end), END_COLUMNS)
+        return one_line(end_words(end), END_COLUMNS)
 
     def _place_steps(self, outs: list[list[_Out]]) -> dict[str, Box]:
         y, boxes = float(TOP), {}
@@ -171,7 +170,7 @@ class _Drawing:
 
     def _to_end(self, end: End, count: int, y: float) -> str:
         text = self._end_text(end)
-        kind = "end good" if end.exit_code == 0 else "end bad" if end.exit_code > 0 else "end"
+        kind = "end bad" if end.exit_code else "end good"
         width = len(text) * LETTER + 22
         words = [Words(self._ends_x + 11, y + 4, text)]
         self.picture.boxes.append(Box(kind, self._ends_x, y - 10, width, 20, words, count, end_words(end)))

@@ -128,16 +128,16 @@ def what_happened(entries: Iterable[Entry], number: int) -> Iterator[Markup]:
 
 
 def _entry(entry: Entry) -> Markup:
-    status, others = entry.status, joined(chip(each.words, each.tone) for each in entry.chips)
+    chips = joined((chip(each.words, each.tone) for each in (entry.status, *entry.chips)), " ")
     return Markup(
         '<details class="entry" id="{}" data-kind="{}" data-tone="{}">\n'
-        '<summary><span class="at">{}</span> <span class="who"><b>{}</b> {}</span> <span class="about">{}{} {}</span>'
+        '<summary><span class="at">{}</span> <span class="who"><b>{}</b> {}</span> <span class="about">{} {}</span>'
         ' <span class="cost">{}</span></summary>\n'
         '<p class="found" hidden></p>\n<div class="body"></div>\n'
         '<script type="application/json">{}</script>\n</details>\n'
     ).format(
-        *(entry.id, entry.kind, status.tone, time(entry.at), entry.who, entry.what),
-        *(chip(status.words, status.tone), others, entry.about, entry.cost),
+        *(entry.id, entry.kind, entry.status.tone, time(entry.at), entry.who, entry.what),
+        *(chips, entry.about, entry.cost),
         Markup(entry.data),  # JSON in which nothing is left that HTML would read: see `texts.embedded`
     )
 

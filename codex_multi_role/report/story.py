@@ -40,6 +40,7 @@ class Turn:
     ended: str = ""
     status: str = RUNNING
     step: str = ""
+    summary: str = ""
     repair_of: int | None = None
     continues: int | None = None
     inherited: bool = False
@@ -109,7 +110,7 @@ class Story:
 
     def _turn_ended(self, record: Record) -> None:
         if turn := self._turn_of(record):
-            turn.ended, turn.status = record["at"], record["status"]
+            turn.ended, turn.status, turn.summary = record["at"], record["status"], record["summary"]
 
     def _files_applied(self, record: Record) -> None:
         if turn := self._turn_of(record):

@@ -10,13 +10,13 @@ from typing import Any
 
 from codex_multi_role.redaction import Redactor
 
-ALL_BYTES = 10_000_000
+ALL_BYTES = 8_000_000
 """What the texts of a run may come to before they are cut shorter: with what JSON adds, the page stays below 15 MB."""
-LONGEST, SHORTEST = 200_000, 2_000
+LONGEST, SHORTEST = 200_000, 4_000
 """Where a text is cut at most, and where it is not cut, however many there are."""
 MARGIN = 8_192
 """What is read beyond a cut, so that a secret that lies across it is known for one."""
-_HARMLESS = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
+_NOT_IN_A_SCRIPT = "<>&\u2028\u2029"
 
 
 def cut_length(sizes: Iterable[int]) -> int:
@@ -40,31 +40,33 @@ class Text:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads the files of the run in ``folder``. What is exact there loses its secrets here: a report is passed on."""
+    """Reads the files of the run in ``folder``. What is exact there loses its secrets here: a report is passed on.
+
+    Texts for people have been stored without them.
+    """
 
     folder: Path
     redact: Redactor
     cut_at: int
 
-    def text(self, path: Path) -> Text | None:
-        """None for a file that is not there, cannot be read, or is empty."""
+    def text(self, path: Path, *, exact: bool = False) -> Text | None:
+        """None for a file that is not there, cannot be read, or is empty. ``exact``: it is stored with its secrets."""
         try:
             size = path.stat().st_size
             with path.open(encoding="utf-8", errors="replace", newline="") as file:
                 read = file.read(self.cut_at + MARGIN)
         except OSError:
             return None
-        return self.cut(read, size) if read else None
+        return self.cut(self.redact(read) if exact else read, size) if read else None
 
     def cut(self, text: str, size: int = 0) -> Text:
-        """``text`` redacted and cut; ``size``: how long it was in its file."""
-        clean = self.redact(text)
-        if len(clean) <= self.cut_at:
-            return Text(clean)
-        return Text(clean[: self.cut_at], max(size, len(text)))
+        """``size``: how long it was in its file."""
+        if len(text) <= self.cut_at:
+            return Text(text)
+        return Text(text[: self.cut_at], max(size, len(text)))
 
     def value(self, path: Path) -> Any:  # noqa: ANN401 - whatever JSON is there
-        """The JSON of a file that is not too long to be shown whole; None for any other."""
+        """The JSON of a file that is not too long to be shown whole, without secrets; None for any other."""
         try:
             if path.stat().st_size > self.cut_at:
                 return None
@@ -78,5 +80,7 @@ class Reader:
 
 def embedded(value: object) -> str:
     """``value`` as JSON that may stand in a script element: nothing in it ends that, or begins anything else."""
-    # Half a surrogate pair cannot be written; a model can still say one.
-    return json.dumps(value, ensure_ascii=False).translate(_HARMLESS).encode("utf-8", "replace").decode()
+    text = json.dumps(value, ensure_ascii=False)
+    for sign in _NOT_IN_A_SCRIPT:
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text

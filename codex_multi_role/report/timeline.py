@@ -15,7 +15,7 @@ from codex_multi_role.run_folder import Question
 LONGEST_PAUSE = 0.08
 """Of the time in which something was done: where nothing was for longer, the scale is cut."""
 CUT_PAUSE = 0.02
-TICKS = 6
+PIXELS_A_TICK = 140
 NARROWEST = 0.12
 PIXELS_A_TURN, FEWEST_PIXELS, MOST_PIXELS = 7, 700, 12_000
 
@@ -90,11 +90,10 @@ class Scale:
         """Where pauses were cut, with how long they were."""
         return [Mark(100 * place / self._length, duration(pause)) for place, pause in self._cuts]
 
-    @property
-    def ticks(self) -> list[Mark]:
-        """The time since the beginning at evenly spaced places."""
-        moments = [_between(self._length * n / TICKS, self._drawn, self._moments) for n in range(TICKS)]
-        return [Mark(100 * n / TICKS, f"+{duration(at - self._moments[0])}") for n, at in enumerate(moments)]
+    def ticks(self, number: int) -> list[Mark]:
+        """The time since the beginning at ``number`` evenly spaced places."""
+        moments = [_between(self._length * n / number, self._drawn, self._moments) for n in range(number)]
+        return [Mark(100 * n / number, f"+{duration(at - self._moments[0])}") for n, at in enumerate(moments)]
 
     def place(self, moment: float) -> float:
         """In percent."""
@@ -130,7 +129,7 @@ def timeline(story: Story, questions: Sequence[Question]) -> Timeline | None:
         return None
     drawing = _Drawing(story, questions)
     pixels = min(MOST_PIXELS, max(FEWEST_PIXELS, PIXELS_A_TURN * len(story.turns)))
-    return Timeline(list(drawing.lanes()), drawing.scale.ticks, drawing.scale.cuts, pixels)
+    return Timeline(list(drawing.lanes()), drawing.scale.ticks(pixels // PIXELS_A_TICK), drawing.scale.cuts, pixels)
 
 
 class _Drawing:

@@ -38,9 +38,10 @@
   // A list of small objects is a table.
   function rows(value) {
     const names = [...new Set(value.flatMap((each) => Object.keys(each)))];
-    const small = (each) => isFlat(each) && !(typeof each === "string" && (each.includes("\n") || each.length > 120));
+    const short = (each) => isFlat(each) && !(typeof each === "string" && (each.includes("\n") || each.length > 120));
+    const small = (each) => short(each) || (Array.isArray(each) && each.length < 9 && each.every(short));
     if (names.length > 6 || !value.every((each) => Object.values(each).every(small))) return null;
-    return table(names, value.map((each) => names.map((name) => each[name])));
+    return table(names, value.map((each) => names.map((name) => (Array.isArray(each[name]) ? each[name].join(", ") : each[name]))));
   }
 
   function table(names, cells) {
@@ -195,7 +196,7 @@
     current = entry;
     const summary = entry.querySelector("summary");
     summary.focus({ preventScroll: true });
-    entry.scrollIntoView({ block: entry.open ? "start" : "center", behavior: "auto" });
+    entry.scrollIntoView({ block: entry.open ? "start" : "center", behavior: "instant" });
   }
 
   function step(by) {
@@ -216,7 +217,7 @@
     highlight();
     current = entry;
     const first = [...(CSS.highlights?.get("found") ?? [])].find((range) => entry.contains(range.startContainer));
-    (first?.startContainer.parentElement ?? entry).scrollIntoView({ block: "center", behavior: "auto" });
+    (first?.startContainer.parentElement ?? entry).scrollIntoView({ block: "center", behavior: "instant" });
   }
 
   function follow(id) {

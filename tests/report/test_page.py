@@ -1,0 +1,220 @@
+"""The report of real runs: it is made at every end, and has what the run's folder has."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role import RunReport, app, fork
+from codex_multi_role.report import write_report
+from codex_multi_role.run_folder import RunFolder
+from tests.cli.run_folders import make_run
+from tests.engine.test_fan_out import fan, solver
+from tests.report.reading import Report
+from tests.teams import TeamFolder, say
+
+GOAL = "reach </script><script>alert(1)</script> & <b>all</b> of it"
+HOSTILE = '</script><!--<script>alert("x")</script><img src=http://evil.example/i.png onerror=alert(1)>\u2028]]>'
+SECRET = "ghp_0123456789abcdefghij0123456789abcdef"
+TEST = f"def test_it():\n    assert 1 == 2, {HOSTILE!r}\n"
+DOES_NOT_FIT = {
+    "text": "no JSON here",
+    "repairs": [say(f"mended {HOSTILE}", files=[{"path": "a.py", "content": SECRET}])],
+}
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> TeamFolder:
+    """One cycle: a plan, an answer that is mended and writes a file that fails its test, a judgement."""
+    files = [{"path": "test_a.py", "content": TEST}, {"path": "../out.txt", "content": "x"}]
+    return TeamFolder(
+        tmp_path_factory.mktemp("team"),
+        {"plan": {}, "build": {"behaviors": {"apply_files": True}}, "judge": {}},
+        {"plan": [say("planned")] * 2, "build": [DOES_NOT_FIT, say("done", files=files)], "judge": [say("judged")] * 2},
+    )
+
+
+@pytest.fixture(scope="module")
+def ended(team: TeamFolder) -> RunReport:
+    return team.run(goal=GOAL, run_tests=True, cycles=2)
+
+
+@pytest.fixture(scope="module")
+def report(ended: RunReport) -> Report:
+    assert (ended.page, ended.page_problem) == (ended.folder / "report.html", "")
+    return Report(ended.folder / "report.html")
+
+
+def test_it_says_first_how_the_run_ended(report: Report, ended: RunReport) -> None:
+    assert GOAL in report.text
+    assert f"All cycles are used up {ended.reason} ended, exit code 1: ended without reaching the goal" in report.text
+    assert f"Next codex-multi-role resume {ended.run_id} --runs-dir" in report.text
+    assert f"{ended.totals['turns']:.0f} turns 1 repairs" in report.text
+    assert "failed: 1 failed tests 002" in report.text
+
+
+def test_every_turn_has_its_prompt_answer_handoff_changes_files_and_tests(report: Report) -> None:
+    turns = [name for name in report.entries if name.startswith("turn-")]
+    assert turns == [
+        "turn-plan-1",
+        "turn-build-1",
+        "turn-build-2",
+        "turn-judge-1",
+        "turn-plan-2",
+        "turn-build-3",
+        "turn-judge-2",
+    ]
+    assert report.titles("turn-plan-1") == ["Prompt", "Answer, which is the handoff", "Details"]
+    assert report.part("turn-plan-1", "Prompt")["text"].startswith("Role: plan\n")
+    assert report.part("turn-build-1", "Answer")["text"] == "no JSON here"
+    assert report.part("turn-build-3", "Answer, which is the handoff")["value"]["summary"] == "done"
+    assert "+++ b/test_a.py" in report.part("turn-build-3", "What it changed")["text"]
+    assert [each["status"] for each in report.part("turn-build-3", "Files")["value"]] == ["WROTE", "SKIPPED"]
+    tests = report.part("turn-build-3", "Tests 002")["value"]
+    assert (tests["status"], tests["failed"]) == ("failed", 1)
+    assert "test_it" in report.part("turn-build-3", "Output")["text"]
+
+
+def test_a_repair_says_what_it_mends(report: Report) -> None:
+    assert "build turn 2 completed mends turn 1 1 file" in report.text
+
+
+def test_nothing_that_a_model_wrote_becomes_html(report: Report) -> None:
+    scripts = [found for tag, found in report.elements if tag == "script"]
+    assert len(scripts) == len(report.entries) + 1
+    assert report.handlers == []
+    assert not {"img", "b ", "iframe", "object", "embed", "link", "base"} & {tag for tag, _ in report.elements}
+    assert HOSTILE in report.part("turn-build-2", "Answer, which is the handoff")["value"]["summary"]
+    data = re.findall(r'<script type="application/json">(.*?)</script>', report.source, re.DOTALL)
+    assert len(data) == len(report.entries)
+    assert not re.search("[<>&\u2028\u2029]", "".join(data))
+
+
+def test_it_needs_nothing_from_elsewhere_and_may_have_nothing(report: Report) -> None:
+    assert all(link.startswith("#") for link in report.links)
+    assert "url(" not in report.source.replace("url(#arrow-", "")
+    assert "@import" not in report.source
+    policy = next(found["content"] or "" for tag, found in report.elements if "http-equiv" in found)
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+
+
+def test_what_is_exact_in_the_folder_has_no_secrets_in_the_report(report: Report, ended: RunReport) -> None:
+    exact = [path for path in ended.folder.rglob("*") if path.name in ("handoff.json", "changes.patch")]
+    assert any(SECRET in path.read_text() for path in exact)
+    assert SECRET not in report.source
+    assert "+[redacted]" in report.part("turn-build-2", "What it changed")["text"]
+
+
+def test_a_fork_shows_the_turns_it_inherited_as_such(team: TeamFolder, ended: RunReport) -> None:
+    made = fork(ended.run_id, runs_dir=team.runs, start="team:2", changes={"run_tests": False})
+    assert made.page is not None
+    report = Report(made.page)
+    assert "plan turn 1 completed inherited planned" in report.text
+    assert report.text.count("inherited") == 4
+    assert f"fork of {ended.run_id}, from before team:2" in report.text
+    assert "turn-plan-2" in report.entries
+
+
+def test_a_fan_out_has_its_items_and_their_processes(tmp_path: Path) -> None:
+    ended = solver(tmp_path, [fan(["a", "b", "c"], concurrency=2), {"ask": "last"}]).run(flow="own")
+    assert ended.page is not None
+    report = Report(ended.page)
+    assert len([name for name in report.entries if name.startswith("turn-solver")]) == 3
+    assert report.text.count("PENDING") == 3
+    assert "for each item of 3 items" in report.text
+
+
+def test_a_run_killed_within_a_turn(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "killed", status="running", outcome="", reason="", exit_code=None, totals={})
+    events = [line for line in folder.events_path.read_text().splitlines() if '"run_ended"' not in line]
+    begun = [number for number, line in enumerate(events) if '"turn_started"' in line]
+    folder.events_path.write_text("\n".join(events[: begun[2] + 1]) + '\n{"type": "turn_en')
+    turn = folder.path / "implementer/turn_002"
+    turn.mkdir(parents=True)
+    (turn / "turn.json").write_text('{"status": "running"}')
+    report = Report(write_report(folder, Path("runs")))
+    assert "It was killed" in report.text
+    assert "Next codex-multi-role resume killed" in report.text
+    assert "implementer turn 2 killed" in report.text
+
+
+def test_a_run_without_turns(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "runs", "empty")
+    folder.write_record(
+        {"run_id": "empty", "status": "failed", "outcome": "not_logged_in", "exit_code": 2, "goal": "x"}
+    )
+    report = Report(write_report(folder, Path("runs")))
+    assert "Nothing: no turn was begun." in report.text
+    assert report.entries == {}
+
+
+def test_a_record_that_cannot_be_read_is_told_and_the_events_still_are(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "damaged")
+    folder.record_path.write_text("{")
+    report = Report(write_report(folder, Path("runs")))
+    assert "Its run.json cannot be read" in report.text
+    assert "Convert roman numerals" in report.text
+    assert "planner turn 1" in report.text
+
+
+def test_a_flow_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "odd", flow="gone")
+    assert 'The flow cannot be drawn: there is no flow "gone"' in Report(write_report(folder, Path("runs"))).text
+
+
+def test_a_role_whose_files_are_gone_or_no_files_is_passed_over(
+    team: TeamFolder, ended: RunReport, tmp_path: Path
+) -> None:
+    copy = tmp_path / "runs" / ended.run_id
+    shutil.copytree(ended.folder, copy, symlinks=True)
+    shutil.rmtree(copy / "plan/turn_001")
+    (copy / "judge/turn_001/prompt.txt").unlink()
+    (copy / "judge/turn_001/prompt.txt").mkdir()
+    (copy / "judge/turn_001/handoff.json").write_bytes(b"\xff{")
+    report = Report(write_report(RunFolder(copy), Path("runs")))
+    assert report.titles("turn-plan-1") == ["Details"]
+    assert report.titles("turn-judge-1") == ["Answer", "Handoff", "Details"]
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), RuntimeError("a mistake"), KeyboardInterrupt()]
+)
+def test_a_report_that_fails_is_told_and_does_not_change_how_the_run_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fails(*_: object) -> Path:
+        raise error
+
+    monkeypatch.setattr("codex_multi_role.report.write_report", fails)
+    team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status="DONE")]})
+    report = team.run()
+    assert (report.exit_code, report.status, report.page) == (0, "succeeded", None)
+    assert report.page_problem == (str(error) or "KeyboardInterrupt")
+
+
+def test_it_is_made_where_the_run_is_parked_too(tmp_path: Path) -> None:
+    team = solver(tmp_path, [{"id": "sure", "review": "Go on <now>?", "show": "what"}, {"ask": "last"}])
+    parked = team.run(flow="own")
+    assert (parked.exit_code, parked.page is not None) == (4, True)
+    report = Report(parked.page or Path())
+    assert "question sure.1 open Go on <now>?" in report.text
+    assert f"Next codex-multi-role approve {parked.run_id}" in report.text
+    app.answer(parked.run_id, runs_dir=team.runs, approved=True, comment="good enough")
+    resumed = team.resume()
+    report = Report(resumed.page or Path())
+    assert "question sure.1 approved by" in report.text
+    assert "Go on <now>? good enough" in report.text
+    assert report.part("question-sure.1", "What it was about")["text"] == "what"
+
+
+def test_node_takes_the_script_if_there_is_one(report: Report) -> None:
+    """A syntax error would be found in a browser only, which may not be here."""
+    script = next(text for text in re.findall(r"<script>(.*?)</script>", report.source, re.DOTALL))
+    if shutil.which("node") is None:
+        pytest.skip("there is no node to read the script")
+    assert subprocess.run(["node", "--check", "-"], input=script, text=True, timeout=30, check=False).returncode == 0
