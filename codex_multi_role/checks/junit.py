@@ -56,7 +56,7 @@ class TestCase:
 def parse_report(report: bytes) -> TestCounts:
     """Count the outcomes of a JUnit report. Raises ValueError if it is none."""
     counts = TestCounts()
-    for case in _cases(report):
+    for case in read_cases(report):
         _count(case, counts)
     return counts
 
@@ -67,14 +67,15 @@ def parse_cases(report: bytes) -> dict[str, TestCase]:
     A test whose fixture fails afterwards is there twice, and has failed.
     """
     found: dict[str, TestCase] = {}
-    for case in _cases(report):
+    for case in read_cases(report):
         name, earlier = _name(case), found.get(_name(case))
         outcome = "failed" if earlier and earlier.outcome == "failed" else _outcome(case)
         found[name] = TestCase(outcome, float(case.time or 0) + (earlier.seconds if earlier else 0))
     return found
 
 
-def _cases(report: bytes) -> list[Case]:
+def read_cases(report: bytes) -> list[Case]:
+    """Every test case of a JUnit report, as its parser has them. Raises ValueError if it is none."""
     from junitparser import JUnitXml, JUnitXmlError
 
     try:

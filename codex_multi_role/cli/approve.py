@@ -7,15 +7,17 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.decision import QUESTION, RESUME, decide
-from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command, run_argument
+from codex_multi_role.cli.options import JSON, PLAIN, QUIET, REPORTS, RUNS_DIR, command, run_argument
+from codex_multi_role.cli.reports import reported
 
 
-@command(RUNS_DIR, JSON, PLAIN, QUIET, short_help="Say yes to what a run asks.")
+@command(RUNS_DIR, JSON, PLAIN, QUIET, *REPORTS, short_help="Say yes to what a run asks.")
 @run_argument
 @click.option("--comment", metavar="TEXT", default="", help="What the roles may get to read with the answer.")
 @QUESTION
 @RESUME
 @click.pass_context
+@reported
 def approve(ctx: click.Context, /, run: str, comment: str, question: str | None, and_resume: bool, **_: Any) -> None:  # noqa: ANN401 - the settings above
     """Approve the open question of RUN (an id, a unique prefix of one, or `latest`), from any terminal.
 

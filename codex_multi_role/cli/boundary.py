@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import click
 
-from codex_multi_role.cli.streams import let_go, say
+from codex_multi_role.ci.github import command, runs_here
+from codex_multi_role.cli.streams import annotate, let_go, say
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.wording import PROGRAM
 
@@ -19,14 +20,14 @@ FAILED, WRONG_USAGE, INTERRUPTED = 3, 2, 130
 READER_GONE = 141  # as a shell reports a program that ended by SIGPIPE
 
 
-def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
-    """Run ``command`` and return its exit code; nothing is raised.
+def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
+    """Run ``entry`` and return its exit code; nothing is raised.
 
     Not with `click.Command.main`, which ends the process itself when the reader of a pipe has gone.
     """
     try:
-        with command.make_context(PROGRAM, list(arguments)) as context:
-            command.invoke(context)
+        with entry.make_context(PROGRAM, list(arguments)) as context:
+            entry.invoke(context)
     except click.exceptions.Exit as ending:
         return ending.exit_code
     except BrokenPipeError:
@@ -56,6 +57,8 @@ def complain(message: str, hint: str, code: int) -> int:
     say(f"error: {message}")
     if hint:
         say(f"hint: {hint}")
+    if runs_here():
+        annotate(command("error", "\n".join(filter(None, [message, hint])), title=PROGRAM))
     return code
 
 

@@ -9,7 +9,8 @@ import click
 
 from codex_multi_role.cli.asking import person_at
 from codex_multi_role.cli.goal import choose_goal
-from codex_multi_role.cli.options import FORKABLE, JSON, PLAIN, QUIET, RUNS_DIR, START, command, run_argument
+from codex_multi_role.cli.options import FORKABLE, JSON, PLAIN, QUIET, REPORTS, RUNS_DIR, START, command, run_argument
+from codex_multi_role.cli.reports import reported
 from codex_multi_role.cli.resume import changes_of, say_changes
 from codex_multi_role.cli.run import close
 from codex_multi_role.cli.views import open_view
@@ -17,9 +18,12 @@ from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder
 
 
-@command(RUNS_DIR, START, *FORKABLE, JSON, PLAIN, QUIET, short_help="Start a new run with the past of another.")
+@command(
+    RUNS_DIR, START, *FORKABLE, JSON, PLAIN, QUIET, *REPORTS, short_help="Start a new run with the past of another."
+)
 @run_argument
 @click.pass_context
+@reported
 def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Start a new run that has the past of RUN (an id, a unique prefix of one, or `latest`) before a step.
 

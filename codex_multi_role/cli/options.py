@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -39,6 +40,22 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     if value is not None and not value.strip():
         raise click.BadParameter("it is empty", ctx, param)
     return value
+
+
+def report_file(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    """Where a report can be written, its folder resolved. Raises `click.BadParameter` before anything starts.
+
+    A link is refused: what it names could be changed by then, and would be written through.
+    """
+    if path is None:
+        return None
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"there is no folder '{path.parent}'", ctx, param)
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise click.BadParameter(f"'{path}' is not a plain file", ctx, param)
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise click.BadParameter(f"'{path}' cannot be written", ctx, param)
+    return path.parent.resolve() / path.name
 
 
 GOAL = Setting(["--goal"], metavar="TEXT", callback=not_empty, help="What the team is to reach.")
@@ -211,12 +228,36 @@ WAIT = Setting(
 PLAIN = Setting(
     ["--plain"], is_flag=True, show_default=False, help="Lines, one an event, instead of the view that redraws itself."
 )
+JUNIT = Setting(
+    ["--junit"],
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=report_file,
+    help="When the run is over, write it and its latest tests to FILE as JUnit XML.",
+)
+SUMMARY = Setting(
+    ["--summary"],
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=report_file,
+    help="When the run is over, write a summary of it to FILE in Markdown; $GITHUB_STEP_SUMMARY is appended to.",
+)
+ANNOTATIONS = Setting(
+    ["--annotations"],
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=report_file,
+    help="When the run is over, write GitLab's report of links into the run's folder to FILE.",
+)
 QUIET = Setting(["--quiet"], is_flag=True, help="Say nothing unless something is wrong.", show_default=False)
+
+REPORTS = [JUNIT, SUMMARY, ANNOTATIONS]
+"""What a CI system is told in files."""
 
 RUN = [
     *(GOAL, GOAL_FILE, CYCLES, FLOW, INPUT, WORKSPACE, ROLES, RUNS_DIR, RUN_ID, MODEL, REPAIR_ATTEMPTS, RUN_TESTS),
     *(PYTEST_CMD, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS),
-    *(MAX_PROCESSES, YES, DATABASE_URL, DRY_RUN, JSON, PLAIN, QUIET),
+    *(MAX_PROCESSES, YES, DATABASE_URL, DRY_RUN, JSON, PLAIN, QUIET, *REPORTS),
 ]
 
 BOUNDING = [

@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.decision import QUESTION, RESUME, decide
-from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command, not_empty, run_argument
+from codex_multi_role.cli.options import JSON, PLAIN, QUIET, REPORTS, RUNS_DIR, command, not_empty, run_argument
+from codex_multi_role.cli.reports import reported
 
 
-@command(RUNS_DIR, JSON, PLAIN, QUIET, short_help="Say no to what a run asks, and why.")
+@command(RUNS_DIR, JSON, PLAIN, QUIET, *REPORTS, short_help="Say no to what a run asks, and why.")
 @run_argument
 @click.option(
     "--comment",
@@ -22,6 +23,7 @@ from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command, 
 @QUESTION
 @RESUME
 @click.pass_context
+@reported
 def reject(ctx: click.Context, /, run: str, comment: str, question: str | None, and_resume: bool, **_: Any) -> None:  # noqa: ANN401 - the settings above
     """Reject the open question of RUN (an id, a unique prefix of one, or `latest`), from any terminal.
 

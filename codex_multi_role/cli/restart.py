@@ -8,7 +8,8 @@ import click
 
 from codex_multi_role.cli.asking import person_at
 from codex_multi_role.cli.fork import changes_for
-from codex_multi_role.cli.options import FORKABLE, JSON, PLAIN, QUIET, RUNS_DIR, command, run_argument
+from codex_multi_role.cli.options import FORKABLE, JSON, PLAIN, QUIET, REPORTS, RUNS_DIR, command, run_argument
+from codex_multi_role.cli.reports import reported
 from codex_multi_role.cli.resume import say_changes
 from codex_multi_role.cli.run import close
 from codex_multi_role.cli.views import open_view
@@ -16,10 +17,11 @@ from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder
 
 
-@command(RUNS_DIR, *FORKABLE, JSON, PLAIN, QUIET, short_help="Do one task of a run again, in a new run.")
+@command(RUNS_DIR, *FORKABLE, JSON, PLAIN, QUIET, *REPORTS, short_help="Do one task of a run again, in a new run.")
 @run_argument
 @click.option("--task", metavar="ID", required=True, help="The task that is done again; `show` lists them.")
 @click.pass_context
+@reported
 def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Start a new run with the past of RUN (an id, a unique prefix of one, or `latest`), but for one task.
 

@@ -9,7 +9,8 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.cli.asking import person_at
-from codex_multi_role.cli.options import CHANGEABLE, JSON, PLAIN, QUIET, RUNS_DIR, WAIT, command, run_argument
+from codex_multi_role.cli.options import CHANGEABLE, JSON, PLAIN, QUIET, REPORTS, RUNS_DIR, WAIT, command, run_argument
+from codex_multi_role.cli.reports import reported
 from codex_multi_role.cli.run import close, parse_inputs
 from codex_multi_role.cli.settings import Setting
 from codex_multi_role.cli.streams import say
@@ -22,10 +23,18 @@ GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
 @command(
-    RUNS_DIR, *CHANGEABLE, WAIT, JSON, PLAIN, QUIET, short_help="Go on with a run; no finished turn is paid for again."
+    RUNS_DIR,
+    *CHANGEABLE,
+    WAIT,
+    JSON,
+    PLAIN,
+    QUIET,
+    *REPORTS,
+    short_help="Go on with a run; no finished turn is paid for again.",
 )
 @run_argument
 @click.pass_context
+@reported
 def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Go on with RUN (an id, a unique prefix of one, or `latest`) where it stopped.
 

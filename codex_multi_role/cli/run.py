@@ -12,7 +12,8 @@ from click.core import ParameterSource
 from codex_multi_role.cli.asking import person_at
 from codex_multi_role.cli.dry_run import put_dry_run
 from codex_multi_role.cli.goal import choose_goal
-from codex_multi_role.cli.options import RUN, command
+from codex_multi_role.cli.options import REPORTS, RUN, command
+from codex_multi_role.cli.reports import report_end, reported
 from codex_multi_role.cli.streams import say
 from codex_multi_role.cli.summary import no_page, summary
 from codex_multi_role.cli.views import open_view
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 @command(*RUN, short_help="Run a flow for a goal (what happens without a command).")
 @click.pass_context
+@reported
 def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Run a flow for a goal. Everything the run does is recorded in a folder of its own below --runs-dir.
 
@@ -51,19 +53,25 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
 
 
 def close(ctx: click.Context, report: RunReport, progress: Progress) -> None:
-    """Say how the run ended, to people who want to know, and exit with its code."""
+    """Say how the run ended, to people who want to know and to a CI system, and exit with its code."""
+    say_end(ctx, report, progress)
+    report_end(ctx, report, progress)
+    ctx.exit(report.exit_code)
+
+
+def say_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
+    """The closing summary; ``ctx`` has the settings ``runs_dir``, ``json`` and ``quiet``."""
     if not ctx.params["json"] and not (ctx.params["quiet"] and report.exit_code == 0):
         lines = list(summary(report, progress, ctx.params["runs_dir"]))
         for line in (lines[0], lines[-1]) if ctx.params["quiet"] else ["", *lines]:
             say(line)
     if report.page_problem and ctx.params["json"]:
         say(f"report {no_page(report)}")
-    ctx.exit(report.exit_code)
 
 
 def run_options(ctx: click.Context) -> RunOptions:
     """What the settings of ``ctx`` and the playbook they name ask for. Raises `UsageError`, `DefinitionError`."""
-    not_of_the_run = ("goal_file", "input", "dry_run", "json", "plain", "quiet")
+    not_of_the_run = ("goal_file", "input", "dry_run", "json", "plain", "quiet", *(each.key for each in REPORTS))
     values = {key: value for key, value in ctx.params.items() if key not in not_of_the_run}
     playbook = _playbook(values["playbook"], values["roles"])
     values["goal"] = choose_goal(ctx, (playbook and playbook.goal) or "")

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
-from codex_multi_role.cli.streams import put_json, say
+from codex_multi_role.cli.streams import put_json, put_line, say
 from codex_multi_role.cli.tables import put_table
 from codex_multi_role.errors import StorageError
 from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_command, outcome_in_words
@@ -57,11 +57,11 @@ def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> Non
         put_json({**told, "states": states, "next": following})
         return
     for line in [*_heading(folder, record), *_questions(questions), *_states(states)]:
-        click.echo(line)
+        put_line(line)
     click.echo()
     put_table(TURN_HEADINGS, map(_turn_row, turns), numbers=("turn", "tokens in", "out", "seconds"))
     for line in [*_tests(tests), "", *_places(folder), *(["", f"next: {following}"] if following else [])]:
-        click.echo(line)
+        put_line(line)
 
 
 def _next(folder: RunFolder, record: dict[str, Any], runs_dir: Path) -> str | None:

@@ -12,6 +12,8 @@ from typing import Any, TextIO
 
 import click
 
+from codex_multi_role.ci.github import harmless, runs_here
+
 PATIENCE_SECONDS = 30.0
 PIECE = select.PIPE_BUF
 """So much can be written at once to a pipe that takes anything at all."""
@@ -21,9 +23,33 @@ def say(text: str) -> None:
     """A line for people, on stderr; lost if nobody can hear it."""
     try:
         wait_for_reader(sys.stderr)
-        click.echo(text, err=True)
+        click.echo(_safe(text), err=True)
     except OSError:
         let_go(sys.stderr)
+
+
+def annotate(command: str) -> None:
+    """A workflow command, on stderr, where it is in nobody's way; GitHub reads both streams. Lost as `say` may be."""
+    try:
+        wait_for_reader(sys.stderr)
+        click.echo(command, err=True)
+    except OSError:
+        let_go(sys.stderr)
+
+
+def put_line(text: str) -> None:
+    """A line for people, on stdout, that holds what others wrote."""
+    click.echo(_safe(text))
+
+
+def _safe(text: str) -> str:
+    return harmless(text) if runs_here() else text
+
+
+def _as_json(value: object, indent: int | None = None) -> str:
+    """JSON, ASCII. In a workflow's log no text in it is a command: a bracket is written otherwise, to the same end."""
+    text = json.dumps(value, indent=indent, default=str)
+    return text.replace("##[", "##\\u005b") if runs_here() else text
 
 
 def wait_for_reader(stream: TextIO) -> None:
@@ -40,7 +66,7 @@ def wait_for_reader(stream: TextIO) -> None:
 
 def put_json(value: object) -> None:
     """``value``, indented, on stdout; ASCII, so that no terminal's encoding can refuse it."""
-    click.echo(json.dumps(value, indent=2, default=str))
+    click.echo(_as_json(value, 2))
 
 
 def let_go(stream: TextIO | None) -> None:
@@ -61,7 +87,7 @@ class JsonLines:
     def __call__(self, record: dict[str, Any]) -> None:
         if self._lost:
             return
-        line = f"{json.dumps(record)}\n"
+        line = f"{_as_json(record)}\n"
         try:
             for begin in range(0, len(line), PIECE):
                 wait_for_reader(sys.stdout)

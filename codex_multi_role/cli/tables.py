@@ -6,8 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-import click
-
+from codex_multi_role.cli.streams import put_line
 from codex_multi_role.presentation.wording import one_line
 
 UNLIMITED = 10_000
@@ -31,4 +30,4 @@ def put_table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers
     with console.capture() as capture:
         console.print(table)
     for line in capture.get().splitlines():
-        click.echo(line.rstrip())
+        put_line(line.rstrip())

@@ -8,7 +8,7 @@ import click
 
 from codex_multi_role.cli.completing import run_ids
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command
-from codex_multi_role.cli.run import close
+from codex_multi_role.cli.run import say_end
 from codex_multi_role.cli.streams import say
 from codex_multi_role.cli.views import open_view
 from codex_multi_role.cli.watch_all import watch_all
@@ -61,7 +61,8 @@ def _close(ctx: click.Context, folder: RunFolder, progress: Progress) -> None:
             say(f"killed: no process works on it, and it has no end\n  next     {_resume(folder, ctx, progress)}")
         ctx.exit(KILLED_CODE)
     told = {name: record[name] for name in ("status", "outcome", "reason", "exit_code", "totals")}
-    close(ctx, RunReport(run_id=folder.run_id, folder=folder.path, hint="", **told), progress)
+    say_end(ctx, RunReport(run_id=folder.run_id, folder=folder.path, hint="", **told), progress)
+    ctx.exit(record["exit_code"])
 
 
 def _resume(folder: RunFolder, ctx: click.Context, progress: Progress) -> str:

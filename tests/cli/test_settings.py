@@ -127,7 +127,7 @@ def test_help_does_not_read_the_file(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_settings_and_run_options_are_the_same_with_the_same_defaults() -> None:
     by_key = {setting.key: setting for setting in RUN}
-    for_the_command_line_only = {"goal_file", "dry_run", "json", "plain", "quiet"}
+    for_the_command_line_only = {"goal_file", "dry_run", "json", "plain", "quiet", "junit", "summary", "annotations"}
     renamed = {"input": "inputs"}
     assert {renamed.get(key, key) for key in by_key.keys() - for_the_command_line_only} == set(
         RunOptions.__dataclass_fields__

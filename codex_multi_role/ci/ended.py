@@ -1,0 +1,99 @@
+"""What every report of a CI system tells: how a run ended, or that none began."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.options import RunReport
+from codex_multi_role.presentation.outcome import (
+    EXIT_MEANINGS,
+    OUTCOMES,
+    next_command,
+    outcome_in_words,
+    show_command,
+)
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.wording import one_line, printable
+from codex_multi_role.run_folder import RunFolder
+
+LONGEST_TEXT = 20_000
+NOT_STARTED = "No run"
+
+
+@dataclass(frozen=True)
+class EndedRun:
+    """``outcome`` is in words; ``following``, the command that helps on. ``folder`` is None where no run began."""
+
+    exit_code: int
+    outcome: str
+    reason: str
+    hint: str
+    following: str
+    folder: RunFolder | None
+    progress: Progress
+    totals: dict[str, float]
+    redact: Callable[[str], str] = str
+
+    @classmethod
+    def of(cls, report: RunReport, progress: Progress, runs_dir: Path) -> EndedRun:
+        folder = RunFolder(report.folder)
+        if report.exit_code == 0:
+            following = show_command(report.run_id, runs_dir)
+        else:
+            following = next_command(folder, runs_dir, report.exit_code, progress.cycles)
+        return cls(
+            report.exit_code,
+            outcome_in_words(report.outcome),
+            report.reason,
+            report.hint,
+            following,
+            folder,
+            progress,
+            dict(report.totals),
+            folder.redact,
+        )
+
+    @classmethod
+    def without_run(cls, error: CodexMultiRoleError) -> EndedRun:
+        """What is told where ``error`` came before, or instead of, the end of a run."""
+        return cls(error.exit_code, NOT_STARTED, str(error), error.hint, "", None, Progress(), {})
+
+    @property
+    def name(self) -> str:
+        """Of the run; empty where there is none."""
+        return self.folder.run_id if self.folder else ""
+
+    @property
+    def meaning(self) -> str:
+        """``exit code 1: ended without reaching the goal``."""
+        return f"exit code {self.exit_code}: {EXIT_MEANINGS.get(self.exit_code, 'see the reason')}"
+
+    @property
+    def is_own_word(self) -> bool:
+        """Whether ``outcome`` is a word of ours, not one that a flow gave its end."""
+        return self.outcome in OUTCOMES.values() or self.outcome == NOT_STARTED
+
+    @property
+    def headline(self) -> str:
+        """``All cycles are used up: …``, in one line."""
+        reason = self.line(self.reason, 500)
+        return f"{one_line(self.outcome)}: {reason}" if reason else one_line(self.outcome)
+
+    def line(self, text: object, limit: int = 200) -> str:
+        """As `one_line`, without secrets."""
+        return one_line(self.redact(str(text)), limit)
+
+    def text(self, text: str) -> str:
+        """Several lines of what a model or its tests wrote, without secrets and control characters; the end of it."""
+        lines = (printable(line.expandtabs()) for line in self.redact(text[-LONGEST_TEXT:]).splitlines())
+        return "\n".join(lines)
+
+    def next_steps(self) -> Iterator[str]:
+        """The hint, and the command that helps on."""
+        if self.hint:
+            yield self.line(self.hint, 500)
+        if self.following:
+            yield f"next: {self.following}"

@@ -1,0 +1,125 @@
+"""The latest tests of a run, test by test, with the place in the workspace at which each failed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codex_multi_role.checks.junit import read_cases, read_report
+from codex_multi_role.ci.ended import LONGEST_TEXT
+from codex_multi_role.presentation.recorded import read_tests
+from codex_multi_role.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from junitparser import TestCase as ReportedCase
+
+PASSED, FAILED, ERROR, SKIPPED = "passed", "failed", "error", "skipped"
+RED = frozenset({FAILED, ERROR})
+NOTHING_TO_TELL = frozenset({"no tests"})
+MOST_CASES = 5_000
+MOST_PARTS = 20
+PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,7}): ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test. ``file`` is relative to the workspace, and empty where the report does not tell; ``line`` from 1, or 0.
+
+    Whatever is a text here was written by the tests.
+    """
+
+    __test__ = False
+
+    classname: str
+    name: str
+    outcome: str
+    seconds: float
+    message: str = ""
+    text: str = ""
+    file: str = ""
+    line: int = 0
+
+    @property
+    def full_name(self) -> str:
+        return "::".join(part for part in (self.classname, self.name) if part)
+
+
+@dataclass(frozen=True)
+class LatestTests:
+    """``result`` is what ``result.json`` holds; ``cases`` is empty where the tests left no report."""
+
+    number: int
+    result: dict[str, Any]
+    cases: list[Case]
+
+    @property
+    def red(self) -> list[Case]:
+        return [case for case in self.cases if case.outcome in RED]
+
+    @property
+    def is_red(self) -> bool:
+        return bool(self.result.get("status") != PASSED)
+
+
+def latest_tests(folder: RunFolder) -> LatestTests | None:
+    """The run's last tests; None where it ran none, or there were none to run."""
+    results = read_tests(folder)
+    if not results or results[-1].get("status") in NOTHING_TO_TELL:
+        return None
+    result = results[-1]
+    workspace = Path(str(folder.record().get("workspace", "")))
+    return LatestTests(result["number"], result, _cases(Path(result["folder"]) / "junit.xml", workspace))
+
+
+def _cases(report: Path, workspace: Path) -> list[Case]:
+    try:
+        return [_case(case, workspace) for case in read_cases(read_report(report))[:MOST_CASES]]
+    except ValueError:  # the result says why there is none
+        return []
+
+
+def _case(case: ReportedCase, workspace: Path) -> Case:
+    from junitparser import Error, Skipped
+
+    classname, name = str(case.classname or ""), str(case.name or "")
+    bad = [result for result in case.result if not isinstance(result, Skipped)]
+    if not bad:
+        message = str(case.result[0].message or "") if case.result else ""
+        return Case(classname, name, SKIPPED if case.result else PASSED, _seconds(case), message)
+    result = bad[0]
+    text = str(result.text or "")[-LONGEST_TEXT:]
+    file, line = _place(text, classname or name, workspace)
+    outcome = ERROR if isinstance(result, Error) else FAILED
+    return Case(classname, name, outcome, _seconds(case), str(result.message or ""), text, file, line)
+
+
+def _seconds(case: ReportedCase) -> float:
+    return float(case.time or 0)
+
+
+def _place(text: str, module: str, workspace: Path) -> tuple[str, int]:
+    """Where a test failed: the last place of its traceback in its own file, else in the workspace, else its file."""
+    own = _file_of(module, workspace)
+    places = [(match["file"], int(match["line"])) for match in PLACE.finditer(text)]
+    inside = [(file, line) for file, line in places if _is_inside(file, workspace)]
+    in_own = [place for place in inside if place[0] == own]
+    return (in_own or inside or [(own, 0)])[-1]
+
+
+def _is_inside(file: str, workspace: Path) -> bool:
+    path = Path(file)
+    try:
+        return not path.is_absolute() and ".." not in path.parts and (workspace / path).is_file()
+    except (OSError, ValueError):  # no name that a file could have
+        return False
+
+
+def _file_of(module: str, workspace: Path) -> str:
+    """``tests.test_a.TestB`` is in ``tests/test_a.py``; empty where no such file is there."""
+    parts = module.split(".")
+    if len(parts) > MOST_PARTS:
+        return ""
+    names = ("/".join(parts[:count]) + ".py" for count in range(len(parts), 0, -1))
+    return next((name for name in names if _is_inside(name, workspace)), "")

@@ -1,0 +1,125 @@
+"""What a CI system is told once a run is over: the files that were asked for, and annotations in its log."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from codex_multi_role.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annotations, runs_here
+from codex_multi_role.cli.options import REPORTS
+from codex_multi_role.cli.streams import annotate, say
+from codex_multi_role.errors import CodexMultiRoleError, StorageError
+from codex_multi_role.options import RunReport
+from codex_multi_role.presentation.progress import Progress
+
+if TYPE_CHECKING:
+    from codex_multi_role.ci.ended import EndedRun
+    from codex_multi_role.ci.tests import LatestTests
+
+
+def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
+    """Tell CI how the run ended. Nothing that goes wrong here changes how it ended; it is said."""
+    if not (_asked_for(ctx) or runs_here()):
+        return
+    from codex_multi_role.ci.ended import EndedRun
+    from codex_multi_role.ci.tests import latest_tests  # here: few runs are told in files
+
+    run = EndedRun.of(report, progress, ctx.params["runs_dir"])
+    tests = latest_tests(run.folder) if run.folder else None
+    _write_reports(ctx, run, tests)
+    if runs_here():
+        top = os.environ.get(TOP_VARIABLE)
+        for command in run_annotations(run, tests, Path(top) if top else None):
+            annotate(command)
+
+
+def reported(body: Callable[..., None]) -> Callable[..., None]:
+    """A command whose reports are red, too, where something is wrong before there is a run."""
+
+    @wraps(body)
+    def command(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the command's settings
+        try:
+            body(ctx, **values)
+        except CodexMultiRoleError as error:
+            if _asked_for(ctx):
+                from codex_multi_role.ci.ended import EndedRun  # as above
+
+                _write_reports(ctx, EndedRun.without_run(error), None)
+            raise
+
+    return command
+
+
+def _asked_for(ctx: click.Context) -> bool:
+    return any(ctx.params.get(setting.key) for setting in REPORTS)
+
+
+def _write_reports(ctx: click.Context, run: EndedRun, tests: LatestTests | None) -> None:
+    for option, write in _WRITERS.items():
+        path = ctx.params.get(option)
+        if path is not None:
+            try:
+                write(path, run, tests)
+            except StorageError as error:
+                code = f"the exit code stays {run.exit_code}"
+                say(f"warning: the run is over and {code}, but --{option} was not written: {error}")
+
+
+def _write_junit(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
+    from codex_multi_role.ci.junit import junit_report
+    from codex_multi_role.run_folder.atomic import write_bytes  # as above
+
+    write_bytes(_still_there(path), junit_report(run, tests))
+
+
+def _write_summary(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
+    from codex_multi_role.ci.summary import job_summary
+    from codex_multi_role.run_folder.atomic import write_text  # as above
+
+    text = job_summary(run, tests)
+    if _is_step_summary(path):
+        _append(_still_there(path), f"{text}\n")
+    else:
+        write_text(_still_there(path), text)
+
+
+def _write_annotations(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
+    from codex_multi_role.ci.gitlab import link_annotations
+    from codex_multi_role.run_folder.atomic import write_json  # as above
+
+    write_json(_still_there(path), link_annotations(run))
+
+
+_WRITERS: dict[str, Callable[[Path, EndedRun, LatestTests | None], None]] = {
+    "junit": _write_junit,
+    "summary": _write_summary,
+    "annotations": _write_annotations,
+}
+
+
+def _is_step_summary(path: Path) -> bool:
+    """Whether it is the file that GitHub gave this step; it may hold what earlier commands of the step have to say."""
+    given = os.environ.get(SUMMARY_VARIABLE)
+    return bool(given) and Path(str(given)).resolve() == path.resolve()
+
+
+def _append(path: Path, text: str) -> None:
+    """Not in one step: the file is GitHub's, which reads it when the step is over. Raises `StorageError`."""
+    from codex_multi_role.run_folder.atomic import storage_errors
+
+    with storage_errors(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+
+
+def _still_there(path: Path) -> Path:
+    """``path``, whose folder was resolved before the run. Raises `StorageError` where a link leads elsewhere by now."""
+    if path.parent.resolve() != path.parent:
+        raise StorageError(f"{path.parent} leads elsewhere since the run began")
+    return path

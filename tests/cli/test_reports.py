@@ -1,0 +1,120 @@
+"""What a run leaves for a CI system, as the command leaves it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from junitparser import JUnitXml
+
+from codex_multi_role.cli.streams import JsonLines, put_json, say
+from tests.ci.test_github import read_log
+from tests.teams import TeamFolder
+from tests.teams import say as answer
+
+from .console import console
+
+HOSTILE = "see ##[set-output name=outcome]done and\n::error::owned"
+OPTIONS = ["--roles", "roles", "--playbook", "playbook.yaml", "--workspace", "workspace", "--no-run-tests"]
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> TeamFolder:
+    return TeamFolder(tmp_path, {"planner": {}}, {"planner": [answer(HOSTILE), answer("done more")]})
+
+
+def run(team: TeamFolder, *more: str, **variables: str) -> Any:
+    return console("--goal", "reach it", *OPTIONS, "--cycles", "1", *more, folder=team.folder, variables=variables)
+
+
+def errors_in(path: Path) -> list[str]:
+    return [
+        result.message for suite in JUnitXml.fromstring(path.read_bytes()) for case in suite for result in case.result
+    ]
+
+
+def test_a_red_run_is_red_everywhere_and_no_models_words_are_commands(team: TeamFolder) -> None:
+    step = team.folder / "step.md"
+    step.write_text("# what was there\n")
+    github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(step), "GITHUB_WORKSPACE": str(team.folder)}
+    done = run(team, "--json", "--junit", "junit.xml", "--summary", "step.md", "--annotations", "links.json", **github)
+    assert done.returncode == 1, done.stderr
+    assert read_log(done.stdout) == []
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert events == [json.loads(line) for line in (team.runs / "latest/events.jsonl").read_text().splitlines()]
+    assert any("##[set-output" in str(event.get("summary")) for event in events)
+    [(kind, properties, text)] = read_log(done.stderr)
+    assert (kind, properties) == ("error", {"title": "codex-multi-role: All cycles are used up"})
+    assert "next: codex-multi-role resume" in text
+    [message] = errors_in(team.folder / "junit.xml")
+    assert message.startswith("All cycles are used up: ")
+    assert step.read_text().startswith("# what was there\n## ❌ codex-multi-role: All cycles are used up\n")
+    assert json.loads((team.folder / "links.json").read_text()) == {"codex-multi-role": []}
+    again = console("resume", "latest", "--cycles", "2", "--quiet", "--summary", "other.md", folder=team.folder)
+    assert again.returncode == 1
+    assert "turns: 2" in (team.folder / "other.md").read_text()
+
+
+def test_a_summary_elsewhere_is_replaced(team: TeamFolder) -> None:
+    (team.folder / "summary.md").write_text("old")
+    assert run(team, "--summary", "summary.md", "--flow", "nowhere").returncode == 2
+    assert (team.folder / "summary.md").read_text().startswith("## ❌ codex-multi-role: No run\n")
+
+
+def test_what_is_wrong_before_a_run_is_red_and_annotated(team: TeamFolder) -> None:
+    done = run(team, "--flow", "nowhere", "--junit", "junit.xml", GITHUB_ACTIONS="true")
+    assert done.returncode == 2
+    [message] = errors_in(team.folder / "junit.xml")
+    assert "nowhere" in message
+    [(kind, _, text)] = read_log(done.stderr)
+    assert kind == "error"
+    assert "nowhere" in text
+
+
+def test_a_file_that_cannot_be_written_is_told_before_anything_starts(team: TeamFolder) -> None:
+    (team.folder / "folder").mkdir()
+    (team.folder / "link.xml").symlink_to("/dev/null")
+    for path, problem in (
+        ("nowhere/junit.xml", "there is no folder 'nowhere'"),
+        ("folder", "'folder' is not a plain file"),
+        ("link.xml", "'link.xml' is not a plain file"),
+        ("/dev/null", "'/dev/null' is not a plain file"),
+    ):
+        done = run(team, "--junit", path)
+        assert done.returncode == 2
+        assert problem in done.stderr
+    assert not team.runs.exists()
+
+
+def test_a_report_that_fails_later_leaves_the_exit_code_and_says_so(team: TeamFolder) -> None:
+    (team.folder / "reports").mkdir()
+    (team.folder / "elsewhere").mkdir()
+    command = {"cmd": "mv ../reports ../gone && ln -s elsewhere ../reports"}
+    team.plays["planner"] = [{"steps": [{"call": "exec_command", "arguments": command}, answer("moved")]}]
+    team.write_plays()
+    team.roles["planner"] = {"sandbox": "danger-full-access", "approval_policy": "never"}
+    team.write_catalog()
+    done = run(team, "--junit", "reports/junit.xml", "--summary", "summary.md")
+    assert done.returncode == 1
+    [line] = [line for line in done.stderr.splitlines() if line.startswith("warning:")]
+    assert line.startswith("warning: the run is over and the exit code stays 1, but --junit was not written: ")
+    assert "leads elsewhere" in line
+    assert not list((team.folder / "elsewhere").iterdir())
+    assert (team.folder / "summary.md").exists()
+
+
+def test_no_text_of_others_is_a_command_in_a_workflow(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def all_said() -> str:
+        say(HOSTILE)
+        JsonLines()({"summary": HOSTILE})
+        put_json({"summary": HOSTILE})
+        said = capsys.readouterr()
+        return said.out + said.err
+
+    assert len(read_log(all_said())) == 4
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert read_log(all_said()) == []
