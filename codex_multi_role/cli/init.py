@@ -1,31 +1,60 @@
-"""``init``: a project's own copy of the roles, flows and playbooks, and its settings file."""
+"""``init``: a project's own team, a small one for a purpose or a copy of all shipped roles, and its settings file."""
 
 from __future__ import annotations
 
+import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
 from codex_multi_role.cli.options import FOLDER, RUN
 from codex_multi_role.cli.settings import FILE, Setting
+from codex_multi_role.cli.starters import ALL, ROLES_FOLDER, STARTERS, contents_of, starter
 from codex_multi_role.cli.streams import say
 from codex_multi_role.errors import StorageError, UsageError
 
 NOT_IN_THE_FILE = frozenset({"goal", "goal_file", "run_id", "json", "quiet", "input", "yes"})
-ROLES_FOLDER = "roles"
+PURPOSES = f"What the team is for: {', '.join(each.name for each in ALL)}."
 
 
-@click.command(short_help="Copy the shipped roles and flows into a project, to edit them.")
+@click.command(short_help="Begin a team of your own: a small one for a purpose, or all shipped roles.")
 @click.argument("folder", metavar="[DIR]", type=FOLDER, default=Path())
+@click.option("--for", "purpose", metavar="PURPOSE", type=click.Choice([each.name for each in ALL]), help=PURPOSES)
+@click.option("--shipped", is_flag=True, help="Copy all shipped roles, flows and playbooks.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there already.")
-def init(folder: Path, force: bool) -> None:
-    """Copy the shipped roles, flows and playbooks to DIR/roles and write DIR/codex-multi-role.yaml.
+def init(folder: Path, purpose: str | None, shipped: bool, force: bool) -> None:
+    """Write a team to DIR/roles, to be edited, and its settings to DIR/codex-multi-role.yaml.
 
-    DIR is the current folder unless given. Files that exist are left alone, and nothing is written, without --force.
+    DIR is the current folder unless given. On a terminal you are asked what the team is for, and get a small catalog
+    for that; elsewhere, without --for, you get a copy of all shipped roles, flows and playbooks. Files that exist are
+    left alone, and nothing is written, without --force.
+
+    \b
+    Examples:
+      codex-multi-role init --for coding
+      codex-multi-role init --shipped ../shop
     """
-    contents = {folder / name: content for name, content in _contents()}
+    if purpose and shipped:
+        raise UsageError("--for and --shipped are both given", "Take one of them.")
+    if not (purpose or shipped) and sys.stdin.isatty() and sys.stderr.isatty():
+        purpose = _ask()
+    chosen = starter(purpose) if purpose else None
+    _write_all({folder / name: content for name, content in (contents_of(chosen) if chosen else _contents())}, force)
+    say(f"next: edit {folder / ROLES_FOLDER}, then `codex-multi-role roles validate`")
+
+
+def _ask() -> str:
+    say("What is the team for?")
+    for number, each in enumerate(ALL, 1):
+        say(f"  {number}  {each.name:<14} {each.purpose}")
+    names = [name for number, each in enumerate(ALL, 1) for name in (str(number), each.name)]
+    choice = click.Choice(names, case_sensitive=False)
+    return str(click.prompt("A number or a name", type=choice, show_choices=False, default=ALL[0].name, err=True))
+
+
+def _write_all(contents: Mapping[Path, bytes], force: bool) -> None:
     existing = [path for path in contents if path.exists()]
     if existing and not force:
         names = "".join(f"\n  {path}" for path in existing)
@@ -33,7 +62,6 @@ def init(folder: Path, force: bool) -> None:
     for path, content in contents.items():
         _write(path, content)
         say(f"{'overwrote' if path in existing else 'wrote'} {path}")
-    say(f"next: edit {folder / ROLES_FOLDER}, then `codex-multi-role roles validate`")
 
 
 def _contents() -> Iterator[tuple[Path, bytes]]:
@@ -41,15 +69,16 @@ def _contents() -> Iterator[tuple[Path, bytes]]:
 
     source = packaged_roles()
     for path in sorted(source.rglob("*")):
-        if path.is_file():
-            yield Path(ROLES_FOLDER) / path.relative_to(source), path.read_bytes()
+        name = path.relative_to(source)
+        if path.is_file() and name.parts[0] != STARTERS:
+            yield ROLES_FOLDER / name, path.read_bytes()
     yield Path(FILE), settings_file().encode()
 
 
 def _write(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        path.write_bytes(content)  # straight: nothing reads them yet, and their mode is the user's choice
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror}") from error
 

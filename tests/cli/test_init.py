@@ -1,15 +1,35 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
 from codex_multi_role.catalog import packaged_roles
+from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.cli.init import settings_file
 from codex_multi_role.cli.options import RUN
 from codex_multi_role.cli.settings import read_file
+from codex_multi_role.cli.starters import ALL, contents_of, starter
+from codex_multi_role.definitions import load_catalog, load_flow_and_called
+from codex_multi_role.dry_run import dry_run
+from codex_multi_role.options import RunOptions
 
 from .console import console
+from .terminal import at_terminal
+
+TRIED: dict[str, Any] = {
+    "coding": {"goal": "Add a --version flag"},
+    "tests": {"inputs": {"target": "here.py"}},
+    "research": {"goal": "Who built the old bridge?", "inputs": {"sources": "here"}},
+    "documentation": {},
+    "plan-solve": {"goal": "Area and circumference of a circle"},
+    "empty": {"goal": "Add a --version flag"},
+}
+NOT_ALWAYS = {"test_developer_2"}
+"""Roles that a starter's flow asks with certain inputs only."""
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -20,7 +40,7 @@ def test_the_shipped_roles_are_copied_and_each_file_is_named(tmp_path: Path) -> 
     done = console("init", "project", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     copied = files_below(tmp_path / "project" / "roles")
-    assert copied == files_below(packaged_roles())
+    assert copied == [path for path in files_below(packaged_roles()) if path.parts[0] != "starters"]
     for path in copied:
         assert f"wrote project/roles/{path}" in done.stderr
     assert (tmp_path / "project" / "codex-multi-role.yaml").is_file()
@@ -64,3 +84,62 @@ def test_every_line_of_the_settings_file_can_be_taken_as_it_is(tmp_path: Path) -
 def yaml_key(line: str) -> str:
     loaded = yaml.safe_load(line) if line.partition(":")[0].replace("-", "").isalpha() else None
     return next(iter(loaded)).replace("-", "_") if isinstance(loaded, dict) else ""
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_each_starter_is_valid_as_it_is(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    begin(name)
+    Path("here").mkdir()
+    Path("here.py").write_text("")
+    flow = read_file(Path("codex-multi-role.yaml"), {setting.key: setting for setting in RUN})["flow"]
+    flows, complete = load_flow_and_called(flow, load_catalog(None))
+    assert not unused_roles(flows, complete)
+    assert {role.name for role in complete.roles} - {role.name for role in load_catalog(None).roles} <= NOT_ALWAYS
+    asked = [record["role"] for record in dry_run(RunOptions(flow=flow, **TRIED[name])) if record["type"] == "ask"]
+    assert asked
+    for line in Path("roles/catalog.yaml").read_text().splitlines():
+        assert len(line) <= 120
+
+
+def begin(name: str) -> None:
+    for path, content in contents_of(starter(name)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def test_the_starters_are_those_there_are() -> None:
+    there = {path.name for path in (packaged_roles() / "starters").iterdir()}
+    assert there == {each.name for each in ALL} == TRIED.keys()
+
+
+def test_a_starter_is_all_that_a_run_needs(tmp_path: Path) -> None:
+    assert console("init", "--for", "coding", folder=tmp_path).returncode == 0
+    done = console("--goal", "Add a --version flag", "--dry-run", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("=== ") == 4
+
+
+def test_on_a_terminal_it_asks_what_the_team_is_for(tmp_path: Path) -> None:
+    with at_terminal([sys.executable, "-m", "codex_multi_role", "init"], tmp_path) as session:
+        session.wait_for("What is the team for?")
+        session.wait_for("A number or a name [coding]: ")
+        session.type("nothing\n")
+        session.wait_for("is not one of")
+        session.wait_for("A number or a name [coding]: ")
+        session.type("6\n")
+        assert session.end() == 0
+    assert "name: worker" in (tmp_path / "roles/catalog.yaml").read_text()
+
+
+def test_nothing_is_written_where_the_question_is_left(tmp_path: Path) -> None:
+    with at_terminal([sys.executable, "-m", "codex_multi_role", "init"], tmp_path) as session:
+        session.wait_for("A number or a name [coding]: ")
+        session.type("\x04")
+        assert session.end() == 130
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_purpose_and_all_shipped_roles_cannot_both_be_had(tmp_path: Path) -> None:
+    assert console("init", "--for", "coding", "--shipped", folder=tmp_path).returncode == 2
+    assert console("init", "--shipped", folder=tmp_path).returncode == 0

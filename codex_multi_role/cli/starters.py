@@ -1,0 +1,58 @@
+"""What ``init`` can begin a project with: small catalogs, each for a purpose, with the shipped roles they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from codex_multi_role.cli.settings import FILE
+
+STARTERS = "starters"
+ROLES_FOLDER = Path("roles")
+SETTINGS = """# Settings for codex-multi-role in this folder: any option of `codex-multi-role run`, without its dashes.
+# A flag wins over an environment variable (CODEX_MULTI_ROLE_<NAME>), and that over this file.
+"""
+
+
+@dataclass(frozen=True)
+class Starter:
+    """``flow``: what such a team runs. ``settings_of_checks``: files beside the catalog that its checks read."""
+
+    name: str
+    purpose: str
+    flow: str
+    settings_of_checks: tuple[str, ...] = ()
+
+
+ALL = (
+    Starter("coding", "write code: a planner, an implementer, a tester and a reviewer", "cycles"),
+    Starter("tests", "write tests for Python code that is there, and measure them", "testgen"),
+    Starter(
+        "research", "research a question in documents, and report it with its sources", "research", ("search.yaml",)
+    ),
+    Starter("documentation", "document a repository", "document"),
+    Starter("plan-solve", "split a goal into tasks, solve each, and check the answer", "plan-solve"),
+    Starter("empty", "something else: one role to start from", "cycles"),
+)
+
+
+def starter(name: str) -> Starter:
+    """The one of that name, or with that number, as `ALL` counts from 1. Raises `KeyError`."""
+    by_name = {known: each for number, each in enumerate(ALL, 1) for known in (each.name, str(number))}
+    return by_name[name]
+
+
+def contents_of(chosen: Starter) -> Iterator[tuple[Path, bytes]]:
+    """Path and content of each file, relative to the project's folder."""
+    from codex_multi_role.catalog import packaged_roles
+    from codex_multi_role.catalog.yaml_source import load_yaml  # here: the catalog brings pydantic
+
+    shipped = packaged_roles()
+    catalog = shipped / STARTERS / chosen.name / "catalog.yaml"
+    yield ROLES_FOLDER / "catalog.yaml", catalog.read_bytes()
+    roles = load_yaml(catalog)["roles"]  # type: ignore[index]  # a test reads every one of them
+    named = [role["role_file"] for role in roles if "role_file" in role]
+    for name in (*named, *chosen.settings_of_checks):
+        yield ROLES_FOLDER / name, (shipped / name).read_bytes()
+    yield Path(FILE), f"{SETTINGS}flow: {chosen.flow}\n".encode()
