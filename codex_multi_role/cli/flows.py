@@ -1,4 +1,4 @@
-"""``flows list|show|graph|validate``: the flows of a catalog, and the shipped ones."""
+"""``flows list|show|graph|validate|new``: the flows of a catalog, and the shipped ones."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ ASCII = Setting(["--ascii"], is_flag=True, help="Plain text of 80 columns instea
 
 flows = LazyGroup(
     name="flows",
-    targets={name: f"{__name__}:{name}_flows" for name in ("list", "show", "graph", "validate")},
-    short_help="List, show, draw or check flows, with their worst case.",
-    help="List, show, draw or check flows: those of the roles folder, and the shipped ones.",
+    targets={name: f"{__name__}:{name}_flows" for name in ("list", "show", "graph", "validate", "new")},
+    short_help="List, show, draw, check or add flows, with their worst case.",
+    help="List, show, draw, check or add flows: those of the roles folder, and the shipped ones.",
     no_args_is_help=True,
 )
 
@@ -153,3 +153,14 @@ def _validate(name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any]) -> 
     click.echo(f"ok: {name}: {most}")
     if unused := unused_roles(flows, catalog):
         say(f"note: {name} never asks {', '.join(unused)}")
+
+
+@command(ROLES, name="new", short_help="Add a flow to your roles folder.")
+@click.argument("name", metavar="NAME")
+def new_flows(name: str, roles: Path | None) -> None:
+    """Write a small commented flow to flows/NAME.yaml beside your catalog: a role works until the tests pass."""
+    from codex_multi_role.cli.new_flow import add_flow  # as above
+
+    path = add_flow(name, roles)
+    say(f"wrote {path}")
+    say(f"next: edit it, then `codex-multi-role flows validate {name}` and `codex-multi-role --flow {name} --dry-run`")

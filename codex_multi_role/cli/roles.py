@@ -1,4 +1,4 @@
-"""``roles list|show|validate``: the roles of a catalog."""
+"""``roles list|show|validate|new``: the roles of a catalog."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codex_multi_role.cli.completing import role_names
 from codex_multi_role.cli.lazy import LazyGroup
 from codex_multi_role.cli.options import JSON, ROLES, command
 from codex_multi_role.cli.repeating import WATCH, repeatedly
-from codex_multi_role.cli.streams import put_json, put_yaml
+from codex_multi_role.cli.streams import put_json, put_yaml, say
 from codex_multi_role.cli.tables import put_table
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ HEADINGS = ("role", "model", "effort", "sandbox", "approval", "waits for", "file
 
 roles = LazyGroup(
     name="roles",
-    targets={name: f"{__name__}:{name}_roles" for name in ("list", "show", "validate")},
-    short_help="List, show or check the roles of a catalog.",
-    help="List, show or check the roles of a catalog.",
+    targets={name: f"{__name__}:{name}_roles" for name in ("list", "show", "validate", "new")},
+    short_help="List, show, check or add the roles of a catalog.",
+    help="List, show, check or add the roles of a catalog.",
     no_args_is_help=True,
 )
 
@@ -92,3 +92,20 @@ def edited_folder(given: Path | None) -> Path:
 
     found = roles_folder(given)
     return found if found.is_dir() else found.parent
+
+
+@command(ROLES, name="new", short_help="Add a role to your catalog.")
+@click.argument("name", metavar="NAME")
+def new_roles(name: str, roles: Path | None) -> None:
+    """Write a commented file for the role NAME beside your catalog, and name it there, after the last role.
+
+    Nothing else in the catalog is changed; the shipped one is never.
+    """
+    from codex_multi_role.catalog import packaged_roles
+    from codex_multi_role.cli.new_role import add_role  # here: `--help` should not load the catalog
+
+    path = add_role(name, roles)
+    say(f"wrote {path}, and named it in {path.parent / 'catalog.yaml'}")
+    if (packaged_roles() / path.name).is_file():
+        say(f"note: shipped flows that ask {name} ask this one from now on")
+    say(f"next: edit {path}, then `codex-multi-role roles validate`")

@@ -1,0 +1,52 @@
+"""What ``roles new`` and ``flows new`` share: only a catalog of one's own is added to, and only what is valid stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from codex_multi_role.errors import CodexMultiRoleError, UsageError
+
+
+def own_folder(given: Path | None) -> Path:
+    """``--roles``, else ``./roles`` where it has a catalog. Raises `UsageError`: nobody changes the shipped one."""
+    from codex_multi_role.catalog import packaged_roles
+    from codex_multi_role.definitions import roles_folder  # here: `--help` should not load the catalog
+
+    folder = roles_folder(given)
+    if folder == packaged_roles() and given is None:
+        raise UsageError("there is no roles/catalog.yaml here", "`codex-multi-role init` writes one to begin with.")
+    return folder if folder.is_dir() else folder.parent
+
+
+def checked(name: str, check: Callable[[str], str]) -> str:
+    """``name``. Raises `UsageError` where ``check`` raises ``ValueError``."""
+    try:
+        return check(name)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def refuse_existing(path: Path) -> None:
+    """Raises `UsageError` where there is such a file."""
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"nothing was written: there is a {path} already", "Take another name, or edit that file.")
+
+
+def write_if_valid(contents: Mapping[Path, bytes], check: Callable[[], None]) -> None:
+    """Write the files; where ``check`` then raises, all is as it was before. Raises what it raises, `StorageError`."""
+    from codex_multi_role.run_folder.atomic import make_folder, write_bytes  # as above
+
+    before = {path: path.read_bytes() if path.exists() else None for path in contents}
+    try:
+        for path, content in contents.items():
+            make_folder(path.parent)
+            write_bytes(path, content)
+        check()
+    except CodexMultiRoleError:
+        for path, old in before.items():
+            if old is None:
+                path.unlink(missing_ok=True)
+            else:
+                write_bytes(path, old)
+        raise
