@@ -14,7 +14,7 @@ import pytest
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.playbook import Ask, Playbook, PlaybookServer
-from codex_multi_role.playbook.handler import LARGEST_BODY_BYTES
+from codex_multi_role.playbook.loopback import LARGEST_BODY_BYTES
 
 from .asking import PLANNER, body, user
 
