@@ -17,7 +17,7 @@ from codex_multi_role.telemetry import exported
 
 __all__ = ["RunOptions", "RunReport", "answer", "cancel_task", "fork", "restart", "resume", "run"]
 
-KEPT_BY_A_RUN = frozenset({"goal", "run_id", "runs_dir", "flow", "database_url"})
+KEPT_BY_A_RUN = frozenset({"goal", "run_id", "runs_dir", "flow", "database_url", "record"})
 
 
 def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPerson | None = None) -> RunReport:
@@ -29,6 +29,8 @@ def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPer
     happens later is in the report.
     """
     definitions = load_definitions(options)
+    if options.record is not None and options.record.exists():
+        raise UsageError(f"the recording {options.record} is there already", "Name another file, or delete it first.")
     folder = RunFolder.create(options.runs_dir, options.run_id)
     catalog_file = keep_definitions(definitions, folder)
     return _work(

@@ -11,12 +11,12 @@ from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.codex.member import instance_name
 from codex_multi_role.codex.sandbox import sandboxed
-from codex_multi_role.codex.settings import as_settings
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.flow import first_at_once, new_state
-from codex_multi_role.members import PLAYBOOK_MODEL, fleet_of, kept_from_writing, role_of
+from codex_multi_role.members import fleet_of, kept_from_writing, role_of
 from codex_multi_role.processes import Family
+from codex_multi_role.recordings.models import ModelsInPlace, put_in_place
 from codex_multi_role.run_folder import EventLog, RunFolder, begun_turns, list_turns, own_turns
 from codex_multi_role.steps import RunResources, TestSettings
 from codex_multi_role.steps.budget import Budget, Limits
@@ -30,7 +30,7 @@ SANDBOX_HOME = "tests"
 def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResources]:
     """What a run needs, with nothing started: enough to walk through its past."""
     events = EventLog(folder.events_path, folder.redact)
-    fleet = fleet_of(definitions, folder, events, ())
+    fleet = fleet_of(definitions, folder, events, ModelsInPlace())
     try:
         yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog)
     finally:
@@ -46,20 +46,15 @@ def live_parts(
     clock: WorkClock,
     catalog: Callable[[], RoleSpecCatalog],
 ) -> Iterator[RunResources]:
-    """Start the playbook and the Codex processes, lend what a run needs, and end them all.
+    """Start what is played or recorded and the Codex processes, lend what a run needs, and end them all.
 
     ``clock`` counts how long the run is worked on; ``catalog`` gives the one that holds now.
     """
     with ExitStack() as stack:
-        provider: tuple[str, ...] = ()
-        if definitions.playbook is not None:
-            from codex_multi_role.playbook import PlaybookServer
-
-            server = stack.enter_context(PlaybookServer(definitions.playbook))
-            provider = _playbook_settings(server.base_url)
+        models = put_in_place(definitions, folder, events, stack)
         read_only = kept_from_writing(definitions, folder)
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
-        fleet = fleet_of(definitions, folder, events, provider, read_only, homes, catalog)
+        fleet = fleet_of(definitions, folder, events, models, read_only, homes, catalog)
         stack.callback(fleet.stop)
         fleet.start(_needed_first(definitions, folder))
         stack.enter_context(homes.made_meanwhile())
@@ -73,17 +68,6 @@ def _needed_first(definitions: Definitions, folder: RunFolder) -> list[str]:
     options, flow = definitions.options, definitions.flow
     role, count = first_at_once(flow, new_state(flow, options.goal, definitions.inputs, options.cycles))
     return [instance_name(role, number) for number in range(1, count + 1)]
-
-
-def _playbook_settings(base_url: str) -> tuple[str, ...]:
-    table = {
-        "name": "playbook",
-        "base_url": base_url,
-        "wire_api": "responses",
-        "request_max_retries": 0,
-        "stream_max_retries": 0,
-    }
-    return as_settings({"model_provider": "playbook", "model": PLAYBOOK_MODEL, "model_providers.playbook": table})
 
 
 def _resources(

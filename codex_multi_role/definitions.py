@@ -35,6 +35,9 @@ from codex_multi_role.steps.check import load_settings
 from codex_multi_role.steps.terms import terms
 from codex_multi_role.tools import find_tool, tool_names
 
+RECORDING = "recording.ndjson"
+"""The copy of the recording that a run replays, in its ``catalog/``."""
+
 
 @dataclass(frozen=True)
 class Definitions:
@@ -45,6 +48,7 @@ class Definitions:
     flows: Mapping[str, FlowSpec]
     inputs: Mapping[str, Any]
     playbook: Any
+    recording: Any
     codex: Path
     workspace: Path
 
@@ -72,7 +76,7 @@ class Definitions:
         _refuse_secrets(self.options, self.catalog)
         self.bound()  # for what it raises: a flow without a bound is refused before anything starts
         settings = [(*as_settings(role.codex_config), *self.options.config) for role in self.roles]
-        if self.playbook is None and any(map(needs_user_home, settings)):
+        if self.playbook is None and self.recording is None and any(map(needs_user_home, settings)):
             require_user_home(os.environ)
         return self
 
@@ -159,6 +163,11 @@ def load_definitions(options: RunOptions) -> Definitions:
         from codex_multi_role.playbook import load_playbook
 
         playbook = load_playbook(options.playbook, catalog.source.parent)
+    recording = None
+    if options.replay is not None:
+        from codex_multi_role.playbook.recording import Recording
+
+        recording = Recording.load(options.replay)
     codex = find_codex(options.codex_bin, os.environ)
     return Definitions(
         options=replace(options, codex_bin=codex) if options.codex_bin else options,  # PATH may be another at a resume
@@ -166,6 +175,7 @@ def load_definitions(options: RunOptions) -> Definitions:
         flows=flows,
         inputs=flows[options.flow].resolve_inputs(options.inputs),
         playbook=playbook,
+        recording=recording,
         codex=codex,
         workspace=workspace,
     ).checked()
@@ -221,6 +231,8 @@ def keep_definitions(definitions: Definitions, folder: RunFolder, place: Path | 
         _copy(settings, catalog.parent / settings.name)
     if definitions.playbook is not None:
         _copy(definitions.playbook.source, catalog.parent / "playbooks" / definitions.playbook.source.name)
+    if definitions.recording is not None:
+        _copy(definitions.recording.path, folder.catalog_path / RECORDING)
     return str(catalog.relative_to(folder.catalog_path))
 
 
@@ -234,6 +246,8 @@ def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptio
     """The options of a recorded run, with the YAML that it kept; ``record`` is its ``run.json``."""
     catalog = folder.catalog_path / record["catalog_file"]
     remembered = replace(RunOptions.from_record(record["options"]), roles=catalog)
+    if remembered.replay is not None:
+        return replace(remembered, replay=folder.catalog_path / RECORDING)
     if remembered.playbook is None:
         return remembered
     return replace(remembered, playbook=str(catalog.parent / "playbooks" / record["playbook_file"]))

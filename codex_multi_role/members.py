@@ -29,28 +29,28 @@ from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.processes import Family
 from codex_multi_role.programs import program_path
+from codex_multi_role.recordings.models import ModelsInPlace
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
 from codex_multi_role.tools import find_tool
 from codex_multi_role.workspace import git_folders_below
 
 LOOPBACK = "127.0.0.1,localhost"
-PLAYBOOK_MODEL = "playbook"
 
 
 def fleet_of(
     definitions: Definitions,
     folder: RunFolder,
     events: EventLog,
-    provider: tuple[str, ...],
+    models: ModelsInPlace,
     read_only: tuple[Path, ...] = (),
     homes: WarmHomes | None = None,
     catalog: Callable[[], RoleSpecCatalog] | None = None,
 ) -> Fleet:
     """The processes of a run, none started yet: how each is set up, and what is told of it.
 
-    ``provider``: settings that beat all others. ``read_only``: what no role may write. ``homes``: what new Codex homes
-    begin with. ``catalog``: the one that holds when a process is set up, by default that of the definitions.
+    ``models``: what stands where a model is expected. ``read_only``: what no role may write. ``homes``: what new
+    Codex homes begin with. ``catalog``: the one that holds when a process is set up, by default the definitions'.
     """
     now = catalog or (lambda: definitions.catalog)
     threads, began_with = _threads(folder)
@@ -58,13 +58,13 @@ def fleet_of(
 
     def settings_of(role: RoleSpec) -> tuple[str, ...]:
         # The playbook's provider comes last: with --playbook no model is asked, whatever else the settings say.
-        return (*as_settings(role.codex_config), *definitions.options.config, *provider)
+        return (*as_settings(role.codex_config), *definitions.options.config, *models.provider(role.name))
 
     def member(instance: str) -> Member:
         role = now().role(role_of(instance, definitions.catalog))
         if homes is not None and not needs_user_home(settings_of(role)):
             homes.fill(folder.codex_home(instance))
-        each = _member(definitions, folder, role, instance, settings_of(role), read_only)
+        each = _member(definitions, folder, role, instance, settings_of(role), models, read_only)
         return replace(each, thread_id=threads.get(instance), inherited=inherited)
 
     for role in definitions.roles:
@@ -125,15 +125,17 @@ def _member(
     role: RoleSpec,
     instance: str,
     settings: tuple[str, ...],
+    models: ModelsInPlace,
     read_only: tuple[Path, ...],
 ) -> Member:
-    model = PLAYBOOK_MODEL if definitions.playbook else role.resolved_model(os.environ, definitions.options.model)
+    model = models.model(role.name) or role.resolved_model(os.environ, definitions.options.model)
     if needs_user_home(settings):
         home, own_home = user_home(os.environ), {}
         settings = (*without_user_servers(home), *settings)
     else:
         home, own_home = None, {"CODEX_HOME": str(folder.codex_home(instance))}
     settings = (without_project_settings(definitions.workspace, folder.path), *settings)
+    settings = (*settings, *models.through(settings, home))
     settings = (*settings, *without_own_retries(settings, home))
     permissions = ""
     if role.sandbox == "workspace-write" and not has_own_rules(settings):

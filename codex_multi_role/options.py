@@ -13,6 +13,8 @@ from codex_multi_role.errors import UsageError
 
 MOST_REPAIRS = 10
 """What ``repair_attempts`` may be at most: it bounds the steps an ask can record."""
+REPLAY_MATCHES = ("strict", "nearest")
+"""What a replay does with a prompt that is not the recorded one: fail, or play the most similar turn of the role."""
 PROVIDER_ATTEMPTS = 3
 """How often one prompt is sent at most, where the model provider or the Codex process fails."""
 FIRST_PAUSE_SECONDS = 1.0
@@ -45,6 +47,9 @@ class RunOptions:
     config: tuple[str, ...] = ()
     codex_bin: Path | None = None
     playbook: str | None = None
+    record: Path | None = None
+    replay: Path | None = None
+    replay_match: str = "strict"
     max_turns: int | None = None
     max_tokens: int | None = None
     max_seconds: float | None = None
@@ -57,6 +62,11 @@ class RunOptions:
             raise UsageError(f"cycles must be at least 1, not {self.cycles}")
         if not 0 <= self.repair_attempts <= MOST_REPAIRS:
             raise UsageError(f"repair attempts must be from 0 to {MOST_REPAIRS}, not {self.repair_attempts}")
+        if self.replay and (self.record or self.playbook):
+            other = "record" if self.record else "playbook"
+            raise UsageError(f"replay and {other} exclude each other", "A replay asks no model: it has its recording.")
+        if self.replay_match not in REPLAY_MATCHES:
+            raise UsageError(f"a replay's match is {' or '.join(REPLAY_MATCHES)}, not {self.replay_match}")
         if self.max_processes is not None and self.max_processes < 1:
             raise UsageError(f"processes at once must be at least 1, not {self.max_processes}")
         if self.database_url and urlsplit(self.database_url).password:
@@ -75,7 +85,7 @@ class RunOptions:
     def from_record(cls, record: Mapping[str, Any]) -> RunOptions:
         """What `as_record` wrote."""
         known = {each.name: record[each.name] for each in fields(cls) if each.name in record}
-        for name in ("workspace", "roles", "runs_dir", "codex_bin"):
+        for name in ("workspace", "roles", "runs_dir", "codex_bin", "record", "replay"):
             known[name] = Path(known[name]) if known.get(name) else None
         return cls(**{**known, "config": tuple(known.get("config", ()))})
 

@@ -131,10 +131,19 @@ class Session:
             write_state(self._folder, self._state)
             report = self._record.close(ending, self._clock.seconds)
             self._tell_last_state(states, report)
+            self._close_recording(events, report)
             events.publish(ended(report))
         finally:
             events.close()
         return report
+
+    def _close_recording(self, events: EventLog, report: RunReport) -> None:
+        if self._definitions.options.record is None and self._definitions.recording is None:
+            return
+        from codex_multi_role.recordings.closing import close_recording  # here: most runs record nothing
+
+        for note in close_recording(self._definitions, self._folder, report):
+            events.publish(Warning(note))
 
     def _tell_last_state(self, states: States, report: RunReport) -> None:
         """A run that is parked or was interrupted stays in the state it is in."""

@@ -81,6 +81,7 @@ PLACES = {
         for module, receiver in (
             ("presentation/recorded.py", "turn"),
             ("members.py", "turn"),
+            ("recordings/outcome.py", "turn"),
             ("run_folder/past.py", "turn"),
             ("run_folder/turns.py", "self"),
             ("run_folder/turns.py", "turn"),
@@ -103,6 +104,9 @@ LOCKS = {
     ("codex/wire_log.py", "self._lock"): "one line to a file",
     ("engine/leases.py", "self._lock"): QUICK,
     ("playbook/loopback.py", "self._changed"): "memory only, or a wait for it that has STOP_SECONDS",
+    ("playbook/recorder.py", "self._lock"): QUICK,
+    ("playbook/recording.py", "self._lock"): "one line to a file",
+    ("playbook/replay.py", "self._lock"): QUICK,
     ("run_folder/event_log.py", "self._lock"): "one line to a file, and to whoever draws it",
     ("run_folder/questions.py", "self._locked()"): "LOCK_ATTEMPTS",
     ("steps/ask.py", "run.workspace_lock"): "one call of git, or one set of files",

@@ -19,6 +19,8 @@ OURS = {
     r"codex-databases": "MAKING_SECONDS, and killed with the run (codex/warm_home.py)",
     r"playbook": "waits for connections; woken by the server's end (playbook/loopback.py)",
     r"playbook-connection": "QUIET_CONNECTION_SECONDS; closed by the server's end (playbook/loopback.py)",
+    r"recording|replay": "as playbook: it stands in its place",
+    r"(recording|replay)-connection": "as playbook-connection, and upstream QUIET_SECONDS (playbook/upstream.py)",
     r"item_\d+": "the steps of one item, each with its deadlines (engine/fan_out.py)",
     r"role_\d+": "the turns of one role, each with its deadlines (engine/team.py)",
     r"role-files": "looks every LOOK_SECONDS whether the run has ended (live_roles.py)",

@@ -15,7 +15,7 @@ import click
 
 from codex_multi_role.cli.completing import flow_names, playbook_names, run_ids
 from codex_multi_role.cli.settings import Setting, SettingsCommand
-from codex_multi_role.options import MOST_REPAIRS, RunOptions
+from codex_multi_role.options import MOST_REPAIRS, REPLAY_MATCHES, RunOptions
 
 ASSIGNMENT = re.compile(r"[^=\s][^=]*=")
 DEFAULTS = {field.name: field.default for field in fields(RunOptions)}
@@ -166,6 +166,24 @@ PLAYBOOK = Setting(
     shell_complete=playbook_names,
     help="Ask no model: the answers come from this playbook, which may also suggest goal and cycles.",
 )
+RECORD = Setting(
+    ["--record"],
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write every exchange with a model to FILE, without secrets, to be replayed.",
+)
+REPLAY = Setting(
+    ["--replay"],
+    metavar="FILE",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="Ask no model: the answers are those in FILE, and so are goal, flow, inputs and cycles.",
+)
+REPLAY_MATCH = Setting(
+    ["--replay-match"],
+    type=click.Choice(REPLAY_MATCHES),
+    default=DEFAULTS["replay_match"],
+    help="What a prompt that is not the recorded one gets: a failure, or the most similar turn of the role.",
+)
 MAX_TURNS = Setting(
     ["--max-turns"],
     metavar="N",
@@ -256,8 +274,8 @@ REPORTS = [JUNIT, SUMMARY, ANNOTATIONS]
 
 RUN = [
     *(GOAL, GOAL_FILE, CYCLES, FLOW, INPUT, WORKSPACE, ROLES, RUNS_DIR, RUN_ID, MODEL, REPAIR_ATTEMPTS, RUN_TESTS),
-    *(PYTEST_CMD, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS),
-    *(MAX_PROCESSES, YES, DATABASE_URL, DRY_RUN, JSON, PLAIN, QUIET, *REPORTS),
+    *(PYTEST_CMD, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, RECORD, REPLAY, REPLAY_MATCH),
+    *(MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES, YES, DATABASE_URL, DRY_RUN, JSON, PLAIN, QUIET, *REPORTS),
 ]
 
 BOUNDING = [
@@ -276,7 +294,7 @@ def _remembered(setting: Setting) -> Setting:
 CHANGEABLE = [
     *map(_remembered, (CYCLES, INPUT, WORKSPACE, ROLES, MODEL, REPAIR_ATTEMPTS, RUN_TESTS, PYTEST_CMD, TEST_SANDBOX)),
     *map(_remembered, (TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS)),
-    *map(_remembered, (MAX_PROCESSES, YES)),
+    *map(_remembered, (MAX_PROCESSES, YES, REPLAY_MATCH)),
 ]
 FORKABLE = [
     *map(_remembered, (GOAL, GOAL_FILE, FLOW)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,8 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
       codex-multi-role run --goal-file goal.md --workspace ../shop -c model_provider=local
       codex-multi-role run --playbook roman-numerals --json > events.ndjson
       codex-multi-role run --goal "Add a --version flag" --dry-run
+      codex-multi-role run --goal "Add a --version flag" --record version.ndjson
+      codex-multi-role run --replay version.ndjson
     """
     options = run_options(ctx)
     if values["dry_run"]:
@@ -73,11 +75,27 @@ def run_options(ctx: click.Context) -> RunOptions:
     """What the settings of ``ctx`` and the playbook they name ask for. Raises `UsageError`, `DefinitionError`."""
     not_of_the_run = ("goal_file", "input", "dry_run", "json", "plain", "quiet", *(each.key for each in REPORTS))
     values = {key: value for key, value in ctx.params.items() if key not in not_of_the_run}
+    suggested = _suggested(values)
+    values["goal"] = choose_goal(ctx, suggested.pop("goal", None) or "")
+    inputs = parse_inputs(ctx.params["input"])
+    if ctx.get_parameter_source("flow") is ParameterSource.DEFAULT:
+        inputs = {**suggested.pop("inputs", {}), **inputs}
+    for name, value in suggested.items():
+        if name in values and ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
+            values[name] = value
+    return RunOptions(**values, inputs=inputs)
+
+
+def _suggested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What the playbook or the recording suggests, where the settings do not say otherwise."""
+    if values["replay"] is not None:
+        from codex_multi_role.playbook.recording import Recording
+        from codex_multi_role.recordings.outcome import suggested_options
+
+        return suggested_options(Recording.load(values["replay"]))
     playbook = _playbook(values["playbook"], values["roles"])
-    values["goal"] = choose_goal(ctx, (playbook and playbook.goal) or "")
-    if playbook and playbook.cycles and ctx.get_parameter_source("cycles") is ParameterSource.DEFAULT:
-        values["cycles"] = playbook.cycles
-    return RunOptions(**values, inputs=parse_inputs(ctx.params["input"]))
+    suggested = {"goal": playbook and playbook.goal, "cycles": playbook and playbook.cycles}
+    return {name: value for name, value in suggested.items() if value}
 
 
 def _playbook(name: str | None, roles: Path | None) -> Playbook | None:

@@ -126,14 +126,20 @@ def without_own_retries(settings: tuple[str, ...], home: Path | None) -> tuple[s
     Codex sends a request that fails up to thirty times, and waits as long as a ``Retry-After`` says (measured); neither
     is to be seen from outside. A number of retries that is set is left as it is; a built-in provider takes none.
     """
-    known: dict[str, Any] = {}
-    for table in (_user_config(home), *map(_as_table, settings)):
-        _merge(known, table)
+    known = known_settings(settings, home)
     provider, providers = str(known.get("model_provider")), known.get("model_providers")
     defined = providers.get(provider) if isinstance(providers, Mapping) else None
     if not isinstance(defined, Mapping) or not PLAIN_KEY.fullmatch(provider):
         return ()
     return tuple(f"model_providers.{provider}.{key}=0" for key in OWN_RETRIES if key not in defined)
+
+
+def known_settings(settings: tuple[str, ...], home: Path | None) -> dict[str, Any]:
+    """What ``settings`` say on top of the user's ``config.toml``, as one table."""
+    known: dict[str, Any] = {}
+    for table in (_user_config(home), *map(_as_table, settings)):
+        _merge(known, table)
+    return known
 
 
 def _as_table(setting: str) -> Mapping[str, Any]:

@@ -85,7 +85,7 @@ def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str,
     kept = KEPT_BY_A_FORK & set(changes)
     if kept:
         raise UsageError(f"a fork keeps its run's {', '.join(sorted(kept))}", "Start another run for that.")
-    remembered = replace(remembered_options(parent, record), run_id=None, runs_dir=parent.path.parent)
+    remembered = replace(remembered_options(parent, record), run_id=None, record=None, runs_dir=parent.path.parent)
     if changes.get("flow", remembered.flow) != remembered.flow:
         remembered = replace(remembered, inputs={})  # they were another flow's
     return remembered.changed(changes)

@@ -1,4 +1,4 @@
-"""The embedded model: a loopback Responses API that plays YAML, so that Codex runs without any model."""
+"""The embedded model: a loopback Responses API that plays YAML or a recording; and what records real model traffic."""
 
 from codex_multi_role.playbook.library import list_playbooks, load_playbook
 from codex_multi_role.playbook.request import Ask

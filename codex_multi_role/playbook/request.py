@@ -40,6 +40,21 @@ class Ask(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Asked:
+    """Who asks, in one model request of one of our turns, whatever model it goes to.
+
+    ``unit`` is the key of the flow's unit that asks, empty in a team; ``kind`` is ``turn`` or ``compaction``.
+    """
+
+    turn_id: str
+    kind: str
+    ask: Ask
+    unit: str
+    model: str
+    prompt: str
+
+
+@dataclass(frozen=True)
 class ModelRequest:
     """One model request. ``tool_outputs`` are those of its turn; their number is the step to play."""
 
@@ -89,11 +104,16 @@ class _ClientMetadata(BaseModel):
 class _Body(BaseModel):
     input: list[_Item]
     client_metadata: _ClientMetadata
+    model: str = ""
 
 
 class _TurnMetadata(BaseModel):
     turn_id: str
     request_kind: str = "turn"
+
+
+class _UnitMetadata(BaseModel):
+    unit: str = Field("", alias="multi_role_unit")
 
 
 class _AskMetadata(BaseModel):
@@ -123,6 +143,21 @@ def read_request(raw: bytes) -> TurnRequest | CompactionRequest:
             "Only turns that codex-multi-role starts can be played.",
         ) from error
     return TurnRequest(turn.turn_id, outputs, len(raw), Ask(**ask.model_dump()), _last_prompt(body.input))
+
+
+def read_asked(raw: bytes) -> Asked:
+    """Raises `UsageError` as `read_request` does."""
+    try:
+        body = _Body.model_validate_json(raw)
+        metadata = body.client_metadata.turn
+        turn, ask = _TurnMetadata.model_validate_json(metadata), _AskMetadata.model_validate_json(metadata)
+        unit = _UnitMetadata.model_validate_json(metadata).unit
+    except ValidationError as error:
+        raise UsageError(
+            f"this is no request of a turn that codex-multi-role started: {_first_problem(error)}"
+        ) from error
+    prompt = _last_prompt(body.input)
+    return Asked(turn.turn_id, turn.request_kind, Ask(**ask.model_dump()), unit, body.model, prompt)
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -104,6 +104,8 @@ class Attempt:
             "multi_role_repair": str(self.asked.step + self.asked.repair),
             "multi_role_attempt": str(self.attempt),
         }
+        if self.asked.unit:
+            metadata["multi_role_unit"] = self.asked.unit
         return TurnRequest(prompt, self.role.output_schema, self.role.reasoning_effort, None, metadata)
 
     def _deadlines(self) -> TurnDeadlines:

@@ -1,0 +1,74 @@
+"""Which model provider a role's settings lead to, and the settings that put another address in front of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.codex.settings import DEFAULT_PROVIDER, OWN_RETRIES, PLAIN_KEY, as_settings, known_settings
+from codex_multi_role.errors import UsageError
+
+OPENAI_NAME = "OpenAI"
+OPENAI_URL = "https://api.openai.com/v1"
+CHATGPT_URL = "https://chatgpt.com/backend-api/codex"
+IN_FRONT = "openai-through-codex-multi-role"
+LOCAL_URLS = {"ollama": "http://localhost:11434/v1", "lmstudio": "http://localhost:1234/v1"}
+ORGANIZATION = {"OpenAI-Organization": "OPENAI_ORGANIZATION", "OpenAI-Project": "OPENAI_PROJECT"}
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A model provider as Codex's configuration has it. ``name``: what Codex does by it, such as how it compacts.
+
+    ``account_url``: where Codex goes with a ChatGPT login in place of ``base_url``, or empty. ``table``: what defines
+    it where it is one of Codex's own, whose definition takes no other address.
+    """
+
+    id: str
+    name: str
+    base_url: str
+    account_url: str = ""
+    table: Mapping[str, Any] | None = None
+
+    def at(self, address: str) -> tuple[str, ...]:
+        """The settings that send to ``address`` what would go to the provider, as plain HTTP with plain bodies."""
+        plain = ("features.enable_request_compression=false",)
+        if self.table is None:
+            changes = {"base_url": address, "supports_websockets": False}
+            return (*as_settings({f"model_providers.{self.id}.{key}": value for key, value in changes.items()}), *plain)
+        table = {**self.table, "name": self.name, "base_url": address, **dict.fromkeys(OWN_RETRIES, 0)}
+        return (*as_settings({"model_provider": IN_FRONT, f"model_providers.{IN_FRONT}": table}), *plain)
+
+
+def provider_of(settings: tuple[str, ...], home: Path | None) -> Provider:
+    """Where ``settings``, and the ``config.toml`` of the user's ``home``, lead. Raises `UsageError`.
+
+    The built-in provider goes over WebSockets, which a definition of one's own does not (measured on 0.163.0; it has
+    the same login, model, headers and way to compact when it is called `OPENAI_NAME` and ``requires_openai_auth``).
+    """
+    known = known_settings(settings, home)
+    name = str(known.get("model_provider") or DEFAULT_PROVIDER)
+    providers = known.get("model_providers")
+    defined = providers.get(name) if isinstance(providers, Mapping) else None
+    if isinstance(defined, Mapping):
+        return _defined(name, defined)
+    if name == DEFAULT_PROVIDER:
+        given = known.get("openai_base_url")
+        table = {"wire_api": "responses", "requires_openai_auth": True, "env_http_headers": ORGANIZATION}
+        return Provider(name, OPENAI_NAME, str(given or OPENAI_URL), "" if given else CHATGPT_URL, table)
+    if name in LOCAL_URLS:
+        base_url = os.environ.get("CODEX_OSS_BASE_URL") or LOCAL_URLS[name]
+        return Provider(name, "gpt-oss", base_url, table={"wire_api": "responses"})
+    raise UsageError(
+        f"the model provider {name} cannot be recorded", "A provider that -c or config.toml defines can, and OpenAI's."
+    )
+
+
+def _defined(name: str, table: Mapping[str, Any]) -> Provider:
+    if not PLAIN_KEY.fullmatch(name):
+        raise UsageError(f"the model provider {name!r} cannot be recorded", "Give it a name of letters and digits.")
+    base_url = table.get("base_url")
+    return Provider(name, str(table.get("name") or name), str(base_url or OPENAI_URL), "" if base_url else CHATGPT_URL)

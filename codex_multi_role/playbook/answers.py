@@ -1,0 +1,98 @@
+"""A model's answer on the wire and in a recording: server-sent events, reduced to what a replay needs, and back. Pure.
+
+Kept are the items that were answered, the usage, how the stream ended, and what an error said. Not kept are the pieces
+in which a text came, the ids of the stream, and what of a model's reasoning is encrypted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+from uuid import uuid4
+
+from codex_multi_role.playbook.responses import DEFAULT_DELTAS, Event, split
+
+Fields = dict[str, Any]
+
+LONGEST_TEXT = 1_000_000
+"""How much of an answer that is no stream, such as an error, is kept, in characters."""
+ENDS = {"response.completed": "completed", "response.failed": "failed", "response.incomplete": "incomplete"}
+BROKEN, TEXT = "broken", "text"
+KEPT_OF_RESPONSE = ("status", "usage", "error", "incomplete_details", "end_turn")
+KEPT_HEADERS = ("content-type", "retry-after")
+EVENT_STREAM = "text/event-stream"
+
+
+def reduced(status: int, headers: Mapping[str, str], raw: bytes, *, whole: bool) -> Fields:
+    """What is kept of an answer. ``headers``: names in lower case; ``whole``: whether it came to its end."""
+    text = raw.decode("utf-8", "replace")
+    events = list(_events(text)) if status == 200 else []
+    if status == 200 and (events or not whole):
+        return {"status": status, **_stream(events)}
+    told = {name: headers[name] for name in KEPT_HEADERS if name in headers}
+    return {"status": status, "end": TEXT if whole else BROKEN, "headers": told, "text": text[:LONGEST_TEXT]}
+
+
+def _events(text: str) -> Iterator[Fields]:
+    for block in text.replace("\r\n", "\n").split("\n\n"):
+        data = "\n".join(line[5:].removeprefix(" ") for line in block.split("\n") if line.startswith("data:"))
+        try:
+            event = json.loads(data) if data else None
+        except ValueError:
+            continue  # the last one, of a stream that broke off
+        if isinstance(event, dict) and isinstance(event.get("type"), str):
+            yield event
+
+
+def _stream(events: list[Fields]) -> Fields:
+    last = next((event for event in events if event["type"] in ENDS), None)
+    items = [_readable(event["item"]) for event in events if event["type"] == "response.output_item.done"]
+    if last is None:
+        deltas = [str(event.get("delta", "")) for event in events if event["type"] == "response.output_text.delta"]
+        return {"end": BROKEN, "items": items, "text": "".join(deltas)}
+    response = last.get("response") or {}
+    kept = {name: response[name] for name in KEPT_OF_RESPONSE if response.get(name) is not None}
+    return {"end": ENDS[last["type"]], "items": items, "response": kept}
+
+
+def _readable(item: Fields) -> Fields:
+    if item.get("type") == "reasoning":
+        return {name: value for name, value in item.items() if name != "encrypted_content"}
+    return {**item, "encrypted_content": "recorded"} if "encrypted_content" in item else item
+
+
+def events_of(answer: Fields) -> Iterator[Event]:
+    """The stream that a recorded answer was; one that broke off has no end."""
+    response: Fields = {"id": f"resp_{uuid4().hex}", "status": "in_progress"}
+    yield {"type": "response.created", "response": response}
+    for index, item in enumerate(answer.get("items", ())):
+        yield from _item(index, item)
+    if answer["end"] == BROKEN:
+        yield from _unfinished(len(answer.get("items", ())), str(answer.get("text", "")))
+        return
+    kind = next(kind for kind, end in ENDS.items() if end == answer["end"])
+    yield {"type": kind, "response": {**response, "status": answer["end"], **answer.get("response", {})}}
+
+
+def _item(index: int, item: Fields) -> Iterator[Event]:
+    if item.get("type") == "message":
+        text = "".join(str(part.get("text", "")) for part in item.get("content", ()))
+        yield {"type": "response.output_item.added", "output_index": index, "item": {**item, "content": []}}
+        yield from _deltas(index, item, text)
+    else:
+        yield {"type": "response.output_item.added", "output_index": index, "item": item}
+    yield {"type": "response.output_item.done", "output_index": index, "item": item}
+
+
+def _unfinished(index: int, text: str) -> Iterator[Event]:
+    if text:
+        item: Fields = {"type": "message", "id": f"msg_{uuid4().hex}", "role": "assistant", "content": []}
+        yield {"type": "response.output_item.added", "output_index": index, "item": item}
+        yield from _deltas(index, item, text)
+
+
+def _deltas(index: int, item: Fields, text: str) -> Iterator[Event]:
+    place = {"item_id": item.get("id", ""), "output_index": index, "content_index": 0}
+    for piece in split(text, DEFAULT_DELTAS):
+        yield {"type": "response.output_text.delta", **place, "delta": piece}

@@ -1,0 +1,68 @@
+"""Which recorded turn answers a turn that is asked now. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher, unified_diff
+
+from codex_multi_role.playbook.recording import Turn
+from codex_multi_role.playbook.request import Asked
+from codex_multi_role.playbook.varying import alike
+
+NEAREST = "nearest"
+MOST_LINES = 2_000
+"""Of a prompt, when the nearest is looked for: more would take seconds."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The turn to play, or None. ``difference``: what is not as recorded, in a line; ``diff``: of the prompts."""
+
+    turn: Turn | None
+    difference: str = ""
+    diff: str = ""
+
+
+def find(turns: Sequence[Turn], asked: Asked, prompt: str, match: str) -> Found:
+    """The recorded turn of who asks, if its prompt is the same; else none (strict) or the most similar of its role.
+
+    ``prompt`` has names for paths, as the recorded ones have.
+    """
+    same_ask = [turn for turn in turns if (turn.unit, turn.ask) == (asked.unit, asked.ask)]
+    same = [turn for turn in same_ask if alike(turn.prompt) == alike(prompt)]
+    if same:
+        return Found(max(same, key=lambda turn: turn.finished))
+    candidates = same_ask or _of_role(turns, asked)
+    if not candidates:
+        return Found(None, f"{_who(asked)}: nothing of this role is recorded")
+    nearest = match == NEAREST
+    close = max(_of_role(turns, asked) if nearest else candidates, key=lambda turn: _likeness(turn, asked, prompt))
+    said = "its prompt is not the recorded one" if same_ask else "this turn is not recorded"
+    return Found(close if nearest else None, f"{_who(asked)}: {said}", _diff(close.prompt, prompt))
+
+
+def _of_role(turns: Sequence[Turn], asked: Asked) -> list[Turn]:
+    return [turn for turn in turns if turn.ask.role == asked.ask.role]
+
+
+def _likeness(turn: Turn, asked: Asked, prompt: str) -> tuple[float, bool, bool, bool]:
+    """How alike the prompts are; then whether it is the same ask, the same kind of ask, one that was answered."""
+    recorded, now = (alike(text).splitlines()[:MOST_LINES] for text in (turn.prompt, prompt))
+    ratio = round(SequenceMatcher(None, recorded, now, autojunk=False).ratio(), 3)
+    same = (turn.unit, turn.ask) == (asked.unit, asked.ask)
+    return ratio, same, turn.ask.repair == asked.ask.repair, turn.finished
+
+
+def _who(asked: Asked) -> str:
+    ask = asked.ask
+    parts = [f"role {ask.role}", f"visit {ask.visit}"]
+    parts += [f"repair {ask.repair}"] if ask.repair else []
+    parts += [f"attempt {ask.attempt}"] if ask.attempt > 1 else []
+    return ", ".join([*parts, *([f"unit {asked.unit}"] if asked.unit else [])])
+
+
+def _diff(recorded: str, now: str) -> str:
+    """A unified diff of what counts; empty for equal texts."""
+    before, after = (alike(text).splitlines() for text in (recorded, now))
+    return "\n".join(unified_diff(before, after, "recorded", "now", lineterm=""))

@@ -1,0 +1,210 @@
+"""A loopback server in front of the real model provider: it hands every request on, and writes down what was answered.
+
+The answer goes to Codex piece by piece, as it comes, and unchanged. What authenticates a request goes to the provider
+and nowhere else: no header is written, and where an answer repeats one, it is masked.
+"""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import zlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Any, Self, cast
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.playbook.answers import BROKEN, TEXT, reduced
+from codex_multi_role.playbook.loopback import END_OF_STREAM, LOOPBACK, LoopbackHandler, LoopbackServer
+from codex_multi_role.playbook.recording import COMPACTION, TURN, Line, RecordingFile
+from codex_multi_role.playbook.request import Asked, read_asked
+from codex_multi_role.playbook.upstream import NoAnswer, Upstream
+from codex_multi_role.redaction import SHORTEST_SECRET, Redactor
+
+LARGEST_ANSWER_BYTES = 64 * 1024 * 1024
+OF_THE_CONNECTION = frozenset(
+    {"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"}
+    | {"upgrade", "accept-encoding", "expect"}
+)
+NO_SECRETS = (
+    *(
+        "accept",
+        "content-",
+        "host",
+        "originator",
+        "user-agent",
+        "version",
+        "x-codex-",
+        "x-client-",
+        "session",
+        "thread",
+    ),
+)
+"""How the names of headers begin that Codex sends along to everybody; what any other holds may be a secret."""
+OF_A_LOGIN = ("authorization", "proxy-authorization", "cookie")
+"""Headers whose value is more than the secret."""
+ACCOUNT_HEADER = "chatgpt-account-id"
+
+
+class RecordingProxy:
+    """Hands on what comes on 127.0.0.1 and appends the exchanges to ``file``, between entering and leaving."""
+
+    def __init__(self, file: RecordingFile) -> None:
+        self._stage = _Stage(file)
+
+    def through(self, name: str, base_url: str, account_url: str = "") -> str:
+        """The address that takes the place of a provider's ``base_url``.
+
+        ``account_url``: where a request goes that comes from a ChatGPT login instead of an API key.
+        """
+        return f"http://{LOOPBACK}:{self._stage.server_port}/{self._stage.route(name, base_url, account_url)}"
+
+    def __enter__(self) -> Self:
+        self._stage.begin()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stage.end()
+
+
+class _Stage(LoopbackServer):
+    def __init__(self, file: RecordingFile) -> None:
+        self.file = file
+        self.routes: dict[str, tuple[str, str, str]] = {}
+        self._under_way: set[Upstream] = set()
+        self._steps: dict[tuple[str, str], int] = {}
+        self._lock = threading.Lock()
+        super().__init__("recording", _Handler)
+
+    def route(self, *route: str) -> str:
+        name, base_url, account_url = route
+        with self._lock:
+            known = next((key for key, each in self.routes.items() if each == route), "")
+            key = known or f"provider-{len(self.routes) + 1}"
+            self.routes[key] = (name, base_url.rstrip("/"), account_url.rstrip("/"))
+        return key
+
+    def end(self) -> None:
+        self.stopping.set()
+        with self._lock:
+            under_way = list(self._under_way)
+        for each in under_way:
+            each.close()
+        super().end()
+
+    def begun(self, upstream: Upstream) -> None:
+        with self._lock:
+            self._under_way.add(upstream)
+
+    def over(self, upstream: Upstream) -> None:
+        upstream.end()
+        with self._lock:
+            self._under_way.discard(upstream)
+
+    def write(self, asked: Asked, provider: str, answer: Line, masked: Redactor) -> None:
+        """One exchange. A request that is sent again, because it failed, is the same step."""
+        with self._lock:
+            step = self._steps.get((asked.turn_id, asked.kind), 0)
+            if answer["end"] == "completed":
+                self._steps[asked.turn_id, asked.kind] = step + 1
+        who: dict[str, Any] = {"unit": asked.unit} if asked.unit else {}
+        which = {**who, **asked.ask._asdict(), "turn": asked.turn_id, "kind": asked.kind, "step": step}
+        prompt = {"prompt": asked.prompt} if asked.kind == TURN and step == 0 else {}
+        line = {"type": "exchange", **which, "provider": provider, "model": asked.model, **prompt, **answer}
+        self.file.add(masked.within(line))
+
+
+class _Handler(LoopbackHandler):
+    server_version = "codex-multi-role-recording"
+
+    @property
+    def stage(self) -> _Stage:
+        return cast(_Stage, self.server)
+
+    def serves(self, path: str) -> bool:
+        return path.split("/")[1] in self.stage.routes
+
+    def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
+        if not self.admit():
+            return
+        if "Upgrade" in self.headers:
+            self.reject(HTTPStatus.NOT_IMPLEMENTED, "what is recorded goes over HTTP, not over a WebSocket")
+        else:
+            self._hand_on(None, None)
+
+    def do_POST(self) -> None:  # noqa: N802 - as above
+        if self.admit() and (body := self.body()) is not None:
+            self._hand_on(body, self._asked(body))
+
+    def _asked(self, body: bytes) -> Asked | None:
+        """Whose turn it is; None for a request that is handed on and not recorded."""
+        if not self.path.partition("?")[0].endswith("/responses"):
+            return None
+        with suppress(UsageError, OSError, zlib.error):
+            asked = read_asked(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
+            return asked if asked.kind in (TURN, COMPACTION) else None
+        return None
+
+    def _hand_on(self, body: bytes | None, asked: Asked | None) -> None:
+        key, _, rest = self.path[1:].partition("/")
+        name, base_url, account_url = self.stage.routes[key]
+        base = account_url if account_url and ACCOUNT_HEADER in self.headers else base_url
+        upstream = Upstream(f"{base}/{rest}")
+        self.stage.begun(upstream)
+        try:
+            answer = self._exchange(upstream, body)
+        finally:
+            self.stage.over(upstream)
+        if asked is not None and not self.stage.stopping.is_set():
+            self.stage.write(asked, name, answer, _masks(dict(self.headers)))
+
+    def _exchange(self, upstream: Upstream, body: bytes | None) -> Line:
+        """Ask, pass the answer on as it comes, and return what is kept of it."""
+        try:
+            status, headers = upstream.send(self.command, _passed_on(dict(self.headers)), body)
+        except NoAnswer as error:
+            self.refuse(HTTPStatus.BAD_GATEWAY, str(error))
+            text = str(error)
+            return {"status": 502, "end": TEXT, "headers": {}, "text": text}
+        told = {each: value for each, value in headers.items() if each not in OF_THE_CONNECTION and each != "date"}
+        self.begin(status, {**told, "Transfer-Encoding": "chunked"})
+        kept = bytearray()
+        whole = self._pass_through(upstream, kept.extend)
+        if len(kept) > LARGEST_ANSWER_BYTES:
+            return {
+                "status": status,
+                "end": BROKEN,
+                "items": [],
+                "text": "",
+                "note": "the answer was too large to keep",
+            }
+        return reduced(status, headers, bytes(kept), whole=whole)
+
+    def _pass_through(self, upstream: Upstream, keep: Callable[[bytes], None]) -> bool:
+        """Whether the answer came to its end. Codex that hangs up, because its turn was interrupted, ends it, too."""
+        size = 0
+        try:
+            while data := upstream.piece():
+                size += len(data)
+                if size - len(data) <= LARGEST_ANSWER_BYTES:
+                    keep(data)
+                self.chunk(data)
+                self.wfile.flush()
+            self.chunk(END_OF_STREAM)
+        except (NoAnswer, OSError):
+            self.close_connection = True
+            return False
+        return True
+
+
+def _passed_on(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in OF_THE_CONNECTION}
+
+
+def _masks(headers: Mapping[str, str]) -> Redactor:
+    """What masks the values of headers that may be secret: ``Bearer abc`` whole, and ``abc``."""
+    told = {name.lower(): value for name, value in headers.items() if not name.lower().startswith(NO_SECRETS)}
+    parts = [part for name in OF_A_LOGIN for part in told.get(name, "").split()]
+    words = {word for word in (*told.values(), *parts) if len(word) >= SHORTEST_SECRET}
+    return Redactor({f"SECRET_{number}": word for number, word in enumerate(sorted(words))})

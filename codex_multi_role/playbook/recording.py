@@ -1,0 +1,176 @@
+"""The file of a recorded run: one JSON object a line, to be read by people and kept in git.
+
+``recording``   the first line: the run's flow, goal, inputs and options, and the state its workspace began with
+``exchange``    one request to a model and its answer: who asked (unit, role, visit, repair, attempt), which request of
+                the turn it was (turn, kind, step), the prompt (at step 0) and what `answers.reduced` keeps
+``ended``       the last line: how the run ended, every handoff, and a hash of every file that it changed
+
+A line is written at once and whole, so what a kill leaves can be used up to there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.errors import DefinitionError, StorageError, UsageError
+from codex_multi_role.playbook.request import Ask
+
+Line = dict[str, Any]
+
+VERSION = 1
+OWNER_ONLY = 0o600
+TURN, COMPACTION = "turn", "compaction"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One recorded turn: the answers to its requests, by kind and step; ``exchanges`` is never empty."""
+
+    unit: str
+    ask: Ask
+    prompt: str
+    exchanges: Mapping[tuple[str, int], Line]
+
+    @property
+    def finished(self) -> bool:
+        """Whether its last answer came to its end, which that of a turn that was killed did not."""
+        return list(self.exchanges.values())[-1].get("end") == "completed"
+
+    def answer(self, kind: str, step: int) -> Line | None:
+        return self.exchanges.get((kind, step))
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recorded run. ``ended`` is None where the file ends before the run did."""
+
+    path: Path
+    header: Line
+    turns: tuple[Turn, ...]
+    ended: Line | None
+    models: Mapping[str, str]
+    providers: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @classmethod
+    def load(cls, path: Path) -> Recording:
+        """Raises `DefinitionError` for what is no recording, `UsageError` for a file that cannot be read."""
+        lines = list(_lines(path))
+        if not lines or lines[0].get("type") != "recording":
+            raise DefinitionError(f"{path}: line 1: this is no recording", "`run --record FILE` writes one.")
+        if lines[0].get("version") != VERSION:
+            raise DefinitionError(
+                f"{path}: version: it is {lines[0].get('version')!r}, this program reads {VERSION}", "Record it again."
+            )
+        exchanges = [line for line in lines if line.get("type") == "exchange"]
+        ended = lines[-1] if lines[-1].get("type") == "ended" else None
+        try:
+            return cls(
+                path=path,
+                header=lines[0],
+                turns=tuple(_turns(exchanges)),
+                ended=ended,
+                models={line["role"]: line["model"] for line in reversed(exchanges) if line.get("model")},
+                providers={line["role"]: line["provider"] for line in reversed(exchanges)},
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise DefinitionError(f"{path}: an exchange lacks or misspells {error}", "Record it again.") from error
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"the recording {path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise DefinitionError(f"{path}: this is no text: {error}") from error
+    for number, line in enumerate(lines := text.splitlines(), 1):
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            if number == len(lines):
+                return  # cut short by a kill
+            raise DefinitionError(f"{path}: line {number}: this is no JSON: {error}") from error
+        if isinstance(value, dict):
+            yield value
+
+
+def _turns(exchanges: list[Line]) -> Iterator[Turn]:
+    """In the order in which they began. Where a request was sent again, its last answer counts."""
+    by_turn: dict[str, list[Line]] = {}
+    for line in exchanges:
+        by_turn.setdefault(line["turn"], []).append(line)
+    for lines in by_turn.values():
+        first = lines[0]
+        ask = Ask(str(first["role"]), int(first["visit"]), int(first["repair"]), int(first["attempt"]))
+        prompt = next((str(line["prompt"]) for line in lines if "prompt" in line), "")
+        answers = {(str(line["kind"]), int(line["step"])): line for line in lines}
+        yield Turn(str(first.get("unit", "")), ask, prompt, answers)
+
+
+class RecordingFile:
+    """Appends lines, each through ``clean``; threads may share it. ``problem``: why it could not go on, or empty.
+
+    A model's answer is worth more than its recording: what cannot be written is told, not raised.
+    """
+
+    def __init__(self, path: Path, clean: Callable[[Line], Line]) -> None:
+        self.path = path
+        self.problem = ""
+        self._clean = clean
+        self._lock = threading.Lock()
+
+    def create(self, header: Line) -> None:
+        """Begin the file, which nobody else may read. Raises `UsageError` where it is there, `StorageError`."""
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
+        except FileExistsError as error:
+            raise already_there(self.path) from error
+        except OSError as error:
+            raise StorageError(f"the recording {self.path} cannot be written: {error.strerror}") from error
+        self.add({"type": "recording", "version": VERSION, **header})
+
+    def go_on(self, run_id: str) -> None:
+        """Take up the file of the run of that id, which an earlier session began. Raises `UsageError`."""
+        with suppress(UsageError):
+            if Recording.load(self.path).header.get("run") == run_id:
+                return
+        raise UsageError(f"{self.path} is no recording of this run")
+
+    def add(self, line: Line) -> None:
+        text = json.dumps(self._clean(line), ensure_ascii=False) + "\n"
+        with self._lock:
+            if self.problem:
+                return
+            try:
+                self._append(text.encode("utf-8", "replace"))
+            except OSError as error:
+                self.problem = f"the recording {self.path} is not complete: {error.strerror}"
+
+    def _append(self, data: bytes) -> None:
+        with self.path.open("r+b") as file:
+            end = file.seek(0, os.SEEK_END)
+            if end:
+                file.seek(end - 1)
+                if file.read(1) != b"\n":  # a line that a kill cut short
+                    file.truncate(end := _end_of_last_line(self.path))
+            file.seek(end)
+            file.write(data)
+
+
+def _end_of_last_line(path: Path) -> int:
+    return path.read_bytes().rfind(b"\n") + 1
+
+
+def already_there(path: Path) -> UsageError:
+    return UsageError(f"the recording {path} is there already", "Name another file, or delete that one first.")

@@ -1,0 +1,141 @@
+"""The embedded model with a recording for its script: it answers as the real model did. No model is asked.
+
+Which turn is played is told by the request; which of its answers, by how many the turn has had. A turn never outlives
+this process, so nothing has to be remembered for a run that is resumed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Self, cast
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.playbook.answers import BROKEN, TEXT, events_of
+from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LOOPBACK, LoopbackHandler, LoopbackServer
+from codex_multi_role.playbook.matching import Found, find
+from codex_multi_role.playbook.recording import COMPACTION, Line, Recording, Turn
+from codex_multi_role.playbook.request import Asked, read_asked
+from codex_multi_role.playbook.responses import encode
+from codex_multi_role.playbook.varying import Places
+
+Differs = Callable[[str, str, bool], None]
+"""Is told of a difference, its diff, and whether the turn is played all the same."""
+
+NOT_AS_RECORDED = "not as recorded"
+
+
+class ReplayServer:
+    """Serves one recording on 127.0.0.1, on a port of the system's choice, between `start` and `stop`."""
+
+    def __init__(self, recording: Recording, match: str, places: Places, differs: Differs) -> None:
+        self._stage = _Stage(recording, match, places, differs)
+
+    @property
+    def base_url(self) -> str:
+        return f"http://{LOOPBACK}:{self._stage.server_port}/v1"
+
+    def __enter__(self) -> Self:
+        self._stage.begin()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stage.end()
+
+
+class _Stage(LoopbackServer):
+    def __init__(self, recording: Recording, match: str, places: Places, differs: Differs) -> None:
+        self.places = places
+        self._recording, self._match, self._differs = recording, match, differs
+        self._playing: dict[str, Turn] = {}
+        self._steps: dict[tuple[str, str], int] = {}
+        self._lock = threading.Lock()
+        super().__init__("replay", _Handler)
+
+    def answer(self, asked: Asked) -> Line:
+        """The recorded answer. Raises `UsageError` where there is none."""
+        turn = self._turn(asked)
+        with self._lock:
+            step = self._steps.get((asked.turn_id, asked.kind), 0)
+            answer = turn.answer(asked.kind, step)
+            if answer is not None and answer["end"] == "completed":
+                self._steps[asked.turn_id, asked.kind] = step + 1
+        if answer is None:
+            what = f"{asked.kind} {step + 1}" if asked.kind == COMPACTION else f"step {step + 1}"
+            raise self._refusal(
+                Found(None, f"role {asked.ask.role}, visit {asked.ask.visit}: it has no recorded {what}")
+            )
+        return self.places.placed(answer)  # type: ignore[no-any-return]
+
+    def _turn(self, asked: Asked) -> Turn:
+        """The turn that is being played to this one. What asks for a summary has no prompt of its own to compare."""
+        with self._lock:
+            if asked.turn_id in self._playing:
+                return self._playing[asked.turn_id]
+        found = self._found(asked)
+        if found.turn is None:
+            raise self._refusal(found)
+        with self._lock:
+            if asked.kind != COMPACTION:
+                self._playing[asked.turn_id] = found.turn
+        if found.difference:
+            self._differs(found.difference, found.diff, True)
+        return found.turn
+
+    def _found(self, asked: Asked) -> Found:
+        turns = self._recording.turns
+        if asked.kind == COMPACTION:
+            same = [each for each in turns if (each.unit, each.ask) == (asked.unit, asked.ask)]
+            with_one = [each for each in same if each.answer(COMPACTION, 0)]
+            if with_one:
+                return Found(with_one[-1])
+        return find(turns, asked, self.places.named(asked.prompt), self._match)
+
+    def _refusal(self, found: Found) -> UsageError:
+        self._differs(found.difference, found.diff, False)
+        return UsageError(f"{NOT_AS_RECORDED}: {found.difference}{_first_difference(found.diff)}")
+
+
+def _first_difference(diff: str) -> str:
+    """The first lines that differ, for a message of one line."""
+    lines = [line for line in diff.splitlines()[2:] if line.startswith(("-", "+"))][:2]
+    return f" ({' '.join(line[:200] for line in lines)})" if lines else ""
+
+
+class _Handler(LoopbackHandler):
+    server_version = "codex-multi-role-replay"
+    sys_version = "(no model is asked)"
+
+    def do_POST(self) -> None:  # noqa: N802 - as http.server calls it
+        if not self.admit() or (body := self.body()) is None:
+            return
+        try:
+            answer = cast(_Stage, self.server).answer(read_asked(body))
+        except UsageError as error:
+            # Not 400: Codex reports that as class "other", which looks like something to try again.
+            self.refuse(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+        else:
+            self._play(answer)
+
+    def _play(self, answer: Line) -> None:
+        if "text" in answer and "items" not in answer:
+            self._text(answer)
+            return
+        self.begin_stream()
+        for event in events_of(answer):
+            self.chunk(encode(event))
+        if answer["end"] == BROKEN:
+            self.close_connection = True
+        else:
+            self.chunk(END_OF_STREAM)
+
+    def _text(self, answer: Line) -> None:
+        body = str(answer["text"]).encode("utf-8", "replace")
+        headers = {"Content-Type": JSON, **{name.title(): value for name, value in answer["headers"].items()}}
+        if answer["end"] == TEXT:
+            self.answer(int(answer["status"]), body, headers)
+        else:
+            self.begin(int(answer["status"]), {"Content-Length": str(len(body) + 1), **headers})
+            self.wfile.write(body)
+            self.close_connection = True

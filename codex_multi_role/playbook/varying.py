@@ -1,0 +1,76 @@
+"""What differs from one run of a team to the next without anybody having changed anything. All of it is named here.
+
+Paths stand in a recording as ``<<workspace>>`` and the like, in prompts and in answers alike: a replay puts its own in
+their place, so that what a model said about its workspace holds in another. What has no place of its own, such as the
+time that tests took, is passed over when prompts are compared.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+LEAST_PARTS = 3
+"""A path of that many parts is taken for itself wherever it stands (``-I/home/me/shop``); a shorter one must begin."""
+TEMPORARY = "|".join(sorted({re.escape(place) for place in ("/tmp", "/var/tmp", tempfile.gettempdir())}))
+PASSED_OVER: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"(?<![0-9a-z])\d{8}_\d{6}_[0-9a-f]{8}(?![0-9a-z])"), "<run>"),
+    (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<id>"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
+    (re.compile(r"\b0x[0-9a-fA-F]{6,16}\b"), "<address>"),
+    (re.compile(r"(?<![\w.])\d+\.\d+ ?(?:s|ms|us|µs|ns|seconds)\b(?: \(\d+:\d\d:\d\d\))?"), "<duration>"),
+    (re.compile(r'(?<="seconds": )\d+(?:\.\d+)?|(?<="seconds":)\d+(?:\.\d+)?'), "<duration>"),
+    (re.compile(rf"(?:{TEMPORARY})/(?:pytest-of-[\w.-]+/pytest-\d+|[\w.+-]+)"), "<temporary folder>"),
+)
+"""A run's id, other ids, times, addresses of objects, durations to fractions of a second, temporary folders."""
+
+
+def alike(text: str) -> str:
+    """``text`` with what is passed over made the same everywhere."""
+    for pattern, name in PASSED_OVER:
+        text = pattern.sub(name, text)
+    return text
+
+
+class Places:
+    """Puts names for paths and paths for names; ``places``: absolute paths by name. The root of all is none."""
+
+    def __init__(self, places: Mapping[str, Path]) -> None:
+        self._paths = {f"<<{name}>>": str(path) for name, path in places.items() if path != Path(path.anchor)}
+        spelled = {spelling: name for name, path in self._paths.items() for spelling in _spellings(path)}
+        self._names = spelled
+        longest_first = sorted(spelled, key=len, reverse=True)
+        self._seen = re.compile("|".join(map(_pattern, longest_first))) if spelled else None
+        self._named = re.compile("|".join(map(re.escape, self._paths))) if self._paths else None
+
+    def named(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+        """``value``, JSON, with the names."""
+        seen = self._seen
+        return value if seen is None else _within(value, lambda text: seen.sub(lambda at: self._names[at[0]], text))
+
+    def placed(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+        """``value``, JSON, with the paths."""
+        named = self._named
+        return value if named is None else _within(value, lambda text: named.sub(lambda at: self._paths[at[0]], text))
+
+
+def _spellings(path: str) -> set[str]:
+    """As it is, and as JSON within JSON writes it."""
+    return {path, json.dumps(path)[1:-1], json.dumps(path, ensure_ascii=False)[1:-1]}
+
+
+def _pattern(path: str) -> str:
+    begins = "" if len(Path(path).parts) > LEAST_PARTS else r"(?<![\w.-])"
+    return rf"{begins}{re.escape(path)}(?![\w-]|\.\w)"
+
+
+def _within(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {key: _within(item, change) for key, item in value.items()}
+    return [_within(item, change) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,60 @@
+"""The end of a run that is recorded, or replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.definitions import Definitions
+from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.options import RunReport
+from codex_multi_role.playbook.recording import Recording
+from codex_multi_role.recordings.models import recording_file
+from codex_multi_role.recordings.names import places_of
+from codex_multi_role.recordings.outcome import differences, outcome_of
+from codex_multi_role.run_folder import RunFolder, list_turns
+from codex_multi_role.run_folder.atomic import write_json
+
+PARKED_OR_INTERRUPTED = (4, 5, 130)
+COMPARISON = "replay.json"
+
+
+def close_recording(definitions: Definitions, folder: RunFolder, report: RunReport) -> list[str]:
+    """Write what a recorded run came to; say in what a replayed one differs from that. Returns what is to be told."""
+    try:
+        if definitions.options.record is not None:
+            return _close(definitions, definitions.options.record, folder, report)
+        if definitions.recording is not None:
+            return _compare(definitions, definitions.recording, folder, report)
+    except CodexMultiRoleError as error:
+        return [f"the end of the run is not compared or recorded: {error}"]
+    return []
+
+
+def _close(definitions: Definitions, path: Path, folder: RunFolder, report: RunReport) -> list[str]:
+    if not path.exists() or (header := Recording.load(path).header).get("run") != folder.run_id:
+        return []  # it never began
+    if not any(list_turns(folder)):
+        path.unlink()  # nothing came of it, and its name is free for another try
+        return []
+    if report.exit_code in PARKED_OR_INTERRUPTED:
+        return [f"the recording {path} goes on when the run is resumed"]
+    file = recording_file(definitions, path, folder)
+    file.add({"type": "ended", **outcome_of(report, definitions, folder, header["workspace"])})
+    return [file.problem] if file.problem else []
+
+
+def _compare(definitions: Definitions, recording: Recording, folder: RunFolder, report: RunReport) -> list[str]:
+    """In ``replay.json``, too, for who reads it by machine."""
+    if recording.ended is None:
+        return []
+    now = _named(definitions, folder, outcome_of(report, definitions, folder, str(recording.header["workspace"])))
+    told = differences(recording.ended, now)
+    write_json(folder.path / COMPARISON, {"recording": recording.name, "differences": told})
+    return [f"not as recorded: {each}" for each in told]
+
+
+def _named(definitions: Definitions, folder: RunFolder, outcome: Mapping[str, Any]) -> dict[str, Any]:
+    named: dict[str, Any] = places_of(definitions, folder).named(folder.redact.within(outcome))
+    return named

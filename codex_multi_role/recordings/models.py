@@ -1,0 +1,172 @@
+"""What stands where a run's model providers are expected: a playbook, a recording, or a recorder in front of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codex_multi_role import __version__
+from codex_multi_role.codex.providers import provider_of
+from codex_multi_role.codex.settings import as_settings
+from codex_multi_role.definitions import Definitions
+from codex_multi_role.run_folder import EventLog, RunFolder, list_turns
+from codex_multi_role.run_folder.atomic import make_folder, write_text
+from codex_multi_role.run_folder.events import Warning, now
+
+if TYPE_CHECKING:  # what is imported where it is needed: most runs record nothing
+    from codex_multi_role.playbook.recording import Recording, RecordingFile
+
+Settings = tuple[str, ...]
+
+PLAYBOOK_MODEL = "playbook"
+DIFFERENCES = "replay"
+
+
+@dataclass(frozen=True)
+class ModelsInPlace:
+    """``provider``: the settings that beat all others, by role. ``through``: those that lead to the recorder, by all
+    settings of a role and the user's home they lean on. ``model``: which one a role has, where that is decided here.
+    """
+
+    provider: Callable[[str], Settings] = lambda _: ()
+    through: Callable[[Settings, Path | None], Settings] = lambda _, __: ()
+    model: Callable[[str], str | None] = lambda _: None
+
+
+def put_in_place(definitions: Definitions, folder: RunFolder, events: EventLog, stack: ExitStack) -> ModelsInPlace:
+    """Start what the run asks for, until ``stack`` is left. Raises `UsageError`, `CodexUnavailable`, `StorageError`."""
+    if definitions.recording is not None:
+        return _replayed(definitions, definitions.recording, folder, events, stack)
+    played = ModelsInPlace()
+    if definitions.playbook is not None:
+        from codex_multi_role.playbook import PlaybookServer
+
+        server = stack.enter_context(PlaybookServer(definitions.playbook))
+        settings = provider_settings("playbook", "playbook", server.base_url, PLAYBOOK_MODEL)
+        played = ModelsInPlace(lambda _: settings, model=lambda _: PLAYBOOK_MODEL)
+    if definitions.options.record is None:
+        return played
+    return _recorded(played, definitions, definitions.options.record, folder, events, stack)
+
+
+def provider_settings(key: str, name: str, base_url: str, model: str) -> Settings:
+    """A provider on the loopback interface, which tries nothing again by itself."""
+    retries = {"request_max_retries": 0, "stream_max_retries": 0}
+    table = {"name": name, "base_url": base_url, "wire_api": "responses", **retries}
+    return as_settings({"model_provider": key, "model": model, f"model_providers.{key}": table})
+
+
+def _recorded(
+    played: ModelsInPlace,
+    definitions: Definitions,
+    path: Path,
+    folder: RunFolder,
+    events: EventLog,
+    stack: ExitStack,
+) -> ModelsInPlace:
+    from codex_multi_role.playbook.recorder import RecordingProxy
+
+    file = recording_file(definitions, path, folder)
+    if any(list_turns(folder)):
+        file.go_on(folder.run_id)
+    else:
+        file.create(_header(definitions, folder))
+    proxy = stack.enter_context(RecordingProxy(file))
+
+    def tell_problem() -> None:
+        if file.problem:
+            events.publish(Warning(file.problem))
+
+    stack.callback(tell_problem)
+
+    def through(settings: Settings, home: Path | None) -> Settings:
+        provider = provider_of(settings, home)
+        return provider.at(proxy.through(provider.name, provider.base_url, provider.account_url))
+
+    return ModelsInPlace(played.provider, through, played.model)
+
+
+def recording_file(definitions: Definitions, path: Path, folder: RunFolder) -> RecordingFile:
+    """What is written there: without secrets, and with names for paths."""
+    from codex_multi_role.playbook.recording import RecordingFile
+    from codex_multi_role.recordings.names import places_of
+
+    places = places_of(definitions, folder)
+
+    def clean(line: Mapping[str, Any]) -> dict[str, Any]:
+        cleaned: dict[str, Any] = places.named(folder.redact.within(line))
+        return cleaned
+
+    return RecordingFile(path, clean)
+
+
+def _header(definitions: Definitions, folder: RunFolder) -> dict[str, Any]:
+    from codex_multi_role.recordings.outcome import SUGGESTED, workspace_tree
+
+    options = definitions.options
+    return {
+        "run": folder.run_id,
+        "recorded_at": now(),
+        "codex_multi_role": __version__,
+        **{name: getattr(options, name) for name in SUGGESTED if name != "inputs"},
+        "inputs": dict(options.inputs),
+        "roles": [role.name for role in definitions.roles],
+        "model": options.model,
+        "playbook": definitions.playbook.name if definitions.playbook else None,
+        "workspace": workspace_tree(definitions, folder),
+    }
+
+
+def _replayed(
+    definitions: Definitions, recording: Recording, folder: RunFolder, events: EventLog, stack: ExitStack
+) -> ModelsInPlace:
+    from codex_multi_role.playbook.replay import ReplayServer
+    from codex_multi_role.recordings.names import places_of
+
+    if not any(list_turns(folder)):
+        _tell_beginning(definitions, recording, folder, events)
+    differs = _Differs(folder, events)
+    server = stack.enter_context(
+        ReplayServer(recording, definitions.options.replay_match, places_of(definitions, folder), differs)
+    )
+
+    def model(role: str) -> str:
+        return recording.models.get(role, PLAYBOOK_MODEL)
+
+    def provider(role: str) -> Settings:
+        # The name, too: Codex goes by it, when it compacts a conversation for example.
+        return provider_settings("replay", recording.providers.get(role, "replay"), server.base_url, model(role))
+
+    return ModelsInPlace(provider, model=model)
+
+
+def _tell_beginning(definitions: Definitions, recording: Recording, folder: RunFolder, events: EventLog) -> None:
+    from codex_multi_role.recordings.outcome import workspace_tree
+
+    events.publish(Warning(f"no model is asked: the answers come from the recording {recording.name}"))
+    if recording.ended is None:
+        events.publish(Warning(f"the recording {recording.name} was cut short: the run that it is of did not end"))
+    if workspace_tree(definitions, folder) != recording.header.get("workspace"):
+        events.publish(Warning("the workspace is not in the state that the recording began with"))
+
+
+class _Differs:
+    """Tells of prompts that are not as recorded, and keeps each diff in the run's folder. Threads may share it."""
+
+    def __init__(self, folder: RunFolder, events: EventLog) -> None:
+        self._folder, self._events = folder, events
+
+    def __call__(self, difference: str, diff: str, played: bool) -> None:
+        said = f"{difference}; the most similar recorded turn is played" if played else difference
+        where = f"; see {self._keep(difference, diff)}" if diff else ""
+        self._events.publish(Warning(f"not as recorded: {said}{where}"))
+
+    def _keep(self, difference: str, diff: str) -> Path:
+        folder = make_folder(self._folder.path / DIFFERENCES)
+        words = difference.partition(":")[0].replace("/", ".")
+        path = folder / f"{'_'.join(words.split()).replace(',', '')}.diff"
+        write_text(path, self._folder.redact(diff) + "\n")
+        return path

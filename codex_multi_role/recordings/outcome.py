@@ -1,0 +1,126 @@
+"""What a run came to, as a recording keeps it, and in what another run of it differs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.definitions import Definitions
+from codex_multi_role.options import RunReport
+from codex_multi_role.playbook.recording import Recording
+from codex_multi_role.playbook.varying import alike
+from codex_multi_role.run_folder import RunFolder, list_turns
+from codex_multi_role.workspace import Snapshots, Workspace
+
+Line = dict[str, Any]
+
+COMPARED = ("status", "outcome", "exit_code")
+SUGGESTED = ("goal", "flow", "inputs", "cycles", "repair_attempts", "run_tests")
+"""The options that a replay takes from the recording, unless it is given others."""
+REMOVED = None
+SHOWN = 200
+
+
+def suggested_options(recording: Recording) -> Line:
+    """`RunOptions` fields with which the recorded run can be run again."""
+    return {name: recording.header[name] for name in SUGGESTED if name in recording.header}
+
+
+def workspace_tree(definitions: Definitions, folder: RunFolder) -> str:
+    """The state of the workspace, as a name that is the same wherever it is. What git ignores is no part of it."""
+    return snapshots_of(definitions, folder).take()
+
+
+def snapshots_of(definitions: Definitions, folder: RunFolder) -> Snapshots:
+    runs_dir = folder.path.parent
+    holds_workspace = definitions.workspace.is_relative_to(runs_dir)
+    return Snapshots(
+        folder.snapshots_path, Workspace(definitions.workspace, (folder.path if holds_workspace else runs_dir,))
+    )
+
+
+def outcome_of(report: RunReport, definitions: Definitions, folder: RunFolder, began_with: str) -> Line:
+    """How the run ended, what every turn handed over, in no order that chance could change, and the changed files.
+
+    ``began_with`` is the `workspace_tree` of the run's beginning. Raises `StorageError`.
+    """
+    snapshots = snapshots_of(definitions, folder)
+    changed = snapshots.changed_paths(began_with, snapshots.take())
+    return {
+        "status": report.status,
+        "outcome": report.outcome,
+        "exit_code": report.exit_code,
+        "handoffs": sorted(_handoffs(definitions, folder), key=_in_order),
+        "files": {path: _hash(definitions.workspace / path) for path in changed},
+    }
+
+
+def _handoffs(definitions: Definitions, folder: RunFolder) -> Iterator[Line]:
+    names = {role.name for role in definitions.catalog.roles}
+    for instance, turn in list_turns(folder):
+        handoff = turn.handoff()
+        if handoff is not None:
+            role = instance if instance in names else instance.rpartition(".")[0]
+            yield {"role": role, "unit": turn.result().get("unit", ""), "handoff": handoff}
+
+
+def _in_order(entry: Line) -> str:
+    return alike(json.dumps(entry, sort_keys=True))
+
+
+def _hash(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return REMOVED
+
+
+def differences(recorded: Line, now: Line) -> list[str]:
+    """In what ``now`` is another outcome than ``recorded``, a line each; both have names for paths."""
+    told = [
+        f"{name} is {now[name]}, recorded is {recorded.get(name)}"
+        for name in COMPARED
+        if now[name] != recorded.get(name)
+    ]
+    return [
+        *told,
+        *_other_handoffs(recorded["handoffs"], now["handoffs"]),
+        *_other_files(recorded["files"], now["files"]),
+    ]
+
+
+def _other_handoffs(recorded: list[Line], now: list[Line]) -> Iterator[str]:
+    before, after = (Counter(map(_in_order, entries)) for entries in (recorded, now))
+    for text, count in (before - after).items():
+        yield f"{_of(text)}: recorded is, and now is not{_times(count)}: {_short(text)}"
+    for text, count in (after - before).items():
+        yield f"{_of(text)}: now is, and recorded is not{_times(count)}: {_short(text)}"
+
+
+def _of(text: str) -> str:
+    entry = json.loads(text)
+    unit = f" ({entry['unit']})" if entry["unit"] else ""
+    return f"handoff of {entry['role']}{unit}"
+
+
+def _times(count: int) -> str:
+    return f" ({count} times)" if count > 1 else ""
+
+
+def _short(text: str) -> str:
+    handoff = json.dumps(json.loads(text)["handoff"], ensure_ascii=False, sort_keys=True)
+    return handoff if len(handoff) <= SHOWN else f"{handoff[:SHOWN]}…"
+
+
+def _other_files(recorded: Mapping[str, str | None], now: Mapping[str, str | None]) -> Iterator[str]:
+    for path in sorted({*recorded, *now}):
+        if path not in now:
+            yield f"file {path}: it was changed when recorded, and is not now"
+        elif path not in recorded:
+            yield f"file {path}: it is changed now, and was not when recorded"
+        elif recorded[path] != now[path]:
+            yield f"file {path}: its content is another than recorded"
