@@ -15,7 +15,7 @@ from codex_multi_role.cli.lazy import LazyGroup
 from codex_multi_role.presentation.wording import PROGRAM
 
 COMMANDS = {
-    name: f"codex_multi_role.cli.{name}:{name}"
+    name: "codex_multi_role.cli.{0}:{0}".format(name.replace("-", "_"))
     for name in (
         "run",
         "resume",
@@ -24,6 +24,7 @@ COMMANDS = {
         "reject",
         "cancel",
         "restart",
+        "replay-test",
         "runs",
         "show",
         "watch",

@@ -38,6 +38,10 @@ OVERLOADED = ("overloaded", Remedy.RETRY)
 UNREACHABLE = ("unreachable", Remedy.RETRY)
 PROVIDER_ERROR = ("provider_error", Remedy.RETRY)
 
+NOT_AS_RECORDED = ("not_as_recorded", Remedy.FAIL)
+REFUSED_BY_REPLAY = "not as recorded: "
+"""How the embedded model words that a replay has no answer, in a message that Codex hands on whole."""
+
 _CLASSES: Mapping[str, tuple[str, Remedy]] = {
     "contextWindowExceeded": ("context_full", Remedy.FRESH_THREAD),
     "sessionBudgetExceeded": QUOTA,
@@ -80,6 +84,8 @@ def _row(info: object, message: str) -> tuple[str, Remedy]:
         kind = next((name for name in _HTTP_CLASSES if name in info), None)
         if kind is None:
             return FAILED
+        if REFUSED_BY_REPLAY in message:
+            return NOT_AS_RECORDED
         details = info[kind] if isinstance(info[kind], Mapping) else {}
         status = details.get("httpStatusCode")
         return UNREACHABLE if status is None and kind in _CONNECTING else _by_http_status(status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,13 @@ from codex_multi_role.definitions import Definitions
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.options import RunReport
 from codex_multi_role.playbook.recording import Recording
-from codex_multi_role.recordings.models import recording_file
+from codex_multi_role.recordings.models import COMPARISON, NOT_AS_RECORDED, recording_file
 from codex_multi_role.recordings.names import places_of
 from codex_multi_role.recordings.outcome import differences, outcome_of
 from codex_multi_role.run_folder import RunFolder, list_turns
 from codex_multi_role.run_folder.atomic import write_json
 
 PARKED_OR_INTERRUPTED = (4, 5, 130)
-COMPARISON = "replay.json"
 
 
 def close_recording(definitions: Definitions, folder: RunFolder, report: RunReport) -> list[str]:
@@ -47,12 +47,13 @@ def _close(definitions: Definitions, path: Path, folder: RunFolder, report: RunR
 
 def _compare(definitions: Definitions, recording: Recording, folder: RunFolder, report: RunReport) -> list[str]:
     """In ``replay.json``, too, for who reads it by machine."""
-    if recording.ended is None:
-        return []
-    now = _named(definitions, folder, outcome_of(report, definitions, folder, str(recording.header["workspace"])))
+    if recording.ended is None or not (path := folder.path / COMPARISON).exists():
+        return []  # nothing to compare with, or the run never began
+    begun = json.loads(path.read_text(encoding="utf-8"))
+    now = _named(definitions, folder, outcome_of(report, definitions, folder, begun["began_with"]))
     told = differences(recording.ended, now)
-    write_json(folder.path / COMPARISON, {"recording": recording.name, "differences": told})
-    return [f"not as recorded: {each}" for each in told]
+    write_json(path, {**begun, "differences": told})
+    return [f"{NOT_AS_RECORDED}{each}" for each in told]
 
 
 def _named(definitions: Definitions, folder: RunFolder, outcome: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from codex_multi_role.codex.providers import provider_of
 from codex_multi_role.codex.settings import as_settings
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns
-from codex_multi_role.run_folder.atomic import make_folder, write_text
+from codex_multi_role.run_folder.atomic import make_folder, write_json, write_text
 from codex_multi_role.run_folder.events import Warning, now
 
 if TYPE_CHECKING:  # what is imported where it is needed: most runs record nothing
@@ -23,6 +23,8 @@ Settings = tuple[str, ...]
 
 PLAYBOOK_MODEL = "playbook"
 DIFFERENCES = "replay"
+COMPARISON = "replay.json"
+NOT_AS_RECORDED = "not as recorded: "
 
 
 @dataclass(frozen=True)
@@ -149,8 +151,10 @@ def _tell_beginning(definitions: Definitions, recording: Recording, folder: RunF
     events.publish(Warning(f"no model is asked: the answers come from the recording {recording.name}"))
     if recording.ended is None:
         events.publish(Warning(f"the recording {recording.name} was cut short: the run that it is of did not end"))
-    if workspace_tree(definitions, folder) != recording.header.get("workspace"):
-        events.publish(Warning("the workspace is not in the state that the recording began with"))
+    tree = workspace_tree(definitions, folder)
+    write_json(folder.path / COMPARISON, {"recording": recording.name, "began_with": tree})
+    if tree != recording.header.get("workspace"):
+        events.publish(Warning(f"{NOT_AS_RECORDED}the workspace is not in the state that the recording began with"))
 
 
 class _Differs:
@@ -162,7 +166,7 @@ class _Differs:
     def __call__(self, difference: str, diff: str, played: bool) -> None:
         said = f"{difference}; the most similar recorded turn is played" if played else difference
         where = f"; see {self._keep(difference, diff)}" if diff else ""
-        self._events.publish(Warning(f"not as recorded: {said}{where}"))
+        self._events.publish(Warning(f"{NOT_AS_RECORDED}{said}{where}"))
 
     def _keep(self, difference: str, diff: str) -> Path:
         folder = make_folder(self._folder.path / DIFFERENCES)

@@ -22,7 +22,7 @@ COMPARED = ("status", "outcome", "exit_code")
 SUGGESTED = ("goal", "flow", "inputs", "cycles", "repair_attempts", "run_tests")
 """The options that a replay takes from the recording, unless it is given others."""
 REMOVED = None
-SHOWN = 200
+SHOWN, MOST_PATHS = 200, 10
 
 
 def suggested_options(recording: Recording) -> Line:
@@ -86,11 +86,32 @@ def differences(recorded: Line, now: Line) -> list[str]:
         for name in COMPARED
         if now[name] != recorded.get(name)
     ]
+    if told:
+        return [*told, *_what_is_missing(recorded, now)]
     return [
         *told,
         *_other_handoffs(recorded["handoffs"], now["handoffs"]),
         *_other_files(recorded["files"], now["files"]),
     ]
+
+
+def _what_is_missing(recorded: Line, now: Line) -> Iterator[str]:
+    """Of a run that ended otherwise: what it did not come to, in short."""
+    before, after = (Counter(map(_in_order, entries["handoffs"])) for entries in (recorded, now))
+    roles = Counter(_role(text) for text in (before - after).elements())
+    if roles:
+        counts = ", ".join(f"{role} ({count})" if count > 1 else role for role, count in sorted(roles.items()))
+        yield f"recorded handoffs that did not come: {counts}"
+    if paths := sorted(path for path, told in recorded["files"].items() if now["files"].get(path, "") != told):
+        yield f"files that are not as they were recorded: {', '.join(paths[:MOST_PATHS])}{_more(paths)}"
+
+
+def _more(paths: list[str]) -> str:
+    return f" and {len(paths) - MOST_PATHS} more" if len(paths) > MOST_PATHS else ""
+
+
+def _role(text: str) -> str:
+    return str(json.loads(text)["role"])
 
 
 def _other_handoffs(recorded: list[Line], now: list[Line]) -> Iterator[str]:

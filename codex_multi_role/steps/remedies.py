@@ -20,6 +20,7 @@ ADVICE: Mapping[str, str] = {
     "against_policy": "Change the goal or the role's prompt: the provider does not answer this one.",
     "bad_request": "Check the model (--model, the role's `model`) and the provider's settings.",
     "context_full": "The prompt alone is more than the model takes: hand on less, or name a model that takes more.",
+    "not_as_recorded": "Record the run again if the change is meant, or replay it with --replay-match nearest.",
     "overloaded": "Try later, or name another model.",
     "rate_limited": "Try later, or with fewer processes at once (--max-processes).",
     "stalled": (

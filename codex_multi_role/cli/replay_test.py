@@ -1,0 +1,97 @@
+"""``replay-test``: the regression test of a team."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from codex_multi_role.cli.options import (
+    CODEX_BIN,
+    CONFIG,
+    JSON,
+    PYTEST_CMD,
+    QUIET,
+    REPLAY_MATCH,
+    ROLES,
+    RUN_TESTS,
+    TEST_SANDBOX,
+    TEST_SECONDS,
+    command,
+)
+from codex_multi_role.cli.streams import put_json
+from codex_multi_role.presentation.wording import duration, one_line, plural, printable
+
+if TYPE_CHECKING:
+    from codex_multi_role.replay_tests import Replayed
+
+SHOWN_DIFFERENCES, SHOWN_LINES = 20, 40
+OF_THE_RUN = [ROLES, REPLAY_MATCH, RUN_TESTS, PYTEST_CMD, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN]
+
+
+@command(*OF_THE_RUN, JSON, QUIET, short_help="Replay recordings and compare: the regression test of a team.")
+@click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--keep",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Leave the runs and their workspaces there.",
+)
+@click.pass_context
+def replay_test(ctx: click.Context, /, folder: Path, keep: Path | None, json: bool, quiet: bool, **values: Any) -> None:  # noqa: ANN401 - the settings above
+    """Replay every recording in DIR (*.ndjson) with the roles as they are now. No model is asked, no login is needed.
+
+    The recording shop.ndjson is replayed in a copy of the folder shop/ beside it, else of workspace/, else in an empty
+    one. It must come to what it recorded: the same prompts, handoffs, outcome and files.
+
+    \b
+    Exit codes: 0 all did, 1 one did not, 2 one could not be replayed.
+    \b
+    Examples:
+      codex-multi-role run --goal "Add a --version flag" --record recordings/version.ndjson
+      codex-multi-role replay-test recordings
+      codex-multi-role replay-test recordings --roles ../roles --replay-match nearest
+    """
+    from codex_multi_role.replay_tests import find_recordings, replay_tests  # here: `--help` should not load it all
+
+    given = {
+        key: value
+        for key, value in values.items()
+        if key == "roles" or ctx.get_parameter_source(key) is not ParameterSource.DEFAULT
+    }
+
+    def show(result: Replayed) -> None:
+        if not (json or (quiet and not result.exit_code)):
+            for line in _lines(result):
+                click.echo(line)
+
+    results = replay_tests(find_recordings(folder), given, show, keep)
+    code = max(result.exit_code for result in results)
+    if json:
+        put_json({"recordings": [asdict(result) for result in results], "exit_code": code})
+    elif not quiet:
+        click.echo(_verdict(results))
+    ctx.exit(code)
+
+
+def _lines(result: Replayed) -> Iterator[str]:
+    word = "FAIL" if result.exit_code == 1 else "ERROR" if result.exit_code else "ok"
+    yield f"{word:<6}{one_line(result.name)}  {plural(result.turns, 'turn')} in {duration(result.seconds)}"
+    yield from (f"      {one_line(each, 500)}" for each in result.differences[:SHOWN_DIFFERENCES])
+    if len(result.differences) > SHOWN_DIFFERENCES:
+        yield f"      and {len(result.differences) - SHOWN_DIFFERENCES} more"
+    yield from (f"      passed over: {one_line(each, 500)}" for each in result.notes)
+    for diff in result.diffs.values():
+        lines = diff.splitlines()
+        yield from (f"        {printable(line)[:200]}" for line in lines[:SHOWN_LINES])
+        if len(lines) > SHOWN_LINES:
+            yield f"        and {len(lines) - SHOWN_LINES} lines more"
+
+
+def _verdict(results: list[Replayed]) -> str:
+    good = sum(not result.exit_code for result in results)
+    return f"{plural(len(results), 'recording')}: {good} as recorded, {len(results) - good} not"
