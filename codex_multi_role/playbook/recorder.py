@@ -9,8 +9,8 @@ from __future__ import annotations
 import gzip
 import threading
 import zlib
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from typing import Any, Self, cast
 
@@ -22,6 +22,7 @@ from codex_multi_role.playbook.request import Asked, read_asked
 from codex_multi_role.playbook.upstream import NoAnswer, Upstream
 from codex_multi_role.redaction import SHORTEST_SECRET, Redactor
 
+SETTLING_SECONDS = 1.0
 LARGEST_ANSWER_BYTES = 64 * 1024 * 1024
 OF_THE_CONNECTION = frozenset(
     {"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"}
@@ -74,6 +75,8 @@ class _Stage(LoopbackServer):
         self.routes: dict[str, tuple[str, str, str]] = {}
         self._under_way: set[Upstream] = set()
         self._steps: dict[tuple[str, str], int] = {}
+        self._turns_at_it: set[str] = set()
+        self._changed_turns = threading.Condition()
         self._lock = threading.Lock()
         super().__init__("recording", _Handler)
 
@@ -101,6 +104,22 @@ class _Stage(LoopbackServer):
         upstream.end()
         with self._lock:
             self._under_way.discard(upstream)
+
+    @contextmanager
+    def in_order(self, asked: Asked | None) -> Iterator[None]:
+        """Codex may ask for more of a turn before what it was answered last is written down: that comes first."""
+        if asked is None:
+            yield
+            return
+        with self._changed_turns:
+            self._changed_turns.wait_for(lambda: asked.turn_id not in self._turns_at_it, SETTLING_SECONDS)
+            self._turns_at_it.add(asked.turn_id)
+        try:
+            yield
+        finally:
+            with self._changed_turns:
+                self._turns_at_it.discard(asked.turn_id)
+                self._changed_turns.notify_all()
 
     def write(self, asked: Asked, provider: str, answer: Line, masked: Redactor) -> None:
         """One exchange. A request that is sent again, because it failed, is the same step."""
@@ -135,7 +154,9 @@ class _Handler(LoopbackHandler):
 
     def do_POST(self) -> None:  # noqa: N802 - as above
         if self.admit() and (body := self.body()) is not None:
-            self._hand_on(body, self._asked(body))
+            asked = self._asked(body)
+            with self.stage.in_order(asked):
+                self._hand_on(body, asked)
 
     def _asked(self, body: bytes) -> Asked | None:
         """Whose turn it is; None for a request that is handed on and not recorded."""
@@ -156,7 +177,8 @@ class _Handler(LoopbackHandler):
             answer = self._exchange(upstream, body)
         finally:
             self.stage.over(upstream)
-        if asked is not None and not self.stage.stopping.is_set():
+        cut_short = answer["end"] == BROKEN and self.stage.stopping.is_set()
+        if asked is not None and not cut_short:
             self.stage.write(asked, name, answer, _masks(dict(self.headers)))
 
     def _exchange(self, upstream: Upstream, body: bytes | None) -> Line:

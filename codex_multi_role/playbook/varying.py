@@ -24,9 +24,12 @@ PASSED_OVER: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b0x[0-9a-fA-F]{6,16}\b"), "<address>"),
     (re.compile(r"(?<![\w.])\d+\.\d+ ?(?:s|ms|us|µs|ns|seconds)\b(?: \(\d+:\d\d:\d\d\))?"), "<duration>"),
     (re.compile(r'(?<="seconds": )\d+(?:\.\d+)?|(?<="seconds":)\d+(?:\.\d+)?'), "<duration>"),
+    (re.compile(r"(?<![\w./-])[\w-]+(?:\.\d+)?/turn_\d{3,}(?=/)"), "<turn>"),
+    (re.compile(r"(?<![\w./-])tests/\d{3,}(?=/)"), "<tests>"),
     (re.compile(rf"(?:{TEMPORARY})/(?:pytest-of-[\w.-]+/pytest-\d+|[\w.+-]+)"), "<temporary folder>"),
 )
-"""A run's id, other ids, times, addresses of objects, durations to fractions of a second, temporary folders."""
+"""A run's id, other ids, times, addresses of objects, durations to fractions of a second, which process of a role took
+a turn and as its how-manieth, the number of a test run, temporary folders."""
 
 
 def alike(text: str) -> str:

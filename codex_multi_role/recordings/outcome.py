@@ -6,13 +6,15 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.options import RunReport
 from codex_multi_role.playbook.recording import Recording
-from codex_multi_role.playbook.varying import alike
+from codex_multi_role.playbook.varying import Places, alike
+from codex_multi_role.recordings.names import places_of
 from codex_multi_role.run_folder import RunFolder, list_turns
 from codex_multi_role.workspace import Snapshots, Workspace
 
@@ -48,14 +50,14 @@ def outcome_of(report: RunReport, definitions: Definitions, folder: RunFolder, b
 
     ``began_with`` is the `workspace_tree` of the run's beginning. Raises `StorageError`.
     """
-    snapshots = snapshots_of(definitions, folder)
+    snapshots, places = snapshots_of(definitions, folder), places_of(definitions, folder)
     changed = snapshots.changed_paths(began_with, snapshots.take())
     return {
         "status": report.status,
         "outcome": report.outcome,
         "exit_code": report.exit_code,
-        "handoffs": sorted(_handoffs(definitions, folder), key=_in_order),
-        "files": {path: _hash(definitions.workspace / path) for path in changed},
+        "handoffs": sorted(_handoffs(definitions, folder), key=_place),
+        "files": {path: _hash(definitions.workspace / path, places) for path in changed},
     }
 
 
@@ -68,15 +70,23 @@ def _handoffs(definitions: Definitions, folder: RunFolder) -> Iterator[Line]:
             yield {"role": role, "unit": turn.result().get("unit", ""), "handoff": handoff}
 
 
+def _place(entry: Line) -> tuple[str, str, str]:
+    return entry["role"], entry["unit"], _in_order(entry)
+
+
 def _in_order(entry: Line) -> str:
     return alike(json.dumps(entry, sort_keys=True))
 
 
-def _hash(path: Path) -> str | None:
+def _hash(path: Path, places: Places) -> str | None:
+    """SHA-256 of the content; of a text, with the names for the paths in it: another workspace has others."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        content = path.read_bytes()
     except OSError:
         return REMOVED
+    with suppress(ValueError):  # no text
+        content = str(places.named(content.decode("utf-8"))).encode()
+    return hashlib.sha256(content).hexdigest()
 
 
 def differences(recorded: Line, now: Line) -> list[str]:

@@ -1,0 +1,262 @@
+"""The recorder hands everything on unchanged, and writes down the answers and no secret."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LOOPBACK, LoopbackHandler, LoopbackServer
+from codex_multi_role.playbook.recorder import RecordingProxy
+from codex_multi_role.playbook.recording import RecordingFile
+from codex_multi_role.playbook.responses import StreamIds, encode, stream
+from codex_multi_role.playbook.script import Usage
+from codex_multi_role.playbook.selection import Message
+
+from .asking import PLANNER, body, user
+
+TOKEN = "not-shaped-like-a-secret-but-one"
+EVENTS = [encode(event) for event in stream(Message("one two", 2), Usage(input_tokens=1, output_tokens=1), StreamIds("r", "m", "c"))]  # fmt: skip
+Answer = Callable[["Upstream"], None]
+
+
+class Upstream(LoopbackHandler):
+    """Answers as the test says."""
+
+    def serves(self, path: str) -> bool:
+        return True
+
+    def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
+        self.do_POST()
+
+    def do_POST(self) -> None:  # noqa: N802 - as above
+        server = self.server
+        assert isinstance(server, Server)
+        size = int(self.headers.get("Content-Length", 0))
+        server.heard.append((f"{self.command} {self.path}", dict(self.headers), self.rfile.read(size)))
+        server.answering(self)
+
+    def whole(self) -> None:
+        self.begin_stream()
+        for event in EVENTS:
+            self.chunk(event)
+        self.chunk(END_OF_STREAM)
+
+
+class Server(LoopbackServer):
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, dict[str, str], bytes]] = []
+        self.answering: Answer = Upstream.whole
+        super().__init__("upstream", Upstream)
+
+    @property
+    def url(self) -> str:
+        return f"http://{LOOPBACK}:{self.server_port}"
+
+
+@pytest.fixture
+def upstream() -> Iterator[Server]:
+    server = Server()
+    server.begin()
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> RecordingFile:
+    made = RecordingFile(tmp_path / "run.ndjson", lambda line: line)
+    made.create({})
+    return made
+
+
+@contextmanager
+def through(file: RecordingFile, url: str, account_url: str = "") -> Iterator[tuple[http.client.HTTPConnection, str]]:
+    """A connection to the recorder, and the path below it that leads to ``url``."""
+    with RecordingProxy(file) as proxy:
+        host, _, path = proxy.through("Mine", url, account_url).removeprefix("http://").partition("/")
+        client = http.client.HTTPConnection(host, timeout=20)
+        try:
+            yield client, f"/{path}"
+        finally:
+            client.close()
+
+
+def exchanges(file: RecordingFile) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.path.read_text().splitlines()][1:]
+
+
+def post(client: http.client.HTTPConnection, path: str, **headers: str) -> http.client.HTTPResponse:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    client.request("POST", f"{path}/responses", body(user("go")), named)
+    return client.getresponse()
+
+
+def test_a_request_arrives_whole_and_its_answer_comes_back_whole(upstream: Server, file: RecordingFile) -> None:
+    with through(file, f"{upstream.url}/v1?no") as (client, path):
+        assert post(client, path, Authorization=f"Bearer {TOKEN}", X_Team="blue").read() == b"".join(EVENTS)
+    with through(file, f"{upstream.url}/v1") as (client, path):
+        client.request(
+            "POST", f"{path}/responses?api-version=3", body(user("go")), {"Authorization": f"Bearer {TOKEN}"}
+        )
+        assert client.getresponse().read() == b"".join(EVENTS)
+    line, headers, sent = upstream.heard[-1]
+    assert (line, headers["Authorization"], sent) == (
+        "POST /v1/responses?api-version=3",
+        f"Bearer {TOKEN}",
+        body(user("go")),
+    )
+    recorded = exchanges(file)[-1]
+    assert (recorded["role"], recorded["prompt"], recorded["end"]) == ("planner", "go", "completed")
+    assert TOKEN not in file.path.read_text()
+
+
+def test_an_answer_is_passed_on_as_it_comes(upstream: Server, file: RecordingFile) -> None:
+    first_arrived = threading.Event()
+
+    def answer(handler: Upstream) -> None:
+        handler.begin_stream()
+        handler.chunk(EVENTS[0])
+        handler.wfile.flush()
+        assert first_arrived.wait(20)  # the second event is not sent before the first was read at the other end
+        handler.chunk(b"".join(EVENTS[1:]))
+        handler.chunk(END_OF_STREAM)
+
+    upstream.answering = answer
+    with through(file, upstream.url) as (client, path):
+        response = post(client, path)
+        assert response.read(len(EVENTS[0])) == EVENTS[0]
+        first_arrived.set()
+        assert response.read() == b"".join(EVENTS[1:])
+    assert exchanges(file)[0]["items"][0]["content"][0]["text"] == "one two"
+
+
+def test_a_token_that_the_answer_repeats_is_masked(upstream: Server, file: RecordingFile) -> None:
+    said = json.dumps({"error": {"message": f"Incorrect API key provided: {TOKEN}; team secret-blue-team"}}).encode()
+    upstream.answering = lambda handler: handler.answer(401, said, {"Content-Type": JSON, "Set-Cookie": "id=12345"})
+    with through(file, upstream.url) as (client, path):
+        response = post(client, path, Authorization=f"Bearer {TOKEN}", X_Team="secret-blue-team")
+        assert (response.status, response.read()) == (401, said)
+    text = file.path.read_text()
+    assert TOKEN not in text
+    assert "secret-blue-team" not in text
+    assert "12345" not in text
+    assert exchanges(file)[0]["text"].count("[redacted]") == 2
+
+
+def test_a_stream_that_breaks_off_breaks_off_here_too(upstream: Server, file: RecordingFile) -> None:
+    def answer(handler: Upstream) -> None:
+        handler.begin_stream()
+        handler.chunk(b"".join(EVENTS[:-2]))
+        handler.wfile.flush()
+        handler.close_connection = True
+
+    upstream.answering = answer
+    with through(file, upstream.url) as (client, path), pytest.raises(http.client.IncompleteRead):
+        post(client, path).read()
+    [exchange] = exchanges(file)
+    assert (exchange["end"], exchange["text"]) == ("broken", "one two")
+
+
+def test_a_provider_that_is_not_there_is_said_to_be_so(file: RecordingFile) -> None:
+    gone = Server()
+    gone.server_close()
+    with through(file, gone.url) as (client, path):
+        response = post(client, path)
+        assert response.status == 502
+        assert b"cannot be reached" in response.read()
+    assert exchanges(file)[0]["status"] == 502
+
+
+def test_what_is_sent_again_is_the_same_step(upstream: Server, file: RecordingFile) -> None:
+    with through(file, upstream.url) as (client, path):
+        upstream.answering = lambda handler: handler.answer(500, b"{}", {})
+        post(client, path).read()
+        upstream.answering = Upstream.whole
+        for _ in range(2):
+            post(client, path).read()
+    assert [(each["status"], each["step"]) for each in exchanges(file)] == [(500, 0), (200, 0), (200, 1)]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_what_is_no_turn_is_handed_on_and_not_recorded(upstream: Server, file: RecordingFile, method: str) -> None:
+    upstream.answering = lambda handler: handler.answer(200, b'{"models": []}', {})
+    with through(file, f"{upstream.url}/v1") as (client, path):
+        client.request(method, f"{path}/models?client_version=1", b"{}" if method == "POST" else None)
+        assert client.getresponse().read() == b'{"models": []}'
+    assert upstream.heard[0][0] == f"{method} /v1/models?client_version=1"
+    assert exchanges(file) == []
+
+
+def test_a_compressed_request_is_handed_on_as_it_is(upstream: Server, file: RecordingFile) -> None:
+    packed = gzip.compress(body(user("go")))
+    with through(file, upstream.url) as (client, path):
+        client.request("POST", f"{path}/responses", packed, {"Content-Encoding": "gzip"})
+        client.getresponse().read()
+    assert upstream.heard[0][2] == packed
+    assert exchanges(file)[0]["role"] == PLANNER.role
+
+
+def test_a_login_with_an_account_goes_where_codex_would_send_it(upstream: Server, file: RecordingFile) -> None:
+    with through(file, f"{upstream.url}/api", f"{upstream.url}/account") as (client, path):
+        post(client, path).read()
+        post(client, path, ChatGPT_Account_ID="account-1234").read()
+    assert [line for line, *_ in upstream.heard] == ["POST /api/responses", "POST /account/responses"]
+    assert "account-1234" not in file.path.read_text()
+
+
+def test_the_proxy_of_the_environment_is_used(
+    upstream: Server, file: RecordingFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", upstream.url)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with through(file, "http://provider.invalid/v1") as (client, path):
+        response = post(client, path)
+        response.read()
+    # The stand-in for a proxy answers to its own name only, and so tells by refusing that it was asked.
+    assert upstream.heard[0][0] == "POST http://provider.invalid/v1/responses"
+
+
+def test_a_web_socket_is_refused(upstream: Server, file: RecordingFile) -> None:
+    with through(file, upstream.url) as (client, path):
+        client.request("GET", f"{path}/responses", headers={"Upgrade": "websocket", "Connection": "Upgrade"})
+        assert client.getresponse().status == 501
+    assert upstream.heard == []
+
+
+def test_the_end_of_the_run_does_not_wait_for_a_silent_provider(upstream: Server, file: RecordingFile) -> None:
+    asked, over = threading.Event(), threading.Event()
+
+    def answer(handler: Upstream) -> None:
+        asked.set()
+        over.wait(20)
+        handler.close_connection = True
+
+    upstream.answering = answer
+    with through(file, upstream.url) as (client, path):
+        waiting = threading.Thread(target=lambda: _ignored(client, path))
+        waiting.start()
+        assert asked.wait(20)
+    assert not [thread for thread in threading.enumerate() if thread.name == "recording-connection"]
+    over.set()
+    waiting.join(20)
+    assert exchanges(file) == []
+
+
+def _ignored(client: http.client.HTTPConnection, path: str) -> None:
+    with suppress(OSError, http.client.HTTPException):
+        post(client, path).read()
+
+
+def test_a_disk_that_is_full_costs_the_recording_not_the_answer(upstream: Server, file: RecordingFile) -> None:
+    file.path.unlink()
+    with through(file, upstream.url) as (client, path):
+        assert post(client, path).read() == b"".join(EVENTS)
+    assert "is not complete" in file.problem

@@ -1,0 +1,121 @@
+"""The file of a recording, and what a kill or a hand may have done to it."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.playbook.matching import find
+from codex_multi_role.playbook.recording import Recording, RecordingFile, Turn
+from codex_multi_role.playbook.request import Ask, Asked
+
+WHO: dict[str, Any] = {"role": "one", "visit": 1, "repair": 0, "attempt": 1, "provider": "p", "model": "m"}
+WHOLE = {"status": 200, "end": "completed", "items": [], "response": {}}
+
+
+def exchange(turn: str = "t", step: int = 0, **more: Any) -> dict[str, Any]:
+    line = {"type": "exchange", **WHO, "turn": turn, "kind": "turn", "step": step, **WHOLE, **more}
+    return line if step else {"prompt": "do it", **line}
+
+
+def written(path: Path, *lines: dict[str, Any]) -> RecordingFile:
+    file = RecordingFile(path, lambda line: line)
+    file.create({"run": "r1"})
+    for line in lines:
+        file.add(line)
+    return file
+
+
+def test_a_file_that_a_kill_cut_short_can_be_used_up_to_there(tmp_path: Path) -> None:
+    file = written(tmp_path / "a", exchange(), exchange(step=1))
+    file.path.write_bytes(file.path.read_bytes()[:-20])
+    recording = Recording.load(file.path)
+    assert recording.ended is None
+    assert [len(turn.exchanges) for turn in recording.turns] == [1]
+
+
+def test_what_comes_after_a_kill_is_not_lost_with_it(tmp_path: Path) -> None:
+    file = written(tmp_path / "a", exchange(), exchange(step=1))
+    file.path.write_bytes(file.path.read_bytes()[:-20])
+    again = RecordingFile(file.path, lambda line: line)
+    again.go_on("r1")
+    again.add(exchange("t2"))
+    again.add({"type": "ended"})
+    recording = Recording.load(file.path)
+    assert recording.ended is not None
+    assert len(recording.turns) == 2
+
+
+def test_only_the_owner_may_read_it_and_none_is_written_over(tmp_path: Path) -> None:
+    file = written(tmp_path / "a")
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
+    with pytest.raises(UsageError, match="is there already"):
+        written(tmp_path / "a")
+    with pytest.raises(UsageError, match="no recording of this run"):
+        file.go_on("another")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "line 1: this is no recording"),
+        ("name: playbook\n", "line 1: this is no recording"),
+        ('{"type": "recording", "version": 9}\n', "version: it is 9"),
+        ('{"type": "recording", "version": 1}\n{"type"\n{}\n', "line 2: this is no JSON"),
+        ('{"type": "recording", "version": 1}\n{"type": "exchange"}\n{}\n', "an exchange lacks or misspells 'turn'"),
+        ('{"type": "recording", "version": 1}\n' + json.dumps(exchange(visit="x")) + "\n", "invalid literal"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "a").write_text(text)
+    with pytest.raises(DefinitionError, match=told):
+        Recording.load(tmp_path / "a")
+
+
+def turn(prompt: str, *, end: str = "completed", **ask: Any) -> Turn:
+    who = {"role": "one", "visit": 1, "repair": 0, "attempt": 1, **ask}
+    return Turn(who.pop("unit", ""), Ask(**who), prompt, {("turn", 0): {**WHOLE, "end": end}})
+
+
+def asked(**ask: Any) -> Asked:
+    who = {"role": "one", "visit": 1, "repair": 0, "attempt": 1, **ask}
+    return Asked("now", "turn", Ask(**{**who}), "", "m", "")
+
+
+def test_of_a_turn_that_was_killed_and_done_again_the_second_is_played() -> None:
+    turns = [turn("do it", end="broken"), turn("do it")]
+    assert find(turns, asked(), "do it", "strict").turn is turns[1]
+    assert find(turns[::-1], asked(), "do it", "strict").turn is turns[1]
+
+
+def test_of_two_turns_that_share_a_place_the_prompt_decides() -> None:
+    turns = [turn("item a"), turn("item b")]
+    assert find(turns, asked(), "item a", "strict").turn is turns[0]
+
+
+def test_strict_finds_none_and_says_in_what_it_differs() -> None:
+    found = find([turn("do\nit")], asked(), "do\nit well", "strict")
+    assert found.turn is None
+    assert "-it\n+it well" in found.diff
+    assert (
+        "role one, visit 2: this turn is not recorded"
+        in find([turn("do it")], asked(visit=2), "do it", "strict").difference
+    )
+    assert "nothing of this role" in find([turn("do it")], asked(role="two"), "do it", "strict").difference
+
+
+def test_nearest_is_of_the_role_and_the_most_similar() -> None:
+    turns = [turn("a\nb\nc\nd"), turn("a\nb\nx\ny", visit=2), turn("a\nb\nc\nz", role="two")]
+    found = find(turns, asked(visit=3), "a\nb\nx\nz", "nearest")
+    assert found.turn is turns[1]
+    assert found.difference
+
+
+def test_nearest_prefers_the_same_ask_among_equals() -> None:
+    turns = [turn("same", visit=1), turn("same", visit=2), turn("same", visit=2, attempt=2)]
+    assert find(turns, asked(visit=2), "changed", "nearest").turn is turns[1]

@@ -1,0 +1,67 @@
+"""A model provider as real as it can be had here: it answers from a playbook, and hears what it is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.playbook import Ask, Playbook
+from codex_multi_role.playbook.handler import ResponsesHandler
+from codex_multi_role.playbook.loopback import LOOPBACK, LoopbackServer
+
+KEY_VARIABLE = "MY_PROVIDER_KEY"
+KEY = "sk-test-0123456789ABCDEF0123456789"
+
+
+class _Hearing(ResponsesHandler):
+    def do_POST(self) -> None:  # noqa: N802 - as http.server calls it
+        assert isinstance(self.server, Provider)
+        self.server.heard.append(dict(self.headers))
+        super().do_POST()
+
+
+class Provider(LoopbackServer):
+    """``heard`` are the headers of every request."""
+
+    def __init__(self, playbook: Playbook) -> None:
+        self.playbook = playbook
+        self.heard: list[dict[str, str]] = []
+        super().__init__("playbook", _Hearing)
+
+    def remember(self, ask: Ask) -> None:
+        """What was asked for is in the recording."""
+
+    @property
+    def base_url(self) -> str:
+        return f"http://{LOOPBACK}:{self.server_port}/v1"
+
+    def settings(self, **more: str) -> tuple[str, ...]:
+        """The ``-c`` settings that lead to it."""
+        table = {"name": "Mine", "base_url": self.base_url, "wire_api": "responses", "env_key": KEY_VARIABLE, **more}
+        inline = ", ".join(f"{name} = {json.dumps(value)}" for name, value in table.items())
+        return ('model_provider="mine"', f"model_providers.mine={{{inline}}}")
+
+
+@contextmanager
+def provider_of(plays: dict[str, list[Any]], **more: Any) -> Iterator[Provider]:
+    server = Provider(Playbook.model_validate({"name": "provider", "roles": plays, **more}))
+    server.begin()
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def exchanges_of(path: Path) -> list[dict[str, Any]]:
+    return [line for line in lines_of(path) if line["type"] == "exchange"]
+
+
+def files_of(workspace: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(workspace)): path.read_bytes() for path in workspace.rglob("*") if path.is_file()}
