@@ -177,7 +177,7 @@ class _Handler(LoopbackHandler):
             answer = self._exchange(upstream, body)
         finally:
             self.stage.over(upstream)
-        cut_short = answer["end"] == BROKEN and self.stage.stopping.is_set()
+        cut_short = answer["end"] != "completed" and self.stage.stopping.is_set()
         if asked is not None and not cut_short:
             self.stage.write(asked, name, answer, _masks(dict(self.headers)))
 

@@ -23,7 +23,8 @@ from codex_multi_role.playbook.selection import Message
 from .asking import PLANNER, body, user
 
 TOKEN = "not-shaped-like-a-secret-but-one"
-EVENTS = [encode(event) for event in stream(Message("one two", 2), Usage(input_tokens=1, output_tokens=1), StreamIds("r", "m", "c"))]  # fmt: skip
+USAGE = Usage(input_tokens=1, output_tokens=1)
+EVENTS = [encode(event) for event in stream(Message("one two", 2), USAGE, StreamIds("r", "m", "c"))]
 Answer = Callable[["Upstream"], None]
 
 
