@@ -10,25 +10,36 @@ from typing import Any
 
 from codex_multi_role.playbook import Ask, Playbook
 from codex_multi_role.playbook.handler import ResponsesHandler
-from codex_multi_role.playbook.loopback import LOOPBACK, LoopbackServer
+from codex_multi_role.playbook.loopback import JSON, LOOPBACK, LoopbackServer
 
 KEY_VARIABLE = "MY_PROVIDER_KEY"
 KEY = "sk-test-0123456789ABCDEF0123456789"
 
 
 class _Hearing(ResponsesHandler):
+    def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
+        """What Codex asks about an account before anything else; the shape is that of the pinned binary (measured)."""
+        assert isinstance(self.server, Provider)
+        told = self.server.about_accounts
+        status = 200 if told and self.path.endswith("/accounts/check") else 404
+        self.answer(status, json.dumps(told or {}).encode(), {"Content-Type": JSON})
+
     def do_POST(self) -> None:  # noqa: N802 - as http.server calls it
         assert isinstance(self.server, Provider)
-        self.server.heard.append(dict(self.headers))
+        self.server.heard.append({name.lower(): value for name, value in self.headers.items()})
         super().do_POST()
 
 
 class Provider(LoopbackServer):
-    """``heard`` are the headers of every request."""
+    """``heard`` are the headers of every request to the model, names in lower case.
+
+    ``about_accounts``: what it tells of the account of a login.
+    """
 
     def __init__(self, playbook: Playbook) -> None:
         self.playbook = playbook
         self.heard: list[dict[str, str]] = []
+        self.about_accounts: dict[str, Any] = {}
         super().__init__("playbook", _Hearing)
 
     def remember(self, ask: Ask) -> None:

@@ -173,6 +173,7 @@ def test_a_changed_prompt_fails_its_turn_and_shows_the_difference(recorded: Reco
     assert any(str(diff) in message for message in warnings(events))
 
 
+@pytest.mark.long
 def test_the_nearest_goes_on_with_the_most_similar_turn_and_says_so(recorded: Recorded, tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop/other.txt").write_text("was not there when recorded")
@@ -211,6 +212,7 @@ def test_a_recording_goes_on_with_the_run_it_is_of(tmp_path: Path) -> None:
     assert (report.outcome, read(report.folder / "replay.json")["differences"]) == ("cycles_used_up", [])
 
 
+@pytest.mark.long
 def test_a_replay_can_be_resumed_and_its_file_may_be_gone(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first"), say("second")]})
     file = tmp_path / "two.ndjson"

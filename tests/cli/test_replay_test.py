@@ -1,0 +1,84 @@
+"""``replay-test``, ``--record`` and ``--replay`` as a user types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.console import console
+from tests.recordings.provider import files_of
+from tests.teams import TeamFolder
+
+FILES = [{"path": "new.txt", "content": "new"}]
+ROLES = {"one": {"behaviors": {"apply_files": True}}}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A team, a recording of it beside the workspace it began with, and another whose run was cut short."""
+    folder = tmp_path_factory.mktemp("project")
+    team = TeamFolder(folder, ROLES, {"one": [{"json": {"summary": "done", "files": FILES}}]})
+    (team.workspace / "old.txt").write_text("old")
+    shop = folder / "recordings/shop"
+    shop.mkdir(parents=True)
+    (shop / "old.txt").write_text("old")
+    done = console(*team.command("--record", "recordings/shop.ndjson")[3:], folder=folder)
+    assert done.returncode == 1, done.stderr
+    lines = (folder / "recordings/shop.ndjson").read_text().splitlines(keepends=True)
+    (folder / "short").mkdir()
+    (folder / "short/killed.ndjson").write_text("".join(lines[:-1]))
+    return folder
+
+
+def test_a_team_that_is_as_it_was_passes_and_leaves_nothing(project: Path, tmp_path: Path) -> None:
+    before = files_of(project)
+    variables = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "CODEX_HOME": str(tmp_path / "no-login")}
+    done = console("replay-test", "recordings", folder=project, variables=variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("ok    shop.ndjson  1 turn in ")
+    assert done.stdout.endswith("1 recording: 1 as recorded, 0 not\n")
+    assert files_of(project) == before
+    assert not list((tmp_path / "cache").glob("codex-multi-role/replays/*"))
+
+
+def test_a_changed_team_fails_and_the_reasons_are_told(project: Path, tmp_path: Path) -> None:
+    TeamFolder(tmp_path, {"one": {"prompt_text": "Do it\u001b[31m differently.", **ROLES["one"]}}, {})
+    done = console("replay-test", "recordings", "--roles", str(tmp_path / "roles"), "--json", folder=project)
+    assert done.returncode == 1, done.stderr
+    [told] = json.loads(done.stdout)["recordings"]
+    assert (told["name"], told["status"]) == ("shop.ndjson", "differs")
+    assert "role one, visit 1: its prompt is not the recorded one" in told["differences"]
+    assert any("+Do it" in diff for diff in told["diffs"].values())
+
+
+def test_what_cannot_be_replayed_is_an_error(project: Path) -> None:
+    done = console("replay-test", "short", folder=project)
+    assert done.returncode == 2
+    assert "ERROR killed.ndjson" in done.stdout
+    assert "was cut short" in done.stdout
+
+
+def test_a_folder_without_recordings_is_wrong_usage(project: Path, tmp_path: Path) -> None:
+    done = console("replay-test", str(tmp_path), folder=project)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no recording" in done.stderr
+
+
+def test_the_recording_alone_is_enough_to_run_again(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_text("old")
+    recording = project / "recordings/shop.ndjson"
+    done = console("--replay", str(recording), "--roles", str(project / "roles"), folder=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "goal: reach it" in done.stderr
+    assert (tmp_path / "new.txt").read_text() == "new"
+    assert json.loads((tmp_path / "runs/latest/replay.json").read_text())["differences"] == []
+
+
+def test_flags_beat_the_recording(project: Path) -> None:
+    shown = console(
+        *("run", "--replay", "recordings/shop.ndjson", "--goal", "another", "--dry-run", "--json"), folder=project
+    )
+    assert "another" in shown.stdout, shown.stderr
+    assert "reach it" not in shown.stdout
