@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -11,18 +10,15 @@ import click
 
 from codex_multi_role.cli.options import JSON, QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.streams import put_json, say
-from codex_multi_role.errors import RunBusy, UsageError
 from codex_multi_role.presentation.outcome import outcome_in_words
-from codex_multi_role.presentation.recorded import is_alive, read_owner
+from codex_multi_role.presentation.recorded import is_alive
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.states import COMPLETED, IN_PROGRESS, SKIPPED
 from codex_multi_role.run_folder.tasks import find_task
+from codex_multi_role.stopping import stop_run
 
 OVER = (COMPLETED, SKIPPED)
-SIGNALS = ((signal.SIGINT, 15.0), (signal.SIGTERM, 45.0))
-"""What is sent, and the seconds it has to work. A shell's ``&`` may have made a process deaf to the first one."""
-
 LOOK_SECONDS = 0.1
 TAKEN_SECONDS = 10.0
 """How long a task's end is waited for: as long as an interrupted turn has to end."""
@@ -51,9 +47,7 @@ def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool,
         elif not quiet:
             say(_in_words(folder, told))
         return
-    if not is_alive(folder):
-        raise _not_running(folder)
-    _stop(folder)
+    stop_run(folder)
     record = folder.record()
     if json:
         put_json(record)
@@ -78,39 +72,3 @@ def _in_words(folder: RunFolder, told: dict[str, Any]) -> str:
         return f"task {told['item']}: {told['state']}: {told['reason']}".removesuffix(": ")
     later = "when it comes to it" if is_alive(folder) else f"when `codex-multi-role resume {folder.run_id}` goes on"
     return f"task {told['item']} is {told['state']}; it is skipped {later}."
-
-
-def _not_running(folder: RunFolder) -> UsageError:
-    record = folder.record()
-    status = "was killed" if record.get("status") == "running" else f"is {record.get('status')}"
-    return UsageError(f"no process works on the run {folder.run_id}: it {status}")
-
-
-def _stop(folder: RunFolder) -> None:
-    """Signal the run's process until it lets go of the run. Raises `RunBusy` when it never does."""
-    import psutil  # here: only this needs a process
-
-    owner = read_owner(folder)
-    for number, seconds in SIGNALS:
-        try:
-            process = psutil.Process(owner["pid"])
-            if process.create_time() == owner["start_time"]:
-                process.send_signal(number)
-        except psutil.AccessDenied as error:
-            raise UsageError(f"process {owner['pid']} belongs to somebody else", "Ask them, or be them.") from error
-        except (psutil.Error, KeyError):
-            return  # it has ended, or let go, meanwhile
-        if _lets_go(folder, seconds):
-            return
-    raise RunBusy(
-        f"process {owner['pid']} still works on the run {folder.run_id}", f"`kill -9 {owner['pid']}`, then resume it."
-    )
-
-
-def _lets_go(folder: RunFolder, seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    while is_alive(folder):
-        if time.monotonic() > end:
-            return False
-        time.sleep(LOOK_SECONDS)
-    return True

@@ -58,7 +58,9 @@ def is_alive(folder: RunFolder) -> bool:
     import psutil  # here: most looks at a run need no process table
 
     try:
-        return bool(psutil.Process(owner["pid"]).create_time() == owner["start_time"])
+        process = psutil.Process(owner["pid"])
+        same = process.create_time() == owner["start_time"]
+        return bool(same and process.status() != psutil.STATUS_ZOMBIE)  # a zombie only waits for its parent
     except psutil.Error:
         return False
 

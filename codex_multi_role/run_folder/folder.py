@@ -60,15 +60,13 @@ class RunFolder:
     @classmethod
     def create(cls, runs_dir: Path, run_id: str | None = None) -> RunFolder:
         """Make a new run's folder. Raises `UsageError`, `StorageError`."""
-        run_id = run_id or f"{datetime.now():%Y%m%d_%H%M%S}_{secrets.token_hex(4)}"
+        run_id = run_id or new_run_id()
         if not RUN_ID.fullmatch(run_id) or run_id == LATEST:
             raise UsageError(
                 f"'{run_id}' cannot be a run id", "Use letters, digits, '_', '-' and '.', and not 'latest'."
             )
-        path = make_folder(as_on_disk(runs_dir)) / run_id
+        path = make_runs_folder(runs_dir) / run_id
         with storage_errors(path):
-            if not any(path.parent.iterdir()):  # a folder with anything in it may not be ours alone
-                write_text(path.parent / ".gitignore", "*\n")
             try:
                 path.mkdir(mode=0o700)  # some of what it takes must be exact, secrets included
             except FileExistsError:
@@ -129,6 +127,20 @@ class RunFolder:
         write_json(self.record_path, {**record, **told})
         if first:
             self._point_latest()
+
+
+def new_run_id() -> str:
+    """The time, and a random part."""
+    return f"{datetime.now():%Y%m%d_%H%M%S}_{secrets.token_hex(4)}"
+
+
+def make_runs_folder(runs_dir: Path) -> Path:
+    """The real path of ``runs_dir``, made where it is not there, and left out of git then. Raises `StorageError`."""
+    path = make_folder(as_on_disk(runs_dir))
+    with storage_errors(path):
+        if not any(path.iterdir()):  # a folder with anything in it may not be ours alone
+            write_text(path / ".gitignore", "*\n")
+    return path
 
 
 def new_numbered(parent: Path, prefix: str) -> Path:

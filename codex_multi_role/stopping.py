@@ -1,0 +1,55 @@
+"""Stopping a run that another process works on, as Ctrl-C in its terminal does."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+from codex_multi_role.errors import RunBusy, UsageError
+from codex_multi_role.presentation.recorded import is_alive, read_owner
+from codex_multi_role.run_folder import RunFolder
+
+SIGNALS = ((signal.SIGINT, 15.0), (signal.SIGTERM, 45.0))
+"""What is sent, and the seconds it has to work. A shell's ``&`` may have made a process deaf to the first one."""
+LOOK_SECONDS = 0.1
+
+
+def stop_run(folder: RunFolder) -> None:
+    """Signal the run's process until it lets go of the run, a minute at most.
+
+    Raises `UsageError` where none works on it, or somebody else's does, and `RunBusy` when it never lets go.
+    """
+    if not is_alive(folder):
+        raise _not_running(folder)
+    import psutil  # here: only this needs a process
+
+    owner = read_owner(folder)
+    for number, seconds in SIGNALS:
+        try:
+            process = psutil.Process(owner["pid"])
+            if process.create_time() == owner["start_time"]:
+                process.send_signal(number)
+        except psutil.AccessDenied as error:
+            raise UsageError(f"process {owner['pid']} belongs to somebody else", "Ask them, or be them.") from error
+        except (psutil.Error, KeyError):
+            return  # it has ended, or let go, meanwhile
+        if _lets_go(folder, seconds):
+            return
+    raise RunBusy(
+        f"process {owner['pid']} still works on the run {folder.run_id}", f"`kill -9 {owner['pid']}`, then resume it."
+    )
+
+
+def _not_running(folder: RunFolder) -> UsageError:
+    record = folder.record()
+    status = "was killed" if record.get("status") == "running" else f"is {record.get('status')}"
+    return UsageError(f"no process works on the run {folder.run_id}: it {status}")
+
+
+def _lets_go(folder: RunFolder, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while is_alive(folder):
+        if time.monotonic() > end:
+            return False
+        time.sleep(LOOK_SECONDS)
+    return True
