@@ -32,11 +32,21 @@ class Verdict(NamedTuple):
     comment: str
 
 
-def person_at(view: View, *, as_json: bool) -> AskPerson | None:
-    """Who answers reviews on this process's terminal, where ``view`` draws; None where nobody sits there."""
+def person_at(view: View, *, as_json: bool, awaited: bool = False) -> AskPerson | None:
+    """Who answers reviews on this process's terminal, where ``view`` draws; None where nobody sits there.
+
+    With ``awaited`` somebody elsewhere does, then.
+    """
     if as_json or sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return None
+        return somebody_elsewhere if awaited else None
     return TerminalAsker(view, sys.stdin.fileno())
+
+
+def somebody_elsewhere(question: Question, is_over: Callable[[], bool]) -> Answer | None:
+    """Wait until somebody has answered who was not asked here: the run finds that answer by itself."""
+    while not is_over():
+        time.sleep(LOOK_SECONDS)
+    return None
 
 
 class TerminalAsker:

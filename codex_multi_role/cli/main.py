@@ -29,6 +29,7 @@ COMMANDS = {
         "show",
         "watch",
         "report",
+        "serve",
         "gc",
         "roles",
         "flows",
@@ -55,6 +56,7 @@ Examples:
   codex-multi-role show latest                           what happened, turn by turn
   codex-multi-role watch latest                          look on, from another terminal
   codex-multi-role report latest --open                  all of it on one page, in the browser
+  codex-multi-role serve                                 the same in a browser, live; decide and start there
   codex-multi-role doctor                                is everything here that a run needs?
 
 \b

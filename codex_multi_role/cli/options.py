@@ -267,6 +267,26 @@ ANNOTATIONS = Setting(
     callback=report_file,
     help="When the run is over, write GitLab's report of links into the run's folder to FILE.",
 )
+AWAIT_ANSWERS = Setting(
+    ["--await-answers"],
+    is_flag=True,
+    help="Where nobody sits at a terminal: wait for answers from elsewhere (`approve`, `serve`) instead of parking.",
+    show_default=False,
+)
+HOST = Setting(["--host"], metavar="NAME", default="127.0.0.1", callback=not_empty, help="Where to listen.")
+PORT = Setting(
+    ["--port"],
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=8765,
+    help="The port to listen on; 0 takes one that is free.",
+)
+TOKEN = Setting(
+    ["--token"],
+    metavar="TEXT",
+    help="What visitors must have; better in the environment than on the command line, which others can see.",
+    show_default="none on this machine only, otherwise one that is made and printed",
+)
 QUIET = Setting(["--quiet"], is_flag=True, help="Say nothing unless something is wrong.", show_default=False)
 
 REPORTS = [JUNIT, SUMMARY, ANNOTATIONS]
@@ -275,8 +295,10 @@ REPORTS = [JUNIT, SUMMARY, ANNOTATIONS]
 RUN = [
     *(GOAL, GOAL_FILE, CYCLES, FLOW, INPUT, WORKSPACE, ROLES, RUNS_DIR, RUN_ID, MODEL, REPAIR_ATTEMPTS, RUN_TESTS),
     *(PYTEST_CMD, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, RECORD, REPLAY, REPLAY_MATCH),
-    *(MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES, YES, DATABASE_URL, DRY_RUN, JSON, PLAIN, QUIET, *REPORTS),
+    *(MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES, YES, DATABASE_URL, DRY_RUN, AWAIT_ANSWERS),
+    *(JSON, PLAIN, QUIET, *REPORTS),
 ]
+SERVE = [HOST, PORT, RUNS_DIR, ROLES, TOKEN, QUIET]
 
 BOUNDING = [
     *(CYCLES, REPAIR_ATTEMPTS, RUN_TESTS, TEST_SECONDS, MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES),
@@ -309,4 +331,4 @@ run_argument = click.argument("run", metavar="RUN", shell_complete=run_ids)
 
 def command(*settings: Setting, **keywords: Any) -> Callable[[Callable[..., Any]], SettingsCommand]:  # noqa: ANN401
     """`click.command` with these settings, each also a variable and a key of the file."""
-    return click.command(cls=SettingsCommand, known=RUN, params=list(settings), **keywords)
+    return click.command(cls=SettingsCommand, known=[*RUN, *SERVE], params=list(settings), **keywords)

@@ -9,7 +9,18 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.cli.asking import person_at
-from codex_multi_role.cli.options import CHANGEABLE, JSON, PLAIN, QUIET, REPORTS, RUNS_DIR, WAIT, command, run_argument
+from codex_multi_role.cli.options import (
+    AWAIT_ANSWERS,
+    CHANGEABLE,
+    JSON,
+    PLAIN,
+    QUIET,
+    REPORTS,
+    RUNS_DIR,
+    WAIT,
+    command,
+    run_argument,
+)
 from codex_multi_role.cli.reports import reported
 from codex_multi_role.cli.run import close, parse_inputs
 from codex_multi_role.cli.settings import Setting
@@ -26,6 +37,7 @@ GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
     RUNS_DIR,
     *CHANGEABLE,
     WAIT,
+    AWAIT_ANSWERS,
     JSON,
     PLAIN,
     QUIET,
@@ -68,7 +80,7 @@ def go_on(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]) -> 
             runs_dir=folder.path.parent,
             changes=changes,
             on_event=view,
-            ask_person=person_at(view, as_json=as_json),
+            ask_person=person_at(view, as_json=as_json, awaited=ctx.params.get("await_answers", False)),
         )
     close(ctx, report, progress)
 

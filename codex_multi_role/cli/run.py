@@ -24,6 +24,18 @@ from codex_multi_role.presentation.progress import Progress
 if TYPE_CHECKING:
     from codex_multi_role.playbook import Playbook
 
+NOT_OF_THE_RUN = {
+    "goal_file",
+    "input",
+    "dry_run",
+    "await_answers",
+    "json",
+    "plain",
+    "quiet",
+    *(each.key for each in REPORTS),
+}
+"""The command line's own settings."""
+
 
 @command(*RUN, short_help="Run a flow for a goal (what happens without a command).")
 @click.pass_context
@@ -50,7 +62,8 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
     from codex_multi_role import app
 
     with open_view(progress, as_json=values["json"], quiet=values["quiet"], plain=values["plain"]) as view:
-        report = app.run(options, on_event=view, ask_person=person_at(view, as_json=values["json"]))
+        ask_person = person_at(view, as_json=values["json"], awaited=values["await_answers"])
+        report = app.run(options, on_event=view, ask_person=ask_person)
     close(ctx, report, progress)
 
 
@@ -73,8 +86,7 @@ def say_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
 
 def run_options(ctx: click.Context) -> RunOptions:
     """What the settings of ``ctx`` and the playbook they name ask for. Raises `UsageError`, `DefinitionError`."""
-    not_of_the_run = ("goal_file", "input", "dry_run", "json", "plain", "quiet", *(each.key for each in REPORTS))
-    values = {key: value for key, value in ctx.params.items() if key not in not_of_the_run}
+    values = {key: value for key, value in ctx.params.items() if key not in NOT_OF_THE_RUN}
     suggested = _suggested(values)
     values["goal"] = choose_goal(ctx, suggested.pop("goal", None) or "")
     inputs = parse_inputs(ctx.params["input"])

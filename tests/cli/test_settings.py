@@ -7,7 +7,7 @@ import click
 import pytest
 
 from codex_multi_role.cli.options import RUN
-from codex_multi_role.cli.run import run
+from codex_multi_role.cli.run import NOT_OF_THE_RUN, run
 from codex_multi_role.cli.settings import FILE
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.options import RunOptions
@@ -127,9 +127,8 @@ def test_help_does_not_read_the_file(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_settings_and_run_options_are_the_same_with_the_same_defaults() -> None:
     by_key = {setting.key: setting for setting in RUN}
-    for_the_command_line_only = {"goal_file", "dry_run", "json", "plain", "quiet", "junit", "summary", "annotations"}
     renamed = {"input": "inputs"}
-    assert {renamed.get(key, key) for key in by_key.keys() - for_the_command_line_only} == set(
+    assert {renamed.get(key, key) for key in by_key.keys() - (NOT_OF_THE_RUN - {"input"})} == set(
         RunOptions.__dataclass_fields__
     )
     assert settings_of()["workspace"] == RunOptions(goal="x").workspace

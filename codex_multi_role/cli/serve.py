@@ -1,0 +1,39 @@
+"""``serve``: the runs in a browser."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from codex_multi_role.cli.options import SERVE, command
+from codex_multi_role.cli.streams import say
+from codex_multi_role.errors import UsageError
+
+NEEDED = ("starlette", "uvicorn", "sse_starlette")
+
+
+@command(*SERVE, short_help="Show the runs in a browser; decide and start there.")
+def serve(host: str, port: int, runs_dir: Path, roles: Path | None, token: str | None, quiet: bool) -> None:
+    """Serve pages with all runs below --runs-dir, each of them live: approve, answer, stop, download, start another.
+
+    Only this machine reaches them, unless --host says otherwise; then a token is needed, which the address has that
+    is printed. Ends with Ctrl-C or SIGTERM; runs that were started there go on.
+
+    \b
+    Examples:
+      codex-multi-role serve
+      codex-multi-role serve --port 0 --runs-dir ../shop/runs
+      codex-multi-role serve --host 0.0.0.0
+    """
+    if any(find_spec(name) is None for name in NEEDED):
+        raise UsageError("pages need the extra web: pip install 'codex-multi-role[web]'")
+    from codex_multi_role.web.access import Access  # here: the extra may not be there
+    from codex_multi_role.web.server import serve as serve_pages
+
+    access = Access.to(host, token)
+
+    def on_ready(address: str) -> None:
+        if not quiet:
+            say(f"The runs of {runs_dir} are at {address} (Ctrl-C ends this)")
+
+    serve_pages(runs_dir, roles, access, port, on_ready)

@@ -1,0 +1,118 @@
+"""The pages of one folder of runs, as an ASGI application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlencode
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.web.access import Access
+from codex_multi_role.web.flow_form import form_of, read_flows, read_playbooks, wanted_run
+from codex_multi_role.web.following import Followers
+from codex_multi_role.web.forms import MOST_BYTES, Form, problem, with_form
+from codex_multi_role.web.guard import Guard
+from codex_multi_role.web.listing import EVERY, RunList
+from codex_multi_role.web.run_pages import RunPages
+from codex_multi_role.web.starting import Starter
+from codex_multi_role.web.templating import FOLDER, page
+
+
+def create_application(
+    runs_dir: Path, roles: Path | None, access: Access, is_ending: Callable[[], bool] = lambda: False
+) -> Starlette:
+    """``roles``: as of `run`, for the forms. Streams end once ``is_ending``."""
+    starter = Starter(runs_dir, roles)
+    followers = Followers(access.form_secret, is_ending)
+    one, every = RunPages(runs_dir, followers, starter), _FirstPages(runs_dir, roles, access, starter)
+    forms = {
+        "/start": every.start,
+        "/runs/{run}/answer": one.answer,
+        "/runs/{run}/stop": one.stop,
+        "/runs/{run}/cancel-task": one.cancel_task,
+        "/runs/{run}/resume": one.resume,
+    }
+    return Starlette(
+        routes=[
+            Route("/", every.runs),
+            Route("/start", every.start_form),
+            Route("/runs/{run}", one.show),
+            Route("/runs/{run}/events", one.events),
+            Route("/runs/{run}/report", one.report),
+            Route("/runs/{run}/files/{path:path}", one.files),
+            *(Route(path, with_form(access, act), methods=["POST"]) for path, act in forms.items()),
+            Mount("/static", StaticFiles(directory=FOLDER / "static")),
+        ],
+        middleware=[Middleware(Guard, access=access), Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BYTES)],
+        exception_handlers={HTTPException: _http_problem, 500: _our_problem},
+    )
+
+
+class _FirstPages:
+    """What is not about one run: the list, and the form that starts another."""
+
+    def __init__(self, runs_dir: Path, roles: Path | None, access: Access, starter: Starter) -> None:
+        self._list = RunList(runs_dir)
+        self._runs_dir = runs_dir
+        self._roles = roles
+        self._access = access
+        self._starter = starter
+
+    def runs(self, request: Request) -> Response:
+        """All runs."""
+        self._starter.reap()
+        search, show = request.query_params.get("q", ""), request.query_params.get("show", EVERY)
+        number = request.query_params.get("page", "")
+        listed = self._list.page(search=search, show=show, number=int(number) if number.isdecimal() else 1)
+
+        def link(**changes: object) -> str:
+            return f"/?{urlencode({'q': search, 'show': show, **changes})}"
+
+        return page("runs.html", runs=listed, search=search, show=show, link=link, runs_dir=str(self._runs_dir))
+
+    def start_form(self, request: Request) -> Response:
+        """The flows; or, once one is chosen, its form."""
+        return self._form_page(request.query_params.get("flow", ""), {})
+
+    async def start(self, request: Request, form: Form) -> Response:
+        """Start what the form asks for; where that cannot be, the form as it was sent says why."""
+        return await run_in_threadpool(self._start, form)
+
+    def _start(self, sent: Form) -> Response:
+        flow = read_flows(self._roles).find(sent.get("flow", ""))
+        if flow is None:
+            return problem(404, "There is no such flow", "The page Start a run lists those there are.")
+        form = form_of(flow, read_playbooks(self._roles), sent)
+        try:
+            run_id = self._starter.start(wanted_run(form, sent))
+        except CodexMultiRoleError as error:
+            return self._form_page(flow.name, sent, 422, str(error), error.hint)
+        return RedirectResponse(f"/runs/{run_id}?done=started", 303)
+
+    def _form_page(self, name: str, sent: Form, status_code: int = 200, wrong: str = "", hint: str = "") -> Response:
+        flows = read_flows(self._roles)
+        flow = flows.find(name)
+        if flow is None:
+            return page("flows.html", flows=flows)
+        form = form_of(flow, read_playbooks(self._roles), sent)
+        secret = self._access.form_secret
+        return page("start.html", status_code, form=form, form_secret=secret, wrong=wrong, hint=hint)
+
+
+async def _http_problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return problem(error.status_code, error.detail)
+
+
+async def _our_problem(request: Request, error: Exception) -> Response:
+    return problem(500, "Something went wrong here", "The terminal in which the server runs says more.")

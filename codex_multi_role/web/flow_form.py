@@ -1,0 +1,136 @@
+"""The form of a flow: a field for each of its inputs, by what the flow's YAML says of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codex_multi_role.web.forms import Form
+from codex_multi_role.web.starting import NewRun, default_cycles
+
+if TYPE_CHECKING:
+    from codex_multi_role.catalog import FlowEntry, FlowSpec, InputSpec
+
+PREFIX = "input."
+YAML_TYPES = ("list", "mapping")
+NUMBERS = ("integer", "number")
+
+
+@dataclass(frozen=True)
+class Flows:
+    """Those that can be started. ``parts``: those that others call; ``broken`` cannot be read."""
+
+    whole: list[FlowEntry]
+    parts: list[FlowEntry]
+    broken: list[FlowEntry]
+
+    def find(self, name: str) -> FlowSpec | None:
+        return next((each.flow for each in (*self.whole, *self.parts) if each.name == name), None)
+
+
+@dataclass(frozen=True)
+class Field:
+    """One input. ``kind``: of the form's field. ``value`` is what was sent before, or else the default."""
+
+    name: str
+    kind: str
+    value: str
+    required: bool
+    help: str
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    step: str = ""
+
+
+@dataclass(frozen=True)
+class FlowForm:
+    """What the form of one flow shows; ``goal`` to ``playbook``: what was sent before, or else the defaults."""
+
+    flow: FlowSpec
+    fields: list[Field]
+    playbooks: list[str]
+    goal: str = ""
+    cycles: str = ""
+    workspace: str = ""
+    playbook: str = ""
+
+
+def read_flows(roles: Path | None) -> Flows:
+    """All flows of the roles folder, and the shipped ones."""
+    from codex_multi_role.catalog import list_flows  # here: only the forms need the catalog
+    from codex_multi_role.definitions import roles_folder
+
+    entries = list_flows(roles_folder(roles))
+    called = {step.call for each in entries if each.flow for step in each.flow.steps}
+    read = [each for each in entries if each.flow]
+    return Flows(
+        whole=sorted((each for each in read if each.name not in called), key=_cycles_first),
+        parts=[each for each in read if each.name in called],
+        broken=[each for each in entries if not each.flow],
+    )
+
+
+def read_playbooks(roles: Path | None) -> list[str]:
+    """Their names."""
+    from codex_multi_role.definitions import roles_folder  # as above
+    from codex_multi_role.playbook import list_playbooks
+
+    return list(list_playbooks(roles_folder(roles)))
+
+
+def form_of(flow: FlowSpec, playbooks: list[str], sent: Form | None = None) -> FlowForm:
+    """The form, empty or as it was ``sent``."""
+    sent = sent or {}
+    return FlowForm(
+        flow=flow,
+        fields=[_field(name, spec, sent) for name, spec in flow.inputs.items()],
+        playbooks=playbooks,
+        goal=sent.get("goal", ""),
+        cycles=sent.get("cycles", str(default_cycles())),
+        workspace=sent.get("workspace", str(Path.cwd())),
+        playbook=sent.get("playbook", ""),
+    )
+
+
+def wanted_run(form: FlowForm, sent: Form) -> NewRun:
+    """What was sent, as a run; inputs that were left empty are the flow's defaults."""
+    inputs = {each.name: each.value for each in form.fields if each.value}
+    playbook = form.playbook if form.playbook in form.playbooks else ""
+    return NewRun(form.flow.name, form.goal.strip(), form.cycles.strip(), form.workspace.strip(), playbook, inputs)
+
+
+def _cycles_first(entry: FlowEntry) -> tuple[bool, str]:
+    return entry.name != "cycles", entry.name
+
+
+def _field(name: str, spec: InputSpec, sent: Form) -> Field:
+    kind = "choice" if spec.choices else "yaml" if spec.type in YAML_TYPES else spec.type
+    value = _text(spec.default)
+    if sent:
+        value = sent.get(f"{PREFIX}{name}", "false" if kind == "boolean" else "")
+    return Field(
+        name=name,
+        kind="number" if kind in NUMBERS else kind,
+        value=value,
+        required=spec.required,
+        help="; ".join(filter(None, (spec.description, spec.wanted if not spec.choices else ""))),
+        choices=tuple(map(_text, spec.choices)),
+        minimum=spec.minimum,
+        maximum=spec.maximum,
+        step="1" if spec.type == "integer" else "any",
+    )
+
+
+def _text(value: object) -> str:
+    """As it would be typed after ``--input``."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+
+    return json.dumps(value, ensure_ascii=False)  # which is YAML, too

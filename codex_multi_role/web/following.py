@@ -1,0 +1,147 @@
+"""Who looks at which run: one follower a run, shared by all its viewers, gone soon after the last of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+from anyio import to_thread
+from sse_starlette import ServerSentEvent
+
+from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.web.run_state import RunState, Snapshot
+
+LOOK_SECONDS = 0.2
+LINGER_LOOKS = 25
+"""How often a follower looks on with nobody there: a page comes first, its stream of events a moment later."""
+MOST_VIEWERS = 100
+MOST_FOLLOWED = 200
+WAKE_SECONDS = 1.0
+
+
+class TooManyViewers(Exception):
+    """No more can look on now."""
+
+
+class Follower:
+    """Looks at one run again and again; ``visitors`` are those who wait for what it finds."""
+
+    def __init__(self, state: RunState) -> None:
+        self.state = state
+        self.visitors = 0
+        self.closed = False
+        self._changed = asyncio.Event()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.state.snapshot
+
+    async def follow(self, is_ending: Callable[[], bool]) -> None:
+        """Until the server ends, the run is gone, or nobody was there for a while."""
+        left = LINGER_LOOKS
+        try:
+            while left and not is_ending():
+                if await to_thread.run_sync(self.state.look):
+                    self._wake()
+                if not self.state.behind:
+                    await asyncio.sleep(LOOK_SECONDS)
+                left = LINGER_LOOKS if self.visitors else left - 1
+        except (OSError, CodexMultiRoleError):
+            pass  # the run's folder is gone: whoever looks on is told by the end of it
+        finally:
+            self.closed = True
+            self._wake()
+
+    async def change(self) -> None:
+        """Until there is something new, or `WAKE_SECONDS` have passed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WAKE_SECONDS):
+                await self._changed.wait()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class Followers:
+    """Those of one server; `is_ending` says when it ends."""
+
+    def __init__(self, form_secret: str, is_ending: Callable[[], bool]) -> None:
+        self._form_secret = form_secret
+        self._is_ending = is_ending
+        self._followers: dict[str, tuple[Follower, asyncio.Task[None]]] = {}
+        self._viewers = 0
+
+    async def snapshot(self, folder: RunFolder) -> Snapshot:
+        """The run as it is now. Raises `TooManyViewers`, and `RunNotFound` where it cannot be read."""
+        async with self._visit(folder) as follower:
+            while not follower.closed and (follower.snapshot.facts is None or follower.state.behind):
+                await follower.change()
+            return follower.snapshot
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no place for another viewer."""
+        return self._viewers >= MOST_VIEWERS
+
+    async def stream(self, folder: RunFolder, after: int) -> AsyncIterator[ServerSentEvent]:
+        """What is new after that many events, and whatever comes, until the viewer or the server goes."""
+        if self.full:
+            return
+        self._viewers += 1
+        try:
+            async with self._visit(folder) as follower:
+                seen = _Seen(after)
+                while not follower.closed:
+                    if (news := seen.news(follower.snapshot)) is not None:
+                        yield news
+                    await follower.change()
+        finally:
+            self._viewers -= 1
+
+    @asynccontextmanager
+    async def _visit(self, folder: RunFolder) -> AsyncIterator[Follower]:
+        follower = self._follower(folder)
+        follower.visitors += 1
+        try:
+            yield follower
+        finally:
+            follower.visitors -= 1
+
+    def _follower(self, folder: RunFolder) -> Follower:
+        known = self._followers.get(folder.run_id)
+        if known is not None and not known[0].closed:
+            return known[0]
+        if len(self._followers) >= MOST_FOLLOWED:
+            raise TooManyViewers
+        follower = Follower(RunState(folder, self._form_secret))
+        task = asyncio.create_task(follower.follow(self._is_ending), name=f"follow {folder.run_id}")
+        self._followers[folder.run_id] = (follower, task)
+        task.add_done_callback(lambda done: self._forget(folder.run_id, done))
+        return follower
+
+    def _forget(self, run_id: str, task: asyncio.Task[None]) -> None:
+        if run_id in self._followers and self._followers[run_id][1] is task:
+            del self._followers[run_id]
+
+
+class _Seen:
+    """What one viewer has: log lines up to an event, and the versions of the page's parts."""
+
+    def __init__(self, after: int) -> None:
+        self._number = after
+        self._versions: dict[str, str] = {}
+
+    def news(self, snapshot: Snapshot) -> ServerSentEvent | None:
+        """What the viewer lacks, None where it lacks nothing. The event's id is the number to go on from."""
+        lines = snapshot.lines_after(self._number)
+        parts = [part for part in snapshot.parts if self._versions.get(part.name) != part.version]
+        if not lines and not parts:
+            return None
+        self._number = snapshot.number
+        self._versions |= {part.name: part.version for part in parts}
+        told = {"status": snapshot.status, "lines": lines, "parts": [vars(part) for part in parts]}
+        return ServerSentEvent(json.dumps(told), event="news", id=str(snapshot.number))

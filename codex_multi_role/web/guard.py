@@ -1,0 +1,100 @@
+"""What every request meets first: host, token, origin; and what every answer is sent with."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from codex_multi_role.web.access import Access
+from codex_multi_role.web.templating import page
+
+COOKIE = "codex_multi_role"
+COOKIE_SECONDS = 30 * 24 * 3600
+OPEN_PATHS = "/static/"
+"""What a page that asks for the token needs; there is nothing of a run in it."""
+SAFE_METHODS = ("GET", "HEAD")
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        *(f"{what}-src 'self'" for what in ("script", "style", "img", "connect")),
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # with no-referrer a browser hides a form's origin, from us as well
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Of every answer, unless it says otherwise."""
+
+
+class Guard:
+    """Refuses, before anything is done, what does not come from a page of this server or its address line."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await (self._refusal(Request(scope)) or self._app)(scope, receive, send_guarded)
+
+    def _refusal(self, request: Request) -> Response | None:
+        """The answer to a request that goes no further."""
+        if not self._access.serves(request.headers.get("host", "")):
+            return PlainTextResponse("This server does not go by that name.", 421)
+        if _comes_from_elsewhere(request):
+            return PlainTextResponse("Requests of other sites are not answered.", 403)
+        if self._access.token is None or request.url.path.startswith(OPEN_PATHS):
+            return None
+        return self._without_token(request)
+
+    def _without_token(self, request: Request) -> Response | None:
+        cookie = f"{COOKIE}_{request.url.port or 0}"  # cookies of one host are those of all its ports
+        if self._access.knows(request.cookies.get(cookie, "")):
+            return None
+        given = request.query_params.get("token")
+        if given is None or request.method not in SAFE_METHODS or not self._access.admits(given):
+            return page("token.html", 401, wrong=given is not None, path=request.url.path)
+        rest = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "token"])
+        path = f"/{request.url.path.lstrip('/')}"  # "//host" would lead to another site
+        answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+        answer.set_cookie(
+            cookie,
+            self._access.cookie,
+            max_age=COOKIE_SECONDS,
+            httponly=True,
+            samesite="lax",
+            secure=request.url.scheme == "https",
+        )
+        return answer
+
+
+def _comes_from_elsewhere(request: Request) -> bool:
+    """Whether another site's page made the browser send this; a link that was followed to a page is harmless."""
+    site = request.headers.get("sec-fetch-site", "none")
+    followed = request.method in SAFE_METHODS and request.headers.get("sec-fetch-dest") == "document"
+    if site not in ("none", "same-origin") and not followed:
+        return True
+    origin = request.headers.get("origin")
+    return origin is not None and origin != f"{request.url.scheme}://{request.headers.get('host', '')}"

@@ -1,0 +1,194 @@
+"""One run: its page, the stream of what is new, its files, and what a person can do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from sse_starlette import EventSourceResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+
+from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
+from codex_multi_role.presentation.recorded import is_alive
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.folder import RUN_ID
+from codex_multi_role.stopping import stop_run
+from codex_multi_role.web.artifacts import chunks, list_folder, open_file, real_path
+from codex_multi_role.web.following import Followers, TooManyViewers
+from codex_multi_role.web.forms import Form, problem
+from codex_multi_role.web.starting import Starter
+from codex_multi_role.web.templating import page
+
+PING_SECONDS = 15
+SEND_SECONDS = 30.0
+"""How long a viewer may take in nothing."""
+REPORT = "report.html"
+REPORT_POLICY = "; ".join(
+    [
+        "sandbox allow-scripts allow-modals",  # without allow-same-origin it is a stranger to our pages
+        "default-src 'none'",
+        *(f"{what}-src 'unsafe-inline'" for what in ("script", "style")),
+        *(f"{what}-src data:" for what in ("img", "font")),
+        "form-action 'none'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+DONE = {
+    "approved": "Approved.",
+    "rejected": "Rejected.",
+    "answered": "Your answer is recorded.",
+    "stopped": "The run is stopped. It can be resumed.",
+    "cancelled": "The task is cancelled: its turn ends, and tasks that need it are skipped.",
+    "resumed": "The run goes on.",
+    "started": "The run has begun.",
+}
+"""What a page says of what was just done; nothing else can be made to stand there by a link."""
+TOO_MANY = ("Too many are looking on", "Close other pages of this server, or try again later.")
+
+Act = Callable[[RunFolder, Form], str]
+
+
+class RunPages:
+    """The pages below ``/runs/<id>``."""
+
+    def __init__(self, runs_dir: Path, followers: Followers, starter: Starter) -> None:
+        self._runs_dir = runs_dir
+        self._followers = followers
+        self._starter = starter
+
+    async def show(self, request: Request) -> Response:
+        """The page of a run. ``latest`` and the beginning of an id lead to it."""
+        folder = self._folder(request)
+        if folder is None:
+            return await run_in_threadpool(self._lead_on, request.path_params["run"])
+        return await self._page(folder, done=DONE.get(request.query_params.get("done", ""), ""))
+
+    async def events(self, request: Request) -> Response:
+        """What is new, as server-sent events, after ``Last-Event-ID`` or ``?after=``."""
+        folder = self._folder(request)
+        if folder is None:
+            return _no_run()
+        if self._followers.full:
+            return PlainTextResponse(TOO_MANY[0], 503, {"Retry-After": "30"})
+        after = 0
+        with suppress(ValueError):
+            after = int(request.headers.get("last-event-id") or request.query_params.get("after") or 0)
+        stream = self._followers.stream(folder, max(0, after))
+        return EventSourceResponse(stream, ping=PING_SECONDS, send_timeout=SEND_SECONDS)
+
+    def files(self, request: Request) -> Response:
+        """A file of the run, to be saved; or what is in a folder of it."""
+        folder, wanted = self._folder(request), request.path_params["path"]
+        path = real_path(folder.path, wanted) if folder is not None else None
+        if folder is None or path is None:
+            return problem(404, "There is no such file")
+        if (folder.path / path).is_dir():
+            entries = list_folder(folder.path, path)
+            return page("files.html", run_id=folder.run_id, path=path.as_posix(), entries=entries)
+        name = quote(path.name, safe="")
+        kind = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
+        return self._send(folder, path, "text/plain; charset=utf-8", kind)
+
+    def report(self, request: Request) -> Response:
+        """The run's report, as a page that can reach nothing of ours."""
+        folder = self._folder(request)
+        path = real_path(folder.path, REPORT) if folder is not None else None
+        if folder is None or path is None:
+            return problem(404, "There is no report of this run", "`codex-multi-role report` makes one.")
+        return self._send(folder, path, "text/html; charset=utf-8", {"Content-Security-Policy": REPORT_POLICY})
+
+    async def answer(self, request: Request, form: Form) -> Response:
+        return await self._act(request, form, self._answer)
+
+    async def stop(self, request: Request, form: Form) -> Response:
+        return await self._act(request, form, _stop)
+
+    async def cancel_task(self, request: Request, form: Form) -> Response:
+        return await self._act(request, form, _cancel_task)
+
+    async def resume(self, request: Request, form: Form) -> Response:
+        return await self._act(request, form, self._resume)
+
+    async def _act(self, request: Request, form: Form, act: Act) -> Response:
+        """Do it, then lead to the run's page; where it cannot be done, that page says why."""
+        folder = self._folder(request)
+        if folder is None:
+            return _no_run()
+        try:
+            done = await run_in_threadpool(act, folder, form)
+        except CodexMultiRoleError as error:
+            return await self._page(folder, 409, wrong=str(error), hint=error.hint)
+        return RedirectResponse(f"/runs/{folder.run_id}?done={done}", 303)
+
+    async def _page(
+        self, folder: RunFolder, status_code: int = 200, *, done: str = "", wrong: str = "", hint: str = ""
+    ) -> Response:
+        try:
+            snapshot = await self._followers.snapshot(folder)
+        except TooManyViewers:
+            return problem(503, *TOO_MANY)
+        if snapshot.facts is None:
+            return _no_run()
+        values = {"run_id": folder.run_id, "snapshot": snapshot, "facts": snapshot.facts}
+        return page("run.html", status_code, **values, done=done, wrong=wrong, hint=hint)
+
+    def _folder(self, request: Request) -> RunFolder | None:
+        run_id = request.path_params["run"]
+        folder = RunFolder(self._runs_dir / run_id)
+        known = RUN_ID.fullmatch(run_id) and folder.record_path.is_file() and not folder.path.is_symlink()
+        return folder if known else None
+
+    def _lead_on(self, reference: str) -> Response:
+        try:
+            return RedirectResponse(f"/runs/{RunFolder.find(self._runs_dir, reference).run_id}", 303)
+        except RunNotFound:
+            return _no_run()
+
+    def _send(self, folder: RunFolder, path: Path, media_type: str, headers: dict[str, str]) -> Response:
+        opened = open_file(folder.path, path)
+        if opened is None:
+            return problem(404, "There is no such file")
+        file, size = opened
+        return StreamingResponse(
+            chunks(file, size), media_type=media_type, headers={**headers, "Content-Length": str(size)}
+        )
+
+    def _answer(self, folder: RunFolder, form: Form) -> str:
+        from codex_multi_role import app  # here: it loads what runs need
+
+        approved, comment = form.get("verdict") != "reject", form.get("comment", "").strip()
+        question = form.get("question", "")
+        if not approved and not comment:
+            raise UsageError("A rejection needs a comment", "Say why not; the roles may get to read it.")
+        answered = app.answer(
+            folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
+        )
+        if form.get("go_on") and not is_alive(folder):
+            self._starter.resume(folder)
+        return "answered" if answered.words and approved else "approved" if approved else "rejected"
+
+    def _resume(self, folder: RunFolder, form: Form) -> str:
+        self._starter.resume(folder)
+        return "resumed"
+
+
+def _stop(folder: RunFolder, form: Form) -> str:
+    stop_run(folder)
+    return "stopped"
+
+
+def _cancel_task(folder: RunFolder, form: Form) -> str:
+    from codex_multi_role import app  # as above
+
+    comment = form.get("comment", "").strip()
+    app.cancel_task(folder.run_id, form.get("task", ""), runs_dir=folder.path.parent, comment=comment)
+    return "cancelled"
+
+
+def _no_run() -> Response:
+    return problem(404, "There is no such run", "The first page lists those there are.")

@@ -1,0 +1,185 @@
+"""One run as its page shows it, read piece by piece as its ``events.jsonl`` grows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from codex_multi_role.presentation.outcome import next_command
+from codex_multi_role.presentation.plain import PlainLines
+from codex_multi_role.presentation.progress import BUSY, Progress
+from codex_multi_role.presentation.recorded import is_alive, open_questions, read_record
+from codex_multi_role.run_folder import Question, Record, RunFolder
+from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ToldStates
+from codex_multi_role.web.templating import fill
+
+KEPT_LINES = 1000
+EVENTS_A_LOOK = 5000
+FACTS_SECONDS = 1.0
+"""How old the run's record, its questions and whether it lives may be while it tells nothing."""
+OVER = (COMPLETED, SKIPPED)
+WITH_ITS_GOAL = 0
+PARTS = ("overview", "decisions")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the events do not tell: the files beside them, and whether a process works on the run."""
+
+    record: dict[str, Any]
+    alive: bool
+    questions: list[Question]
+    report: bool
+    next_command: str
+
+    @property
+    def status(self) -> str:
+        if self.alive and self.questions:
+            return "waiting"
+        status = str(self.record.get("status", ""))
+        return "killed" if status == "running" and not self.alive else status
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether a resume would do anything."""
+        return not self.alive and self.record.get("exit_code") != WITH_ITS_GOAL and "options" in self.record
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of the page; ``version`` changes with its content."""
+
+    name: str
+    html: str
+    version: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The page after ``number`` events. ``lines``: the latest of the log, with the number of the event each is of."""
+
+    number: int = 0
+    lines: tuple[tuple[int, str], ...] = ()
+    dropped: int = 0
+    parts: tuple[Part, ...] = ()
+    status: str = ""
+    facts: Facts | None = field(default=None, repr=False)
+
+    def lines_after(self, number: int) -> list[str]:
+        return [line for of_event, line in self.lines if of_event > number]
+
+
+class RunState:
+    """Follows one run. Only one thread may `look` at a time; what it returns may be shared."""
+
+    def __init__(self, folder: RunFolder, form_secret: str) -> None:
+        self._folder = folder
+        self._form_secret = form_secret
+        self._plain = PlainLines(Progress())
+        self._states = ToldStates()
+        self._lines: deque[tuple[int, str]] = deque(maxlen=KEPT_LINES)
+        self._told = 0
+        self._number = 0
+        self._offset = 0
+        self._stopped_early = False
+        self._facts: Facts | None = None
+        self._facts_at = 0.0
+        self.snapshot = Snapshot()
+
+    def look(self) -> bool:
+        """Read on; whether `snapshot` is another one now. Raises `RunNotFound` when the run is gone."""
+        before = self._number
+        for line in self._new_lines():
+            self._number += 1
+            self._take_in(line)
+        if self._number == before and time.monotonic() - self._facts_at < FACTS_SECONDS:
+            return False
+        self._facts = self._read_facts()
+        self._facts_at = time.monotonic()
+        latest = self._take_snapshot(self._facts)
+        changed = (latest.number, latest.parts) != (self.snapshot.number, self.snapshot.parts)
+        self.snapshot = latest
+        return changed
+
+    @property
+    def behind(self) -> bool:
+        """Whether there is more to read at once."""
+        with suppress(OSError):
+            return self._folder.events_path.stat().st_size > self._offset and self._stopped_early
+        return False
+
+    def _new_lines(self) -> Iterator[bytes]:
+        """Whole lines that were not read yet, not too many at once; what is being written now comes the next time."""
+        self._stopped_early = False
+        try:
+            if self._folder.events_path.stat().st_size <= self._offset:
+                return
+            file = self._folder.events_path.open("rb")
+        except FileNotFoundError:
+            return  # the run has told nothing yet
+        with file:
+            file.seek(self._offset)
+            for _ in range(EVENTS_A_LOOK):
+                line = file.readline()
+                if not line.endswith(b"\n"):
+                    return
+                self._offset += len(line)
+                yield line
+        self._stopped_early = True
+
+    def _take_in(self, line: bytes) -> None:
+        with suppress(ValueError, LookupError, TypeError, AttributeError):  # cut short by a kill, or of another version
+            record: Record = json.loads(line)
+            said = self._plain.of(record)
+            self._told += len(said)
+            self._lines.extend((self._number, each) for each in said)
+            self._states.apply(record)
+
+    def _read_facts(self) -> Facts:
+        record = read_record(self._folder)
+        alive = is_alive(self._folder)
+        return Facts(
+            record=record,
+            alive=alive,
+            questions=open_questions(self._folder, record),
+            report=(self._folder.path / "report.html").is_file(),
+            next_command="" if alive else self._next_command(record),
+        )
+
+    def _next_command(self, record: dict[str, Any]) -> str:
+        if record.get("exit_code") == WITH_ITS_GOAL or "options" not in record:
+            return ""
+        runs_dir = self._folder.path.parent
+        return next_command(self._folder, runs_dir, record.get("exit_code"), int(record["options"]["cycles"]))
+
+    def _take_snapshot(self, facts: Facts) -> Snapshot:
+        tasks = self._states.as_json()["items"]
+        values = {
+            "run_id": self._folder.run_id,
+            "facts": facts,
+            "record": facts.record,
+            "progress": self._plain.progress,
+            "busy": BUSY,
+            "tasks": tasks,
+            "failed": FAILED,
+            "open_tasks": [each for each in tasks if each["state"] not in OVER] if facts.alive else [],
+            "form_secret": self._form_secret,
+        }
+        return Snapshot(
+            number=self._number,
+            lines=tuple(self._lines),
+            dropped=self._told - len(self._lines),
+            parts=tuple(_part(name, fill(f"{name}.html", **values)) for name in PARTS),
+            status=facts.status,
+            facts=facts,
+        )
+
+
+def _part(name: str, html: str) -> Part:
+    return Part(name, html, hashlib.sha256(html.encode()).hexdigest()[:16])

@@ -1,0 +1,148 @@
+"""Starting and resuming runs: each is a process of its own session, which goes on when the server ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codex_multi_role.errors import CodexMultiRoleError, UsageError
+from codex_multi_role.options import RunOptions
+from codex_multi_role.presentation.recorded import read_owner
+from codex_multi_role.presentation.wording import printable
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.atomic import make_folder, storage_errors
+from codex_multi_role.run_folder.folder import make_runs_folder, new_run_id
+
+TOKEN_VARIABLE = "CODEX_MULTI_ROLE_TOKEN"
+BEGIN_SECONDS = 60.0
+LOOK_SECONDS = 0.05
+MOST_AT_ONCE = 32
+SAID_BYTES = 8000
+STARTING = ".starting"
+OUTPUT = "output.log"
+"""In a run's folder: what its process said on stderr, where a page started it."""
+
+
+class NotBegun(CodexMultiRoleError):
+    """The process ended before the run began; the message is what it said."""
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """What a form asks for. ``inputs``: only those that were filled in."""
+
+    flow: str
+    goal: str = ""
+    cycles: str = ""
+    workspace: str = ""
+    playbook: str = ""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+
+    def arguments(self) -> list[str]:
+        """Of ``run``; an option and its value in one, so that a value may begin with a dash."""
+        named = {"flow": self.flow, "goal": self.goal, "cycles": self.cycles, "workspace": self.workspace}
+        named["playbook"] = self.playbook
+        options = [f"--{name}={value}" for name, value in named.items() if value]
+        return [*options, *(f"--input={name}={value}" for name, value in self.inputs.items())]
+
+
+class Starter:
+    """Starts processes for the runs of one folder. Threads may share it."""
+
+    def __init__(self, runs_dir: Path, roles: Path | None) -> None:
+        self._runs_dir = runs_dir
+        self._roles = roles
+        self._lock = threading.Lock()
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    def start(self, wanted: NewRun) -> str:
+        """Start a run and wait until it has begun; returns its id.
+
+        Raises `NotBegun` with what its process said, `UsageError` for too many at once, `StorageError`.
+        """
+        run_id = new_run_id()
+        roles = [f"--roles={self._roles}"] if self._roles else []
+        folder = RunFolder(make_runs_folder(self._runs_dir) / run_id)
+        arguments = ["run", *wanted.arguments(), *roles, f"--run-id={run_id}"]
+        self._begin(folder, arguments, lambda child: folder.record_path.exists())
+        return run_id
+
+    def resume(self, folder: RunFolder) -> None:
+        """Go on with a run. Raises what `start` raises."""
+        self._begin(folder, ["resume", folder.run_id], lambda child: read_owner(folder).get("pid") == child.pid)
+
+    def reap(self) -> int:
+        """Let go of the processes that have ended; returns how many there are still."""
+        with self._lock:
+            self._children = [child for child in self._children if child.poll() is None]
+            return len(self._children)
+
+    def _begin(
+        self, folder: RunFolder, arguments: list[str], has_begun: Callable[[subprocess.Popen[bytes]], bool]
+    ) -> None:
+        if self.reap() >= MOST_AT_ONCE:
+            raise UsageError(f"{MOST_AT_ONCE} runs that were started here are going on", "Wait for one to end.")
+        runs_dir = folder.path.parent
+        said = make_folder(runs_dir / STARTING) / f"{folder.run_id}.log"
+        shared = [f"--runs-dir={runs_dir}", "--await-answers", "--quiet"]
+        try:
+            child = self._spawn([*arguments, *shared], said)
+            end = time.monotonic() + BEGIN_SECONDS
+            while not has_begun(child) and time.monotonic() < end:
+                if child.poll() is not None:
+                    break
+                time.sleep(LOOK_SECONDS)
+            if not has_begun(child) and child.poll() not in (0, 1, 3, 4, 5, None):
+                raise NotBegun(_words(said) or f"the process ended with exit code {child.returncode}")
+        finally:
+            _keep(said, folder.path)
+
+    def _spawn(self, arguments: list[str], said: Path) -> subprocess.Popen[bytes]:
+        environment = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
+        # -P: a module that lies in the current folder, perhaps a role's, is not taken for one of ours
+        command = [sys.executable, "-P", "-m", "codex_multi_role", *arguments]
+        with storage_errors(said), said.open("wb") as output:
+            try:
+                child = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=output,
+                    env=environment,
+                    start_new_session=True,
+                )
+            except ValueError as error:  # a NUL
+                raise UsageError(f"that cannot be handed to a process: {error}") from error
+        with self._lock:
+            self._children.append(child)
+        return child
+
+
+def default_cycles() -> int:
+    """Of a run whose form says nothing of it."""
+    return RunOptions().cycles
+
+
+def _words(said: Path) -> str:
+    """The end of what the process said, in printable lines."""
+    try:
+        text = said.read_bytes()[-SAID_BYTES:].decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return "\n".join(map(printable, text.splitlines())).strip()
+
+
+def _keep(said: Path, run: Path) -> None:
+    """Move what the process said, and may say yet, into the run's folder; where there is none it has been told."""
+    with suppress(OSError):
+        if run.is_dir():
+            said.replace(run / OUTPUT)
+        else:
+            said.unlink()

@@ -1,0 +1,69 @@
+"""Pages from the templates in this room; whatever is filled in is escaped."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import HTMLResponse
+
+from codex_multi_role.presentation.outcome import EXIT_MEANINGS, outcome_in_words
+from codex_multi_role.presentation.wording import clock, compact, duration, moment, one_line, plural, printable, verdict
+
+FOLDER = Path(__file__).parent
+SYMBOLS = {
+    "waiting": "?",
+    "running": "▶",
+    "succeeded": "✓",
+    "ended": "■",
+    "failed": "✗",
+    "parked": "Ⅱ",
+    "interrupted": "■",
+    "killed": "✗",
+}
+"""Beside a status, for whom colours say nothing."""
+
+
+def page(name: str, status_code: int = 200, **values: Any) -> HTMLResponse:  # noqa: ANN401 - what the template names
+    """The whole page of that template."""
+    return HTMLResponse(fill(name, **values), status_code)
+
+
+def fill(name: str, **values: Any) -> str:  # noqa: ANN401 - as above
+    """The template with what it names filled in."""
+    return _environment().get_template(name).render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "line": one_line,
+        "lines": _lines,
+        "duration": duration,
+        "compact": compact,
+        "clock": clock,
+        "day": lambda at: f"{moment(at):%Y-%m-%d %H:%M}" if at else "",
+        "machine_time": lambda at: moment(at).astimezone(UTC).isoformat() if at else "",
+        "plural": plural,
+        "verdict": verdict,
+        "outcome": outcome_in_words,
+        "symbol": lambda status: SYMBOLS.get(status, "•"),
+        "exit_meaning": lambda code: EXIT_MEANINGS.get(code, ""),
+        "words": lambda name: one_line(str(name).replace("_", " ")),
+    }
+    return environment
+
+
+def _lines(text: str) -> str:
+    """``text`` with its lines, without other control characters."""
+    return "\n".join(map(printable, text.expandtabs().splitlines()))
