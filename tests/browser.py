@@ -1,4 +1,8 @@
-"""A real browser for tests of pages: Chromium, started once."""
+"""A real browser for tests of pages: Chromium, started once a module.
+
+While it lives, Playwright's event loop runs in the main thread: nothing else that needs one there can be tried, a run
+in this process included. That is why it ends with the module.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
 CHROMIUM = Path("/usr/bin/chromium")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium without a window; skips where it is absent."""
     if not CHROMIUM.exists():

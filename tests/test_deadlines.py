@@ -75,6 +75,9 @@ PLACES = {
     ("session.py", "owner.acquire()"): "takes the lock at once or raises RunBusy",
     ("session.py", "while True"): "once more for each question that was answered meanwhile",
     ("session.py", "while not stop.asked"): "the workflow, every step of which has deadlines",
+    ("web/following.py", "self._changed.wait()"): "WAKE_SECONDS",
+    ("web/following.py", "while left and (not is_ending())"): "ends with the server, or a while after the last viewer",
+    ("web/run_state.py", "file.readline(LONGEST_LINE)"): "a file: what is there at once",
     ("workspace/commands.py", "os.read(descriptor, _CHUNK_BYTES)"): "does not block: set so before it is registered",
     **{
         (module, f"{receiver}.result()"): READS_FILE
@@ -116,6 +119,7 @@ LOCKS = {
     ("steps/resources.py", "self.workspace_lock"): "calls of git, GIT_SECONDS each",
     ("steps/work_clock.py", "self._lock"): QUICK,
     ("tools/arithmetic.py", "_functions_lock"): "one function of a number of bounded size",
+    ("web/starting.py", "self._lock"): QUICK,
     ("workspace/manifest.py", "self._lock"): "one small file",
     ("workspace/snapshots.py", "self._lock"): "calls of git, GIT_SECONDS each",
     ("workspace/worktrees.py", "self._lock"): "calls of git, GIT_SECONDS each",

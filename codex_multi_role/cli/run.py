@@ -25,13 +25,7 @@ if TYPE_CHECKING:
     from codex_multi_role.playbook import Playbook
 
 NOT_OF_THE_RUN = {
-    "goal_file",
-    "input",
-    "dry_run",
-    "await_answers",
-    "json",
-    "plain",
-    "quiet",
+    *("goal_file", "input", "dry_run", "await_answers", "json", "plain", "quiet"),
     *(each.key for each in REPORTS),
 }
 """The command line's own settings."""

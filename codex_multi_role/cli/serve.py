@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 from codex_multi_role.cli.options import SERVE, command
@@ -25,10 +24,13 @@ def serve(host: str, port: int, runs_dir: Path, roles: Path | None, token: str |
       codex-multi-role serve --port 0 --runs-dir ../shop/runs
       codex-multi-role serve --host 0.0.0.0
     """
-    if any(find_spec(name) is None for name in NEEDED):
-        raise UsageError("pages need the extra web: pip install 'codex-multi-role[web]'")
-    from codex_multi_role.web.access import Access  # here: the extra may not be there
-    from codex_multi_role.web.server import serve as serve_pages
+    try:
+        from codex_multi_role.web.access import Access  # here: the extra may not be there
+        from codex_multi_role.web.server import serve as serve_pages
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] not in NEEDED:
+            raise
+        raise UsageError("pages need the extra web: pip install 'codex-multi-role[web]'") from error
 
     access = Access.to(host, token)
 

@@ -20,7 +20,9 @@ NUMBERS = ("integer", "number")
 
 @dataclass(frozen=True)
 class Flows:
-    """Those that can be started. ``parts``: those that others call; ``broken`` cannot be read."""
+    """Those that can be started. ``parts``: those that others call, and that say nothing of a goal; ``broken`` cannot
+    be read.
+    """
 
     whole: list[FlowEntry]
     parts: list[FlowEntry]
@@ -40,8 +42,8 @@ class Field:
     required: bool
     help: str
     choices: tuple[str, ...] = ()
-    minimum: float | None = None
-    maximum: float | None = None
+    minimum: str = ""
+    maximum: str = ""
     step: str = ""
 
 
@@ -60,15 +62,15 @@ class FlowForm:
 
 def read_flows(roles: Path | None) -> Flows:
     """All flows of the roles folder, and the shipped ones."""
-    from codex_multi_role.catalog import list_flows  # here: only the forms need the catalog
+    from codex_multi_role.catalog import GoalSpec, list_flows  # here: only the forms need the catalog
     from codex_multi_role.definitions import roles_folder
 
     entries = list_flows(roles_folder(roles))
     called = {step.call for each in entries if each.flow for step in each.flow.steps}
-    read = [each for each in entries if each.flow]
+    parts = [each for each in entries if each.flow and each.name in called and each.flow.goal == GoalSpec()]
     return Flows(
-        whole=sorted((each for each in read if each.name not in called), key=_cycles_first),
-        parts=[each for each in read if each.name in called],
+        whole=sorted((each for each in entries if each.flow and each not in parts), key=_cycles_first),
+        parts=parts,
         broken=[each for each in entries if not each.flow],
     )
 
@@ -118,8 +120,8 @@ def _field(name: str, spec: InputSpec, sent: Form) -> Field:
         required=spec.required,
         help="; ".join(filter(None, (spec.description, spec.wanted if not spec.choices else ""))),
         choices=tuple(map(_text, spec.choices)),
-        minimum=spec.minimum,
-        maximum=spec.maximum,
+        minimum=_text(spec.minimum),
+        maximum=_text(spec.maximum),
         step="1" if spec.type == "integer" else "any",
     )
 
@@ -130,6 +132,8 @@ def _text(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     if isinstance(value, str | int | float):
         return str(value)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.presentation.recorded import open_questions, read_record, status_now
-from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder import Question, RunFolder
 
 ROWS = 50
 WAITING, WORKING, EVERY = "waiting", "running", "all"
@@ -27,9 +27,16 @@ class RunRow:
     question: str
 
     @property
-    def tokens(self) -> int:
-        totals = self.record.get("totals") or {}
-        return int(totals.get("input_tokens", 0) + totals.get("output_tokens", 0))
+    def turns(self) -> int | None:
+        """None as long as no session of it has ended: then they are counted."""
+        totals = self.record.get("totals")
+        return int(totals.get("turns", 0)) if totals else None
+
+    @property
+    def tokens(self) -> int | None:
+        """As `turns`."""
+        totals = self.record.get("totals")
+        return int(totals.get("input_tokens", 0) + totals.get("output_tokens", 0)) if totals else None
 
     def matches(self, words: list[str]) -> bool:
         record = self.record
@@ -91,7 +98,12 @@ class RunList:
         folder = RunFolder(self._runs_dir / run_id)
         status = status_now(folder, record)
         asked = open_questions(folder, record) if status in UNDECIDED else []
-        return RunRow(run_id, record, WAITING if asked else status, asked[0].question if asked else "")
+        return RunRow(run_id, record, shown_status(status, asked), asked[0].question if asked else "")
+
+
+def shown_status(status: str, asked: Sequence[Question]) -> str:
+    """The status of now, or that the run waits for an answer."""
+    return WAITING if asked and status in UNDECIDED else status
 
 
 def _of(rows: list[RunRow], status: str) -> list[RunRow]:

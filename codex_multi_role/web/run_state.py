@@ -14,18 +14,21 @@ from typing import Any
 from codex_multi_role.presentation.outcome import next_command
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import BUSY, Progress
-from codex_multi_role.presentation.recorded import is_alive, open_questions, read_record
+from codex_multi_role.presentation.recorded import is_alive, open_questions, read_record, status_now
 from codex_multi_role.run_folder import Question, Record, RunFolder
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ToldStates
+from codex_multi_role.web.listing import shown_status
 from codex_multi_role.web.templating import fill
 
 KEPT_LINES = 1000
 EVENTS_A_LOOK = 5000
+LONGEST_LINE = 4 * 1024 * 1024
+"""What is longer is in pieces that mean nothing."""
 FACTS_SECONDS = 1.0
 """How old the run's record, its questions and whether it lives may be while it tells nothing."""
 OVER = (COMPLETED, SKIPPED)
 WITH_ITS_GOAL = 0
-PARTS = ("overview", "decisions")
+PARTS = ("questions", "overview", "controls")
 
 
 @dataclass(frozen=True)
@@ -33,17 +36,11 @@ class Facts:
     """What the events do not tell: the files beside them, and whether a process works on the run."""
 
     record: dict[str, Any]
+    status: str
     alive: bool
     questions: list[Question]
     report: bool
     next_command: str
-
-    @property
-    def status(self) -> str:
-        if self.alive and self.questions:
-            return "waiting"
-        status = str(self.record.get("status", ""))
-        return "killed" if status == "running" and not self.alive else status
 
     @property
     def can_go_on(self) -> bool:
@@ -126,8 +123,8 @@ class RunState:
         with file:
             file.seek(self._offset)
             for _ in range(EVENTS_A_LOOK):
-                line = file.readline()
-                if not line.endswith(b"\n"):
+                line = file.readline(LONGEST_LINE)
+                if not line.endswith(b"\n") and len(line) < LONGEST_LINE:
                     return
                 self._offset += len(line)
                 yield line
@@ -144,10 +141,12 @@ class RunState:
     def _read_facts(self) -> Facts:
         record = read_record(self._folder)
         alive = is_alive(self._folder)
+        questions = open_questions(self._folder, record)
         return Facts(
             record=record,
+            status=shown_status(status_now(self._folder, record), questions),
             alive=alive,
-            questions=open_questions(self._folder, record),
+            questions=questions,
             report=(self._folder.path / "report.html").is_file(),
             next_command="" if alive else self._next_command(record),
         )

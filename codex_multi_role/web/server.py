@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import uvicorn
+from sse_starlette.sse import AppStatus
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.web.access import Access
@@ -35,6 +37,7 @@ def serve(runs_dir: Path, roles: Path | None, access: Access, port: int, on_read
 
     Raises `UsageError` where it cannot listen there.
     """
+    AppStatus.enable_automatic_graceful_drain = False  # it cuts streams off; ours end by themselves
     listening = _listen(access.host, port)
     application = create_application(runs_dir, roles, access, lambda: server.should_exit)
     config = uvicorn.Config(
@@ -55,21 +58,11 @@ def serve(runs_dir: Path, roles: Path | None, access: Access, port: int, on_read
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listening = socket.socket(family, kind, protocol)
-        try:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(address)
-            listening.listen(BACKLOG)
-        except OSError:
-            listening.close()
-            raise
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        why = error.strerror or str(error)
+        why = os.strerror(error.errno) if isinstance(error.errno, int) and error.errno > 0 else str(error)
         raise UsageError(f"cannot listen on {host}, port {port}: {why}", "Name another --port or --host.") from error
-    return listening
 
 
 def _address(access: Access, listening: socket.socket) -> str:

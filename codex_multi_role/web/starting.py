@@ -14,6 +14,7 @@ from pathlib import Path
 
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.options import RunOptions
+from codex_multi_role.presentation.outcome import EXIT_MEANINGS
 from codex_multi_role.presentation.recorded import read_owner
 from codex_multi_role.presentation.wording import printable
 from codex_multi_role.run_folder import RunFolder
@@ -25,6 +26,8 @@ BEGIN_SECONDS = 60.0
 LOOK_SECONDS = 0.05
 MOST_AT_ONCE = 32
 SAID_BYTES = 8000
+ENDINGS = (0, 1, 4, 5)
+"""Exit codes of a run that had begun, and may have been too quick to be seen."""
 STARTING = ".starting"
 OUTPUT = "output.log"
 """In a run's folder: what its process said on stderr, where a page started it."""
@@ -99,8 +102,9 @@ class Starter:
                 if child.poll() is not None:
                     break
                 time.sleep(LOOK_SECONDS)
-            if not has_begun(child) and child.poll() not in (0, 1, 3, 4, 5, None):
-                raise NotBegun(_words(said) or f"the process ended with exit code {child.returncode}")
+            if not has_begun(child) and child.poll() not in (*ENDINGS, None):
+                code = child.returncode
+                raise NotBegun(_words(said), f"Exit code {code}: {EXIT_MEANINGS.get(code, 'the process was ended')}.")
         finally:
             _keep(said, folder.path)
 

@@ -3,6 +3,7 @@
 
 const LINES_KEPT = 1000;
 const AT_END_PIXELS = 40;
+const LIVING = ["running", "waiting"];
 
 function seconds(text) {
   const rounded = Math.round(text * 10) / 10;
@@ -80,6 +81,7 @@ function followRun(log) {
     }
     if (news.status !== status) {
       status = news.status;
+      connection.textContent = LIVING.includes(status) ? "live" : "";
       announce.textContent = status === "waiting" ? "The run waits for your answer." : `The run is ${status} now.`;
     }
     tick();
@@ -88,7 +90,7 @@ function followRun(log) {
   function open() {
     if (source) return;
     source = new EventSource(`${log.dataset.stream}?after=${last}`);
-    source.onopen = () => { connection.textContent = "live"; };
+    source.onopen = () => { connection.textContent = LIVING.includes(status) ? "live" : ""; };
     source.onerror = () => {
       connection.textContent = "not connected, trying again";
       if (source.readyState === EventSource.CLOSED) { // refused: the browser does not try again by itself

@@ -1,0 +1,227 @@
+"""What a page of somebody else, a guessed token or a path out of the run's folder comes to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.web.access import Access
+from codex_multi_role.web.application import create_application
+from codex_multi_role.web.forms import MOST_BYTES
+from tests.cli.run_folders import make_run
+
+HOST = "127.0.0.1:8765"
+TOKEN = "a-token-of-enough-characters"
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+SECRETS = ("journal.sqlite", "journal.sqlite-wal", ".codex/planner/auth.json", ".snapshots/HEAD")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    folder = make_run(tmp_path / "runs", "first")
+    for name in SECRETS:
+        (folder.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder.path / name).write_text("secret")
+    (tmp_path / "outside.txt").write_text("secret")
+    return tmp_path / "runs"
+
+
+def client(runs: Path, access: Access | None = None, host: str = HOST) -> TestClient:
+    application = create_application(runs, None, access or Access("127.0.0.1"))
+    return TestClient(application, base_url=f"http://{host}", follow_redirects=False)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "localhost", "[::1]:8765", "127.0.0.2"])
+def test_a_server_of_this_machine_goes_by_its_names(runs: Path, host: str) -> None:
+    assert client(runs, host=host).get("/").status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8765", "10.0.0.7", "localhost:x", "", "a@b"])
+def test_no_other_site_can_point_its_name_at_it(runs: Path, host: str) -> None:
+    visitor = client(runs)
+    for path in ("/", "/runs/first", "/runs/first/events", "/static/live.js"):
+        assert visitor.get(path, headers={"host": host}).status_code == 421
+
+
+def test_beyond_this_machine_addresses_and_own_names_are_served_and_others_are_not() -> None:
+    access = Access.to("0.0.0.0", None)
+    assert access.serves("10.0.0.7:8765")
+    assert access.serves("[fe80::1]:8765")
+    assert access.serves("localhost")
+    assert not access.serves("evil.example")
+    assert Access("pages.example", TOKEN).serves("Pages.Example:80")
+
+
+def posts(visitor: TestClient) -> list[str]:
+    """Every address that takes a form, of the run ``first``."""
+    routes = [each for each in visitor.app.routes if isinstance(each, Route)]  # type: ignore[attr-defined]
+    return [each.path.replace("{run}", "first") for each in routes if "POST" in (each.methods or ())]
+
+
+def test_no_form_is_taken_without_the_secret_of_this_server(runs: Path) -> None:
+    visitor = client(runs)
+    assert len(posts(visitor)) == 5
+    for path in posts(visitor):
+        assert visitor.post(path, data={"question": "ok.1"}).status_code == 403
+        assert visitor.post(path, data={"form_secret": "guessed"}).status_code == 403
+        assert visitor.post(path, json={"form_secret": "guessed"}).status_code == 400
+        assert visitor.get(path).status_code in (200, 405)  # the form itself, or nothing
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:9999"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "cross-site", "sec-fetch-dest": "document"},
+    ],
+)
+def test_no_other_site_can_send_a_form_even_with_the_secret(runs: Path, headers: dict[str, str]) -> None:
+    access = Access("127.0.0.1")
+    visitor = client(runs, access)
+    for path in posts(visitor):
+        assert visitor.post(path, data={"form_secret": access.form_secret}, headers=headers).status_code == 403
+
+
+def test_other_sites_may_link_here_but_not_read_or_show_anything(runs: Path) -> None:
+    visitor = client(runs)
+    linked = {"sec-fetch-site": "cross-site", "sec-fetch-dest": "document"}
+    assert visitor.get("/runs/first", headers=linked).status_code == 200
+    for wanted in ("iframe", "empty", "image"):
+        headers = {"sec-fetch-site": "cross-site", "sec-fetch-dest": wanted}
+        assert visitor.get("/runs/first/events", headers=headers).status_code == 403
+    answer = visitor.get("/runs/first")
+    assert "access-control-allow-origin" not in answer.headers
+    assert answer.headers["x-frame-options"] == "DENY"
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_without_the_token_nothing_is_told(runs: Path) -> None:
+    visitor = client(runs, Access("127.0.0.1", TOKEN))
+    for path in ("/", "/start", "/runs/first", "/runs/first/events", "/runs/first/files/run.json", "/nowhere"):
+        for query in ("", "?token=wrong", f"?token={TOKEN}x"):
+            answer = visitor.get(path + query)
+            assert answer.status_code == 401
+            assert "Convert roman numerals" not in answer.text
+            assert "set-cookie" not in answer.headers
+    assert all(visitor.post(path, data={}).status_code == 401 for path in posts(visitor))
+    assert all(visitor.post(f"{path}?token={TOKEN}", data={}).status_code == 401 for path in posts(visitor))
+
+
+def test_the_token_is_given_once_and_is_in_no_address_or_cookie_afterwards(runs: Path) -> None:
+    visitor = client(runs, Access("127.0.0.1", TOKEN))
+    answer = visitor.get(f"/runs/first?token={TOKEN}&done=approved")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/runs/first?done=approved")
+    cookie = answer.headers["set-cookie"]
+    assert "httponly" in cookie.lower()
+    assert "samesite=lax" in cookie.lower()
+    assert TOKEN not in cookie
+    assert visitor.get("/runs/first").status_code == 200
+    assert visitor.get("/", headers={"cookie": "codex_multi_role_8765=wrong"}).status_code == 401
+    assert client(runs, Access("127.0.0.1", TOKEN[::-1])).get("/", headers={"cookie": cookie}).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["//evil.example/", "/%5Cevil.example", "///evil.example", "/%0d%0aLocation:x"])
+def test_the_way_on_from_a_token_never_leads_to_another_site(runs: Path, path: str) -> None:
+    answer = client(runs, Access("127.0.0.1", TOKEN)).get(f"http://{HOST}{path}?token={TOKEN}")
+    assert answer.status_code == 303
+    assert not answer.headers["location"].startswith(("//", "/\\"))
+    assert answer.headers["location"].startswith("/")
+
+
+def test_a_server_that_others_reach_has_a_token_that_cannot_be_guessed() -> None:
+    made = Access.to("0.0.0.0", None)
+    assert made.token is not None
+    assert len(made.token) > 40
+    assert made.token != Access.to("0.0.0.0", None).token
+    assert Access.to("localhost", None).token is None
+    with pytest.raises(UsageError, match="16 are the least"):
+        Access.to("0.0.0.0", "short")
+
+
+@pytest.mark.parametrize("body", [b"x" * (MOST_BYTES + 1), b"a=1&" * 1000, b"\xff\xfe=1", b"form_secret=%zz&&&"])
+def test_forms_are_bounded(runs: Path, body: bytes) -> None:
+    assert client(runs).post("/start", content=body, headers=FORM).status_code in (400, 403, 413)
+
+
+LEADING_OUT = [
+    "../outside.txt",
+    "..%2F..%2Foutside.txt",
+    "%2e%2e/%2e%2e/outside.txt",
+    "%2Fetc%2Fpasswd",
+    "planner/../../../outside.txt",
+    "link.txt",
+    "links/passwd",
+    "within/planner/auth.json",
+    "run.json%00.txt",
+    "fifo",
+    "nowhere",
+    *SECRETS,
+]
+
+
+@pytest.mark.parametrize("path", LEADING_OUT)
+def test_only_files_of_the_run_are_handed_out(runs: Path, path: str) -> None:
+    folder = runs / "first"
+    (folder / "link.txt").symlink_to(runs.parent / "outside.txt")
+    (folder / "links").symlink_to("/etc")
+    (folder / "within").symlink_to(folder / ".codex")
+    os.mkfifo(folder / "fifo")
+    answer = client(runs).get(f"/runs/first/files/{path}")
+    assert answer.status_code in (404, 421), answer.text
+    assert "secret" not in answer.text.lower().replace("form_secret", "")
+
+
+def test_a_file_comes_as_text_to_be_saved(runs: Path) -> None:
+    (runs / "first/planner/turn_001/page.html").write_text("<script>alert(1)</script>")
+    answer = client(runs).get("/runs/first/files/planner/turn_001/page.html")
+    assert answer.text == "<script>alert(1)</script>"
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''page.html"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    listed = client(runs).get("/runs/first/files/").text
+    assert "events.jsonl" in listed
+    assert not [name for name in ("journal", ".codex", ".snapshots", "latest") if f">{name}" in listed]
+
+
+def test_a_report_is_a_page_that_can_reach_nothing_of_ours(runs: Path) -> None:
+    assert client(runs).get("/runs/first/report").status_code == 404
+    (runs / "first/report.html").write_text("<h1>It went well</h1>")
+    answer = client(runs).get("/runs/first/report")
+    assert answer.headers["content-type"].startswith("text/html")
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("sandbox allow-scripts")
+    assert "allow-same-origin" not in policy
+    assert "connect-src" not in policy
+    assert "default-src 'none'" in policy
+    assert '<a href="/runs/first/report">Report</a>' in client(runs).get("/runs/first").text
+
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202e\x1b[31m\"'>{{ 7*7 }}"
+
+
+def test_what_a_model_wrote_is_text_wherever_it_is_shown(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "first", goal=HOSTILE, reason=HOSTILE, workspace=HOSTILE, flow=HOSTILE, outcome=HOSTILE)
+    visitor = client(tmp_path / "runs")
+    for path in ("/", "/runs/first", f"/?q={HOSTILE[:20]}"):
+        shown = visitor.get(path).text
+        assert "<img" not in shown
+        assert "&lt;img src=x" in shown
+        assert not {"\u202e", "\x1b"} & set(shown)
+        assert "{{ 7*7 }}" in shown or "49" not in shown
+
+
+def test_what_is_said_to_be_done_cannot_be_made_up_by_a_link(runs: Path) -> None:
+    assert "Approved." in client(runs).get("/runs/first?done=approved").text
+    assert "gotcha" not in client(runs).get("/runs/first?done=gotcha").text

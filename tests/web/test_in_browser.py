@@ -1,0 +1,220 @@
+"""The pages as a person uses them: real Chromium, a real server, real runs of a playbook."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from codex_multi_role.run_folder import Question, Questions
+from tests.browser import browser
+from tests.cli.run_folders import make_run
+from tests.presentation.recorded_run import whole_run
+from tests.teams import TeamFolder, read
+
+from .serving import Served, served
+from .team import PLAYBOOK, QUICK, project
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+__all__ = ["browser"]
+SECONDS = 30_000
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> TeamFolder:
+    return project(tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(scope="module")
+def server(team: TeamFolder) -> Iterator[Served]:
+    with served(team.folder, **QUICK) as server:
+        yield server
+
+
+@pytest.fixture
+def page(browser: Browser, server: Served) -> Iterator[Page]:
+    """A page that no script of ours fails on."""
+    with context(browser, server) as visit:
+        page = visit.new_page()
+        wrong: list[str] = []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: wrong.append(said.text) if "Content Security Policy" in said.text else None)
+        yield page
+        assert wrong == []
+
+
+def context(browser: Browser, server: Served, **settings: object) -> BrowserContext:
+    visit = browser.new_context(base_url=str(server.client.base_url), **settings)  # type: ignore[arg-type]
+    visit.set_default_timeout(SECONDS)
+    return visit
+
+
+def start(page: Page, flow: str) -> str:
+    """Start a run of ``flow`` from the first page on; returns its id."""
+    page.goto("/")
+    page.get_by_role("main").get_by_role("link", name="Start a run").first.click()
+    page.get_by_role("link", name=flow, exact=True).click()
+    if flow == "ship":
+        page.get_by_label("Goal").fill("Make something")
+        page.get_by_label("size").fill("5")
+        page.get_by_label("colour").select_option("blue")
+        page.get_by_label("careful").uncheck()
+        page.get_by_label("place").fill("here")
+    page.get_by_label("Workspace").fill("workspace")
+    page.get_by_label("Who answers").select_option(PLAYBOOK)
+    page.get_by_role("button", name="Start the run").click()
+    page.wait_for_url(re.compile(r"/runs/.*done=started"))
+    return page.url.partition("?")[0].rpartition("/")[2]
+
+
+def status(page: Page, word: str) -> None:
+    """Wait until the page, which is not loaded anew, says that status."""
+    page.locator("#overview .badge", has_text=word).wait_for()
+
+
+def wait_for(server: Served, run_id: str, word: str) -> None:
+    """Wait until the run has that status, for a page that is not told."""
+    assert any(news["status"] == word for _, news in server.news(f"/runs/{run_id}/events"))
+
+
+def test_a_run_is_started_found_in_the_list_and_approved_with_a_comment(page: Page, team: TeamFolder) -> None:
+    run_id = start(page, "ship")
+    page.get_by_role("heading", name="Your decision: Ship 5 blue?").wait_for()
+    page.goto("/?show=waiting")
+    page.get_by_role("row", name="Ship 5 blue?").get_by_role("link").click()
+    assert '"summary": "it"' in page.get_by_label("What it is about").inner_text()
+    page.get_by_label("Comment").fill("good")
+    page.get_by_role("button", name="Approve").click()
+    page.get_by_text("Approved.").wait_for()
+    status(page, "succeeded")
+    assert page.get_by_role("log").get_by_text("review ok.1: approved by").count() == 1
+    assert page.get_by_role("heading", name="Your decision").count() == 0
+    record = read(team.runs / run_id / "run.json")
+    assert (record["outcome"], record["inputs"]["careful"], record["inputs"]["names"]) == ("shipped", False, ["a"])
+    with page.expect_download() as download:
+        page.get_by_role("link", name="run.json").click()
+    assert json.loads(Path(download.value.path()).read_text()) == record
+
+
+@pytest.mark.long
+def test_a_rejection_wants_a_reason_and_what_is_typed_stays_while_news_come(page: Page, team: TeamFolder) -> None:
+    run_id = start(page, "ship")
+    page.get_by_role("button", name="Reject").click()
+    page.get_by_role("alert").get_by_text("A rejection needs a comment").wait_for()
+    page.get_by_label("Comment").press_sequentially("too ")
+    with (team.runs / run_id / "events.jsonl").open("a") as events:
+        events.write(json.dumps({"type": "warning", "at": whole_run()[-1]["at"], "message": "news"}) + "\n")
+    page.get_by_role("log").get_by_text("warning: news").wait_for()
+    page.keyboard.type("big")  # the focus is where it was
+    page.get_by_role("button", name="Reject").click()
+    status(page, "ended")
+    assert read(team.runs / run_id / "reviews/ok.1.json")["answer"]["comment"] == "too big"
+
+
+@pytest.mark.long
+def test_what_a_role_asks_is_answered_in_words(page: Page, team: TeamFolder) -> None:
+    run_id = start(page, "ask")
+    page.get_by_role("heading", name="A role asks: Which database?").wait_for()
+    page.get_by_label("Your answer").fill("use sqlite")
+    page.get_by_role("button", name="Send answer").click()
+    status(page, "succeeded")
+    assert read(team.runs / run_id / "asker/turn_001/handoff.json")["summary"] == "use sqlite"
+
+
+@pytest.mark.long
+def test_a_run_is_stopped_and_says_so(page: Page, team: TeamFolder) -> None:
+    run_id = start(page, "stall")
+    page.locator("#overview .state.busy").wait_for()
+    page.get_by_role("button", name="Stop the run").click()
+    status(page, "interrupted")
+    assert page.get_by_role("button", name="Go on with this run").count() == 1
+    assert read(team.runs / run_id / "run.json")["exit_code"] == 130
+
+
+@pytest.mark.long
+def test_a_task_is_cancelled_and_the_others_go_on(page: Page, team: TeamFolder) -> None:
+    run_id = start(page, "tasks")
+    page.locator("#overview .tasks .busy").nth(1).wait_for()
+    page.get_by_label("Cancel a task").select_option(label="T1 (in progress)")
+    page.get_by_label("Why it is not wanted").fill("known")
+    page.get_by_role("button", name="Cancel the task").click()
+    page.locator("#overview .tasks li", has_text="skipped").wait_for()
+    page.get_by_role("button", name="Stop the run").click()
+    status(page, "interrupted")
+    told = {each["item"]: each["state"] for each in read(team.runs / run_id / "states.json")["items"]}
+    assert told == {"T1": "SKIPPED", "T2": "IN_PROGRESS"}
+
+
+@pytest.mark.long
+def test_everything_is_done_without_javascript(browser: Browser, server: Served, team: TeamFolder) -> None:
+    with context(browser, server, java_script_enabled=False) as visit:
+        page = visit.new_page()
+        run_id = start(page, "ship")
+        wait_for(server, run_id, "waiting")
+        page.reload()
+        page.get_by_label("Comment").fill("fine")
+        page.get_by_role("button", name="Approve").click()
+        page.get_by_text("Approved.").wait_for()
+        wait_for(server, run_id, "succeeded")
+        page.reload()
+        page.get_by_text("Exit code").wait_for()
+    assert read(team.runs / run_id / "run.json")["outcome"] == "approved"
+
+
+@pytest.fixture(scope="module")
+def shown(team: TeamFolder) -> None:
+    """A run that ended, with long words, and one that asks."""
+    long = "averylongword" * 30
+    make_run(team.runs, "ended", goal=long, workspace=long, reason=long)
+    asking = make_run(team.runs, "asking", status="parked", outcome="waiting_for_review", exit_code=4)
+    Questions(asking.path).ask(Question("ok.1", f"Ship {long}?", long, whole_run()[0]["at"], 3600.0, "reject"))
+
+
+PAGES = ["/", "/runs/asking", "/runs/ended/files/", "/start?flow=ship"]
+OTHERS = ["/?q=nothing+like+it", "/runs/ended", "/start", "/nowhere"]
+
+
+@pytest.mark.usefixtures("shown")
+@pytest.mark.parametrize(
+    ("scheme", "paths"),
+    [
+        ("light", PAGES),
+        pytest.param("dark", PAGES, marks=pytest.mark.long),
+        pytest.param("light", OTHERS, marks=pytest.mark.long),
+        pytest.param("dark", OTHERS, marks=pytest.mark.long),
+    ],
+)
+def test_the_pages_are_accessible(browser: Browser, server: Served, scheme: str, paths: list[str]) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    with context(browser, server, color_scheme=scheme) as visit:
+        page = visit.new_page()
+        for path in paths:
+            page.goto(path)
+            result = Axe().run(page)
+            assert not result.violations_count, f"{path}: {result.generate_report()}"
+
+
+@pytest.mark.usefixtures("shown")
+def test_a_narrow_page_does_not_scroll_sideways_and_the_keyboard_reaches_everything(
+    browser: Browser, server: Served
+) -> None:
+    with context(browser, server, viewport={"width": 320, "height": 640}) as visit:
+        page = visit.new_page()
+        for path in ("/", "/start?flow=testgen", "/runs/asking", "/runs/ended"):
+            page.goto(path)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to content"
+        page.keyboard.press("Enter")
+        reached = set()
+        for _ in range(12):
+            page.keyboard.press("Tab")
+            reached.add(page.evaluate("document.activeElement.textContent.trim()"))
+        assert {"Go on with this run", "All files of this run", "run.json"} <= reached

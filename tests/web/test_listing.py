@@ -1,0 +1,59 @@
+"""The first page: newest first, searched, a page at a time, what is known kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codex_multi_role.run_folder import Question, Questions
+from codex_multi_role.web.listing import ROWS, RunList
+from tests.cli.run_folders import make_run, record
+
+
+def ids(listed: RunList, **wanted: str | int) -> list[str]:
+    return [row.run_id for row in listed.page(**wanted).rows]  # type: ignore[arg-type]
+
+
+def test_the_newest_come_first_a_page_at_a_time(tmp_path: Path) -> None:
+    for number in range(ROWS + 5):
+        make_run(tmp_path, f"run{number:03d}", started_at=f"2026-01-31T10:15:00.{number:03d}+00:00")
+    listed = RunList(tmp_path)
+    assert ids(listed)[0] == f"run{ROWS + 4:03d}"
+    assert len(ids(listed)) == ROWS
+    assert ids(listed, number=2) == ["run004", "run003", "run002", "run001", "run000"]
+    assert ids(listed, number=99) == ids(listed, number=2)
+    assert ids(listed, number=0) == ids(listed)
+
+
+def test_a_search_looks_at_goal_id_flow_status_and_outcome(tmp_path: Path) -> None:
+    make_run(tmp_path, "one", goal="Add a flag")
+    make_run(tmp_path, "two", flow="testgen", status="succeeded", outcome="success", exit_code=0)
+    listed = RunList(tmp_path)
+    assert ids(listed, search="FLAG add") == ["one"]
+    assert ids(listed, search="testgen") == ids(listed, search="succ") == ["two"]
+    assert ids(listed, search="flag testgen") == []
+
+
+def test_a_run_is_shown_as_it_is_now(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, "one", status="running", exit_code=None)
+    listed = RunList(tmp_path)
+    assert listed.page().rows[0].status == "killed"
+    folder.write_record(record("one", status="succeeded", outcome="done", exit_code=0))
+    assert listed.page().rows[0].status == "succeeded"
+
+
+def test_who_waits_for_a_person_is_told_with_the_question(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, "one", status="parked", outcome="waiting_for_review", exit_code=4)
+    make_run(tmp_path, "two")
+    Questions(folder.path).ask(Question("ok.1", "Ship it?", "", "2026-01-31T10:15:00.000+00:00", None, None))
+    waiting = RunList(tmp_path).page(show="waiting")
+    assert [(row.run_id, row.status, row.question) for row in waiting.rows] == [("one", "waiting", "Ship it?")]
+    assert waiting.counts == {"all": 2, "running": 0, "waiting": 1}
+
+
+def test_what_is_no_run_or_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    make_run(tmp_path, "good")
+    make_run(tmp_path, "bad").record_path.write_text("{")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / ".starting").mkdir()
+    assert {row.run_id: row.status for row in RunList(tmp_path).page().rows} == {"good": "ended", "bad": "unreadable"}
+    assert RunList(tmp_path / "nowhere").page().rows == []

@@ -1,0 +1,109 @@
+"""One run read piece by piece: the same as at once, whatever its log holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.presentation.plain import PlainLines
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.web import run_state
+from codex_multi_role.web.run_state import RunState
+from tests.cli.run_folders import make_run
+from tests.presentation.recorded_run import whole_run
+
+
+def told(state: RunState) -> list[str]:
+    return [line for _, line in state.snapshot.lines]
+
+
+def expected() -> list[str]:
+    plain = PlainLines(Progress())
+    return [line for record in whole_run() for line in plain.of(record)]
+
+
+def test_a_run_read_in_pieces_is_the_one_read_at_once(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "first")
+    content = folder.events_path.read_bytes()
+    folder.events_path.write_bytes(b"")
+    state = RunState(folder, "secret")
+    state.look()
+    for begin in range(0, len(content), 100):  # lines come in pieces, as a kill or a slow disk may leave them
+        with folder.events_path.open("ab") as file:
+            file.write(content[begin : begin + 100])
+        state.look()
+    assert told(state) == expected()
+    assert state.snapshot.number == len(whole_run())
+    at_once = RunState(folder, "secret")
+    at_once.look()
+    assert state.snapshot.parts == at_once.snapshot.parts
+
+
+def test_whoever_comes_back_gets_what_is_new_only(tmp_path: Path) -> None:
+    state = RunState(make_run(tmp_path / "runs", "first"), "secret")
+    state.look()
+    assert state.snapshot.lines_after(0) == expected()
+    assert state.snapshot.lines_after(state.snapshot.number) == []
+    assert state.snapshot.lines_after(5) == expected()[-len(state.snapshot.lines_after(5)) :]
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[]", "null", '{"type": "turn_ended"}', '{"type": "turn_ended", "at": 7}', '{"at": "x"}', "\xff"]
+)
+def test_a_line_that_cannot_be_read_is_passed_over(tmp_path: Path, line: str) -> None:
+    folder = make_run(tmp_path / "runs", "first")
+    content = folder.events_path.read_bytes()
+    folder.events_path.write_bytes(line.encode("latin-1") + b"\n" + content)
+    state = RunState(folder, "secret")
+    state.look()
+    assert told(state) == expected()
+
+
+def test_a_long_log_is_read_bit_by_bit_and_only_its_end_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_state, "EVENTS_A_LOOK", 1000)
+    folder = make_run(tmp_path / "runs", "first")
+    warning = {"type": "warning", "at": "2026-01-31T10:15:00.000+00:00"}
+    lines = (json.dumps({**warning, "message": f"number {number}"}) for number in range(2500))
+    folder.events_path.write_text("\n".join(lines) + "\n")
+    state = RunState(folder, "secret")
+    looks = 0
+    while state.look() or state.behind:
+        looks += 1
+    assert looks >= 3
+    assert (len(state.snapshot.lines), state.snapshot.dropped) == (run_state.KEPT_LINES, 1500)
+    assert told(state)[-1].endswith("number 2499")
+
+
+STATES = [
+    ({"status": "running", "exit_code": None}, "killed", True),
+    ({"status": "succeeded", "outcome": "done", "exit_code": 0}, "succeeded", False),
+    ({"status": "parked", "outcome": "waiting_for_review", "exit_code": 4}, "parked", True),
+    ({"status": "interrupted", "outcome": "cancelled", "exit_code": 130}, "interrupted", True),
+]
+
+
+@pytest.mark.parametrize(("record", "status", "can_go_on"), STATES)
+def test_what_can_be_done_depends_on_how_it_ended(
+    tmp_path: Path, record: dict[str, Any], status: str, can_go_on: bool
+) -> None:
+    state = RunState(make_run(tmp_path / "runs", "first", **record), "secret")
+    state.look()
+    assert state.snapshot.facts is not None
+    assert (state.snapshot.status, state.snapshot.facts.can_go_on) == (status, can_go_on)
+    controls = {part.name: part.html for part in state.snapshot.parts}["controls"]
+    assert ("Go on with this run" in controls) == can_go_on
+    assert "Stop the run" not in controls
+
+
+def test_a_run_whose_record_is_damaged_is_shown_as_that(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "first")
+    folder.record_path.write_text("{")
+    state = RunState(folder, "secret")
+    state.look()
+    assert state.snapshot.status == "unreadable"
+    assert told(state) == expected()

@@ -1,0 +1,176 @@
+"""The command ``serve``: where it listens, how it ends, what it starts, what a viewer gets."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from codex_multi_role.presentation.recorded import is_alive, read_owner
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.stopping import stop_run
+from tests.cli.console import console, environment
+from tests.cli.run_folders import make_run
+from tests.presentation.recorded_run import whole_run
+from tests.teams import TeamFolder, read
+
+from .serving import Served, served
+from .team import PLAYBOOK, QUICK, project
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_at_once_however_many_look_on(tmp_path: Path, how: signal.Signals) -> None:
+    make_run(tmp_path / "runs", "first")
+    with served(tmp_path) as server:
+        streams = [server.news("/runs/first/events") for _ in range(5)]
+        for stream in streams:
+            next(stream)
+        assert server.end(how) == (0, "")
+
+
+def test_a_viewer_who_comes_back_misses_nothing_and_gets_nothing_twice(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "first")
+    with served(tmp_path) as server:
+        number, everything = next(server.news("/runs/first/events"))
+        assert number == len(whole_run())
+        assert {part["name"] for part in everything["parts"]} == {"questions", "overview", "controls"}
+        for again in (
+            server.news("/runs/first/events", {"Last-Event-ID": "5"}),
+            server.news("/runs/first/events?after=5"),
+        ):
+            _, rest = next(again)
+            assert 0 < len(rest["lines"]) < len(everything["lines"])
+            assert rest["lines"] == everything["lines"][-len(rest["lines"]) :]
+
+        stream = server.news("/runs/first/events", {"Last-Event-ID": str(number)})
+        assert next(stream)[1]["lines"] == []
+        with folder.events_path.open("a") as events:
+            events.write(json.dumps({"type": "warning", "at": whole_run()[-1]["at"], "message": "late"}) + "\n")
+        number, news = next(stream)
+        assert [line.partition("  ")[2] for line in news["lines"]] == ["warning: late"]
+        assert [part["name"] for part in news["parts"]] == ["overview"]
+
+
+def test_a_server_for_others_prints_its_token_and_asks_for_it(tmp_path: Path) -> None:
+    with served(tmp_path, "--host", "0.0.0.0") as server:
+        token = server.address.partition("?token=")[2]
+        port = server.client.base_url.port
+        assert len(token) > 40
+        assert server.client.get(f"http://127.0.0.1:{port}/").status_code == 401
+        assert server.client.get(f"http://127.0.0.1:{port}/?token={token}", follow_redirects=True).status_code == 200
+        assert server.client.get(f"http://127.0.0.1:{port}/").status_code == 200
+        code, said = server.end()
+        assert (code, token in said) == (0, False)
+
+
+def test_a_port_that_is_taken_is_wrong_usage(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        port = str(server.client.base_url.port)
+        done = console("serve", "--port", port, folder=tmp_path)
+    assert done.returncode == 2
+    assert f"error: cannot listen on 127.0.0.1, port {port}: Address already in use" in done.stderr
+
+
+WITHOUT = """
+import sys
+sys.modules["starlette"] = None
+from codex_multi_role.cli.main import main
+sys.exit(main())
+"""
+
+
+def test_without_the_extra_one_line_says_how_to_get_it(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, "serve"],
+        capture_output=True, text=True, cwd=tmp_path, env=environment(), timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "error: pages need the extra web: pip install 'codex-multi-role[web]'\n"
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> TeamFolder:
+    return project(tmp_path)
+
+
+def start(server: Served, flow: str, **fields: str) -> RunFolder:
+    """Start a run from its form."""
+    form = f"/start?flow={flow}"
+    answer = server.post("/start", form, flow=flow, playbook=PLAYBOOK, workspace="workspace", cycles="1", **fields)
+    assert answer.status_code == 303, answer.text
+    run_id = answer.headers["location"].partition("?")[0].rpartition("/")[2]
+    return RunFolder(Path("runs") / run_id)
+
+
+def test_a_run_goes_on_when_the_server_that_started_it_ends(team: TeamFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(team.folder)
+    with served(team.folder, CODEX_MULTI_ROLE_TOKEN="known-to-the-server-only", **QUICK) as server:
+        assert server.client.get("/").status_code == 401
+        server.client.get(server.address.replace(str(server.client.base_url), "/"), follow_redirects=True)
+        run = start(server, "stall")
+        process = psutil.Process(read_owner(run)["pid"])
+        assert server.end(signal.SIGTERM)[0] == 0
+    try:
+        assert is_alive(run)
+        assert "CODEX_MULTI_ROLE_TOKEN" not in process.environ()
+        stop_run(run)
+    finally:
+        if process.is_running():
+            process.kill()
+    assert read(run.record_path)["status"] == "interrupted"
+    assert (run.path / "output.log").exists()
+    assert (team.runs / ".gitignore").read_text() == "*\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Of a project, for what leaves no run behind."""
+    team = project(tmp_path_factory.mktemp("project"))
+    with served(team.folder, **QUICK) as server:
+        yield server
+    assert list(team.runs.glob("*/run.json")) == []
+    assert list(team.runs.glob(".starting/*")) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"flow": "ship", "input.place": "x"}, "error: there is no goal"),
+        ({"flow": "ship", "goal": "go", "input.place": "x", "input.size": "10"}, "must be at least 1 and at most 9"),
+        ({"flow": "stall", "goal": "a\0b"}, "cannot be handed to a process"),
+    ],
+)
+def test_what_cannot_be_started_is_said_on_the_form_as_it_was_sent(
+    server: Served, fields: dict[str, str], words: str
+) -> None:
+    answer = server.post("/start", f"/start?flow={fields['flow']}", **fields)
+    assert answer.status_code == 422
+    assert words in answer.text
+    assert "\0" in fields.get("goal", "") or "Exit code 2: wrong usage or configuration." in answer.text
+    if size := fields.get("input.size"):
+        assert f'name="input.size" value="{size}"' in answer.text
+
+
+def test_an_answer_goes_on_with_a_parked_run_and_comes_once(team: TeamFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(team.folder)
+    assert team.run(flow="ship", inputs={"place": "x"}).exit_code == 4
+    run = RunFolder(team.runs / (team.runs / "latest").resolve().name)
+    page = f"/runs/{run.run_id}"
+    with served(team.folder, **QUICK) as server:
+        assert server.client.get("/runs/latest").headers["location"] == page
+        refused = server.post(f"{page}/answer", page, question="ok.1", verdict="reject", comment=" ")
+        assert (refused.status_code, "A rejection needs a comment" in refused.text) == (409, True)
+        stream = server.news(f"{page}/events")
+        done = server.post(f"{page}/answer", page, question="ok.1", verdict="approve", comment="good", go_on="yes")
+        assert done.headers["location"] == f"{page}?done=approved"
+        assert "succeeded" in (news["status"] for _, news in stream)
+        again = server.client.post(f"{page}/answer", data={"form_secret": "x"})
+        assert again.status_code == 403
+    assert read(run.record_path)["outcome"] == "shipped"
+    assert read(run.path / "reviews/ok.1.json")["answer"]["comment"] == "good"
