@@ -83,6 +83,7 @@ PLACES = {
         (module, f"{receiver}.result()"): READS_FILE
         for module, receiver in (
             ("presentation/recorded.py", "turn"),
+            ("report/entries.py", "folder"),
             ("members.py", "turn"),
             ("recordings/outcome.py", "turn"),
             ("run_folder/past.py", "turn"),
