@@ -8,7 +8,7 @@ from codex_multi_role.ci.changes import changed_files
 from codex_multi_role.ci.ended import EndedRun
 from codex_multi_role.ci.markdown import cell, code, table
 from codex_multi_role.ci.tests import Case, LatestTests
-from codex_multi_role.presentation.progress import RoleProgress
+from codex_multi_role.presentation.role_progress import RoleProgress
 from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural, verdict
 from codex_multi_role.run_folder import Questions, RunFolder
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from codex_multi_role.presentation.outcome import next_command
 from codex_multi_role.presentation.plain import PlainLines
-from codex_multi_role.presentation.progress import BUSY, Progress
+from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import is_alive, open_questions, read_record, status_now
+from codex_multi_role.presentation.role_progress import BUSY
 from codex_multi_role.run_folder import Question, Record, RunFolder
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ToldStates
 from codex_multi_role.web.listing import shown_status

@@ -1,0 +1,24 @@
+"""What one role of a run is doing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+STARTING, READY, WORKING, REPAIRING, SKIPPED = "starting", "ready", "working", "repairing", "skipped"
+OVER = frozenset({"COMPLETED", "FAILED", "SKIPPED"})
+BUSY = frozenset({WORKING, REPAIRING})
+
+
+@dataclass
+class RoleProgress:
+    """One role. ``state`` is a word of this module or, after a turn, that turn's status. Tokens and seconds add up."""
+
+    name: str
+    state: str = STARTING
+    turn: int = 0
+    turns: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    working_since: str = ""
+    last: str = ""
