@@ -18,7 +18,8 @@ import time
 from collections.abc import Iterator
 
 from codex_multi_role.cli.views import open_view
-from codex_multi_role.presentation.progress import Progress, Record
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_folder import Record
 from codex_multi_role.run_folder import events as e
 
 SHARE_AT_MOST = 0.03

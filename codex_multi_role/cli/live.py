@@ -14,7 +14,8 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from codex_multi_role.cli.drawing import render
-from codex_multi_role.presentation.progress import Progress, Record
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_folder import Record
 
 SHORTEST_PAUSE_SECONDS = 0.25
 SHARE_OF_A_CORE = 0.0125

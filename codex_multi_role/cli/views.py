@@ -11,7 +11,8 @@ from typing import Protocol
 
 from codex_multi_role.cli.streams import JsonLines, say
 from codex_multi_role.presentation.plain import PlainLines
-from codex_multi_role.presentation.progress import Progress, Record
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_folder import Record
 
 
 class View(Protocol):

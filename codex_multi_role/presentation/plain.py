@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from codex_multi_role.presentation.progress import Progress, Record
+from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import clock, duration, one_line, plural, verdict
+from codex_multi_role.run_folder import Record
 
 PENDING = "PENDING"
 NO_MODEL = "No model is asked: the answers come from the playbook {}."

@@ -11,8 +11,8 @@ from itertools import pairwise
 from codex_multi_role.catalog import FlowSpec
 from codex_multi_role.flow.routing import End
 from codex_multi_role.flow.words import arrows
-from codex_multi_role.presentation.progress import Record
 from codex_multi_role.report.story import Visit
+from codex_multi_role.run_folder import Record
 
 _VISIT_AND_INDEX = r"\.\d+(\.\d+)?"
 
