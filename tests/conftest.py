@@ -9,6 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.browser import browser
+
+__all__ = ["browser"]
 WITHOUT_PLUGINS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 
 

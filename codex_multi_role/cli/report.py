@@ -36,5 +36,8 @@ def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, quiet: 
     path = write_report(RunFolder.find(runs_dir, run), runs_dir, output).resolve()
     if not quiet:
         say(f"wrote {path}")
-    if open_it and click.launch(path.as_uri()):
-        say("No browser could be started: open the file in one.")
+    if open_it:
+        import webbrowser  # here: only this needs one
+
+        if not webbrowser.open(path.as_uri()):
+            say("No browser could be started: open the file in one.")

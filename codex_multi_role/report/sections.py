@@ -79,7 +79,7 @@ def section(name: str, title: str, inside: Markup) -> Markup:
 
 
 def facts(heading: Heading, roles: Sequence[RoleProgress], answer: Text | None) -> Markup:
-    fact = Markup("<div><dt>{}</dt><dd>{}</dd></div>\n")
+    fact = Markup("<div><dt>{}</dt> <dd>{}</dd></div>\n")
     told = joined(fact.format(*each) for each in heading.facts)
     people = table("Roles", ROLE_HEADINGS, map(_role, roles)) if roles else NOTHING
     columns = Markup('<div class="columns">\n<dl class="facts">\n{}</dl>\n{}</div>\n').format(told, people)
@@ -119,7 +119,7 @@ def what_happened(entries: Iterable[Entry], number: int) -> Iterator[Markup]:
         '<button type="button" id="close-all" hidden>Close all</button>\n</div>\n'
     ).format("1 entry" if number == 1 else f"{number:,} entries")
     said = "What was said in each turn is shown by a script, which this viewer does not run."
-    yield Markup("<noscript>{}</noscript>\n").format(note(said))
+    yield Markup('<p class="cut" id="no-script">{}</p>\n').format(said)
     if not number:
         yield note("Nothing: no turn was begun.")
     yield Markup('<div id="entries">\n')
@@ -132,8 +132,7 @@ def _entry(entry: Entry) -> Markup:
     return Markup(
         '<details class="entry" id="{}" data-kind="{}" data-tone="{}">\n'
         '<summary><span class="at">{}</span> <span class="who"><b>{}</b> {}</span> <span class="about">{} {}</span>'
-        ' <span class="cost">{}</span></summary>\n'
-        '<p class="found" hidden></p>\n<div class="body"></div>\n'
+        ' <span class="cost">{}</span> <span class="found" hidden></span></summary>\n<div class="body"></div>\n'
         '<script type="application/json">{}</script>\n</details>\n'
     ).format(
         *(entry.id, entry.kind, entry.status.tone, time(entry.at), entry.who, entry.what),

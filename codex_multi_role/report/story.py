@@ -32,7 +32,10 @@ class TestRun:
 
 @dataclass
 class Turn:
-    """``ended`` is empty where nothing tells of an end. ``step``: the one of the run's own flow it was taken in."""
+    """``ended`` is empty where nothing tells of an end. ``step``: the one of the run's own flow it was taken in.
+
+    ``summary``: what the turn says of itself, or why it failed.
+    """
 
     role: str
     number: int
@@ -110,7 +113,8 @@ class Story:
 
     def _turn_ended(self, record: Record) -> None:
         if turn := self._turn_of(record):
-            turn.ended, turn.status, turn.summary = record["at"], record["status"], record["summary"]
+            turn.ended, turn.status = record["at"], record["status"]
+            turn.summary = record["summary"] or record["reason"]
 
     def _files_applied(self, record: Record) -> None:
         if turn := self._turn_of(record):

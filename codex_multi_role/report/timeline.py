@@ -157,8 +157,8 @@ class _Drawing:
         yield from (lane for lane in lanes if lane.bars)
 
     def _steps(self) -> Iterator[Bar]:
-        ends = [*(visit.at for visit in self._visits[1:]), ""]
-        for visit, end in zip(self._visits, ends, strict=True):
+        for number, visit in enumerate(self._visits):
+            end = self._visits[number + 1].at if number + 1 < len(self._visits) else ""
             label = one_line(f"{visit.step} {visit.visit}", 40)
             yield self._bar(visit.at, end, IDLE, f"step {visit.step}, visit {visit.visit}", "", label)
 

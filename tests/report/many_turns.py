@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from codex_multi_role.run_folder import Record, RunEvent, RunFolder, TurnFolder
+from codex_multi_role.run_folder import Record, RunEvent, RunFolder
 from codex_multi_role.run_folder import events as e
 from tests.cli.run_folders import record
 
@@ -39,32 +39,32 @@ def _started(folder: RunFolder) -> RunEvent:
 
 
 def _turn(folder: RunFolder, role: str, number: int, clock: int, prompt: str, answer: str) -> list[Record]:
-    turn = TurnFolder.create(folder, role)
-    turn.path.joinpath("prompt.txt").write_text(f"Role: {role}\nturn {number}\n{prompt}")
+    turn = folder.path / role / f"turn_{number:03d}"
+    turn.mkdir(parents=True)
     summary = f"{role} did part {number}"
-    turn.write_answer(answer, answer, f"## message\n\n{answer}")
-    turn.path.joinpath("handoff.json").write_text(json.dumps({"summary": summary, "text": answer}))
-    result = {
-        "status": "completed",
-        "tokens": {"input": 9000, "output": 700},
-        "seconds": 41.5,
-        "model": "m",
-        "cycle": number,
+    result = {"status": "completed", "tokens": {"input": 9000, "output": 700}, "seconds": 41.5, "cycle": number}
+    files = {
+        "prompt.txt": f"Role: {role}\nturn {number}\n{prompt}",
+        "assistant_text.txt": answer,
+        "items_text.md": f"## message\n\n{answer}",
+        "handoff.json": json.dumps({"summary": summary, "text": answer}),
+        "turn.json": json.dumps(result),
+        **({"changes.patch": PATCH} if role == "implementer" else {}),
     }
-    turn.path.joinpath("turn.json").write_text(json.dumps(result))
+    for name, text in files.items():
+        (turn / name).write_text(text)
     told: list[tuple[RunEvent, int]] = [
         (e.TurnStarted(role, number, number, 1, None), clock),
         (e.TurnEnded(role, number, "completed", "completed", "", 9000, 700, 41.5, summary), clock + 41),
     ]
     if role == "implementer":
-        turn.patch_path.write_text(PATCH)
         status = "failed" if number % 2 else "passed"
-        tests = folder.new_tests_folder()
         result = {"status": status, "passed": 3, "failed": number % 2, "errors": 0, "skipped": 0, "output_tail": "..."}
+        tests = folder.path / "tests" / f"{number:03d}"
+        tests.mkdir(parents=True)
         (tests / "result.json").write_text(json.dumps(result))
-        tested = int(tests.name)
-        told += [(e.TestsStarted(tested, role, number), clock + 42)]
-        told += [(e.TestsEnded(tested, status, 3, number % 2, 0, 0, 5.0), clock + 47)]
+        told += [(e.TestsStarted(number, role, number), clock + 42)]
+        told += [(e.TestsEnded(number, status, 3, number % 2, 0, 0, 5.0), clock + 47)]
     return [_at(event, moment) for event, moment in told]
 
 

@@ -84,7 +84,7 @@
 
   function draw(part) {
     const length = part.text === undefined ? null : `${part.text.length.toLocaleString("en")} characters`;
-    const summary = make("summary", {}, make("h4", {}, part.title), length && make("small", {}, length), part.file && make("small", {}, part.file));
+    const summary = make("summary", {}, make("h3", {}, part.title), length && make("small", {}, length), part.file && make("small", {}, part.file));
     const inside = make("div", { class: "inside" }, shown[part.kind](part));
     if (part.of) inside.append(make("p", { class: "cut" }, `Cut here; the whole, ${part.of.toLocaleString("en")} bytes, is ${part.file} in the run's folder.`));
     const node = make("details", { class: "part" }, summary, inside);
@@ -119,7 +119,7 @@
   function textOf(entry) {
     if (!texts.has(entry)) {
       const said = parts(entry).flatMap((part) => [part.title, part.text ?? "", ...strings(part.value)]);
-      texts.set(entry, [entry.querySelector("summary").textContent.replace(/\s+/g, " "), ...said].join("\n"));
+      texts.set(entry, [entry.querySelector("summary").textContent, ...said].join("\n"));
     }
     return texts.get(entry);
   }
@@ -309,6 +309,7 @@
   const kept = stored();
   setTheme(kept && kept in THEMES ? kept : "");
   byId("tools").hidden = false;
+  byId("no-script").hidden = true;
   for (const id of ["open-all", "close-all"]) byId(id).hidden = !entries.length;
   if (byId("copy") && navigator.clipboard) byId("copy").hidden = false;
   entries.filter((entry) => entry.open).forEach(fill); // a browser that goes back may have left some open

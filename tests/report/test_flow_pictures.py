@@ -1,0 +1,109 @@
+"""The flow that is drawn has the way that the run took, and nothing in it lies on a text."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.catalog import FlowSpec, read_flows
+from codex_multi_role.catalog.flows import list_flows
+from codex_multi_role.flow.routing import End
+from codex_multi_role.report.path_taken import PathTaken, paths_taken
+from codex_multi_role.report.picture import LINE, Picture, draw
+from codex_multi_role.report.story import Visit
+
+FLOWS = [entry.name for entry in list_flows(None)]
+
+
+def visits(*steps: str) -> list[Visit]:
+    return [Visit(step, steps[: number + 1].count(step), "") for number, step in enumerate(steps)]
+
+
+def ended(outcome: str, exit_code: int) -> dict[str, object]:
+    return {"outcome": outcome, "exit_code": exit_code}
+
+
+def flow(**more: object) -> FlowSpec:
+    steps = [
+        {"ask": "plan"},
+        {"id": "try.1", "call": "inner"},
+        {"check": "tests", "next": [{"when": "x", "to": "plan"}, {"when": "y", "to": "plan"}, {"end": "fine"}]},
+    ]
+    return FlowSpec.model_validate({"name": "outer", "steps": steps, **more})
+
+
+INNER = FlowSpec.model_validate(
+    {"name": "inner", "steps": [{"ask": "a"}, {"id": "b", "ask": "b", "retry": {"attempts": 2}}]}
+)
+
+
+def test_visits_and_ways_are_counted_of_every_walk_of_a_flow() -> None:
+    inside = [f"try.1.{walk}.0/{step}" for walk in (1, 2) for step in "ab"]
+    went = visits("plan", "try.1", *inside[:2], "tests", "plan", "try.1", *inside[2:], "tests")
+    paths = paths_taken({"outer": flow(), "inner": INNER}, "outer", went, ended("fine", 0))
+    outer, inner = paths["outer"], paths["inner"]
+    assert (outer.walks, inner.walks) == (1, 2)
+    assert outer.visits == {"plan": 2, "try.1": 2, "tests": 2}
+    assert outer.ways == {
+        ("plan", "try.1"): 2,
+        ("try.1", "tests"): 2,
+        ("tests", "plan"): 1,
+        ("tests", End("fine", 0)): 1,
+    }
+    assert inner.ways == {("a", "b"): 2, ("b", End("success", 0)): 2}
+    assert outer.stopped is None
+
+
+def test_a_run_that_stopped_elsewhere_says_where() -> None:
+    path = paths_taken({"outer": flow(), "inner": INNER}, "outer", visits("plan"), ended("role_failed", 3))["outer"]
+    assert path.stopped == ("plan", End("role_failed", 3))
+    texts = [words.text for box in draw(flow(), path).boxes for words in box.words]
+    assert "role_failed, exit 3" in texts
+
+
+def test_a_run_that_was_killed_has_no_end_and_steps_that_are_gone_are_passed_over() -> None:
+    path = paths_taken({"outer": flow(), "inner": INNER}, "outer", visits("plan", "gone", "x.1/a"), None)["outer"]
+    assert (path.visits, path.stopped) == ({"plan": 1}, None)
+
+
+def test_ways_to_one_place_are_one_with_what_they_are_taken_for() -> None:
+    path = PathTaken(walks=1)
+    path.ways["tests", "plan"] = 2
+    back = [way for way in draw(flow(), path).ways if way.label.text.startswith("x")]
+    assert [(way.label.text, way.count) for way in back] == [("x or y", 2)]
+    assert back[0].title == "x or y → plan: taken 2 times"
+
+
+def test_every_role_that_is_asked_is_named() -> None:
+    every = FlowSpec.model_validate({"name": "team", "steps": [{"id": "team", "ask": "*"}]})
+    picture = draw(every, PathTaken(), ["planner", "builder"])
+    assert [words.text for words in picture.boxes[0].words] == ["team", "ask every role", "planner, builder"]
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_in_every_shipped_flow_all_has_its_place(name: str) -> None:
+    for each in read_flows(name, None).values():
+        picture = draw(each, PathTaken())
+        for one, other in itertools.combinations(picture.boxes, 2):
+            assert one.x + one.width <= other.x or other.x + other.width <= one.x or apart(one.y, other.y, one.height)
+        for box in picture.boxes:
+            assert 0 <= box.x <= box.x + box.width <= picture.width
+            assert 0 <= box.y <= box.y + box.height <= picture.height
+            assert all(box.y < words.y < box.y + box.height for words in box.words)
+        labels = sorted(way.label.y for way in picture.ways if way.label.text and beside(picture, way.label.x))
+        assert all(after - before >= LINE - 4 for before, after in itertools.pairwise(labels))
+
+
+def apart(first: float, second: float, height: float) -> bool:
+    return abs(first - second) >= min(height, 20)
+
+
+def beside(picture: Picture, x: float) -> bool:
+    return x > picture.boxes[0].x + picture.boxes[0].width
+
+
+def test_the_shipped_flows_are_there() -> None:
+    assert {"cycles", "testgen", "plan-solve", "research", "document"} <= set(FLOWS)
+    assert Path(read_flows("cycles", None)["cycles"].source).exists()

@@ -1,0 +1,86 @@
+"""The timeline: real times, and pauses in which nothing was done cut out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_multi_role.report.story import Story
+from codex_multi_role.report.timeline import Scale, timeline
+from codex_multi_role.run_folder import Record, RunEvent
+from codex_multi_role.run_folder import events as e
+from tests.presentation.recorded_run import whole_run
+
+BEGAN = datetime(2026, 1, 31, 10, 15, tzinfo=UTC)
+
+
+def at(second: float, event: RunEvent) -> Record:
+    return {**event.as_record(), "at": (BEGAN + timedelta(seconds=second)).isoformat(timespec="milliseconds")}
+
+
+def turn(role: str, number: int, begin: float, end: float, status: str = "completed") -> list[Record]:
+    ended = e.TurnEnded(role, number, status, status, "", 1, 1, end - begin, "")
+    return [at(begin, e.TurnStarted(role, number, 1, 1, None)), at(end, ended)]
+
+
+def test_lanes_are_the_steps_each_role_and_the_tests() -> None:
+    drawn = timeline(Story.of([], whole_run()), [])
+    assert drawn is not None
+    assert [(lane.name, lane.kind, len(lane.bars)) for lane in drawn.lanes] == [
+        ("flow", "flow", 2),
+        ("planner", "role", 2),
+        ("implementer", "role", 3),
+        ("tests", "tests", 2),
+    ]
+    assert [bar.tone for bar in drawn.lanes[2].bars] == ["bad", "good", "good"]
+    assert drawn.lanes[2].bars[1].target == "turn-implementer-2"
+    assert drawn.lanes[2].bars[1].title == "implementer, turn 2: completed, 2.0 s"
+
+
+def test_what_is_done_at_once_lies_side_by_side() -> None:
+    drawn = timeline(Story.of([], [*turn("a", 1, 0, 10), *turn("b", 1, 5, 15, "stalled")]), [])
+    assert drawn is not None
+    first, second = (lane.bars[0] for lane in drawn.lanes)
+    assert first.x == 0
+    assert first.width == pytest.approx(66.667, abs=0.01)
+    assert second.x == pytest.approx(33.333, abs=0.01)
+    assert second.tone == "bad"
+
+
+def test_a_night_between_two_sessions_is_cut_out_and_said() -> None:
+    night = 9 * 3600
+    drawn = timeline(Story.of([], [*turn("a", 1, 0, 100), *turn("a", 2, night, night + 100)]), [])
+    assert drawn is not None
+    first, second = drawn.lanes[0].bars
+    assert first.width == pytest.approx(second.width)
+    assert second.x - first.width < 5
+    assert [cut.words for cut in drawn.cuts] == ["8 h 58 min"]
+    assert drawn.ticks[-1].words.startswith("+9 h")
+
+
+def test_a_turn_without_an_end_lasts_to_the_last_that_is_known() -> None:
+    drawn = timeline(Story.of([], [*turn("a", 1, 0, 10), *turn("b", 1, 10, 20)[:1], at(20, e.Warning("x"))]), [])
+    assert drawn is not None
+    bar = drawn.lanes[1].bars[0]
+    assert (bar.tone, bar.title) == ("warn", "b, turn 1: no end, 10.0 s")
+    assert bar.x + bar.width == pytest.approx(100)
+
+
+def test_nothing_begun_is_no_timeline() -> None:
+    assert timeline(Story.of([], []), []) is None
+
+
+seconds = st.floats(0, 1e6, allow_nan=False)
+
+
+@given(st.lists(st.tuples(seconds, seconds).map(lambda pair: (min(pair), max(pair))), min_size=1))
+def test_the_scale_keeps_the_order_and_ends_at_a_hundred(spans: list[tuple[float, float]]) -> None:
+    scale = Scale(spans)
+    moments = sorted(moment for span in spans for moment in span)
+    places = [scale.place(moment) for moment in moments]
+    assert all(before <= after + 1e-9 for before, after in pairwise(places))
+    assert all(-1e-9 <= place <= 100 + 1e-9 for place in places)
