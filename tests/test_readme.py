@@ -33,6 +33,7 @@ README = commands("README.md")
 LOOKING = [
     "codex-multi-role runs",
     "codex-multi-role show latest",
+    "codex-multi-role report latest",
     "codex-multi-role resume latest --cycles 6",
     'codex-multi-role fork latest --from team:2 --goal "The same for a clock face"',
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -161,8 +161,9 @@ def test_it_is_accessible(page: Page) -> None:
 
     for name in ("turn-planner-1", "turn-implementer-2"):
         entry(page, name).locator("summary").first.click()
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    schemes: list[Literal["light", "dark"]] = ["light", "dark"]
+    for scheme in schemes:
+        page.emulate_media(color_scheme=scheme)
         result = Axe().run(page)
         assert not result.violations_count, f"{scheme}: {result.generate_report()}"
 
