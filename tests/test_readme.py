@@ -17,6 +17,7 @@ from codex_multi_role.playbook import Playbook, PlaybookServer
 
 TOP = Path(__file__).parents[1]
 PREPARE = re.compile(r"^python3 -m venv \.venv && \.venv/bin/pip install --quiet -e \S+ && \.venv/bin/")
+EXHIBIT = re.compile(r"^### (\S+)\n\n.*?\n\n```sh\n(.*?)\n```\n\n```mermaid\n(.*?)```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LOCAL_PROVIDER = "http://127.0.0.1:8080/v1"
 NEEDS_LOGIN = {'codex-multi-role --goal "Add a --version flag, with a test" --cycles 3': 2}
@@ -63,14 +64,17 @@ def test_the_readme_is_the_one_tested() -> None:
     assert set(LOOKING) <= set(README)
 
 
-@pytest.mark.parametrize("command", [each for each in README if each not in NEEDS_A_RUN])
+ONCE = dict.fromkeys(PREPARE.sub("", each) for each in README if each not in NEEDS_A_RUN)
+"""A command may stand in the README twice, with what prepares for it, and in the gallery."""
+
+
+@pytest.mark.parametrize("command", ONCE)
 def test_each_command_does_what_the_readme_says(command: str, tmp_path: Path, newcomer: dict[str, str]) -> None:
     if "pytest" in command:
         pytest.skip("this very command is what runs the tests")
     folder = tmp_path / "project"
     folder.mkdir()
     expected = NEEDS_LOGIN.get(command, 0)
-    command = PREPARE.sub("", command)
     if command == INTERACTIVE:
         command += " --help"
     if command == "codex-multi-role doctor":
@@ -105,3 +109,19 @@ def test_every_key_of_a_role_is_in_the_readme() -> None:
 
     text = (TOP / "README.md").read_text()
     assert not [key for key in RoleSpec.model_fields if f"`{key}`" not in text and key not in ("schema_hint", "source")]
+
+
+def test_the_gallery_shows_every_flow_that_is_no_part_of_another_as_it_is() -> None:
+    from codex_multi_role.catalog import list_flows, packaged_roles
+    from codex_multi_role.flow.graph import outline
+
+    gallery = (TOP / "README.md").read_text().partition("\n## Gallery\n")[2].partition("\n## ")[0]
+    shipped = {entry.name: entry.flow for entry in list_flows(packaged_roles()) if entry.flow is not None}
+    exhibits = {name: (command, picture) for name, command, picture in EXHIBIT.findall(gallery)}
+    assert gallery.count("```mermaid") == len(exhibits)
+    called = {step.call for flow in shipped.values() for step in flow.steps}
+    assert shipped.keys() - called <= exhibits.keys() <= shipped.keys()
+    for name, (command, picture) in exhibits.items():
+        assert picture == outline(shipped[name])
+        assert f"--flow {name} " in command or name == "cycles"
+        assert "--playbook" in command

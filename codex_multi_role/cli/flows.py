@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 HEADINGS = ("flow", "inputs", "ends", "description", "file")
 ASCII = Setting(["--ascii"], is_flag=True, help="Plain text of 80 columns instead of Mermaid.", show_default=False)
+OUTLINE = Setting(
+    ["--outline"],
+    is_flag=True,
+    help="The flow alone, in Mermaid: its steps and ends, without conditions, details and the flows it calls.",
+    show_default=False,
+)
 
 flows = LazyGroup(
     name="flows",
@@ -94,10 +100,10 @@ def show_flows(name: str, roles: Path | None, json: bool, **bounding: Any) -> No
     click.echo(f"{explanation(flows, name, catalog, most)}\n\n{read_text(flows[name].source).rstrip()}")
 
 
-@command(ROLES, ASCII, name="graph", short_help="Draw a flow.")
+@command(ROLES, ASCII, OUTLINE, name="graph", short_help="Draw a flow.")
 @click.argument("name", metavar="[FLOW]", default=DEFAULTS["flow"], shell_complete=flow_names)
 @WATCH
-def graph_flows(name: str, roles: Path | None, ascii: bool, watch: bool) -> None:
+def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch: bool) -> None:
     """Draw FLOW (by default cycles) and those that it calls, as a Mermaid flowchart or as plain text.
 
     \b
@@ -108,9 +114,13 @@ def graph_flows(name: str, roles: Path | None, ascii: bool, watch: bool) -> None
     from codex_multi_role.definitions import load_flow_and_called  # as above
     from codex_multi_role.flow import graph
 
+    if ascii and outline:
+        raise UsageError("--ascii and --outline are both given", "Take one of them.")
+
     def draw() -> None:
         flows, _ = load_flow_and_called(name, open_catalog(roles))
-        click.echo((graph.ascii if ascii else graph.mermaid)(flows, name), nl=False)
+        whole = graph.ascii if ascii else graph.mermaid
+        click.echo(graph.outline(flows[name]) if outline else whole(flows, name), nl=False)
 
     repeatedly(edited_folder(roles), draw, watch=watch)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from textwrap import wrap
 
-from codex_multi_role.catalog import FlowSpec
+from codex_multi_role.catalog import FlowSpec, StepSpec
 from codex_multi_role.flow.calls import with_called
 from codex_multi_role.flow.ends import ends
 from codex_multi_role.flow.routing import End
@@ -53,6 +53,26 @@ def _mermaid_flow(flow: FlowSpec, prefix: str) -> Iterator[str]:
         for arrow in arrows(flow, index):
             label = f'|"{_label([arrow.label])}"|' if arrow.label else ""
             yield f"{nodes[step.id]} -->{label} {nodes[arrow.to]}"
+
+
+def outline(flow: FlowSpec) -> str:
+    """A Mermaid flowchart of ``flow`` alone, in the shapes of `mermaid`: its steps, its ends, one arrow for each way.
+
+    What conditions ways have and what the called flows do is left out.
+    """
+    nodes: dict[str | End, str] = {step.id: f"s{index}" for index, step in enumerate(flow.steps)}
+    nodes |= {end: f"e{index}" for index, end in enumerate(ends(flow))}
+    lines = [nodes[step.id] + _MERMAID_SHAPES[step.kind] % _label([step.id, *_who(step)]) for step in flow.steps]
+    lines += [f'{nodes[end]}(["{_label([end.outcome])}"])' for end in ends(flow)]
+    for index, step in enumerate(flow.steps):
+        ways = dict.fromkeys(nodes[arrow.to] for arrow in arrows(flow, index))
+        lines.append(f"{nodes[step.id]} --> {' & '.join(ways)}")
+    return "\n".join(["flowchart LR", *(f"    {line}" for line in lines)]) + "\n"
+
+
+def _who(step: StepSpec) -> list[str]:
+    """The role that is asked, where the step does not have its name."""
+    return [step_words(step)] if step.ask not in (None, step.id) else []
 
 
 def _label(texts: list[str]) -> str:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.catalog import FlowSpec
-from codex_multi_role.flow.graph import ascii, mermaid
+from codex_multi_role.flow.graph import ascii, mermaid, outline
 from codex_multi_role.flow.words import arrows, one_line
 
 from .flows import flow_of, flows_of
@@ -209,3 +209,22 @@ def test_long_names_and_conditions_are_wrapped(length: int) -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert name in text
     assert text.count("steps.x.y") == 20
+
+
+def test_an_outline_has_the_flows_own_steps_and_each_way_once() -> None:
+    assert outline(FLOWS["main"]) == (
+        "flowchart LR\n"
+        '    s0["all<br/>ask every role"]\n'
+        '    s1[/"look"/]\n'
+        '    s2["work<br/>ask developer"]\n'
+        '    s3[["dig"]]\n'
+        '    s4{{"choose"}}\n'
+        '    e0(["look_visits_used_up"])\n'
+        '    e1(["given up"])\n'
+        '    e2(["success"])\n'
+        "    s0 --> s1\n"
+        "    s1 --> e0 & s2 & s0 & e1\n"
+        "    s2 --> s3\n"
+        "    s3 --> s4\n"
+        "    s4 --> e2\n"
+    )
