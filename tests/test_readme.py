@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -22,6 +25,7 @@ FENCE = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LOCAL_PROVIDER = "http://127.0.0.1:8080/v1"
 NEEDS_LOGIN = {'codex-multi-role --goal "Add a --version flag, with a test" --cycles 3': 2}
 INTERACTIVE = "codex-multi-role codex login"
+SERVER = "codex-multi-role serve"
 ANSWERS = {"default": {"json": {"summary": "nothing to do", "status": "DONE"}}}
 
 
@@ -36,6 +40,9 @@ LOOKING = [
     "codex-multi-role show latest",
     "codex-multi-role report latest",
     "codex-multi-role resume latest --cycles 6",
+    "codex-multi-role watch latest",
+    "codex-multi-role watch latest --plain",
+    "codex-multi-role watch --all",
     'codex-multi-role fork latest --from team:2 --goal "The same for a clock face"',
 ]
 NEEDS_A_RUN = LOOKING[1:]
@@ -59,12 +66,12 @@ def shell(command: str, folder: Path, environment: dict[str, str]) -> subprocess
 
 def test_the_readme_is_the_one_tested() -> None:
     assert sum(bool(PREPARE.match(command)) for command in README) == 2
-    assert INTERACTIVE in README
+    assert {INTERACTIVE, SERVER} <= set(README)
     assert set(NEEDS_LOGIN) <= set(README)
     assert set(LOOKING) <= set(README)
 
 
-ONCE = dict.fromkeys(PREPARE.sub("", each) for each in README if each not in NEEDS_A_RUN)
+ONCE = dict.fromkeys(PREPARE.sub("", each) for each in README if each not in (*NEEDS_A_RUN, SERVER))
 """A command may stand in the README twice, with what prepares for it, and in the gallery."""
 
 
@@ -91,6 +98,25 @@ def test_looking_at_a_run_and_going_on_with_it(tmp_path: Path, newcomer: dict[st
     for command in LOOKING:
         done = shell(command, tmp_path, newcomer)
         assert done.returncode == 0, done.stderr
+
+
+def test_the_server_answers_until_it_is_ended(tmp_path: Path, newcomer: dict[str, str]) -> None:
+    """On a port that is free: the one of the README may be somebody's."""
+    environment = {**newcomer, "CODEX_MULTI_ROLE_PORT": "0"}
+    with subprocess.Popen(
+        ["bash", "-c", f"exec {SERVER}"], cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+    ) as server:
+        watchdog = threading.Timer(60, server.kill)
+        watchdog.start()
+        assert server.stderr is not None
+        address = re.search(r"http://\S+", server.stderr.readline())
+        assert address is not None
+        with urlopen(address[0], timeout=30) as page:
+            assert b"There are no runs in runs yet." in page.read()
+        server.send_signal(signal.SIGINT)
+        assert server.stderr.read() == ""
+        assert server.wait(30) == 0
+        watchdog.cancel()
 
 
 def test_the_yaml_of_the_readme_is_a_catalog(tmp_path: Path) -> None:
