@@ -22,8 +22,9 @@ def link_annotations(run: EndedRun, environment: Mapping[str, str] = os.environ)
     """The report: links to the run's folder among the job's artifacts; none outside a job, or without such a folder."""
     job, top = environment.get("CI_JOB_URL"), environment.get("CI_PROJECT_DIR")
     if not (job and top and run.folder):
-        return {PROGRAM: []}
-    return {PROGRAM: [{"external_link": link} for link in _links(run, job, run.folder.path, Path(top))]}
+        return {}
+    links = [{"external_link": link} for link in _links(run, job, run.folder.path, Path(top))]
+    return {PROGRAM: links} if links else {}
 
 
 def _links(run: EndedRun, job: str, folder: Path, top: Path) -> Iterator[dict[str, str]]:

@@ -6,9 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import click
-
-from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.streams import put_json_line, put_line, say
 from codex_multi_role.presentation.wording import plural
 
 
@@ -16,10 +14,10 @@ def put_dry_run(records: Sequence[Mapping[str, Any]], *, as_json: bool, quiet: b
     """Show the records of `dry_run.dry_run`; ``quiet`` leaves people with what is wrong, and so with nothing."""
     if as_json:
         for record in records:
-            click.echo(json.dumps(record))
+            put_json_line(record)
     elif not quiet:
         for number, record in enumerate(records, 1):
-            click.echo("\n".join(_lines(number, record)))
+            put_line("\n".join(_lines(number, record)))
         prompts = sum(record["type"] == "ask" for record in records)
         say(f"{plural(prompts, 'prompt')} in the first pass; nothing was started, written or spent")
 

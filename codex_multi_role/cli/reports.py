@@ -26,6 +26,13 @@ def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> Non
     """Tell CI how the run ended. Nothing that goes wrong here changes how it ended; it is said."""
     if not (_asked_for(ctx) or runs_here()):
         return
+    try:
+        _report(ctx, report, progress)
+    except (CodexMultiRoleError, OSError, ValueError) as error:  # what the run left cannot be read any more
+        say(f"warning: the run is over and the exit code stays {report.exit_code}, but it cannot be reported: {error}")
+
+
+def _report(ctx: click.Context, report: RunReport, progress: Progress) -> None:
     from codex_multi_role.ci.ended import EndedRun
     from codex_multi_role.ci.tests import latest_tests  # here: few runs are told in files
 

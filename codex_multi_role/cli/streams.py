@@ -69,6 +69,11 @@ def put_json(value: object) -> None:
     click.echo(_as_json(value, 2))
 
 
+def put_json_line(value: object) -> None:
+    """``value`` as one line on stdout."""
+    click.echo(_as_json(value))
+
+
 def let_go(stream: TextIO | None) -> None:
     """Stop writing there: its reader is gone, and what is buffered must not fail again when the interpreter ends."""
     with contextlib.suppress(OSError, AttributeError):  # a stream may be no file, or not be there at all

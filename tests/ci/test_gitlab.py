@@ -33,6 +33,6 @@ def test_nothing_is_linked_that_is_no_artifact(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
     elsewhere = {"CI_JOB_URL": JOB, "CI_PROJECT_DIR": str(tmp_path / "project")}
     for environment in ({}, elsewhere):
-        assert link_annotations(run, environment) == {"codex-multi-role": []}
+        assert link_annotations(run, environment) == {}
     none = EndedRun.without_run(UsageError("x"))
-    assert link_annotations(none, elsewhere) == {"codex-multi-role": []}
+    assert link_annotations(none, elsewhere) == {}

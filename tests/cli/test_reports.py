@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from junitparser import JUnitXml
 
-from codex_multi_role.cli.streams import JsonLines, put_json, say
+from codex_multi_role.cli.reports import report_end
+from codex_multi_role.cli.run import run as command
+from codex_multi_role.cli.streams import JsonLines, put_json, put_json_line, put_line, say
+from codex_multi_role.presentation.progress import Progress
 from tests.ci.test_github import read_log
 from tests.teams import TeamFolder
 from tests.teams import say as answer
@@ -51,7 +54,7 @@ def test_a_red_run_is_red_everywhere_and_no_models_words_are_commands(team: Team
     [message] = errors_in(team.folder / "junit.xml")
     assert message.startswith("All cycles are used up: ")
     assert step.read_text().startswith("# what was there\n## ❌ codex-multi-role: All cycles are used up\n")
-    assert json.loads((team.folder / "links.json").read_text()) == {"codex-multi-role": []}
+    assert json.loads((team.folder / "links.json").read_text()) == {}
     again = console("resume", "latest", "--cycles", "2", "--quiet", "--summary", "other.md", folder=team.folder)
     assert again.returncode == 1
     assert "turns: 2" in (team.folder / "other.md").read_text()
@@ -105,6 +108,19 @@ def test_a_report_that_fails_later_leaves_the_exit_code_and_says_so(team: TeamFo
     assert (team.folder / "summary.md").exists()
 
 
+def test_a_run_that_cannot_be_read_any_more_keeps_its_exit_code(
+    team: TeamFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = team.run()
+    (report.folder / "tests/001").mkdir(parents=True)
+    (report.folder / "tests/001/result.json").write_text('{"status": "failed"}')
+    (report.folder / "run.json").unlink()
+    monkeypatch.chdir(team.folder)
+    with command.make_context("run", ["--junit", "junit.xml"]) as context:
+        report_end(context, report, Progress())
+    assert capsys.readouterr().err.startswith("warning: the run is over and the exit code stays 1, but it cannot be ")
+
+
 def test_no_text_of_others_is_a_command_in_a_workflow(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,9 +128,11 @@ def test_no_text_of_others_is_a_command_in_a_workflow(
         say(HOSTILE)
         JsonLines()({"summary": HOSTILE})
         put_json({"summary": HOSTILE})
+        put_json_line({"summary": HOSTILE})
+        put_line(HOSTILE)
         said = capsys.readouterr()
         return said.out + said.err
 
-    assert len(read_log(all_said())) == 4
+    assert len(read_log(all_said())) == 7
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     assert read_log(all_said()) == []
