@@ -54,7 +54,10 @@ def test_a_run_in_a_workflow_tells_how_it_went(tmp_path: Path) -> None:
 
 def test_a_run_that_cannot_begin_fails_the_step_and_says_why(tmp_path: Path) -> None:
     job = workflow(tmp_path, flow="nowhere")
+    for name in ("codex_multi_role.py", "click.py", "json.py"):
+        (job.checkout / name).write_text("open('owned', 'w')\n")
     outputs = job.run()
+    assert not list(tmp_path.rglob("owned")), "what lies in the checkout was run for the action"
     assert job.exit_code == 2
     assert (outputs["exit-code"], outputs["outcome"], outputs["folder"]) == ("2", "", "")
     [(kind, _, text)] = read_log(job.log)
@@ -63,18 +66,9 @@ def test_a_run_that_cannot_begin_fails_the_step_and_says_why(tmp_path: Path) -> 
     assert job.summary.startswith("## ❌ codex-multi-role: No run\n")
 
 
-def test_what_lies_in_the_checkout_is_not_run_for_the_action(tmp_path: Path) -> None:
-    job = workflow(tmp_path, flow="nowhere")
-    for name in ("codex_multi_role.py", "click.py", "json.py"):
-        (job.checkout / name).write_text("open('owned', 'w')\n")
-    job.run()
-    assert job.exit_code == 2
-    assert not list(tmp_path.rglob("owned"))
-
-
 def test_a_key_logs_codex_in_for_the_run_alone(tmp_path: Path) -> None:
-    job = workflow(tmp_path, goal="reach it", **{"openai-api-key": "sk-not-a-real-one"})
-    assert job.run()["exit-code"] == "0", job.log
+    job = workflow(tmp_path, flow="nowhere", **{"openai-api-key": "sk-not-a-real-one"})
+    assert job.run()["exit-code"] == "2", job.log
     assert "sk-not-a-real-one" not in job.log
     assert "sk-not-a-real-one" in (tmp_path / "temporary/codex-home/auth.json").read_text()
 

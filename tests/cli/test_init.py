@@ -9,7 +9,9 @@ import yaml
 
 from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.catalog.flow_references import unused_roles
+from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.init import settings_file
+from codex_multi_role.cli.main import group
 from codex_multi_role.cli.options import RUN
 from codex_multi_role.cli.settings import read_file
 from codex_multi_role.cli.starters import ALL, contents_of, starter
@@ -140,6 +142,8 @@ def test_nothing_is_written_where_the_question_is_left(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_purpose_and_all_shipped_roles_cannot_both_be_had(tmp_path: Path) -> None:
-    assert console("init", "--for", "coding", "--shipped", folder=tmp_path).returncode == 2
-    assert console("init", "--shipped", folder=tmp_path).returncode == 0
+def test_a_purpose_and_all_shipped_roles_cannot_both_be_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_guarded(group, ["init", "--for", "coding", "--shipped", str(tmp_path)]) == 2
+    assert not list(tmp_path.iterdir())
+    assert run_guarded(group, ["init", "--shipped", str(tmp_path)]) == 0
+    assert "wrote" in capsys.readouterr().err

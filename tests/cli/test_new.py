@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.catalog import RoleSpecCatalog, packaged_roles
+from codex_multi_role.cli.boundary import run_guarded
+from codex_multi_role.cli.main import group
 from codex_multi_role.cli.new_flow import add_flow
 from codex_multi_role.cli.new_role import ROLE, add_role, with_entry
 from codex_multi_role.errors import UsageError
 from tests.teams import TeamFolder, say
 
-from .console import console
 from .test_init import begin
 
 COMMENTED = """# first
@@ -161,17 +162,15 @@ def test_wherever_comments_stand_the_entry_comes_after_the_last_role(roles: list
     assert added.replace("  - name: new\n", "") == text
 
 
-def test_a_new_flow_is_valid_and_can_be_run(tmp_path: Path) -> None:
+def test_a_new_flow_is_valid_and_can_be_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plays = {"worker": [say("first"), say("second")]}
     with_team = TeamFolder(tmp_path, {"looker": {}, "worker": {"prompt_flags": {"allow_write": True}}}, plays)
-    done = console("flows", "new", "mine", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "wrote roles/flows/mine.yaml" in done.stderr
-    report = with_team.run(flow="mine", run_tests=True)
-    assert (report.outcome, report.exit_code) == ("done", 0)
+    assert run_guarded(group, ["flows", "new", "mine"]) == 0
+    assert "wrote roles/flows/mine.yaml" in capsys.readouterr().err
     (with_team.workspace / "test_bad.py").write_text("def test_bad():\n    assert False\n")
-    report = with_team.run(flow="mine", run_tests=True, inputs={"most": "2"})
+    report = with_team.run(flow="mine", inputs={"most": "2"})
     assert (report.outcome, report.exit_code) == ("tests_failed", 1)
+    assert [role for role, _, _ in with_team.turns()] == ["worker", "worker"]
     with pytest.raises(UsageError, match="there is a flow mine already"):
         add_flow("mine", None)
 
@@ -183,11 +182,10 @@ def test_a_shipped_flows_name_is_taken() -> None:
     assert not Path("roles/flows").exists()
 
 
-def test_a_starter_grows_by_a_role_and_a_flow() -> None:
+def test_a_starter_grows_by_a_role_and_a_flow(capsys: pytest.CaptureFixture[str]) -> None:
     begin("empty")
-    done = console("roles", "new", "reviewer", folder=Path())
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines() == [
+    assert run_guarded(group, ["roles", "new", "reviewer"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
         "wrote roles/reviewer.yaml, and named it in roles/catalog.yaml",
         "next: edit roles/reviewer.yaml, then `codex-multi-role roles validate`",
     ]

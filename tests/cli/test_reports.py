@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from junitparser import JUnitXml
 
+from codex_multi_role.cli.boundary import run_guarded
+from codex_multi_role.cli.main import group
 from codex_multi_role.cli.reports import report_end
 from codex_multi_role.cli.run import run as command
 from codex_multi_role.cli.streams import JsonLines, put_json, put_json_line, put_line, say
@@ -60,15 +62,12 @@ def test_a_red_run_is_red_everywhere_and_no_models_words_are_commands(team: Team
     assert "turns: 2" in (team.folder / "other.md").read_text()
 
 
-def test_a_summary_elsewhere_is_replaced(team: TeamFolder) -> None:
-    (team.folder / "summary.md").write_text("old")
-    assert run(team, "--summary", "summary.md", "--flow", "nowhere").returncode == 2
-    assert (team.folder / "summary.md").read_text().startswith("## ❌ codex-multi-role: No run\n")
-
-
 def test_what_is_wrong_before_a_run_is_red_and_annotated(team: TeamFolder) -> None:
-    done = run(team, "--flow", "nowhere", "--junit", "junit.xml", GITHUB_ACTIONS="true")
+    (team.folder / "summary.md").write_text("old")
+    reports = ["--junit", "junit.xml", "--summary", "summary.md"]
+    done = run(team, "--flow", "nowhere", *reports, GITHUB_ACTIONS="true")
     assert done.returncode == 2
+    assert (team.folder / "summary.md").read_text().startswith("## ❌ codex-multi-role: No run\n")
     [message] = errors_in(team.folder / "junit.xml")
     assert "nowhere" in message
     [(kind, _, text)] = read_log(done.stderr)
@@ -76,18 +75,20 @@ def test_what_is_wrong_before_a_run_is_red_and_annotated(team: TeamFolder) -> No
     assert "nowhere" in text
 
 
-def test_a_file_that_cannot_be_written_is_told_before_anything_starts(team: TeamFolder) -> None:
+def test_a_file_that_cannot_be_written_is_told_before_anything_starts(
+    team: TeamFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (team.folder / "folder").mkdir()
     (team.folder / "link.xml").symlink_to("/dev/null")
+    monkeypatch.chdir(team.folder)
     for path, problem in (
         ("nowhere/junit.xml", "there is no folder 'nowhere'"),
         ("folder", "'folder' is not a plain file"),
         ("link.xml", "'link.xml' is not a plain file"),
         ("/dev/null", "'/dev/null' is not a plain file"),
     ):
-        done = run(team, "--junit", path)
-        assert done.returncode == 2
-        assert problem in done.stderr
+        assert run_guarded(group, ["--goal", "reach it", *OPTIONS, "--junit", path]) == 2
+        assert problem in capsys.readouterr().err
     assert not team.runs.exists()
 
 
