@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.options import FOLDER, RUN
+from codex_multi_role.cli.options import FOLDER, HOST, PORT, RUN
 from codex_multi_role.cli.settings import FILE, Setting
 from codex_multi_role.cli.starters import ALL, ROLES_FOLDER, STARTERS, contents_of, starter
 from codex_multi_role.cli.streams import say
@@ -89,7 +89,7 @@ def settings_file() -> str:
         "# Settings for codex-multi-role in this folder. Take the # from a line to set it.",
         "# A flag wins over an environment variable (CODEX_MULTI_ROLE_<NAME>), and that over this file.",
     ]
-    for setting in RUN:
+    for setting in (*RUN, HOST, PORT):
         if setting.key not in NOT_IN_THE_FILE:
             lines += ["", *textwrap.wrap(setting.help or "", 100, initial_indent="# ", subsequent_indent="# ")]
             lines.append(f"# {setting.key.replace('_', '-')}: {_example(setting)}")

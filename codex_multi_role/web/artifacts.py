@@ -81,8 +81,7 @@ def open_file(root: Path, path: Path) -> tuple[BinaryIO, int] | None:
 
 
 def chunks(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """The first ``size`` bytes; a file that grows meanwhile is as long as it was, and closed in the end."""
-    with file:
-        while size > 0 and (chunk := file.read(min(CHUNK_BYTES, size))):
-            size -= len(chunk)
-            yield chunk
+    """The first ``size`` bytes; a file that grows meanwhile is as long as it was."""
+    while size > 0 and (chunk := file.read(min(CHUNK_BYTES, size))):
+        size -= len(chunk)
+        yield chunk

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -20,6 +21,8 @@ LINGER_LOOKS = 25
 MOST_VIEWERS = 100
 MOST_FOLLOWED = 200
 WAKE_SECONDS = 1.0
+FIRST_SECONDS = 20.0
+"""How long a page waits until a log is read to its end."""
 
 
 class TooManyViewers(Exception):
@@ -78,7 +81,10 @@ class Followers:
     async def snapshot(self, folder: RunFolder) -> Snapshot:
         """The run as it is now. Raises `TooManyViewers`, and `RunNotFound` where it cannot be read."""
         async with self._visit(folder) as follower:
+            end = time.monotonic() + FIRST_SECONDS
             while not follower.closed and (follower.snapshot.facts is None or follower.state.behind):
+                if time.monotonic() > end:
+                    break  # the rest comes with the stream
                 await follower.change()
             return follower.snapshot
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import quote
 
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
 from codex_multi_role.presentation.recorded import is_alive
@@ -24,8 +26,6 @@ from codex_multi_role.web.starting import Starter
 from codex_multi_role.web.templating import page
 
 PING_SECONDS = 15
-SEND_SECONDS = 30.0
-"""How long a viewer may take in nothing."""
 REPORT = "report.html"
 REPORT_POLICY = "; ".join(
     [
@@ -79,7 +79,7 @@ class RunPages:
         with suppress(ValueError):
             after = int(request.headers.get("last-event-id") or request.query_params.get("after") or 0)
         stream = self._followers.stream(folder, max(0, after))
-        return EventSourceResponse(stream, ping=PING_SECONDS, send_timeout=SEND_SECONDS)
+        return EventSourceResponse(stream, ping=PING_SECONDS)
 
     def files(self, request: Request) -> Response:
         """A file of the run, to be saved; or what is in a folder of it."""
@@ -154,9 +154,8 @@ class RunPages:
         if opened is None:
             return problem(404, "There is no such file")
         file, size = opened
-        return StreamingResponse(
-            chunks(file, size), media_type=media_type, headers={**headers, "Content-Length": str(size)}
-        )
+        headers["Content-Length"] = str(size)
+        return _FileResponse(file, chunks(file, size), media_type=media_type, headers=headers)
 
     def _answer(self, folder: RunFolder, form: Form) -> str:
         from codex_multi_role import app  # here: it loads what runs need
@@ -175,6 +174,18 @@ class RunPages:
     def _resume(self, folder: RunFolder, form: Form) -> str:
         self._starter.resume(folder)
         return "resumed"
+
+
+class _FileResponse(StreamingResponse):
+    """Sends ``content``, pieces of ``file``, which is closed in the end even where nobody took them all."""
+
+    def __init__(self, file: BinaryIO, content: Iterator[bytes], *, media_type: str, headers: dict[str, str]) -> None:
+        super().__init__(content, media_type=media_type, headers=headers)
+        self._file = file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._file:
+            await super().__call__(scope, receive, send)
 
 
 def _stop(folder: RunFolder, form: Form) -> str:

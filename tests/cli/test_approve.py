@@ -109,6 +109,15 @@ def test_what_cannot_be_answered_is_said(tmp_path: Path, arguments: list[str], w
     assert words in done.stderr
 
 
+def test_without_a_terminal_a_run_can_wait_for_who_answers_elsewhere(team: TeamFolder) -> None:
+    waits = running(team, "--flow", "own", "--await-answers", until=("review_asked", None))
+    with waits as process:
+        said = console("approve", "latest", "--comment", "good", folder=team.folder).stderr
+        assert said.splitlines() == ["ok.1 is approved.", "The run goes on by itself."]
+        assert process.wait(60) == 0
+    assert outcome(team) == ("shipped", 0)
+
+
 def test_it_is_asked_on_the_terminal_below_the_table(team: TeamFolder) -> None:
     with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
         terminal.type("y\n")  # before there is a question: no answer to it

@@ -31,13 +31,15 @@ def team_of_three(folder: Path, second: Record) -> TeamFolder:
     return TeamFolder(folder, ROLES, plays)
 
 
-def running(team: TeamFolder, *more: str, until: tuple[str, str]) -> AbstractContextManager[subprocess.Popen[str]]:
+def running(
+    team: TeamFolder, *more: str, until: tuple[str, str | None]
+) -> AbstractContextManager[subprocess.Popen[str]]:
     """``run`` in a process of its own, as `watched`."""
     return watched(team.start("--json", *more), until)
 
 
 @contextmanager
-def watched(process: subprocess.Popen[str], until: tuple[str, str]) -> Iterator[subprocess.Popen[str]]:
+def watched(process: subprocess.Popen[str], until: tuple[str, str | None]) -> Iterator[subprocess.Popen[str]]:
     """A command with ``--json``, once it has told the event ``until`` (type, role); gone afterwards."""
     watchdog = threading.Timer(60, process.kill)
     watchdog.start()

@@ -53,6 +53,7 @@ function followRun(log) {
   let last = Number(log.dataset.after);
   let status = log.dataset.status;
   let source = null;
+  const title = document.title;
   const connection = document.getElementById("connection");
   const announce = document.getElementById("announce");
 
@@ -82,6 +83,7 @@ function followRun(log) {
     if (news.status !== status) {
       status = news.status;
       connection.textContent = LIVING.includes(status) ? "live" : "";
+      document.title = status === "waiting" ? `(?) ${title}` : title;
       announce.textContent = status === "waiting" ? "The run waits for your answer." : `The run is ${status} now.`;
     }
     tick();
