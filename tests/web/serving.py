@@ -19,6 +19,7 @@ import httpx2
 from tests.cli.console import environment
 
 DEADLINE_SECONDS = 60
+LIFE_SECONDS = 900
 ADDRESS = re.compile(r"at (http://\S+)")
 FORM_SECRET = re.compile(r'name="form_secret" value="([^"]+)"')
 
@@ -64,7 +65,7 @@ def served(folder: Path, *arguments: str, **variables: str) -> Iterator[Served]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    watchdog = threading.Timer(2 * DEADLINE_SECONDS, process.kill)
+    watchdog = threading.Timer(LIFE_SECONDS, process.kill)
     watchdog.start()
     try:
         assert process.stderr is not None
