@@ -10,11 +10,12 @@ from pathlib import Path
 from markupsafe import Markup
 
 from codex_multi_role import __version__
-from codex_multi_role.catalog import read_flows
+from codex_multi_role.catalog import FlowSpec, read_flows
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.flow.calls import with_called
 from codex_multi_role.presentation.recorded import read_record
 from codex_multi_role.presentation.wording import moment, one_line
+from codex_multi_role.redaction import Redactor
 from codex_multi_role.report import sections
 from codex_multi_role.report.drawings import flow_picture, swim_lanes
 from codex_multi_role.report.entries import Entries, text_sizes
@@ -104,7 +105,14 @@ def _flows(folder: RunFolder, story: Story) -> Markup:
     try:
         flows = read_flows(name, (folder.catalog_path / str(record.get("catalog_file", "catalog.yaml"))).parent)
     except (CodexMultiRoleError, OSError) as error:
-        return sections.note(f"The flow cannot be drawn: {one_line(error, 500)}")
+        return sections.note(f"The flow cannot be drawn: {one_line(folder.redact(str(error)), 500)}")
     paths = paths_taken(flows, name, story.visits.values(), story.progress.ended)
-    pictures = (draw(flow, paths[flow.name], story.roles) for flow in with_called(flows, name))
+    pictures = (
+        draw(_without_secrets(flow, folder.redact), paths[flow.name], story.roles) for flow in with_called(flows, name)
+    )
     return joined(flow_picture(picture, number) for number, picture in enumerate(pictures, 1))
+
+
+def _without_secrets(flow: FlowSpec, redact: Redactor) -> FlowSpec:
+    """Before it is drawn: a text that is wrapped or cut would hide a part of a secret only."""
+    return FlowSpec.model_validate(redact.within(flow.model_dump(by_alias=True, exclude_unset=True)))
