@@ -80,7 +80,9 @@ def replay_test(path: Path, options: Mapping[str, Any], keep: Path | None = None
 
 def _replayed(recording: Recording, options: Mapping[str, Any], folder: Path) -> Replayed:
     given = {**suggested_options(recording), **options}
-    workspace = _copy_of_workspace(recording.path, folder / "workspace")
+    # Under the same name: a flow may tell its roles what the project is called.
+    name = Path(str(recording.header.get("workspace_name"))).name or COMMON_WORKSPACE
+    workspace = _copy_of_workspace(recording.path, folder / "at" / name)
     told: list[str] = []
 
     def listen(event: Record) -> None:
@@ -135,6 +137,7 @@ def _copy_of_workspace(recording: Path, target: Path) -> Path:
     for name in (recording.stem, COMMON_WORKSPACE):
         if (source := recording.parent / name).is_dir():
             with _copying(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copytree(source, target, symlinks=True)
             return target
     return make_folder(target)

@@ -68,12 +68,20 @@ class Session:
         self._definitions = definitions
         self._folder = folder
         self._on_event = on_event
-        self._ask_person = ask_person
+        self._ask_person = self._person(ask_person)
         self._notes = list(notes)
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         self._clock = WorkClock(self._record.worked_before)
         self._killed_turns = 0
         self._state = self._first_state()
+
+    def _person(self, there: AskPerson | None) -> AskPerson | None:
+        """Who answers questions: in a replay whoever did then."""
+        if self._definitions.recording is None:
+            return there
+        from codex_multi_role.recordings.people import as_recorded
+
+        return as_recorded(self._definitions.recording, there)
 
     def _first_state(self) -> FlowState:
         options = self._definitions.options

@@ -16,7 +16,8 @@ from typing import Any
 
 LEAST_PARTS = 3
 """A path of that many parts is taken for itself wherever it stands (``-I/home/me/shop``); a shorter one must begin."""
-TEMPORARY = "|".join(sorted({re.escape(place) for place in ("/tmp", "/var/tmp", tempfile.gettempdir())}))
+_TEMPORARY = {re.escape(place) for place in ("/tmp", "/var/tmp", tempfile.gettempdir())}
+TEMPORARY = f"(?:{'|'.join(sorted(_TEMPORARY))})"
 PASSED_OVER: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<![0-9a-z])\d{8}_\d{6}_[0-9a-f]{8}(?![0-9a-z])"), "<run>"),
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<id>"),
@@ -26,10 +27,12 @@ PASSED_OVER: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r'(?<="seconds": )\d+(?:\.\d+)?|(?<="seconds":)\d+(?:\.\d+)?'), "<duration>"),
     (re.compile(r"(?<![\w./-])[\w-]+(?:\.\d+)?/turn_\d{3,}(?=/)"), "<turn>"),
     (re.compile(r"(?<![\w./-])tests/\d{3,}(?=/)"), "<tests>"),
-    (re.compile(rf"(?:{TEMPORARY})/(?:pytest-of-[\w.-]+/pytest-\d+|[\w.+-]+)"), "<temporary folder>"),
+    (re.compile(rf"{TEMPORARY}/(?:pytest-of-[\w.-]+/pytest-\d+|[\w.+-]+)(?:/copy/[\w.+-]+)?"), "<temporary folder>"),
+    (re.compile(r"^(platform|plugins:|cachedir:) .*$", re.MULTILINE), r"\1 <this machine>"),
 )
 """A run's id, other ids, times, addresses of objects, durations to fractions of a second, which process of a role took
-a turn and as its how-manieth, the number of a test run, temporary folders."""
+a turn and as its how-manieth, the number of a test run, temporary folders and the copies of the workspace there, and
+what pytest says of the machine."""
 
 
 def alike(text: str) -> str:

@@ -19,6 +19,7 @@ def places_of(definitions: Definitions, folder: RunFolder) -> Places:
             "run folder": run,
             "runs": run.parent,
             "python": Path(sys.prefix),
+            "python installation": Path(sys.base_prefix),
             "home": Path.home(),
         }
     )

@@ -15,6 +15,7 @@ from codex_multi_role.options import RunReport
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.playbook.varying import Places, alike
 from codex_multi_role.recordings.names import places_of
+from codex_multi_role.recordings.people import answers_of
 from codex_multi_role.run_folder import RunFolder, list_turns
 from codex_multi_role.workspace import Snapshots, Workspace
 
@@ -56,6 +57,7 @@ def outcome_of(report: RunReport, definitions: Definitions, folder: RunFolder, b
         "status": report.status,
         "outcome": report.outcome,
         "exit_code": report.exit_code,
+        "answers": answers_of(folder.path),
         "handoffs": sorted(_handoffs(definitions, folder), key=_place),
         "files": {path: _hash(definitions.workspace / path, places) for path in changed},
     }

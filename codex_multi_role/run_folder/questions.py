@@ -107,6 +107,10 @@ class Questions:
         """Those without an answer, the oldest first."""
         return [question for question in self.asked() if question.answer is None]
 
+    def answered(self) -> list[Question]:
+        """Those with an answer, the oldest first."""
+        return [question for question in self._all() if question.answer is not None]
+
     def settle(self, key: str, answer: Answer) -> Question:
         """Give the question its answer; returns it with the one that holds: the first. Raises `StorageError`."""
         with self._locked():

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.errors import UsageError
+from codex_multi_role.replay_tests import find_recordings, replay_test
 from tests.cli.console import console
 from tests.recordings.provider import files_of
 from tests.teams import TeamFolder
@@ -54,16 +56,14 @@ def test_a_changed_team_fails_and_the_reasons_are_told(project: Path, tmp_path: 
 
 
 def test_what_cannot_be_replayed_is_an_error(project: Path) -> None:
-    done = console("replay-test", "short", folder=project)
-    assert done.returncode == 2
-    assert "ERROR killed.ndjson" in done.stdout
-    assert "was cut short" in done.stdout
+    result = replay_test(project / "short/killed.ndjson", {})
+    assert (result.status, result.exit_code) == ("error", 2)
+    assert "was cut short" in result.differences[0]
 
 
-def test_a_folder_without_recordings_is_wrong_usage(project: Path, tmp_path: Path) -> None:
-    done = console("replay-test", str(tmp_path), folder=project)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "there is no recording" in done.stderr
+def test_a_folder_without_recordings_is_wrong_usage(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no recording"):
+        find_recordings(tmp_path)
 
 
 def test_the_recording_alone_is_enough_to_run_again(project: Path, tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ THERE = Places({"workspace": Path("/srv/ci/shop two"), "run folder": Path("/srv/
         ("<Shop object at 0x7ff777fa51d0>", "<Shop object at 0x55aa77fa51d0>"),
         ('"seconds": 0.7', '"seconds": 12'),
         ("/tmp/tmpab12/x.py", "/tmp/other/x.py"),
+        ("/tmp/tmpab12/copy/shop/x.py", "/tmp/other/copy/workspace/x.py"),
+        ("a\nplatform linux -- Python 3.11.7, pytest-9\nb", "a\nplatform darwin -- Python 3.13.0, pytest-9\nb"),
         ("/tmp/pytest-of-me/pytest-3/test_a0", "/tmp/pytest-of-root/pytest-77/test_a0"),
         ('"solver/turn_001/analysis.md"', '"solver.2/turn_003/analysis.md"'),
         ("see tests/001/junit.xml", "see tests/002/junit.xml"),
