@@ -173,7 +173,9 @@ def kept_from_writing(definitions: Definitions, folder: RunFolder) -> tuple[Path
     """What neither a role nor the tests may change, even where it lies in the workspace or in a temporary folder."""
     runs_dir, store = folder.path.parent, user_store(os.environ)
     databases = [store] if store.is_dir() else []
-    return (runs_dir, *databases, *git_folders_below(definitions.workspace, runs_dir))
+    recording = definitions.options.record
+    written = [recording.resolve()] if recording is not None and recording.is_file() else []
+    return (runs_dir, *databases, *written, *git_folders_below(definitions.workspace, runs_dir))
 
 
 def _no_proxy() -> str:

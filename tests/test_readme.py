@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+import yaml
 
 from codex_multi_role.playbook import Playbook, PlaybookServer
 
@@ -23,7 +24,10 @@ PREPARE = re.compile(r"^python3 -m venv \.venv && \.venv/bin/pip install --quiet
 EXHIBIT = re.compile(r"^### (\S+)\n\n.*?\n\n```sh\n(.*?)\n```\n\n```mermaid\n(.*?)```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LOCAL_PROVIDER = "http://127.0.0.1:8080/v1"
-NEEDS_LOGIN = {'codex-multi-role --goal "Add a --version flag, with a test" --cycles 3': 2}
+NEEDS_LOGIN = {
+    'codex-multi-role --goal "Add a --version flag, with a test" --cycles 3': 2,
+    'codex-multi-role --goal "Add a --version flag, with a test" --record version.ndjson': 2,
+}
 INTERACTIVE = "codex-multi-role codex login"
 SERVER = "codex-multi-role serve"
 ANSWERS = {"default": {"json": {"summary": "nothing to do", "status": "DONE"}}}
@@ -45,7 +49,11 @@ LOOKING = [
     "codex-multi-role watch --all",
     'codex-multi-role fork latest --from team:2 --goal "The same for a clock face"',
 ]
-NEEDS_A_RUN = LOOKING[1:]
+REPLAYING = [
+    'codex-multi-role --replay version.ndjson --workspace "$(mktemp -d)"',
+    "codex-multi-role replay-test recordings",
+]
+NEEDS_A_RUN = [*LOOKING[1:], *REPLAYING]
 
 
 @pytest.fixture
@@ -68,7 +76,7 @@ def test_the_readme_is_the_one_tested() -> None:
     assert sum(bool(PREPARE.match(command)) for command in README) == 2
     assert {INTERACTIVE, SERVER} <= set(README)
     assert set(NEEDS_LOGIN) <= set(README)
-    assert set(LOOKING) <= set(README)
+    assert {*LOOKING, *REPLAYING} <= set(README)
 
 
 ONCE = dict.fromkeys(PREPARE.sub("", each) for each in README if each not in (*NEEDS_A_RUN, SERVER))
@@ -117,6 +125,16 @@ def test_the_server_answers_until_it_is_ended(tmp_path: Path, newcomer: dict[str
         assert server.stderr.read() == ""
         assert server.wait(30) == 0
         watchdog.cancel()
+
+
+def test_replaying_what_was_recorded(tmp_path: Path, newcomer: dict[str, str]) -> None:
+    (tmp_path / "play.yaml").write_text(yaml.safe_dump({"name": "readme", **ANSWERS}))
+    start = "mkdir shop recordings && codex-multi-role --goal it --playbook play.yaml --workspace shop"
+    start += " --record version.ndjson && cp version.ndjson recordings"
+    assert shell(start, tmp_path, newcomer).returncode == 0
+    for command in REPLAYING:
+        done = shell(command, tmp_path, newcomer)
+        assert done.returncode == 0, done.stderr
 
 
 def test_the_yaml_of_the_readme_is_a_catalog(tmp_path: Path) -> None:

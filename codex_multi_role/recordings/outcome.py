@@ -52,7 +52,9 @@ def outcome_of(report: RunReport, definitions: Definitions, folder: RunFolder, b
     ``began_with`` is the `workspace_tree` of the run's beginning. Raises `StorageError`.
     """
     snapshots, places = snapshots_of(definitions, folder), places_of(definitions, folder)
-    changed = snapshots.changed_paths(began_with, snapshots.take())
+    own = definitions.options.record and definitions.options.record.resolve()
+    paths = snapshots.changed_paths(began_with, snapshots.take())
+    changed = [path for path in paths if (definitions.workspace / path).resolve() != own]
     return {
         "status": report.status,
         "outcome": report.outcome,

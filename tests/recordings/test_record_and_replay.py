@@ -203,11 +203,12 @@ def test_items_that_run_at_once_find_their_own_answers(tmp_path: Path) -> None:
 
 def test_a_recording_goes_on_with_the_run_it_is_of(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first"), say("second")]})
-    file = tmp_path / "two.ndjson"
+    file = team.workspace / "two.ndjson"
     assert team.run(record=file, cycles=2, max_turns=1).exit_code == 5
     assert Recording.load(file).ended is None
     assert team.resume(max_turns=9).exit_code == 1
     assert [turn.ask.visit for turn in Recording.load(file).turns] == [1, 2]
+    file = file.rename(tmp_path / "two.ndjson")
     report = team.run(playbook=None, replay=file, cycles=2)
     assert (report.outcome, read(report.folder / "replay.json")["differences"]) == ("cycles_used_up", [])
 
@@ -221,6 +222,16 @@ def test_a_replay_can_be_resumed_and_its_file_may_be_gone(tmp_path: Path) -> Non
     file.unlink()
     report = team.resume(max_turns=9)
     assert (report.exit_code, read(report.folder / "replay.json")["differences"]) == (1, [])
+
+
+def test_a_role_cannot_change_its_recording(tmp_path: Path) -> None:
+    forge = {"call": "exec_command", "arguments": {"cmd": "echo forged >> run.ndjson; echo fine > fine.txt"}}
+    role = {"sandbox": "workspace-write", "approval_policy": "never"}
+    team = TeamFolder(tmp_path, {"one": role}, {"one": [{"steps": [forge, say()]}]})
+    file = team.workspace / "run.ndjson"
+    assert team.run(record=file).exit_code == 1
+    assert "forged" not in [line.strip() for line in file.read_text().splitlines()]
+    assert set((Recording.load(file).ended or {})["files"]) == {"fine.txt"}
 
 
 def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
