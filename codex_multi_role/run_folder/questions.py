@@ -109,7 +109,7 @@ class Questions:
 
     def answered(self) -> list[Question]:
         """Those with an answer, the oldest first."""
-        return [question for question in self._all() if question.answer is not None]
+        return [question for question in self.asked() if question.answer is not None]
 
     def settle(self, key: str, answer: Answer) -> Question:
         """Give the question its answer; returns it with the one that holds: the first. Raises `StorageError`."""
