@@ -83,12 +83,21 @@ def wait_for(server: Served, run_id: str, word: str) -> None:
     assert any(news["status"] == word for _, news in server.news(f"/runs/{run_id}/events"))
 
 
+def assert_accessible(page: Page) -> None:
+    """By the rules of axe."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    result = Axe().run(page)
+    assert not result.violations_count, f"{page.url}: {result.generate_report()}"
+
+
 def test_a_run_is_started_found_in_the_list_and_approved_with_a_comment(page: Page, team: TeamFolder) -> None:
     run_id = start(page, "ship")
     page.get_by_role("heading", name="Your decision: Ship 5 blue?").wait_for()
     page.goto("/?show=waiting")
     page.get_by_role("row", name="Ship 5 blue?").get_by_role("link").click()
     assert '"summary": "it"' in page.get_by_label("What it is about").inner_text()
+    assert_accessible(page)
     page.get_by_label("Comment").fill("good")
     page.get_by_role("button", name="Approve").click()
     page.get_by_text("Approved.").wait_for()
@@ -176,31 +185,24 @@ def shown(team: TeamFolder) -> None:
     Questions(asking.path).ask(Question("ok.1", f"Ship {long}?", long, whole_run()[0]["at"], 3600.0, "reject"))
 
 
-PAGES = ["/", "/runs/asking", "/runs/ended/files/", "/start?flow=ship"]
-OTHERS = ["/?q=nothing+like+it", "/runs/ended", "/start", "/nowhere"]
+PAGES = [
+    *("/", "/?q=nothing+like+it", "/runs/asking", "/runs/ended", "/runs/ended/files/"),
+    *("/start", "/start?flow=ship", "/nowhere"),
+]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("shown")
-@pytest.mark.parametrize(
-    ("scheme", "paths"),
-    [
-        ("light", PAGES),
-        pytest.param("dark", PAGES, marks=pytest.mark.long),
-        pytest.param("light", OTHERS, marks=pytest.mark.long),
-        pytest.param("dark", OTHERS, marks=pytest.mark.long),
-    ],
-)
-def test_the_pages_are_accessible(browser: Browser, server: Served, scheme: str, paths: list[str]) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_are_accessible(browser: Browser, server: Served, scheme: str) -> None:
     with context(browser, server, color_scheme=scheme) as visit:
         page = visit.new_page()
-        for path in paths:
+        for path in PAGES:
             page.goto(path)
-            result = Axe().run(page)
-            assert not result.violations_count, f"{path}: {result.generate_report()}"
+            assert_accessible(page)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("shown")
 def test_a_narrow_page_does_not_scroll_sideways_and_the_keyboard_reaches_everything(
     browser: Browser, server: Served
