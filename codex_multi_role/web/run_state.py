@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from codex_multi_role.errors import RunNotFound
 from codex_multi_role.presentation.outcome import next_command
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
@@ -140,6 +141,8 @@ class RunState:
             self._states.apply(record)
 
     def _read_facts(self) -> Facts:
+        if not self._folder.path.is_dir():
+            raise RunNotFound(f"the folder {self._folder.path} is gone")
         record = read_record(self._folder)
         alive = is_alive(self._folder)
         questions = open_questions(self._folder, record)

@@ -1,0 +1,87 @@
+"""One follower a run for all its viewers, as many of them as there are places, gone when nobody looks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sse_starlette import ServerSentEvent
+
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.web import following
+from codex_multi_role.web.following import Followers
+from codex_multi_role.web.run_state import RunState
+from tests.cli.run_folders import make_run
+
+DEADLINE_SECONDS = 30
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    monkeypatch.setattr(following, "LOOK_SECONDS", 0.001)
+    return make_run(tmp_path / "runs", "first")
+
+
+async def told(stream: AsyncIterator[ServerSentEvent]) -> dict[str, Any]:
+    news = await anext(stream)
+    return dict(json.loads(news.data or ""))
+
+
+async def rest(stream: AsyncIterator[ServerSentEvent]) -> int:
+    """How much more there is until its end."""
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        return len([news async for news in stream])
+
+
+def test_all_viewers_of_a_run_share_one_follower_and_end_with_the_server(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "MOST_VIEWERS", 3)
+    made = []
+
+    def make(folder: RunFolder, form_secret: str) -> RunState:
+        made.append(folder)
+        return RunState(folder, form_secret)
+
+    monkeypatch.setattr(following, "RunState", make)
+    ended = asyncio.Event()
+
+    async def look() -> None:
+        followers = Followers("secret", ended.is_set)
+        streams = [followers.stream(folder, 0) for _ in range(3)]
+        first, *others = [await told(stream) for stream in streams]
+        assert all(other == first for other in others)
+        assert len(made) == 1
+        assert followers.full
+        assert await rest(followers.stream(folder, 0)) == 0  # no place for one more
+        ended.set()
+        assert [await rest(stream) for stream in streams] == [0, 0, 0]
+        assert not followers.full
+
+    asyncio.run(look())
+
+
+def test_nobody_is_followed_for_long_when_nobody_looks(folder: RunFolder) -> None:
+    async def look() -> None:
+        followers = Followers("secret", lambda: False)
+        assert (await followers.snapshot(folder)).number > 0
+        (task,) = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.wait_for(task, DEADLINE_SECONDS)
+
+    asyncio.run(look())
+
+
+def test_a_run_whose_folder_goes_ends_the_stream(folder: RunFolder) -> None:
+    async def look() -> None:
+        followers = Followers("secret", lambda: False)
+        stream = followers.stream(folder, 0)
+        await told(stream)
+        shutil.rmtree(folder.path)
+        await rest(stream)
+
+    asyncio.run(look())
