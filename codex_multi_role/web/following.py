@@ -105,6 +105,8 @@ class Followers:
                     if (news := seen.news(follower.snapshot)) is not None:
                         yield news
                     await follower.change()
+        except TooManyViewers:
+            pass  # the browser comes back by itself
         finally:
             self._viewers -= 1
 
