@@ -13,7 +13,7 @@ from codex_multi_role.report.timeline import Bar, Mark, Timeline
 
 ROW, AXIS = 26, 24
 KEYS = (("good", "completed, passed"), ("bad", "failed"), ("warn", "cut short, open"), ("idle", "other"))
-PAUSE = ("pause", "a pause, left out")
+PAUSE = ("pause", "a pause, cut out")
 
 
 def swim_lanes(timeline: Timeline) -> Markup:
@@ -38,7 +38,7 @@ def _lanes(timeline: Timeline, height: int) -> Iterator[Markup]:
             _short(tick.x), height - 7, tick.words
         )
     for cut in timeline.cuts:
-        yield _line("pause", cut, height, _title(f"{cut.words} in which nothing was done"))
+        yield _line("pause", cut, height, _title(f"{cut.words} without a turn or a test"))
     for number, lane in enumerate(timeline.lanes):
         for bar in lane.bars:
             yield _step(bar, ROW * number) if bar.label else _bar(bar, ROW * number)

@@ -12,8 +12,8 @@ from codex_multi_role.report.entries import BAD, IDLE, WARN, question_id, tests_
 from codex_multi_role.report.story import Story, TestRun, Turn
 from codex_multi_role.run_folder import Question
 
-LONGEST_PAUSE = 0.08
-"""Of the time in which something was done: where nothing was for longer, the scale is cut."""
+LONGEST_PAUSE, LONGEST_PAUSE_SECONDS = 0.08, 60.0
+"""Where no turn and no test went on for longer than both, the scale is cut. The first: of the time in which one did."""
 CUT_PAUSE = 0.02
 PIXELS_A_TICK = 140
 NARROWEST = 0.12
@@ -76,7 +76,7 @@ class Scale:
     def _pause(self, until: float, worked: float) -> None:
         pause = until - self._moments[-1]
         drawn = pause
-        if pause > LONGEST_PAUSE * worked:
+        if pause > max(LONGEST_PAUSE_SECONDS, LONGEST_PAUSE * worked):
             drawn = CUT_PAUSE * worked
             self._cuts.append((self._drawn[-1] + drawn / 2, pause))
         self._add(until, drawn)
