@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.presentation.wording import compact, duration, one_line, plural, verdict
+from codex_multi_role.report.order import in_order
 from codex_multi_role.report.parts import FILES, question_parts, test_parts, turn_parts
 from codex_multi_role.report.story import RUNNING, Story, TestRun, Turn
 from codex_multi_role.report.texts import Reader, embedded
@@ -17,7 +17,6 @@ from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFold
 
 GOOD, BAD, WARN, IDLE = "good", "bad", "warn", "idle"
 KILLED = "killed"
-_UNIT = re.compile(r"(?P<step>.+?)\.(?P<visit>\d+)(\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -82,53 +81,25 @@ class Entries:
 
     def __init__(self, folder: RunFolder, story: Story, cut_at: int, *, alive: bool) -> None:
         self._folder = folder
-        self._story = story
         self._alive = alive
         self._reader = Reader(folder.path, folder.redact, cut_at)
         self.questions = Questions(folder.path).asked()
-        self._begun = self._in_order()
+        self._begun = in_order(folder, story, self.questions)
 
     def __len__(self) -> int:
         return len(self._begun)
 
     def __iter__(self) -> Iterator[Entry]:
-        for _, _, each in self._begun:
-            match each:
-                case Turn():
-                    yield self._turn(each)
-                case Question():
-                    yield self._question(each)
-                case TestRun():
-                    yield self._tests(each)
-                case Path():
-                    yield self._check(each)
-
-    def _in_order(self) -> list[tuple[str, int, Turn | Question | TestRun | Path]]:
-        found: list[tuple[str, Turn | Question | TestRun | Path]] = []
-        found += [(turn.began, turn) for turn in self._turns()]
-        found += [(tests.began, tests) for tests in self._story.tests.values() if not tests.turn]
-        found += [(question.asked_at, question) for question in self.questions]
-        found += list(self._checks())
-        numbered = [(at, number, each) for number, (at, each) in enumerate(found)]
-        return sorted(numbered, key=lambda each: each[:2])
-
-    def _turns(self) -> Iterator[Turn]:
-        """Those that events tell of, and after them what lies in the folder without one."""
-        yield from self._story.turns.values()
-        last = self._story.progress.at
-        for role, turn in list_turns(self._folder):
-            if (role, turn.number) not in self._story.turns:
-                yield Turn(role, turn.number, last, last, "unknown")
-
-    def _checks(self) -> Iterator[tuple[str, Path]]:
-        top = self._folder.path / "checks"
-        visits = self._story.visits
-        for path in top.rglob("result.json"):
-            key = path.parent.relative_to(top).as_posix()
-            unit = _UNIT.fullmatch(key)
-            visit = visits.get((unit["step"], int(unit["visit"]))) if unit else None
-            if visit is not None:
-                yield visit.at, path.parent
+        for begun in self._begun:
+            match begun.what:
+                case Turn() as turn:
+                    yield self._turn(turn)
+                case Question() as question:
+                    yield self._question(question)
+                case TestRun() as tests:
+                    yield self._tests(tests)
+                case Path() as folder:
+                    yield self._check(folder, begun.at)
 
     def _turn(self, turn: Turn) -> Entry:
         folder = TurnFolder.of(self._folder, turn.role, turn.number)
@@ -184,7 +155,7 @@ class Entries:
             data=embedded(list(parts)),
         )
 
-    def _check(self, folder: Path) -> Entry:
+    def _check(self, folder: Path, at: str) -> Entry:
         key = folder.relative_to(self._folder.path / "checks").as_posix()
         result = _object(self._reader.value(folder / "result.json"))
         status = one_line(result.get("status", "ended"), 40)
@@ -192,7 +163,7 @@ class Entries:
         return Entry(
             kind="check",
             id=f"check-{key}",
-            at=self._at(key),
+            at=at,
             who=f"check {key}",
             what="",
             status=Chip(status, tone_of(status)),
@@ -201,17 +172,13 @@ class Entries:
             data=embedded(list(test_parts(self._reader, folder, "Result"))),
         )
 
-    def _at(self, key: str) -> str:
-        unit = _UNIT.fullmatch(key)
-        return self._story.visits[unit["step"], int(unit["visit"])].at if unit else self._story.began
-
 
 def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
 def _chips(turn: Turn, result: dict[str, Any]) -> list[Chip]:
-    found = []
+    found = [Chip(one_line(unit, 80))] if (unit := result.get("unit")) else []
     if turn.inherited or result.get("inherited"):
         found.append(Chip("inherited"))
     if repaired := result.get("repair_of") or turn.repair_of:

@@ -27,7 +27,9 @@ def chip(words: str, tone: str) -> Markup:
 
 
 def time(at: str) -> Markup:
-    """A moment, as the clock on the wall showed it."""
+    """A moment, as the clock on the wall showed it; nothing for one that is not known."""
+    if not at:
+        return NOTHING
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(at, clock(at))
 
 

@@ -32,17 +32,13 @@ class TestRun:
 
 @dataclass
 class Turn:
-    """``ended`` is empty where nothing tells of an end. ``step``: the one of the run's own flow it was taken in.
-
-    ``summary``: what the turn says of itself, or why it failed.
-    """
+    """``ended`` is empty where nothing tells of an end. ``summary``: what the turn says of itself, or why it failed."""
 
     role: str
     number: int
     began: str
     ended: str = ""
     status: str = RUNNING
-    step: str = ""
     summary: str = ""
     repair_of: int | None = None
     continues: int | None = None
@@ -81,7 +77,6 @@ class Story:
         self.states = ToldStates()
         self.roles: list[str] = []
         self.began = ""
-        self._step = ""
 
     @classmethod
     def of(cls, inherited: Iterable[Record], own: Iterable[Record]) -> Story:
@@ -107,7 +102,7 @@ class Story:
 
     def _turn_started(self, record: Record) -> None:
         key = (record["role"], record["turn"])
-        turn = Turn(*key, record["at"], step=self._step, repair_of=record["repair_of"])
+        turn = Turn(*key, record["at"], repair_of=record["repair_of"])
         turn.continues = record.get("continues")
         self.turns.setdefault(key, turn)
 
@@ -132,8 +127,6 @@ class Story:
             tests.passed, tests.failed, tests.errors = (record[name] for name in ("passed", "failed", "errors"))
 
     def _step_started(self, record: Record) -> None:
-        if "/" not in record["step"]:
-            self._step = record["step"]
         # A resumed run tells of the visit it was in once more.
         self.visits.setdefault((record["step"], record["visit"]), Visit(record["step"], record["visit"], record["at"]))
 

@@ -15,7 +15,7 @@ from codex_multi_role.run_folder import RunFolder
 from tests.cli.run_folders import make_run
 from tests.engine.test_fan_out import fan, solver
 from tests.report.reading import Report
-from tests.teams import TeamFolder, say
+from tests.teams import Record, TeamFolder, say
 
 GOAL = "reach </script><script>alert(1)</script> & <b>all</b> of it"
 HOSTILE = '</script><!--<script>alert("x")</script><img src=http://evil.example/i.png onerror=alert(1)>\u2028]]>'
@@ -151,6 +151,21 @@ def test_a_run_without_turns(tmp_path: Path) -> None:
     report = Report(write_report(folder, Path("runs")))
     assert "Nothing: no turn was begun." in report.text
     assert report.entries == {}
+
+
+def test_a_run_whose_events_are_gone_still_shows_its_turns(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "silent")
+    folder.events_path.unlink()
+    report = Report(write_report(folder, Path("runs")))
+    assert list(report.entries) == ["turn-planner-1", "turn-planner-2"]
+    assert report.part("turn-planner-2", "Handoff")["value"] == {"summary": "planned\nit"}
+
+
+def test_a_check_is_found_whatever_its_step_is_called(tmp_path: Path) -> None:
+    check: Record = {"check": "command", "with": {"argv": ["true"], "json": False}}
+    steps: list[Record] = [{**check, "id": "look.1"}, {**check, "id": "look", "for_each": ["a"]}, {"ask": "last"}]
+    ended = solver(tmp_path, steps).run(flow="own")
+    assert list(Report(ended.page or Path()).entries) == ["check-look.1.1", "check-look.1.0", "turn-last-1"]
 
 
 def test_a_record_that_cannot_be_read_is_told_and_the_events_still_are(tmp_path: Path) -> None:
