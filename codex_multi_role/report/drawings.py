@@ -18,7 +18,7 @@ PAUSE = ("pause", "a pause, cut out")
 
 def swim_lanes(timeline: Timeline) -> Markup:
     keys = [*KEYS, PAUSE] if timeline.cuts else KEYS
-    legend = joined(Markup('<span class="key {}"></span> {} ').format(*key) for key in keys)
+    legend = joined(Markup('<span><i class="key {}"></i> {}</span> ').format(*key) for key in keys)
     names = joined(Markup('<li class="{}">{}</li>').format(lane.kind, lane.name) for lane in timeline.lanes)
     height = ROW * len(timeline.lanes) + AXIS
     label = "Who worked when; the entries below say the same in words"

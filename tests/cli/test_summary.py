@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from codex_multi_role.cli.summary import summary
@@ -48,3 +49,11 @@ def test_a_failure_shows_its_hint_and_a_flow_its_own_end() -> None:
     lines = list(summary(report(3, "failed", "no_plan_left", "x", "look there"), Progress(), Path("runs")))
     assert lines[0] == "No plan left: x"
     assert "  hint     look there" in lines
+
+
+def test_it_says_where_the_report_is_or_why_there_is_none() -> None:
+    ended = report(0, "succeeded", "done")
+    page = ended.folder / "report.html"
+    assert f"  report   {page}" in summary(replace(ended, page=page), Progress(), Path("runs"))
+    lines = summary(replace(ended, page_problem="cannot write it"), Progress(), Path("runs"))
+    assert f"  report   not written: cannot write it; `codex-multi-role report {RUN}` tries again" in lines
