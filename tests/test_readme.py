@@ -128,6 +128,9 @@ def test_the_server_answers_until_it_is_ended(tmp_path: Path, newcomer: dict[str
 
 
 def test_replaying_what_was_recorded(tmp_path: Path, newcomer: dict[str, str]) -> None:
+    role = {"name": "one", "prompt_text": "Do it.", "behaviors": {"can_finish": True}}
+    (tmp_path / "roles").mkdir()
+    (tmp_path / "roles/catalog.yaml").write_text(yaml.safe_dump({"version": 1, "roles": [role]}))
     (tmp_path / "play.yaml").write_text(yaml.safe_dump({"name": "readme", **ANSWERS}))
     start = "mkdir shop recordings && codex-multi-role --goal it --playbook play.yaml --workspace shop"
     start += " --record version.ndjson && cp version.ndjson recordings"
