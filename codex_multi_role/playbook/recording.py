@@ -20,12 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
+from codex_multi_role.playbook.answers import BROKEN, ENDS
 from codex_multi_role.playbook.request import Ask
 
 Line = dict[str, Any]
 
 VERSION = 1
 OWNER_ONLY = 0o600
+PLAYABLE = (*ENDS.values(), BROKEN)
 TURN, COMPACTION = "turn", "compaction"
 
 
@@ -114,8 +116,17 @@ def _turns(exchanges: list[Line]) -> Iterator[Turn]:
         first = lines[0]
         ask = Ask(str(first["role"]), int(first["visit"]), int(first["repair"]), int(first["attempt"]))
         prompt = next((str(line["prompt"]) for line in lines if "prompt" in line), "")
-        answers = {(str(line["kind"]), int(line["step"])): line for line in lines}
+        answers = {(str(line["kind"]), int(line["step"])): _checked(line) for line in lines}
         yield Turn(str(first.get("unit", "")), ask, prompt, answers)
+
+
+def _checked(line: Line) -> Line:
+    """Raises KeyError, TypeError or ValueError for an answer that could not be played."""
+    if "items" not in line:
+        return {**line, "status": int(line["status"]), "headers": dict(line["headers"]), "text": str(line["text"])}
+    if line["end"] not in PLAYABLE or not all(isinstance(item, dict) for item in line["items"]):
+        raise ValueError(f"an answer: end {line['end']!r}")
+    return {**line, "response": dict(line.get("response", {}))}
 
 
 class RecordingFile:

@@ -12,6 +12,7 @@ from codex_multi_role import __version__
 from codex_multi_role.codex.providers import provider_of
 from codex_multi_role.codex.settings import as_settings
 from codex_multi_role.definitions import Definitions
+from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns
 from codex_multi_role.run_folder.atomic import make_folder, write_json, write_text
 from codex_multi_role.run_folder.events import Warning, now
@@ -73,7 +74,11 @@ def _recorded(
 
     file = recording_file(definitions, path, folder)
     if any(list_turns(folder)):
-        file.go_on(folder.run_id)
+        try:
+            file.go_on(folder.run_id)
+        except UsageError as error:
+            events.publish(Warning(f"{error}; the run goes on without being recorded"))
+            return played
     else:
         file.create(_header(definitions, folder))
     proxy = stack.enter_context(RecordingProxy(file))

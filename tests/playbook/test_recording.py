@@ -68,6 +68,8 @@ def test_only_the_owner_may_read_it_and_none_is_written_over(tmp_path: Path) -> 
         ('{"type": "recording", "version": 9}\n', "version: it is 9"),
         ('{"type": "recording", "version": 1}\n{"type"\n{}\n', "line 2: this is no JSON"),
         ('{"type": "recording", "version": 1}\n{"type": "exchange"}\n{}\n', "an exchange lacks or misspells 'turn'"),
+        ('{"type": "recording", "version": 1}\n' + json.dumps(exchange(end="soon")) + "\n", "an answer: end 'soon'"),
+        ('{"type": "recording", "version": 1}\n' + json.dumps(exchange(items=["x"])) + "\n", "misspells an answer"),
         ('{"type": "recording", "version": 1}\n' + json.dumps(exchange(visit="x")) + "\n", "invalid literal"),
     ],
 )

@@ -208,9 +208,21 @@ def test_a_recording_goes_on_with_the_run_it_is_of(tmp_path: Path) -> None:
     assert Recording.load(file).ended is None
     assert team.resume(max_turns=9).exit_code == 1
     assert [turn.ask.visit for turn in Recording.load(file).turns] == [1, 2]
+    assert not warnings(team.events)
     file = file.rename(tmp_path / "two.ndjson")
     report = team.run(playbook=None, replay=file, cycles=2)
     assert (report.outcome, read(report.folder / "replay.json")["differences"]) == ("cycles_used_up", [])
+
+
+@pytest.mark.long
+def test_a_run_goes_on_without_its_recording_where_that_is_gone(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first"), say("second")]})
+    file = tmp_path / "two.ndjson"
+    assert team.run(record=file, cycles=2, max_turns=1).exit_code == 5
+    file.unlink()
+    assert team.resume(max_turns=9).exit_code == 1
+    assert any("goes on without being recorded" in message for message in warnings(team.events))
+    assert not file.exists()
 
 
 @pytest.mark.long
