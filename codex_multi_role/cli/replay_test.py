@@ -41,8 +41,14 @@ OF_THE_RUN = [ROLES, REPLAY_MATCH, RUN_TESTS, PYTEST_CMD, TEST_SANDBOX, TEST_SEC
     type=click.Path(file_okay=False, path_type=Path),
     help="Leave the runs and their workspaces there.",
 )
+@click.option(
+    "--junit",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write what was found as JUnit XML, too.",
+)
 @click.pass_context
-def replay_test(ctx: click.Context, /, folder: Path, keep: Path | None, json: bool, quiet: bool, **values: Any) -> None:  # noqa: ANN401 - the settings above
+def replay_test(ctx: click.Context, /, folder: Path, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Replay every recording in DIR (*.ndjson) with the roles as they are now. No model is asked, no login is needed.
 
     The recording shop.ndjson is replayed in a copy of the folder shop/ beside it, else of workspace/, else in an empty
@@ -58,6 +64,7 @@ def replay_test(ctx: click.Context, /, folder: Path, keep: Path | None, json: bo
     """
     from codex_multi_role.replay_tests import find_recordings, replay_tests  # here: `--help` should not load it all
 
+    json, quiet, keep, junit = (values.pop(name) for name in ("json", "quiet", "keep", "junit"))
     given = {
         key: value
         for key, value in values.items()
@@ -70,6 +77,10 @@ def replay_test(ctx: click.Context, /, folder: Path, keep: Path | None, json: bo
                 click.echo(line)
 
     results = replay_tests(find_recordings(folder), given, show, keep)
+    if junit is not None:
+        from codex_multi_role.cli.replay_junit import write_junit
+
+        write_junit(junit, results)
     code = max(result.exit_code for result in results)
     if json:
         put_json({"recordings": [asdict(result) for result in results], "exit_code": code})

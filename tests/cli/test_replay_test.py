@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from junitparser import JUnitXml
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.replay_tests import find_recordings, replay_test
@@ -47,12 +48,18 @@ def test_a_team_that_is_as_it_was_passes_and_leaves_nothing(project: Path, tmp_p
 
 def test_a_changed_team_fails_and_the_reasons_are_told(project: Path, tmp_path: Path) -> None:
     TeamFolder(tmp_path, {"one": {"prompt_text": "Do it\u001b[31m differently.", **ROLES["one"]}}, {})
-    done = console("replay-test", "recordings", "--roles", str(tmp_path / "roles"), "--json", folder=project)
+    kept, junit = tmp_path / "kept", tmp_path / "junit.xml"
+    more = ["--roles", str(tmp_path / "roles"), "--json", "--keep", str(kept), "--junit", str(junit)]
+    done = console("replay-test", "recordings", *more, folder=project)
     assert done.returncode == 1, done.stderr
     [told] = json.loads(done.stdout)["recordings"]
     assert (told["name"], told["status"]) == ("shop.ndjson", "differs")
     assert "role one, visit 1: its prompt is not the recorded one" in told["differences"]
     assert any("+Do it" in diff for diff in told["diffs"].values())
+    [case] = next(iter(JUnitXml.fromfile(str(junit))))
+    assert (case.name, case.result[0].message) == ("shop.ndjson", told["differences"][0])
+    assert "+Do it" in case.result[0].text
+    assert (kept / "shop/runs/latest/run.json").is_file()
 
 
 def test_what_cannot_be_replayed_is_an_error(project: Path) -> None:
