@@ -77,7 +77,7 @@ PLACES = {
     ("session.py", "while not stop.asked"): "the workflow, every step of which has deadlines",
     ("web/following.py", "self._changed.wait()"): "WAKE_SECONDS",
     ("web/following.py", "while left and (not is_ending())"): "ends with the server, or a while after the last viewer",
-    ("web/run_state.py", "file.readline(LONGEST_LINE)"): "a file: what is there at once",
+    ("presentation/following.py", "file.readline(LONGEST_LINE)"): "a file: what is there at once",
     ("workspace/commands.py", "os.read(descriptor, _CHUNK_BYTES)"): "does not block: set so before it is registered",
     **{
         (module, f"{receiver}.result()"): READS_FILE

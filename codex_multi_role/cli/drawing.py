@@ -17,7 +17,7 @@ from codex_multi_role.presentation.outcome import answer_commands
 from codex_multi_role.presentation.plain import NO_MODEL
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.role_progress import BUSY, READY, SKIPPED, STARTING, RoleProgress
-from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural, verdict
+from codex_multi_role.presentation.wording import amounts, compact, duration, one_line, plural, seconds_between, verdict
 
 WIDE, MIDDLE, NARROW = 92, 64, 36
 LATEST_WARNINGS = 3
@@ -90,7 +90,7 @@ def _steps_line(progress: Progress, names: list[str], first: int, last: int) -> 
 
 
 def _progress_line(progress: Progress, now: str, width: int) -> RenderableType:
-    words = Text(f"{progress.where}  {duration(_seconds_between(progress.began, now))}".strip())
+    words = Text(f"{progress.where}  {duration(seconds_between(progress.began, now))}".strip())
     share = progress.tasks_over / len(progress.tasks) if progress.tasks else progress.share if progress.cycle else None
     if width < MIDDLE or share is None:
         return words
@@ -102,17 +102,8 @@ def _progress_line(progress: Progress, now: str, width: int) -> RenderableType:
 
 
 def _budget_line(progress: Progress, now: str) -> list[Text]:
-    """What is left of the run's limits; a turn that is being taken counts."""
-    if not progress.limits or progress.ended:
-        return []
-    working = _seconds_between(progress.worked_at, now) if progress.busy else 0.0
-    used = {"turns": progress.turns_begun, "tokens": progress.tokens, "seconds": progress.worked + working}
-    words = [
-        f"{duration(left) if name == 'seconds' else f'{compact(left)} {name}'}"
-        for name, limit in progress.limits.items()
-        for left in [max(0.0, limit - used.get(name, 0.0))]
-    ]
-    return [_unwrapped(Text(f"left: {', '.join(words)}"))]
+    left = [] if progress.ended else amounts(progress.left(now))
+    return [_unwrapped(Text(f"left: {', '.join(left)}"))] if left else []
 
 
 def _questions(progress: Progress) -> list[Text]:
@@ -187,7 +178,7 @@ def _tokens_out(role: RoleProgress, now: str) -> Text:
 
 
 def _time(role: RoleProgress, now: str) -> Text:
-    return Text(duration(role.seconds + _seconds_between(role.working_since, now)))
+    return Text(duration(role.seconds + seconds_between(role.working_since, now)))
 
 
 def _last(role: RoleProgress, now: str) -> Text:
@@ -213,9 +204,3 @@ def _tests_line(progress: Progress) -> Text:
         return _unwrapped(Text(files))
     words = (verdict(progress.tests), TEST_STYLES.get(progress.tests["status"], "red"))
     return _unwrapped(Text.assemble(f"tests {progress.tests['number']:03d}: ", words, f"   {files}"))
-
-
-def _seconds_between(start: str, end: str) -> float:
-    if not (start and end):
-        return 0.0
-    return max(0.0, (moment(end) - moment(start)).total_seconds())

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,34 +16,49 @@ from codex_multi_role.presentation.recorded import is_alive, read_record, status
 from codex_multi_role.run_folder import Record, RunFolder, list_runs
 
 LOOK_SECONDS = 0.1
-LARGEST_READ = 1 << 20
+LONGEST_LINE = 4 * 1024 * 1024
+"""What is longer is in pieces that mean nothing."""
 
 
 class EventReader:
-    """Gives the events of ``events.jsonl`` that were written since it was last asked; half a line waits for its end."""
+    """Gives what was added to an ``events.jsonl`` since it was last asked; half a line waits for its end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._position = 0
-        self._rest = b""
+        self._offset = 0
+        self._stopped_early = False
+
+    @property
+    def behind(self) -> bool:
+        """Whether `lines` stopped though there was more."""
+        with suppress(OSError):
+            return self._stopped_early and self._path.stat().st_size > self._offset
+        return False
+
+    def lines(self, most: int | None = None) -> Iterator[bytes]:
+        """The new lines, ``most`` of them at once."""
+        self._stopped_early = False
+        try:
+            if self._path.stat().st_size <= self._offset:
+                return
+            file = self._path.open("rb")
+        except FileNotFoundError:  # the run has told nothing yet
+            return
+        with file:
+            file.seek(self._offset)
+            for _ in count() if most is None else range(most):
+                line = file.readline(LONGEST_LINE)
+                if not line.endswith(b"\n") and len(line) < LONGEST_LINE:
+                    return
+                self._offset += len(line)
+                yield line
+        self._stopped_early = True
 
     def read(self) -> Iterator[Record]:
-        """What is new, in order; lines that a kill cut short are passed over, as `read_events` does."""
-        while piece := self._piece():
-            *lines, self._rest = (self._rest + piece).split(b"\n")
-            for line in lines:
-                with suppress(ValueError):
-                    yield json.loads(line)
-
-    def _piece(self) -> bytes:
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._position)
-                piece = file.read(LARGEST_READ)
-        except FileNotFoundError:  # a run that has only just begun
-            return b""
-        self._position += len(piece)
-        return piece
+        """The new events; lines that a kill cut short are passed over, as `read_events` does."""
+        for line in self.lines():
+            with suppress(ValueError):
+                yield json.loads(line)
 
 
 def follow(folder: RunFolder) -> Iterator[Record | None]:

@@ -8,6 +8,7 @@ from typing import Self
 
 from codex_multi_role.presentation.progress_events import TAKEN_IN
 from codex_multi_role.presentation.role_progress import BUSY, OVER, RoleProgress
+from codex_multi_role.presentation.wording import seconds_between
 from codex_multi_role.run_folder import Record
 
 
@@ -84,6 +85,12 @@ class Progress:
     @property
     def tasks_over(self) -> int:
         return sum(state in OVER for state in self.tasks.values())
+
+    def left(self, now: str) -> dict[str, float]:
+        """What is left of each limit at the moment ``now`` (as an event's ``at``); a turn under way counts."""
+        working = seconds_between(self.worked_at, now) if self.busy else 0.0
+        used = {"turns": self.turns_begun, "tokens": self.tokens, "seconds": self.worked + working}
+        return {name: max(0.0, limit - used.get(name, 0.0)) for name, limit in self.limits.items()}
 
     @property
     def where(self) -> str:

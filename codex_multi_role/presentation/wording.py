@@ -55,6 +55,16 @@ def clock(at: str) -> str:
     return f"{moment(at):%H:%M:%S}"
 
 
+def seconds_between(start: str, end: str) -> float:
+    """Between the ``at`` of two events; 0 where one of them is empty, or they come the other way round."""
+    return max(0.0, (moment(end) - moment(start)).total_seconds()) if start and end else 0.0
+
+
+def amounts(of: Mapping[str, float]) -> list[str]:
+    """``["18 turns", "48.8k tokens", "9 min 00 s"]``: turns, tokens and seconds."""
+    return [duration(amount) if name == "seconds" else f"{compact(amount)} {name}" for name, amount in of.items()]
+
+
 def verdict(tests: Mapping[str, object]) -> str:
     """``failed: 3 passed, 1 failed``: the status of a test result, and its counts that are not zero."""
     counts = ", ".join(f"{tests[name]} {name}" for name in ("passed", "failed", "errors", "skipped") if tests.get(name))

@@ -6,12 +6,12 @@ import hashlib
 import json
 import time
 from collections import deque
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from codex_multi_role.errors import RunNotFound
+from codex_multi_role.presentation.following import EventReader
 from codex_multi_role.presentation.outcome import next_command
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
@@ -24,8 +24,6 @@ from codex_multi_role.web.templating import fill
 
 KEPT_LINES = 1000
 EVENTS_A_LOOK = 5000
-LONGEST_LINE = 4 * 1024 * 1024
-"""What is longer is in pieces that mean nothing."""
 FACTS_SECONDS = 1.0
 """How old the run's record, its questions and whether it lives may be while it tells nothing."""
 OVER = (COMPLETED, SKIPPED)
@@ -85,8 +83,7 @@ class RunState:
         self._lines: deque[tuple[int, str]] = deque(maxlen=KEPT_LINES)
         self._told = 0
         self._number = 0
-        self._offset = 0
-        self._stopped_early = False
+        self._reader = EventReader(folder.events_path)
         self._facts: Facts | None = None
         self._facts_at = 0.0
         self.snapshot = Snapshot()
@@ -94,7 +91,7 @@ class RunState:
     def look(self) -> bool:
         """Read on; whether `snapshot` is another one now. Raises `RunNotFound` when the run is gone."""
         before = self._number
-        for line in self._new_lines():
+        for line in self._reader.lines(EVENTS_A_LOOK):
             self._number += 1
             self._take_in(line)
         if self._number == before and time.monotonic() - self._facts_at < FACTS_SECONDS:
@@ -109,28 +106,7 @@ class RunState:
     @property
     def behind(self) -> bool:
         """Whether there is more to read at once."""
-        with suppress(OSError):
-            return self._folder.events_path.stat().st_size > self._offset and self._stopped_early
-        return False
-
-    def _new_lines(self) -> Iterator[bytes]:
-        """Whole lines that were not read yet, not too many at once; what is being written now comes the next time."""
-        self._stopped_early = False
-        try:
-            if self._folder.events_path.stat().st_size <= self._offset:
-                return
-            file = self._folder.events_path.open("rb")
-        except FileNotFoundError:
-            return  # the run has told nothing yet
-        with file:
-            file.seek(self._offset)
-            for _ in range(EVENTS_A_LOOK):
-                line = file.readline(LONGEST_LINE)
-                if not line.endswith(b"\n") and len(line) < LONGEST_LINE:
-                    return
-                self._offset += len(line)
-                yield line
-        self._stopped_early = True
+        return self._reader.behind
 
     def _take_in(self, line: bytes) -> None:
         with suppress(ValueError, LookupError, TypeError, AttributeError):  # cut short by a kill, or of another version

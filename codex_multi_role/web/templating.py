@@ -11,7 +11,17 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
 from codex_multi_role.presentation.outcome import EXIT_MEANINGS, outcome_in_words
-from codex_multi_role.presentation.wording import clock, compact, duration, moment, one_line, plural, printable, verdict
+from codex_multi_role.presentation.wording import (
+    amounts,
+    clock,
+    compact,
+    duration,
+    moment,
+    one_line,
+    plural,
+    printable,
+    verdict,
+)
 
 FOLDER = Path(__file__).parent
 SYMBOLS = {
@@ -54,6 +64,7 @@ def _environment() -> Environment:
         "clock": clock,
         "day": lambda at: f"{moment(at):%Y-%m-%d %H:%M}" if at else "",
         "machine_time": lambda at: moment(at).astimezone(UTC).isoformat() if at else "",
+        "amounts": amounts,
         "plural": plural,
         "verdict": verdict,
         "outcome": outcome_in_words,
