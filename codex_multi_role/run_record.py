@@ -91,9 +91,6 @@ class RunRecord:
     def _first(self, catalog_file: str) -> dict[str, Any]:
         definitions, options = self._definitions, self._definitions.options
         earlier = self._earlier or {}
-        source = definitions.catalog.source.resolve()
-        if source.is_relative_to(self._folder.catalog_path.resolve()):
-            source = Path(earlier.get("roles_source", source))
         absent = [name for name in MOUNT_POINTS if not os.path.lexists(definitions.workspace / name)]
         return {
             "run_id": self._folder.run_id,
@@ -116,10 +113,20 @@ class RunRecord:
             "playbook_file": definitions.playbook.source.name if definitions.playbook else None,
             "recording": definitions.recording.name if definitions.recording else None,
             "catalog_file": catalog_file,
-            "roles_source": str(source),
+            "roles_source": str(self._edited_source(earlier)),
             "options": options.as_record(),
             "totals": earlier.get("totals", {}),
         }
+
+    def _edited_source(self, earlier: Mapping[str, Any]) -> Path:
+        """The catalog file that the run's copy, or the copy of the run it was forked from, was made of."""
+        source = self._definitions.catalog.source.resolve()
+        if self._forked_from and not earlier:
+            origin = RunFolder(self._folder.path.parent / self._forked_from["run_id"])
+            copies, known = origin.catalog_path, origin.record()
+        else:
+            copies, known = self._folder.catalog_path, earlier
+        return Path(known.get("roles_source", source)) if source.is_relative_to(copies.resolve()) else source
 
     def _totals(self, seconds: float) -> dict[str, float]:
         turns = [turn for _, turn in own_turns(self._folder)]

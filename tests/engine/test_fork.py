@@ -98,6 +98,7 @@ def test_a_fork_has_the_records_of_its_past_and_pays_only_for_what_is_its_own(tm
     assert record["forked_from"] == {"run_id": parent.run_id, "step": "build", "visit": 3}
     assert record["goal"] == "reach it"
     assert record["resumed_at"] == []
+    assert record["roles_source"] == str(tmp_path / "roles/catalog.yaml")  # what people edit, not the parent's copy
     inherited = {path.parent.name for path in report.folder.glob("build/*/turn.json") if read(path).get("inherited")}
     assert inherited == {"turn_001", "turn_002"}
     assert (report.folder / "build/turn_002/changes.patch").is_file()
