@@ -121,11 +121,10 @@ class RunRecord:
     def _edited_source(self, earlier: Mapping[str, Any]) -> Path:
         """The catalog file that the run's copy, or the copy of the run it was forked from, was made of."""
         source = self._definitions.catalog.source.resolve()
+        copies, known = self._folder.catalog_path, earlier
         if self._forked_from and not earlier:
             origin = RunFolder(self._folder.path.parent / self._forked_from["run_id"])
             copies, known = origin.catalog_path, origin.record()
-        else:
-            copies, known = self._folder.catalog_path, earlier
         return Path(known.get("roles_source", source)) if source.is_relative_to(copies.resolve()) else source
 
     def _totals(self, seconds: float) -> dict[str, float]:
