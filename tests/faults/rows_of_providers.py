@@ -50,6 +50,12 @@ PROVIDER_ROWS = (
     ),
     Row("503 overloaded", "three counted tries", "overloaded", played("503 overloaded")),
     Row("401", "fails at once, with the way to log in", "unauthorized", played("401")),
+    Row(
+        "a replay has no recorded answer",
+        "fails at once, with the diff of the prompts",
+        "not_as_recorded",
+        ("recordings/test_record_and_replay.py::test_a_changed_prompt_fails_its_turn_and_shows_the_difference",),
+    ),
     Row("other 4xx", "fails at once", "bad_request", played("400", "404")),
     Row(
         "drop, EOF, bad JSON, HTML with 200",
