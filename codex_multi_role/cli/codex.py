@@ -16,6 +16,12 @@ from codex_multi_role.codex.locator import find_codex
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def codex(arguments: Sequence[str]) -> None:
-    """Run the Codex binary that runs use, with ARGUMENTS as they are. Raises `CodexNotFound`."""
+    """Run the Codex binary that runs use, with ARGUMENTS as they are.
+
+    \b
+    Examples:
+      codex-multi-role codex login
+      codex-multi-role codex --version
+    """
     binary = find_codex(None, os.environ)
     os.execv(binary, [str(binary), *arguments])

@@ -19,6 +19,11 @@ def doctor(ctx: click.Context, /, codex_bin: Path | None, config: tuple[str, ...
     """Look at what a run needs from this machine and say what to do about each problem. No model is asked.
 
     Exits with 0 if all is well, with 2 if something has to be mended first.
+
+    \b
+    Examples:
+      codex-multi-role doctor
+      codex-multi-role doctor -c model_provider=ollama --json
     """
     from codex_multi_role.cli.diagnosis import diagnose  # here: `--help` should not load what knows Codex
 

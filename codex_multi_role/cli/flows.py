@@ -44,6 +44,10 @@ def list_flows(roles: Path | None, json: bool) -> None:
     """List the flows of the roles folder and the shipped ones it does not replace, with their inputs and ends.
 
     An input in brackets may be left out; after an end stands its exit code.
+
+    \b
+    Examples:
+      codex-multi-role flows list
     """
     from codex_multi_role.catalog import list_flows as find_flows  # here: `--help` should not load the catalog
 
@@ -82,6 +86,10 @@ def show_flows(name: str, roles: Path | None, json: bool, **bounding: Any) -> No
     """Explain FLOW (its inputs, steps, ends and worst case) and show its file; with --json what was read from it.
 
     The explanation is in comments: what is printed is the flow's YAML still.
+
+    \b
+    Examples:
+      codex-multi-role flows show testgen
     """
     from codex_multi_role.catalog import read_text
     from codex_multi_role.cli.flow_explanation import explanation
@@ -140,6 +148,11 @@ def validate_flows(
     The time is that of all deadlines passing: those of turns, tests, checks and of reviews that have a limit. The
     limits of a run make the worst case smaller; each resume after a failure takes what failed once more.
     Roles that a flow never asks are told, and are no mistake: a catalog may serve several flows.
+
+    \b
+    Examples:
+      codex-multi-role flows validate
+      codex-multi-role flows validate cycles --cycles 5 --max-turns 40
     """
     from codex_multi_role.catalog import list_flows as find_flows  # as above
 

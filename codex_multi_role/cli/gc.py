@@ -30,6 +30,10 @@ def gc(runs_dir: Path, dry_run: bool) -> None:
 
     A copy stays when it was not merged, when it changed after it was merged, and while its run is being worked on.
     What git ignores in a copy does not count as a change, nor does a git repository in it that has no commit yet.
+
+    \b
+    Examples:
+      codex-multi-role gc --dry-run
     """
     counts: Counter[str] = Counter()
     for folder in list_runs(runs_dir):

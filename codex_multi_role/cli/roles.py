@@ -37,7 +37,13 @@ def open_catalog(given: Path | None) -> RoleSpecCatalog:
 
 @command(ROLES, JSON, name="list", short_help="List the roles.")
 def list_roles(roles: Path | None, json: bool) -> None:
-    """List the roles in the catalog's order."""
+    """List the roles in the catalog's order.
+
+    \b
+    Examples:
+      codex-multi-role roles list
+      codex-multi-role roles list --roles ../shop/roles --json
+    """
     catalog = open_catalog(roles)
     if json:
         put_json([role.model_dump(mode="json") for role in catalog.roles])
@@ -60,7 +66,12 @@ def _row(role: RoleSpec, catalog: RoleSpecCatalog) -> list[object]:
 @command(ROLES, JSON, name="show", short_help="Show a role with all its settings.")
 @click.argument("name", metavar="ROLE", shell_complete=role_names)
 def show_roles(name: str, roles: Path | None, json: bool) -> None:
-    """Show ROLE as it is used: defaults merged, files read, limits and sandbox worked out."""
+    """Show ROLE as it is used: defaults merged, files read, limits and sandbox worked out.
+
+    \b
+    Examples:
+      codex-multi-role roles show planner
+    """
     shown = open_catalog(roles).role(name).model_dump(mode="json")
     put = put_json if json else put_yaml
     put(shown)

@@ -18,7 +18,13 @@ HEADINGS = ("run", "started", "flow", "status", "outcome", "turns", "tokens", "g
 
 @command(RUNS_DIR, JSON, short_help="List the runs.")
 def runs(runs_dir: Path, json: bool) -> None:
-    """List the runs below --runs-dir, the oldest first."""
+    """List the runs below --runs-dir, the oldest first.
+
+    \b
+    Examples:
+      codex-multi-role runs
+      codex-multi-role runs --json | jq -r '.[].run_id'
+    """
     records = [
         {
             "run_id": folder.run_id,

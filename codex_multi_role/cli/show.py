@@ -41,7 +41,14 @@ PLACES = {
     help="Write a picture of the run's final view to this file instead.",
 )
 def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> None:
-    """Say what happened in RUN (an id, a unique prefix of one, or `latest`) and where to look for more."""
+    """Say what happened in RUN (an id, a unique prefix of one, or `latest`) and where to look for more.
+
+    \b
+    Examples:
+      codex-multi-role show latest
+      codex-multi-role show 2026 --json
+      codex-multi-role show latest --svg run.svg
+    """
     folder = RunFolder.find(runs_dir, run)
     if picture_path:
         _draw(folder, picture_path)
