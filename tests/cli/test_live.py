@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -23,6 +24,25 @@ with open_view(Progress(), as_json=False, quiet=False, plain=False) as take:
         take(record)
     sys.stderr.write("a library's words\\n")
 """
+
+
+RESIZED = """
+import fcntl, struct, sys, termios
+from tests.presentation.recorded_run import whole_run
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.cli.views import open_view
+
+def resize(columns):
+    fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+
+resize(120)
+with open_view(Progress(), as_json=False, quiet=False, plain=False) as take:
+    for index, record in enumerate(whole_run()):
+        take(record)
+        if index == 10:
+            resize(40)
+"""
+CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 
 
 def shown(**variables: str) -> tuple[str, str]:
@@ -47,6 +67,16 @@ def test_without_colour_where_none_is_wanted() -> None:
     drawn, _ = shown(NO_COLOR="1")
     assert "\x1b[32m" not in drawn
     assert "\x1b[32m" in shown()[0]
+
+
+def test_a_terminal_that_was_made_narrow_gets_narrow_lines() -> None:
+    top = Path(__file__).parents[2]
+    program = [sys.executable, "-c", RESIZED]
+    drawn, _, code = on_terminal(program, top, PYTHONPATH=str(top), COLUMNS="", LINES="")
+    first, last = (CODES.sub("", part) for part in (drawn.split("\x1b[?25l", 1)[1], drawn.rsplit("run 2026", 1)[1]))
+    assert code == 0, drawn
+    assert max(map(len, first.splitlines())) > 40
+    assert max(map(len, last.splitlines())) <= 40
 
 
 def test_a_dumb_terminal_gets_plain_lines() -> None:
