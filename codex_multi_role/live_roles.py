@@ -19,6 +19,8 @@ from codex_multi_role.watched_files import Changes, watched
 
 LOOK_SECONDS = 1.0
 JOIN_SECONDS = 5.0
+UNWATCHED_SECONDS = 0.5
+"""What is saved at once is taken in then: a run that is over by then pays for no watching."""
 FIXED = ("depends_on", "tools", "max_steps")
 """Keys of a role that a run keeps: its order, its conversations and its journal are built on them."""
 Renew = Callable[[str], None]
@@ -37,7 +39,7 @@ class LiveRoles:
         self._folder = folder
         self._events = events
         self._keep = keep
-        self._latest: RoleSpecCatalog | None = None
+        self._latest = definitions.catalog
         self._said = ""
         self.renew: Renew = lambda role: None
 
@@ -59,8 +61,12 @@ class LiveRoles:
 
     def _follow(self, ended: threading.Event) -> None:
         try:
-            self._latest = self._load()
+            if self._source != self.catalog.source.resolve():  # a resumed run: what was edited before is not its own
+                self._latest = self._load()
+            if ended.wait(UNWATCHED_SECONDS):
+                return
             with watched({file.parent for file in self._latest.files}) as changes:
+                self.reload()
                 self._look(changes, ended)
         except (OSError, CodexMultiRoleError) as error:
             self._warn(f"changes of {self._source} are not noticed: {error}")
@@ -74,7 +80,7 @@ class LiveRoles:
         """Take the files as they are now, or say why they cannot be taken."""
         try:
             read = self._load()
-            if self._latest is not None and _same(read, self._latest):
+            if _same(read, self._latest):
                 return
             self._latest = read
             self._take(read)
@@ -108,7 +114,12 @@ class LiveRoles:
 
 
 def _same(one: RoleSpecCatalog, other: RoleSpecCatalog) -> bool:
-    return (one.roles, one.general_prompts) == (other.roles, other.general_prompts)
+    pairs = list(zip(one.roles, other.roles, strict=False))
+    return (
+        len(one.roles) == len(other.roles)
+        and one.general_prompts == other.general_prompts
+        and all(_fields(first) == _fields(second) for first, second in pairs)
+    )
 
 
 def _changes(before: RoleSpecCatalog, after: RoleSpecCatalog) -> dict[str, list[str]]:
