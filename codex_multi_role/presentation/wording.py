@@ -12,7 +12,7 @@ ELLIPSIS = "..."
 
 def one_line(value: object, limit: int = 200) -> str:
     """``value`` as at most ``limit`` printable characters; what a model wrote can then not steer a terminal."""
-    line = printable(" ".join(str(value).split()))
+    line = " ".join(filter(None, map(printable, str(value).split())))
     return line if len(line) <= limit else line[: limit - len(ELLIPSIS)].rstrip() + ELLIPSIS
 
 

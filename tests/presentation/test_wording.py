@@ -15,6 +15,11 @@ def test_any_text_becomes_one_short_printable_line(text: str, limit: int) -> Non
     line.encode()
 
 
+def test_words_without_a_printable_letter_leave_nothing_behind() -> None:
+    assert one_line("\x00 \x00") == ""
+    assert one_line("a \x1b b") == "a b"
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(0, "0.0 s"), (59.94, "59.9 s"), (59.96, "1 min 00 s"), (125, "2 min 05 s"), (3725, "1 h 02 min")],

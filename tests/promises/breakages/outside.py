@@ -228,23 +228,23 @@ OUTSIDE = (
     ),
     broken(
         "a web page does not reach the playbook's server",
-        "playbook/handler.py",
+        "playbook/loopback.py",
         '        elif "Origin" in self.headers:\n',
         '        elif "Nothing" in self.headers:\n',
         ("playbook/test_server.py::test_a_web_page_is_refused",),
     ),
     broken(
         "a foreign host name does not reach the playbook's server",
-        "playbook/handler.py",
+        "playbook/loopback.py",
         'if self.headers.get("Host") not in',
         'if "" in',
         ("playbook/test_server.py::test_a_foreign_host_name_is_refused",),
     ),
     broken(
         "the playbook's server listens on loopback",
-        "playbook/server.py",
-        "        super().__init__((LOOPBACK, 0), ResponsesHandler)\n",
-        '        super().__init__(("", 0), ResponsesHandler)\n',
+        "playbook/loopback.py",
+        "super().__init__((LOOPBACK, 0), handler)\n",
+        'super().__init__(("", 0), handler)\n',
         ("playbook/test_server.py::test_it_listens_on_loopback_only",),
     ),
     broken(

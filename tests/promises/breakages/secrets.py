@@ -122,7 +122,7 @@ SECRETS = (
     broken(
         "a setting with a secret is refused",
         "definitions.py",
-        "    _refuse_secrets(options, catalog)\n",
+        "        _refuse_secrets(self.options, self.catalog)\n",
         "",
         ("test_secrets.py::test_a_setting_with_a_secret_is_refused_before_anything_is_written",),
     ),
