@@ -48,8 +48,7 @@ def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) ->
     looks = {"as_json": values["json"], "quiet": values["quiet"], "plain": values["plain"]}
     with open_view(progress, **looks, over=lambda: not is_alive(folder)) as view:
         for record in follow(folder):
-            if record is not None:
-                view(record)
+            view(record)
     _close(ctx, folder, progress)
 
 

@@ -61,15 +61,14 @@ class EventReader:
                 yield json.loads(line)
 
 
-def follow(folder: RunFolder) -> Iterator[Record | None]:
-    """Every event of the run, and then those that come, until no process works on it; None where nothing is new."""
+def follow(folder: RunFolder) -> Iterator[Record]:
+    """Every event of the run, and then those that come, until no process works on it."""
     reader = EventReader(folder.events_path)
     alive = True
     while alive:
         alive = is_alive(folder)  # looked at first: what a process tells it writes before it lets go of the run
         yield from reader.read()
         if alive:
-            yield None
             time.sleep(LOOK_SECONDS)
 
 
