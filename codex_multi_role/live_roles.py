@@ -50,31 +50,28 @@ class LiveRoles:
     @contextmanager
     def following(self) -> Iterator[None]:
         """Take in what is saved meanwhile."""
-        ended = threading.Event()
-        follower = threading.Thread(target=self._follow, args=(ended,), name="role-files", daemon=True)
+        changes = Changes()
+        follower = threading.Thread(target=self._follow, args=(changes,), name="role-files", daemon=True)
         follower.start()
         try:
             yield
         finally:
-            ended.set()
+            changes.end()
             follower.join(JOIN_SECONDS)
 
-    def _follow(self, ended: threading.Event) -> None:
+    def _follow(self, changes: Changes) -> None:
         try:
             if self._source != self.catalog.source.resolve():  # a resumed run: what was edited before is not its own
                 self._latest = self._load()
-            if ended.wait(UNWATCHED_SECONDS):
+            if changes.ends_within(UNWATCHED_SECONDS):
                 return
-            with watched({file.parent for file in self._latest.files}) as changes:
+            with watched({file.parent for file in self._latest.files}, changes):
                 self.reload()
-                self._look(changes, ended)
+                while not changes.ends_within(0.0):
+                    if changes.wait(LOOK_SECONDS):
+                        self.reload()
         except (OSError, CodexMultiRoleError) as error:
             self._warn(f"changes of {self._source} are not noticed: {error}")
-
-    def _look(self, changes: Changes, ended: threading.Event) -> None:
-        while not ended.is_set():
-            if changes.wait(LOOK_SECONDS) and not ended.is_set():
-                self.reload()
 
     def reload(self) -> None:
         """Take the files as they are now, or say why they cannot be taken."""

@@ -23,7 +23,7 @@ class Changes:
 
     def __init__(self) -> None:
         self._changed = threading.Event()
-        self._ended = False
+        self._ended = threading.Event()
 
     def dispatch(self, event: FileSystemEvent) -> None:
         """As watchdog calls a handler, on its own thread."""
@@ -31,34 +31,40 @@ class Changes:
             self._changed.set()
 
     def wait(self, seconds: float) -> bool:
-        """Whether something changes within ``seconds``; returns once it has settled, or when nobody watches."""
-        if not self._changed.wait(seconds) or self._ended:
+        """Whether something changes within ``seconds``; returns once it has settled, and at once when it is `end`."""
+        if not self._changed.wait(seconds) or self._ended.is_set():
             return False
         end = time.monotonic() + LONGEST_SETTLING_SECONDS
-        while self._changed.is_set() and time.monotonic() < end and not self._ended:
+        while self._changed.is_set() and time.monotonic() < end and not self._ended.is_set():
             self._changed.clear()
             self._changed.wait(SETTLE_SECONDS)
         self._changed.clear()
-        return not self._ended
+        return not self._ended.is_set()
+
+    def ends_within(self, seconds: float) -> bool:
+        """Whether nobody wants to know any more, now or within ``seconds``."""
+        return self._ended.wait(seconds)
 
     def end(self) -> None:
         """Whoever waits returns."""
-        self._ended = True
+        self._ended.set()
         self._changed.set()
 
 
 @contextmanager
-def watched(folders: Iterable[Path]) -> Iterator[Changes]:
-    """What changes in ``folders``, not below them. Raises `OSError` where the system watches no more of them."""
+def watched(folders: Iterable[Path], changes: Changes) -> Iterator[None]:
+    """Tell ``changes`` of what changes in ``folders``, not below them.
+
+    Raises `OSError` where the system watches no more of them.
+    """
     from watchdog.observers import Observer  # here: only those who watch pay for it
 
-    changes, observer = Changes(), Observer()
+    observer = Observer()
     for folder in sorted({folder.resolve() for folder in folders}):
         observer.schedule(changes, str(folder))  # type: ignore[arg-type]  # it asks for no more than `dispatch`
     observer.start()
     try:
-        yield changes
+        yield
     finally:
-        changes.end()
         observer.stop()
         observer.join(LONGEST_SETTLING_SECONDS)

@@ -30,7 +30,7 @@ PLACES = {
     ("cli/asking.py", "while not self._lock.acquire(timeout=LOOK_SECONDS)"): "a person; ends when the question is over",
     ("cli/asking.py", "while not is_over()"): "a person; ends when the question is over",
     ("cli/asking.py", "os.read(self._descriptor, LONGEST_LINE)"): "only after select said that there is a line",
-    ("live_roles.py", "while not ended.is_set()"): "LOOK_SECONDS a round; ends with the run",
+    ("live_roles.py", "while not changes.ends_within(0.0)"): "LOOK_SECONDS a round; ends with the run",
     ("cli/repeating.py", "while True"): "a person, who ends it with Ctrl-C",
     ("cli/repeating.py", "while not changes.wait(LOOK_SECONDS)"): "a person, who saves a file or ends it with Ctrl-C",
     ("telemetry/pipeline.py", "self._tracing.shutdown()"): "DELIVERY_SECONDS for its one delivery",

@@ -10,7 +10,7 @@ import click
 from codex_multi_role.cli.boundary import complain
 from codex_multi_role.cli.streams import say
 from codex_multi_role.errors import UsageError
-from codex_multi_role.watched_files import watched
+from codex_multi_role.watched_files import Changes, watched
 
 LOOK_SECONDS = 60.0
 WATCH = click.option(
@@ -23,7 +23,8 @@ def repeatedly(folder: Path, act: Callable[[], None], *, watch: bool) -> None:
     if not watch:
         act()
         return
-    with watched([folder, *_folders_in(folder)]) as changes:
+    changes = Changes()
+    with watched([folder, *_folders_in(folder)], changes):
         while True:
             try:
                 act()

@@ -115,7 +115,7 @@ def test_hint_parameters_may_be_any_value(write: Write) -> None:
         (_roles("name: a, prompt_text: ' '"), "roles[0].prompt_text: is missing"),
         (_roles("name: ../a, prompt_text: A"), 'roles[0].name: "../a" cannot be a name'),
         (_roles("name: Tests, prompt_text: A"), "roles[0].name: \"Tests\" cannot be a role's name: the run folder has"),
-        (_roles("name: Replay, prompt_text: A"), "roles[0].name: \"Replay\" cannot be a role's name: the run folder has"),
+        (_roles("name: Replay, prompt_text: A"), "roles[0].name: \"Replay\" cannot be a role's name: the run"),
         (_roles(_A, "name: A, prompt_text: B"), 'roles[1].name: "A" is taken by the role "a"'),
         (
             _roles("name: a.2, prompt_text: A", _A),
