@@ -7,7 +7,7 @@ import os
 import signal
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import psutil
@@ -79,7 +79,7 @@ class Family:
         return len(members)
 
     def _members(self) -> list[psutil.Process]:
-        found = {process for process in psutil.process_iter() if self._owns(process)} | self._seen
+        found = {process for process in _all_processes() if self._owns(process)} | self._seen
         if self.leader:
             with contextlib.suppress(psutil.Error):
                 found.add(psutil.Process(self.leader))
@@ -104,6 +104,17 @@ def processes_below(pid: int) -> list[psutil.Process]:
     with contextlib.suppress(psutil.Error):
         return psutil.Process(pid).children(recursive=True)
     return []
+
+
+def _all_processes() -> Iterator[psutil.Process]:
+    """Not `psutil.process_iter`, which keeps them between calls.
+
+    Where the system gives a pid again it would once hand out the old process, which does not live any more, in place of
+    the new one; and what it keeps is not safe for threads.
+    """
+    for pid in psutil.pids():
+        with contextlib.suppress(psutil.Error):
+            yield psutil.Process(pid)
 
 
 def _lives(process: psutil.Process) -> bool:

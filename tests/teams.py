@@ -72,11 +72,11 @@ class TeamFolder:
     def run(self, **changes: Any) -> RunReport:
         """In this process."""
         self.events.clear()
-        return run(self.options(**changes), self.events.append)
+        return with_traceback(run(self.options(**changes), self.events.append))
 
     def resume(self, **changes: object) -> RunReport:
         self.events.clear()
-        return resume("latest", runs_dir=self.runs, changes=changes, on_event=self.events.append)
+        return with_traceback(resume("latest", runs_dir=self.runs, changes=changes, on_event=self.events.append))
 
     def command(self, *arguments: str) -> list[str]:
         """``codex-multi-role run`` with the same options, for a process of its own."""
@@ -92,6 +92,13 @@ class TeamFolder:
 
     def turns(self) -> list[tuple[str, int, str]]:
         return [(event["role"], event["turn"], event["status"]) for event in self.of_type("turn_ended")]
+
+
+def with_traceback(report: RunReport) -> RunReport:
+    """The report; the traceback of a bug is printed, so that pytest shows it beside what failed because of it."""
+    if report.outcome == "internal_error":
+        print((report.folder / "traceback.txt").read_text())
+    return report
 
 
 def read(path: Path) -> Any:

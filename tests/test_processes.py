@@ -1,0 +1,42 @@
+"""What belongs to a family of processes, where the system plays tricks with their numbers."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ENDS_WHO_HAS_THE_PID_OF_ANOTHER = """
+import os
+import subprocess
+import time
+from pathlib import Path
+from codex_multi_role.processes import Family
+
+family, others = Family(), Family()
+first = subprocess.Popen(["sleep", "1000"])
+others.end()  # for its look at all processes
+first.kill()
+first.wait()
+time.sleep(2 / os.sysconf("SC_CLK_TCK"))  # in a tick of its own: a start time is no finer
+Path("/proc/sys/kernel/ns_last_pid").write_text(str(first.pid - 1))
+second = subprocess.Popen(["sleep", "1000"], env=family.marked({}), start_new_session=True)
+assert second.pid == first.pid
+ended = family.end()
+second.kill()
+print(ended)
+"""
+"""To be run in a namespace of process ids of its own, where it may say which comes next."""
+IN_NAMESPACE = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+
+
+def has_namespaces() -> bool:
+    return bool(shutil.which("unshare")) and subprocess.run([*IN_NAMESPACE, "true"], check=False).returncode == 0
+
+
+@pytest.mark.skipif(not has_namespaces(), reason="this system lets nobody make namespaces of process ids")
+def test_a_process_with_the_pid_of_one_that_is_gone_is_ended_as_well() -> None:
+    command = [*IN_NAMESPACE, sys.executable, "-c", ENDS_WHO_HAS_THE_PID_OF_ANOTHER]
+    assert subprocess.run(command, check=True, text=True, capture_output=True).stdout == "1\n"
