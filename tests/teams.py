@@ -95,9 +95,9 @@ class TeamFolder:
 
 
 def with_traceback(report: RunReport) -> RunReport:
-    """The report; the traceback of a bug is printed, so that pytest shows it beside what failed because of it."""
+    """The report; the traceback of a bug goes to standard error, where pytest shows it beside what failed by it."""
     if report.outcome == "internal_error":
-        print((report.folder / "traceback.txt").read_text())
+        sys.stderr.write((report.folder / "traceback.txt").read_text())
     return report
 
 

@@ -15,6 +15,7 @@ from codex_multi_role.checks.options import CheckOptions, inside, read_options
 from codex_multi_role.checks.suite import SOURCE_FOLDER
 from codex_multi_role.checks.working_copy import LEFT_OUT
 from codex_multi_role.errors import UsageError
+from codex_multi_role.python_source import NotPython, syntax_tree
 
 MOST_FILES = 200
 FOUND, NO_FILES = "found", "no files"
@@ -70,11 +71,11 @@ def _needs_tests(path: Path, out: Path) -> bool:
 def _parsed(path: Path) -> str | None:
     """Why the file is no Python; ``""`` for one without a statement, None for one to be tested."""
     try:
-        body = ast.parse(path.read_bytes(), path.name).body
-    except SyntaxError as error:
-        return f"line {error.lineno}: {error.msg}"
-    except (OSError, ValueError, RecursionError, MemoryError) as error:
-        return f"cannot be parsed: {error}"
+        body = syntax_tree(path.read_bytes()).body
+    except NotPython as error:
+        return str(error)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
     return None if any(not _is_text(statement) for statement in body) else ""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from codex_multi_role.checks.options import CheckOptions, inside
 from codex_multi_role.checks.python import OWN_ENVIRONMENT, has_own
 from codex_multi_role.checks.working_copy import LEFT_OUT
+from codex_multi_role.python_source import NotPython, syntax_tree
 from codex_multi_role.workspace import Workspace
 
 PYTHON = "*.py"
@@ -71,9 +71,7 @@ def _problem(file: Path, name: str) -> str:
 def syntax_problem(source: str | bytes, name: str) -> str:
     """What keeps ``source``, which is called ``name``, from being parsed; ``""`` if nothing does."""
     try:
-        ast.parse(source, name)
-    except SyntaxError as error:
-        return f"{name}: line {error.lineno}: {error.msg}"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return f"{name}: cannot be parsed: {error}"
+        syntax_tree(source)
+    except NotPython as error:
+        return f"{name}: {error}"
     return ""

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from io import StringIO
 
+from codex_multi_role.python_source import NotPython, syntax_tree
+
 SAYING = frozenset(
     {"approx", "raises", "parametrize", "param", "Decimal", "Fraction", "set", "frozenset", "tuple", "list"}
 )
@@ -28,8 +30,8 @@ class TestFunction:
 def functions_in(source: str) -> list[TestFunction]:
     """All of them, in order; none where the source cannot be parsed."""
     try:
-        return list(_found(ast.parse(source).body, ""))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return list(_found(syntax_tree(source).body, ""))
+    except NotPython:
         return []
 
 
@@ -53,10 +55,10 @@ def without(source: str, names: Collection[str]) -> str:
 
     A class that has nothing left goes, too.
 
-    Raises SyntaxError, ValueError.
+    Raises `NotPython`.
     """
     lines = StringIO(source, newline="").readlines()  # str.splitlines knows more line breaks than Python's grammar
-    for node in _taken_out(ast.parse(source).body, "", names):
+    for node in _taken_out(syntax_tree(source).body, "", names):
         first = min([node.lineno, *(each.lineno for each in node.decorator_list)]) - 1
         while first and not lines[first - 1].strip():
             first -= 1
@@ -110,15 +112,15 @@ def _says_what_is_expected(call: ast.Call) -> bool:
 
 def _literal(expected: object) -> list[object]:
     try:
-        return [ast.literal_eval(expected)] if isinstance(expected, str) else []
-    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return _value(syntax_tree(expected.strip(), "eval").body) if isinstance(expected, str) else []
+    except NotPython:
         return []
 
 
 def _value(node: ast.expr) -> list[object]:
     try:
         return [ast.literal_eval(node)]
-    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+    except (ValueError, RecursionError, MemoryError, TypeError):
         return []
 
 

@@ -28,6 +28,8 @@ from typing import Any
 
 import mpmath
 
+from codex_multi_role.python_source import NotPython, syntax_tree
+
 DIGITS = 100
 """Of every intermediate result."""
 SHOWN_DIGITS = 30
@@ -49,12 +51,14 @@ def calculate(expression: str) -> str:
     """The value of ``expression``, all its digits where it is exact. Raises ValueError with what is wrong."""
     with localcontext(_CONTEXT) as context:
         try:
-            tree = ast.parse(expression.strip(), mode="eval")
+            tree = syntax_tree(expression.strip(), "eval")
             if sum(1 for _ in ast.walk(tree)) > MOST_PARTS:
                 raise ValueError(f"the expression has more than {MOST_PARTS} parts")
             value = _Calculation(expression.strip()).value(tree.body)
-        except (SyntaxError, MemoryError, RecursionError) as error:
-            raise ValueError(f"no expression: {error.args[0] if error.args else type(error).__name__}") from error
+        except NotPython as error:
+            raise ValueError(f"no expression: {error.message}") from error
+        except RecursionError as error:
+            raise ValueError("the expression is nested too deep") from error
         except ZeroDivisionError as error:
             raise ValueError("division by zero") from error
         except (Overflow, Underflow) as error:

@@ -7,11 +7,11 @@ scripts, and tells no symbols, for which each file would have to be parsed once 
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from codex_multi_role.checks.code_graph.symbols import Connections, Import, Symbols
+from codex_multi_role.python_source import NotPython, syntax_tree
 
 _TYPES_ONLY = "TYPE_CHECKING"
 _SOURCE_FOLDER = "src"
@@ -20,13 +20,9 @@ _SOURCE_FOLDER = "src"
 def read_python(text: str) -> Symbols:
     """Symbols of a module. What is imported for type checkers only is no dependency: it makes circles that are none."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            body = ast.parse(text).body
-    except SyntaxError as error:
-        return Symbols(problem=f"line {error.lineno}: {error.msg}")
-    except (ValueError, RecursionError, MemoryError) as error:
-        return Symbols(problem=f"cannot be parsed: {error}")
+        body = syntax_tree(text).body
+    except NotPython as error:
+        return Symbols(problem=str(error))
     symbols = Symbols()
     _Reader(symbols).read(body, "")
     return symbols

@@ -1,0 +1,39 @@
+"""Python source as a syntax tree, for whoever reads it beside others."""
+
+from __future__ import annotations
+
+import ast
+import threading
+import warnings
+from typing import Literal, overload
+
+_one_at_a_time = threading.Lock()
+"""CPython counts for all threads together how deep a tree is (``recursion_depth`` of its ``ast_state``).
+
+Two that are built at the same time end in ``SystemError: AST constructor recursion depth mismatch`` (seen on 3.11.7).
+"""
+
+
+class NotPython(ValueError):
+    """``message`` is the parser's; ``line`` where it stopped, None where it has to do with no line."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(f"cannot be parsed: {message}" if line is None else f"line {line}: {message}")
+        self.message = message
+        self.line = line
+
+
+@overload
+def syntax_tree(source: str | bytes, mode: Literal["exec"] = "exec") -> ast.Module: ...
+@overload
+def syntax_tree(source: str | bytes, mode: Literal["eval"]) -> ast.Expression: ...
+def syntax_tree(source: str | bytes, mode: Literal["exec", "eval"] = "exec") -> ast.AST:
+    """The tree of a module, or of one expression; what the parser warns of is not told. Raises `NotPython`."""
+    with _one_at_a_time, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(source, mode=mode)
+        except SyntaxError as error:
+            raise NotPython(error.msg, error.lineno or None) from error
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise NotPython(str(error) or type(error).__name__) from error
