@@ -140,6 +140,7 @@ class AppServerTransport:
             try:
                 self._running.write(line + b"\n")
             except (OSError, ValueError) as error:
+                self._running.hear_last_words()  # its pipes close before its exit code is there
                 raise self._crash() from error
 
     def _read(self, stream: IO[bytes]) -> None:

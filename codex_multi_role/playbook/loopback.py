@@ -12,7 +12,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from types import MappingProxyType
-from typing import cast
+from typing import Self, cast
 
 from codex_multi_role.errors import CodexUnavailable
 
@@ -27,13 +27,13 @@ END_OF_STREAM = b""
 
 
 class LoopbackServer(ThreadingHTTPServer):
-    """Serves on 127.0.0.1, on a port of the system's choice, between `begin` and `end`. ``name`` is what it is called.
+    """Serves on 127.0.0.1, on a port of the system's choice, between entering and leaving. ``name``: what it is called.
 
     Raises `CodexUnavailable` if the loopback interface gives no port.
     """
 
     daemon_threads = True
-    block_on_close = False  # its join has no deadline; `end` waits for the connections instead
+    block_on_close = False  # its join has no deadline; `stop` waits for the connections instead
     request_queue_size = 128
 
     def __init__(self, name: str, handler: type[LoopbackHandler]) -> None:
@@ -52,11 +52,19 @@ class LoopbackServer(ThreadingHTTPServer):
         TCPServer.server_bind(self)
         self.server_name, self.server_port = LOOPBACK, self.server_address[1]
 
-    def begin(self) -> None:
-        self._acceptor.start()
+    @property
+    def address(self) -> str:
+        return f"http://{LOOPBACK}:{self.server_port}"
 
-    def end(self) -> None:
-        """Ends every connection and waits up to 5 s for their threads."""
+    def __enter__(self) -> Self:
+        self._acceptor.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Ends every connection, stalls and delays included, and waits up to 5 s for their threads. Idempotent."""
         self.stopping.set()
         with suppress(OSError), socket.create_connection((LOOPBACK, self.server_port), timeout=STOP_SECONDS):
             self._acceptor.join(STOP_SECONDS)
@@ -68,7 +76,7 @@ class LoopbackServer(ThreadingHTTPServer):
             self._changed.wait_for(lambda: not self._connections, STOP_SECONDS)
 
     def _accept(self) -> None:
-        """Waits in accept and needs no polling: `end` wakes it with a connection."""
+        """Waits in accept and needs no polling: `stop` wakes it with a connection."""
         while not self.stopping.is_set():
             self.handle_request()
 

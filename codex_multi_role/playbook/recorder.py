@@ -12,11 +12,11 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.playbook.answers import BROKEN, TEXT, reduced
-from codex_multi_role.playbook.loopback import END_OF_STREAM, LOOPBACK, LoopbackHandler, LoopbackServer
+from codex_multi_role.playbook.loopback import END_OF_STREAM, LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.recording import COMPACTION, TURN, Line, RecordingFile
 from codex_multi_role.playbook.request import Asked, read_asked
 from codex_multi_role.playbook.upstream import NoAnswer, Upstream
@@ -34,12 +34,12 @@ NO_SECRETS = (
         "content-",
         "host",
         "originator",
-        "user-agent",
-        "version",
-        "x-codex-",
-        "x-client-",
         "session",
         "thread",
+        "user-agent",
+        "version",
+        "x-client-",
+        "x-codex-",
     ),
 )
 """How the names of headers begin that Codex sends along to everybody; what any other holds may be a secret."""
@@ -48,28 +48,12 @@ OF_A_LOGIN = ("authorization", "proxy-authorization", "cookie")
 ACCOUNT_HEADER = "chatgpt-account-id"
 
 
-class RecordingProxy:
-    """Hands on what comes on 127.0.0.1 and appends the exchanges to ``file``, between entering and leaving."""
+class RecordingProxy(LoopbackServer):
+    """Hands on what comes and appends the exchanges to ``file``.
 
-    def __init__(self, file: RecordingFile) -> None:
-        self._stage = _Stage(file)
+    Raises `CodexUnavailable` if the loopback interface gives no port.
+    """
 
-    def through(self, name: str, base_url: str, account_url: str = "") -> str:
-        """The address that takes the place of a provider's ``base_url``.
-
-        ``account_url``: where a request goes that comes from a ChatGPT login instead of an API key.
-        """
-        return f"http://{LOOPBACK}:{self._stage.server_port}/{self._stage.route(name, base_url, account_url)}"
-
-    def __enter__(self) -> Self:
-        self._stage.begin()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stage.end()
-
-
-class _Stage(LoopbackServer):
     def __init__(self, file: RecordingFile) -> None:
         self.file = file
         self.routes: dict[str, tuple[str, str, str]] = {}
@@ -80,21 +64,25 @@ class _Stage(LoopbackServer):
         self._lock = threading.Lock()
         super().__init__("recording", _Handler)
 
-    def route(self, *route: str) -> str:
-        name, base_url, account_url = route
+    def through(self, name: str, base_url: str, account_url: str = "") -> str:
+        """The address that takes the place of a provider's ``base_url``.
+
+        ``account_url``: where a request goes that comes from a ChatGPT login instead of an API key.
+        """
+        route = (name, base_url.rstrip("/"), account_url.rstrip("/"))
         with self._lock:
             known = next((key for key, each in self.routes.items() if each == route), "")
             key = known or f"provider-{len(self.routes) + 1}"
-            self.routes[key] = (name, base_url.rstrip("/"), account_url.rstrip("/"))
-        return key
+            self.routes[key] = route
+        return f"{self.address}/{key}"
 
-    def end(self) -> None:
+    def stop(self) -> None:
         self.stopping.set()
         with self._lock:
             under_way = list(self._under_way)
         for each in under_way:
             each.close()
-        super().end()
+        super().stop()
 
     def begun(self, upstream: Upstream) -> None:
         with self._lock:
@@ -138,11 +126,11 @@ class _Handler(LoopbackHandler):
     server_version = "codex-multi-role-recording"
 
     @property
-    def stage(self) -> _Stage:
-        return cast(_Stage, self.server)
+    def proxy(self) -> RecordingProxy:
+        return cast(RecordingProxy, self.server)
 
     def serves(self, path: str) -> bool:
-        return path.split("/")[1] in self.stage.routes
+        return path.split("/")[1] in self.proxy.routes
 
     def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
         if not self.admit():
@@ -155,7 +143,7 @@ class _Handler(LoopbackHandler):
     def do_POST(self) -> None:  # noqa: N802 - as above
         if self.admit() and (body := self.body()) is not None:
             asked = self._asked(body)
-            with self.stage.in_order(asked):
+            with self.proxy.in_order(asked):
                 self._hand_on(body, asked)
 
     def _asked(self, body: bytes) -> Asked | None:
@@ -169,17 +157,17 @@ class _Handler(LoopbackHandler):
 
     def _hand_on(self, body: bytes | None, asked: Asked | None) -> None:
         key, _, rest = self.path[1:].partition("/")
-        name, base_url, account_url = self.stage.routes[key]
+        name, base_url, account_url = self.proxy.routes[key]
         base = account_url if account_url and ACCOUNT_HEADER in self.headers else base_url
         upstream = Upstream(f"{base}/{rest}")
-        self.stage.begun(upstream)
+        self.proxy.begun(upstream)
         try:
             answer = self._exchange(upstream, body)
         finally:
-            self.stage.over(upstream)
-        cut_short = answer["end"] != "completed" and self.stage.stopping.is_set()
+            self.proxy.over(upstream)
+        cut_short = answer["end"] != "completed" and self.proxy.stopping.is_set()
         if asked is not None and not cut_short:
-            self.stage.write(asked, name, answer, _masks(dict(self.headers)))
+            self.proxy.write(asked, name, answer, _masks(dict(self.headers)))
 
     def _exchange(self, upstream: Upstream, body: bytes | None) -> Line:
         """Ask, pass the answer on as it comes, and return what is kept of it."""
@@ -187,20 +175,13 @@ class _Handler(LoopbackHandler):
             status, headers = upstream.send(self.command, _passed_on(dict(self.headers)), body)
         except NoAnswer as error:
             self.refuse(HTTPStatus.BAD_GATEWAY, str(error))
-            text = str(error)
-            return {"status": 502, "end": TEXT, "headers": {}, "text": text}
+            return {"status": HTTPStatus.BAD_GATEWAY.value, "end": TEXT, "headers": {}, "text": str(error)}
         told = {each: value for each, value in headers.items() if each not in OF_THE_CONNECTION and each != "date"}
         self.begin(status, {**told, "Transfer-Encoding": "chunked"})
         kept = bytearray()
         whole = self._pass_through(upstream, kept.extend)
         if len(kept) > LARGEST_ANSWER_BYTES:
-            return {
-                "status": status,
-                "end": BROKEN,
-                "items": [],
-                "text": "",
-                "note": "the answer was too large to keep",
-            }
+            return {"status": status, "end": BROKEN, "items": [], "text": "", "note": "it was too large to keep"}
         return reduced(status, headers, bytes(kept), whole=whole)
 
     def _pass_through(self, upstream: Upstream, keep: Callable[[bytes], None]) -> bool:

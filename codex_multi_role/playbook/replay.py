@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Self, cast
+from typing import cast
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.playbook.answers import BROKEN, TEXT, events_of
-from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LOOPBACK, LoopbackHandler, LoopbackServer
+from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.matching import Found, find
 from codex_multi_role.playbook.recording import COMPACTION, Line, Recording, Turn
 from codex_multi_role.playbook.request import Asked, read_asked
@@ -26,25 +26,9 @@ Differs = Callable[[str, str, bool], None]
 NOT_AS_RECORDED = "not as recorded"
 
 
-class ReplayServer:
-    """Serves one recording on 127.0.0.1, on a port of the system's choice, between `start` and `stop`."""
+class ReplayServer(LoopbackServer):
+    """Serves one recording. Raises `CodexUnavailable` if the loopback interface gives no port."""
 
-    def __init__(self, recording: Recording, match: str, places: Places, differs: Differs) -> None:
-        self._stage = _Stage(recording, match, places, differs)
-
-    @property
-    def base_url(self) -> str:
-        return f"http://{LOOPBACK}:{self._stage.server_port}/v1"
-
-    def __enter__(self) -> Self:
-        self._stage.begin()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stage.end()
-
-
-class _Stage(LoopbackServer):
     def __init__(self, recording: Recording, match: str, places: Places, differs: Differs) -> None:
         self.places = places
         self._recording, self._match, self._differs = recording, match, differs
@@ -52,6 +36,10 @@ class _Stage(LoopbackServer):
         self._steps: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
         super().__init__("replay", _Handler)
+
+    @property
+    def base_url(self) -> str:
+        return f"{self.address}/v1"
 
     def answer(self, asked: Asked) -> Line:
         """The recorded answer. Raises `UsageError` where there is none."""
@@ -111,7 +99,7 @@ class _Handler(LoopbackHandler):
         if not self.admit() or (body := self.body()) is None:
             return
         try:
-            answer = cast(_Stage, self.server).answer(read_asked(body))
+            answer = cast(ReplayServer, self.server).answer(read_asked(body))
         except UsageError as error:
             # Not 400: Codex reports that as class "other", which looks like something to try again.
             self.refuse(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))

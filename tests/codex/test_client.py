@@ -400,6 +400,14 @@ def test_a_binary_that_is_no_app_server(harness: Harness) -> None:
         harness.client([ANSWER], codex=Path("/bin/false"))
 
 
+def test_a_binary_that_hears_nobody_says_its_last_words_first(harness: Harness) -> None:
+    program = harness.folder / "deaf"
+    program.write_text("#!/bin/sh\nexec <&-\nsleep 0.2\necho 'Error: no ears' >&2\nexit 7\n")
+    program.chmod(0o755)
+    with pytest.raises(CodexStartFailed, match=r"ended with exit code 7.*Error: no ears"):
+        harness.client([ANSWER], codex=program)
+
+
 def test_no_login_is_found_out_before_any_turn(harness: Harness) -> None:
     with pytest.raises(CodexNotLoggedIn) as caught:
         harness.client([ANSWER], settings=('model_provider="openai"',))

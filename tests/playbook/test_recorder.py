@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LOOPBACK, LoopbackHandler, LoopbackServer
+from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.recorder import RecordingProxy
 from codex_multi_role.playbook.recording import RecordingFile
 from codex_multi_role.playbook.responses import StreamIds, encode, stream
@@ -57,17 +57,11 @@ class Server(LoopbackServer):
         self.answering: Answer = Upstream.whole
         super().__init__("upstream", Upstream)
 
-    @property
-    def url(self) -> str:
-        return f"http://{LOOPBACK}:{self.server_port}"
-
 
 @pytest.fixture
 def upstream() -> Iterator[Server]:
-    server = Server()
-    server.begin()
-    yield server
-    server.end()
+    with Server() as server:
+        yield server
 
 
 @pytest.fixture
@@ -100,9 +94,9 @@ def post(client: http.client.HTTPConnection, path: str, **headers: str) -> http.
 
 
 def test_a_request_arrives_whole_and_its_answer_comes_back_whole(upstream: Server, file: RecordingFile) -> None:
-    with through(file, f"{upstream.url}/v1?no") as (client, path):
+    with through(file, f"{upstream.address}/v1?no") as (client, path):
         assert post(client, path, Authorization=f"Bearer {TOKEN}", X_Team="blue").read() == b"".join(EVENTS)
-    with through(file, f"{upstream.url}/v1") as (client, path):
+    with through(file, f"{upstream.address}/v1") as (client, path):
         client.request(
             "POST", f"{path}/responses?api-version=3", body(user("go")), {"Authorization": f"Bearer {TOKEN}"}
         )
@@ -130,7 +124,7 @@ def test_an_answer_is_passed_on_as_it_comes(upstream: Server, file: RecordingFil
         handler.chunk(END_OF_STREAM)
 
     upstream.answering = answer
-    with through(file, upstream.url) as (client, path):
+    with through(file, upstream.address) as (client, path):
         response = post(client, path)
         assert response.read(len(EVENTS[0])) == EVENTS[0]
         first_arrived.set()
@@ -141,7 +135,7 @@ def test_an_answer_is_passed_on_as_it_comes(upstream: Server, file: RecordingFil
 def test_a_token_that_the_answer_repeats_is_masked(upstream: Server, file: RecordingFile) -> None:
     said = json.dumps({"error": {"message": f"Incorrect API key provided: {TOKEN}; team secret-blue-team"}}).encode()
     upstream.answering = lambda handler: handler.answer(401, said, {"Content-Type": JSON, "Set-Cookie": "id=12345"})
-    with through(file, upstream.url) as (client, path):
+    with through(file, upstream.address) as (client, path):
         response = post(client, path, Authorization=f"Bearer {TOKEN}", X_Team="secret-blue-team")
         assert (response.status, response.read()) == (401, said)
     text = file.path.read_text()
@@ -159,7 +153,7 @@ def test_a_stream_that_breaks_off_breaks_off_here_too(upstream: Server, file: Re
         handler.close_connection = True
 
     upstream.answering = answer
-    with through(file, upstream.url) as (client, path), pytest.raises(http.client.IncompleteRead):
+    with through(file, upstream.address) as (client, path), pytest.raises(http.client.IncompleteRead):
         post(client, path).read()
     [exchange] = exchanges(file)
     assert (exchange["end"], exchange["text"]) == ("broken", "one two")
@@ -168,7 +162,7 @@ def test_a_stream_that_breaks_off_breaks_off_here_too(upstream: Server, file: Re
 def test_a_provider_that_is_not_there_is_said_to_be_so(file: RecordingFile) -> None:
     gone = Server()
     gone.server_close()
-    with through(file, gone.url) as (client, path):
+    with through(file, gone.address) as (client, path):
         response = post(client, path)
         assert response.status == 502
         assert b"cannot be reached" in response.read()
@@ -176,7 +170,7 @@ def test_a_provider_that_is_not_there_is_said_to_be_so(file: RecordingFile) -> N
 
 
 def test_what_is_sent_again_is_the_same_step(upstream: Server, file: RecordingFile) -> None:
-    with through(file, upstream.url) as (client, path):
+    with through(file, upstream.address) as (client, path):
         upstream.answering = lambda handler: handler.answer(500, b"{}", {})
         post(client, path).read()
         upstream.answering = Upstream.whole
@@ -188,7 +182,7 @@ def test_what_is_sent_again_is_the_same_step(upstream: Server, file: RecordingFi
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_what_is_no_turn_is_handed_on_and_not_recorded(upstream: Server, file: RecordingFile, method: str) -> None:
     upstream.answering = lambda handler: handler.answer(200, b'{"models": []}', {})
-    with through(file, f"{upstream.url}/v1") as (client, path):
+    with through(file, f"{upstream.address}/v1") as (client, path):
         client.request(method, f"{path}/models?client_version=1", b"{}" if method == "POST" else None)
         assert client.getresponse().read() == b'{"models": []}'
     assert upstream.heard[0][0] == f"{method} /v1/models?client_version=1"
@@ -197,7 +191,7 @@ def test_what_is_no_turn_is_handed_on_and_not_recorded(upstream: Server, file: R
 
 def test_a_compressed_request_is_handed_on_as_it_is(upstream: Server, file: RecordingFile) -> None:
     packed = gzip.compress(body(user("go")))
-    with through(file, upstream.url) as (client, path):
+    with through(file, upstream.address) as (client, path):
         client.request("POST", f"{path}/responses", packed, {"Content-Encoding": "gzip"})
         client.getresponse().read()
     assert upstream.heard[0][2] == packed
@@ -205,7 +199,7 @@ def test_a_compressed_request_is_handed_on_as_it_is(upstream: Server, file: Reco
 
 
 def test_a_login_with_an_account_goes_where_codex_would_send_it(upstream: Server, file: RecordingFile) -> None:
-    with through(file, f"{upstream.url}/api", f"{upstream.url}/account") as (client, path):
+    with through(file, f"{upstream.address}/api", f"{upstream.address}/account") as (client, path):
         post(client, path).read()
         post(client, path, ChatGPT_Account_ID="account-1234").read()
     assert [line for line, *_ in upstream.heard] == ["POST /api/responses", "POST /account/responses"]
@@ -215,7 +209,7 @@ def test_a_login_with_an_account_goes_where_codex_would_send_it(upstream: Server
 def test_the_proxy_of_the_environment_is_used(
     upstream: Server, file: RecordingFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("http_proxy", upstream.url)
+    monkeypatch.setenv("http_proxy", upstream.address)
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
     with through(file, "http://provider.invalid/v1") as (client, path):
@@ -226,7 +220,7 @@ def test_the_proxy_of_the_environment_is_used(
 
 
 def test_a_web_socket_is_refused(upstream: Server, file: RecordingFile) -> None:
-    with through(file, upstream.url) as (client, path):
+    with through(file, upstream.address) as (client, path):
         client.request("GET", f"{path}/responses", headers={"Upgrade": "websocket", "Connection": "Upgrade"})
         assert client.getresponse().status == 501
     assert upstream.heard == []
@@ -241,7 +235,7 @@ def test_the_end_of_the_run_does_not_wait_for_a_silent_provider(upstream: Server
         handler.close_connection = True
 
     upstream.answering = answer
-    with through(file, upstream.url) as (client, path):
+    with through(file, upstream.address) as (client, path):
         waiting = threading.Thread(target=lambda: _ignored(client, path))
         waiting.start()
         assert asked.wait(20)
@@ -258,6 +252,6 @@ def _ignored(client: http.client.HTTPConnection, path: str) -> None:
 
 def test_a_disk_that_is_full_costs_the_recording_not_the_answer(upstream: Server, file: RecordingFile) -> None:
     file.path.unlink()
-    with through(file, upstream.url) as (client, path):
+    with through(file, upstream.address) as (client, path):
         assert post(client, path).read() == b"".join(EVENTS)
     assert "is not complete" in file.problem

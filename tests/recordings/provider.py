@@ -10,7 +10,7 @@ from typing import Any
 
 from codex_multi_role.playbook import Ask, Playbook
 from codex_multi_role.playbook.handler import ResponsesHandler
-from codex_multi_role.playbook.loopback import JSON, LOOPBACK, LoopbackServer
+from codex_multi_role.playbook.loopback import JSON, LoopbackServer
 
 KEY_VARIABLE = "MY_PROVIDER_KEY"
 KEY = "sk-test-0123456789ABCDEF0123456789"
@@ -47,7 +47,7 @@ class Provider(LoopbackServer):
 
     @property
     def base_url(self) -> str:
-        return f"http://{LOOPBACK}:{self.server_port}/v1"
+        return f"{self.address}/v1"
 
     def settings(self, **more: str) -> tuple[str, ...]:
         """The ``-c`` settings that lead to it."""
@@ -58,12 +58,8 @@ class Provider(LoopbackServer):
 
 @contextmanager
 def provider_of(plays: dict[str, list[Any]], **more: Any) -> Iterator[Provider]:
-    server = Provider(Playbook.model_validate({"name": "provider", "roles": plays, **more}))
-    server.begin()
-    try:
+    with Provider(Playbook.model_validate({"name": "provider", "roles": plays, **more})) as server:
         yield server
-    finally:
-        server.end()
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
