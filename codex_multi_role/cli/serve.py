@@ -36,6 +36,6 @@ def serve(host: str, port: int, runs_dir: Path, roles: Path | None, token: str |
 
     def on_ready(address: str) -> None:
         if not quiet:
-            say(f"The runs of {runs_dir} are at {address} (Ctrl-C ends this)")
+            say(f"The runs in {runs_dir} are shown at {address} (Ctrl-C ends this)")
 
     serve_pages(runs_dir, roles, access, port, on_ready)

@@ -105,7 +105,11 @@ def test_a_home_that_cannot_be_written_is_found_before_a_run_or_a_resume_starts_
     TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {})
     answers = Playbook.model_validate({"name": "login", "roles": {"one": [say(), say(status="DONE")]}})
     with PlaybookServer(answers) as server:
-        model = ("-c", f'openai_base_url="{server.base_url}"', "--codex-bin", str(codex))
+        table = (
+            f'name = "OpenAI"\nbase_url = "{server.base_url}"\nwire_api = "responses"\nrequires_openai_auth = true\n'
+        )
+        (logged_in / "config.toml").write_text(f"[model_providers.mine]\n{table}")
+        model = ("-c", 'model_provider="mine"', "--codex-bin", str(codex))
         arguments = ("run", "--goal", "x", "--roles", "roles", "--workspace", "workspace", "--cycles", "1", *model)
         make_read_only(logged_in)
         assert_refused(screen.give(*arguments), logged_in)

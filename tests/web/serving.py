@@ -20,7 +20,7 @@ from tests.cli.console import environment
 
 DEADLINE_SECONDS = 60
 LIFE_SECONDS = 900
-ADDRESS = re.compile(r"at (http://\S+)")
+ADDRESS = re.compile(r"http://\S+")
 FORM_SECRET = re.compile(r'name="form_secret" value="([^"]+)"')
 
 
@@ -71,9 +71,9 @@ def served(folder: Path, *arguments: str, **variables: str) -> Iterator[Served]:
         assert process.stderr is not None
         line = process.stderr.readline()
         found = ADDRESS.search(line)
-        assert found is not None, line + process.stderr.read()
-        with httpx2.Client(base_url=found[1].split("?")[0], timeout=DEADLINE_SECONDS) as client:
-            yield Served(found[1], process, client)
+        assert found is not None, line
+        with httpx2.Client(base_url=found[0].split("?")[0], timeout=DEADLINE_SECONDS) as client:
+            yield Served(found[0], process, client)
     finally:
         watchdog.cancel()
         process.kill()
