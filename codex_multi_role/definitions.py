@@ -30,6 +30,7 @@ from codex_multi_role.programs import take_none_from
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors
+from codex_multi_role.run_folder.folder import new_numbered
 from codex_multi_role.spelling import as_on_disk
 from codex_multi_role.steps.check import load_settings
 from codex_multi_role.steps.terms import terms
@@ -37,6 +38,8 @@ from codex_multi_role.tools import find_tool, tool_names
 
 RECORDING = "recording.ndjson"
 """The copy of the recording that a run replays, in its ``catalog/``."""
+RELOADED = "reloaded_"
+"""How the folders in ``catalog/`` begin that have the roles of a run after somebody changed them."""
 
 
 @dataclass(frozen=True)
@@ -211,20 +214,12 @@ def _checked_workspace(path: Path) -> Path:
     return as_on_disk(path)
 
 
-def keep_definitions(definitions: Definitions, folder: RunFolder, place: Path | None = None) -> str:
-    """Copy the YAML this run works with to its ``catalog/``; returns the catalog file's path below that.
+def keep_definitions(definitions: Definitions, folder: RunFolder) -> str:
+    """Copy the YAML this run begins with to its ``catalog/``; returns the catalog file's path below that.
 
-    The files keep their places relative to each other, so that the copy loads like the original. ``place``: a folder in
-    ``catalog/`` for what the run did not begin with.
+    The files keep their places relative to each other, so that the copy loads like the original.
     """
-    target = place or folder.catalog_path
-    files = [path.resolve() for path in definitions.catalog.files]
-    base = Path(os.path.commonpath([path.parent for path in files]))
-    for path in files:
-        _copy(path, target / path.relative_to(base))
-    catalog = target / definitions.catalog.source.resolve().relative_to(base)
-    for path in definitions.catalog.role_files:
-        _copy(path, catalog.parent / path.name)
+    catalog = _keep_catalog(definitions.catalog, folder.catalog_path)
     for flow in definitions.flows.values():
         _copy(flow.source, catalog.parent / "flows" / f"{flow.name}.yaml")
     for settings in definitions.settings:
@@ -234,6 +229,33 @@ def keep_definitions(definitions: Definitions, folder: RunFolder, place: Path | 
     if definitions.recording is not None:
         _copy(definitions.recording.path, folder.catalog_path / RECORDING)
     return str(catalog.relative_to(folder.catalog_path))
+
+
+def keep_changed_roles(catalog: RoleSpecCatalog, folder: RunFolder, catalog_file: str) -> str:
+    """Keep ``catalog`` for a run whose roles alone are other ones now; returns where, as `keep_definitions` does.
+
+    All else is what the run has gone by so far, beside its ``catalog_file``: who edits roles may be editing flows too.
+    """
+    kept = _keep_catalog(catalog, new_numbered(folder.catalog_path, RELOADED))
+    before = (folder.catalog_path / catalog_file).parent
+    for path in filter(Path.is_file, before.rglob("*")):
+        name = path.relative_to(before)
+        is_of_all = name == Path(RECORDING) or name.parts[0].startswith(RELOADED)
+        if not is_of_all and not (kept.parent / name).exists():
+            _copy(path, kept.parent / name)
+    return str(kept.relative_to(folder.catalog_path))
+
+
+def _keep_catalog(catalog: RoleSpecCatalog, target: Path) -> Path:
+    """Copy all that ``catalog`` was read from; returns where its own file is."""
+    files = [path.resolve() for path in catalog.files]
+    base = Path(os.path.commonpath([path.parent for path in files]))
+    for path in files:
+        _copy(path, target / path.relative_to(base))
+    kept = target / catalog.source.resolve().relative_to(base)
+    for path in catalog.role_files:
+        _copy(path, kept.parent / path.name)
+    return kept
 
 
 def _copy(source: Path, target: Path) -> None:

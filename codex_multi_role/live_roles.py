@@ -9,8 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
-from codex_multi_role.definitions import Definitions, changed_catalog, keep_definitions
+from codex_multi_role.definitions import Definitions, changed_catalog, keep_changed_roles
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.members import set_up_by
 from codex_multi_role.run_folder import EventLog, RunFolder
@@ -21,27 +23,35 @@ LOOK_SECONDS = 1.0
 JOIN_SECONDS = 5.0
 UNWATCHED_SECONDS = 0.5
 """What is saved at once is taken in then: a run that is over by then pays for no watching."""
-FIXED = ("depends_on", "tools", "max_steps")
-"""Keys of a role that a run keeps: its order, its conversations and its journal are built on them."""
-Renew = Callable[[str], None]
-Keep = Callable[[str], None]
+FIXED = ("depends_on", "tools", "max_steps", "behaviors.can_finish")
+"""Keys of a role that a run keeps: its order, its conversations, its journal and where it ends are built on them."""
 
 
 class LiveRoles:
     """``catalog`` is the one that holds now. ``source``: the catalog file that people edit.
 
-    ``keep`` is told the catalog file, below the run's ``catalog/``, that a resumed run is to go on with.
+    ``catalog_file``: the run's copy of it, below its ``catalog/``. ``keep`` is told when that is another one, which a
+    resumed run is to go on with.
     """
 
-    def __init__(self, definitions: Definitions, source: Path, folder: RunFolder, events: EventLog, keep: Keep) -> None:
+    def __init__(
+        self,
+        definitions: Definitions,
+        source: Path,
+        catalog_file: str,
+        folder: RunFolder,
+        events: EventLog,
+        keep: Callable[[str], None],
+    ) -> None:
         self._definitions = definitions
         self._source = source
+        self._catalog_file = catalog_file
         self._folder = folder
         self._events = events
         self._keep = keep
         self._latest = definitions.catalog
         self._said = ""
-        self.renew: Renew = lambda role: None
+        self.renew: Callable[[str], None] = lambda role: None
 
     @property
     def catalog(self) -> RoleSpecCatalog:
@@ -92,17 +102,13 @@ class LiveRoles:
         changed = _changes(before, read)
         definitions = replace(self._definitions, catalog=read).checked()
         _require_possible(before, read, changed, may_change=self._definitions.changes_workspace)
-        kept = keep_definitions(definitions, self._folder, self._new_place())
-        self._keep(kept)
-        self._events.publish(RolesReloaded(changed, kept))
+        self._catalog_file = keep_changed_roles(read, self._folder, self._catalog_file)
+        self._keep(self._catalog_file)
+        self._events.publish(RolesReloaded(changed, self._catalog_file))
         self._definitions = definitions
         for name in changed:
             if set_up_by(before.role(name)) != set_up_by(read.role(name)):
                 self.renew(name)
-
-    def _new_place(self) -> Path:
-        made = len(list(self._folder.catalog_path.glob("reloaded_*")))
-        return self._folder.catalog_path / f"reloaded_{made + 1:03d}"
 
     def _warn(self, message: str) -> None:
         if message != self._said:
@@ -138,7 +144,13 @@ def _differing(then: RoleSpec, now: RoleSpec) -> list[str]:
 
 
 def _fields(role: RoleSpec) -> dict[str, Any]:
-    return role.model_dump(exclude={"source"})
+    """The role's keys, those within another as they are told: ``limits.turn_seconds``."""
+    found: dict[str, Any] = {}
+    for key, value in role:
+        nested = value.model_dump() if isinstance(value, BaseModel) else {}
+        found |= {f"{key}.{name}": each for name, each in nested.items()} if nested else {key: value}
+    found.pop("source")
+    return found
 
 
 def _require_possible(

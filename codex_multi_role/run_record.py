@@ -54,6 +54,11 @@ class RunRecord:
         """The catalog file that people edit: the run works with a copy."""
         return Path(self._fields["roles_source"])
 
+    @property
+    def catalog_file(self) -> str:
+        """The copy that it works with, below its ``catalog/``."""
+        return str(self._fields["catalog_file"])
+
     def reloaded(self, catalog_file: str) -> None:
         """The run works with other YAML from now on, below its ``catalog/``. Raises `StorageError`."""
         self._fields["catalog_file"] = catalog_file

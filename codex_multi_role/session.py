@@ -167,8 +167,9 @@ class Session:
         for note in self._notes:
             events.publish(Warning(note))
         try:
-            definitions, source = self._definitions, self._record.roles_source
-            roles = LiveRoles(definitions, source, self._folder, events, self._record.reloaded)
+            definitions, record = self._definitions, self._record
+            source, kept = record.roles_source, record.catalog_file
+            roles = LiveRoles(definitions, source, kept, self._folder, events, record.reloaded)
             with live_parts(definitions, self._folder, events, self._clock, lambda: roles.catalog) as parts:
                 roles.renew = lambda role: parts.fleet.renew(lambda each: role_of(each, definitions.catalog) == role)
                 lent = replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns, states=states)
@@ -201,7 +202,7 @@ class Session:
     def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:
         cancellations = Cancellations(self._folder.path)
         while not stop.asked:  # every step of the run has its own deadline, but a person at the terminal
-            for unit, stopping in list(parts.at_work.items()):
+            for unit, stopping in parts.at_work.copy().items():  # items of a fan-out come and go on other threads
                 if not stopping.is_set() and cancellations.find(unit) is not None:
                     stopping.set()
             with contextlib.suppress(FutureTimeoutError):

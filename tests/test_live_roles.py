@@ -70,6 +70,24 @@ def test_a_saved_prompt_holds_from_the_next_turn_on_and_is_recorded(tmp_path: Pa
     assert len(team.of_type("role_started")) == 1
 
 
+def test_a_flow_that_is_edited_meanwhile_is_not_the_runs(tmp_path: Path) -> None:
+    def edit(team: TeamFolder) -> None:
+        (team.folder / "roles/flows/own.yaml").write_text("steps: [half")
+        team.playbook.unlink()
+        team.roles["one"] = {"prompt_text": "Do it in verse."}
+        team.write_catalog()
+
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first")]})  # the second answer is missing: the run fails
+    report = Edited(team, edit, "roles_reloaded").run()
+    assert (report.exit_code, len(team.turns())) == (3, 2)
+    kept = report.folder / "catalog"
+    assert (kept / "reloaded_001/flows/own.yaml").read_bytes() == (kept / "flows/own.yaml").read_bytes()
+    team.plays = {"one": [say("first"), say("second")]}
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).exit_code == 0
+    assert "in verse" in prompt(report, 2)
+
+
 def test_what_a_process_is_set_up_by_gives_the_role_another_one_on_its_thread(tmp_path: Path) -> None:
     before: Record = {"prompt_flags": {"allow_write": True}, "sandbox": "read-only", "behaviors": {"apply_files": True}}
     team, _ = edited(tmp_path, "roles_reloaded", before=before, sandbox="workspace-write")
@@ -85,6 +103,7 @@ def test_what_a_process_is_set_up_by_gives_the_role_another_one_on_its_thread(tm
         ({"prompt_text": ""}, "roles[0]"),
         ({"promt_text": "Do."}, "unknown key"),
         ({"tools": ["calculator"]}, "role one: a run keeps tools"),
+        ({"behaviors": {"can_finish": True}}, "role one: a run keeps behaviors.can_finish"),
         ({"behaviors": {"apply_files": True}}, "role one: nothing in this run may change the workspace"),
     ],
 )

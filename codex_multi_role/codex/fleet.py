@@ -121,18 +121,23 @@ class Fleet:
         try:
             if self._first_alone and self._first is not None and future is not self._first:
                 wait([self._first], timeout=READY_SECONDS)
-            self._take_over(role)
+            self._take_over(role, future)
             future.set_result(self._start_one(self._members[role]))
         except BaseException as error:  # whoever asks for the client gets it
             future.set_exception(error)
 
-    def _take_over(self, role: str) -> None:
-        """See to it that the role's process before has ended, and go on with what it leaves."""
-        client = self._end(self._retired[role]) if role in self._retired else None
+    def _take_over(self, role: str, future: Future[RoleClient]) -> None:
+        """See to it that the role's process before has ended, and go on with what it leaves.
+
+        The one to be started as ``future`` may have been retired already, while it waited for its turn to start.
+        """
+        retired = self._retired.get(role)
+        client = self._end(retired) if retired is not None and retired is not future else None
         member = self._members[role]
         if client is not None:
             thread = client.thread.id if client.thread.used else member.thread_id
-            member = replace(member, thread=client.thread.settings, thread_id=thread)
+            folder = client.thread.settings.folder
+            member = replace(member, thread=replace(member.thread, folder=folder), thread_id=thread)
         if role in self._outdated and self._more is not None:
             self._outdated.discard(role)
             member = replace(self._more(role), thread_id=member.thread_id)

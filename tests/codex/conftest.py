@@ -36,7 +36,7 @@ class Harness:
         self.restarts: list[str] = []
         self._stack = stack
 
-    def fleet(
+    def member(
         self,
         entries: list[dict[str, Any]],
         *,
@@ -50,7 +50,7 @@ class Harness:
         thread_id: str | None = None,
         inherited: Mapping[str, str] | None = None,
         home: Path | None = None,
-    ) -> Fleet:
+    ) -> Member:
         home = home or self.folder / "home"
         home.mkdir(exist_ok=True)
         playbook = Playbook.model_validate({"name": "test", "roles": {ROLE: entries}, "repeat_last": True})
@@ -68,7 +68,7 @@ class Harness:
                 },
             }
         )
-        member = Member(
+        return Member(
             role=ROLE,
             launch=Launch(
                 app_server_argv(codex or find_codex(None, {}), (*provider, *settings)),
@@ -82,13 +82,18 @@ class Harness:
             thread_id=thread_id,
             inherited=inherited or {},
         )
+
+    def fleet(self, entries: list[dict[str, Any]], **options: Any) -> Fleet:
+        return self.fleet_of({ROLE: self.member(entries, **options)}, first_alone=False)
+
+    def fleet_of(self, members: Mapping[str, Member], **options: Any) -> Fleet:
         fleet = Fleet(
-            {ROLE: member},
+            members,
             version="0",
             redact=lambda text: text,
             on_started=lambda _: None,
             on_restart=lambda _, reason: self.restarts.append(reason),
-            first_alone=False,
+            **options,
         )
         self._stack.callback(fleet.stop)
         fleet.start()

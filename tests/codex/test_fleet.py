@@ -1,0 +1,48 @@
+"""The processes of a run together: who starts, who makes room."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+from codex_multi_role.codex.fleet import Fleet
+from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.member import Member
+from codex_multi_role.processes import Family
+from tests.codex.conftest import Harness
+
+ANSWER = {"text": "Hello."}
+LONG_ENOUGH_SECONDS = 0.5
+DEADLINE_SECONDS = 30
+
+
+def begin(fleet: Fleet, role: str, begun: list[int]) -> threading.Thread:
+    """Somebody who wants a turn of ``role``."""
+
+    def borrow() -> None:
+        with fleet.borrowed(role) as client:
+            begun.append(client.pid)
+
+    thread = threading.Thread(target=borrow, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_who_is_to_make_room_before_its_process_has_started_waits_for_nobody(harness: Harness) -> None:
+    gate, codex = harness.folder / "gate", harness.folder / "codex"
+    codex.write_text(f'#!/bin/sh\nwhile [ ! -e {gate} ]; do sleep 0.05; done\nexec {find_codex(None, {})} "$@"\n')
+    codex.chmod(0o755)
+    pattern = harness.member([ANSWER], codex=codex)
+
+    def member(role: str) -> Member:
+        return replace(pattern, role=role, launch=replace(pattern.launch, family=Family()))
+
+    members = {role: member(role) for role in ("one", "two")}
+    fleet = harness.fleet_of(members, more=member, first_alone=True, most=2)
+    begun: list[int] = []
+    turns = [begin(fleet, role, begun) for role in ("three", "four")]
+    turns[-1].join(LONG_ENOUGH_SECONDS)  # for both to displace who is still to start
+    gate.touch()
+    for turn in turns:
+        turn.join(DEADLINE_SECONDS)
+    assert len(set(begun)) == 2
