@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.steps.turn_events import SUMMARY_LENGTH
 from tests.engine.test_flows import with_flow
 from tests.teams import TeamFolder, say
 
@@ -54,6 +55,19 @@ def test_what_is_left_to_be_read_holds_no_secret_whoever_said_it(
     assert TOKEN not in json.dumps(team.events)
     handoff = json.loads((report.folder / "writer/turn_001/handoff.json").read_text())
     assert handoff["summary"] == told
+
+
+def test_a_secret_that_does_not_fit_into_what_is_told_is_masked_before_it_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_PASSWORD", SECRET)
+    within_the_limit = SUMMARY_LENGTH - len(SECRET) // 2
+    told = f"{'x' * within_the_limit}{SECRET}"
+    shell = {"call": "exec_command", "arguments": {"cmd": f"{'true;' * (within_the_limit // 5)} : {SECRET}"}}
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"steps": [shell, say(told)]}]})
+    report = team.run()
+    assert {"command_ended", "turn_ended"} <= {event["type"] for event in team.events}
+    assert SECRET[:6] not in (report.folder / "events.jsonl").read_text()
 
 
 def test_neither_a_commands_nor_a_tests_environment_has_a_secret(

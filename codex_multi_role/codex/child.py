@@ -58,13 +58,19 @@ class Child:
         self._stdin = stdin
 
     def listen(self, read: Callable[[IO[bytes]], None]) -> None:
-        """Begin to hear it, in two threads: ``read`` gets its stdout, to be read to the end; its stderr is drained."""
+        """Begin to hear it, in two threads: ``read`` gets its stdout, to be read to the end; its stderr is drained.
+
+        Raises `CodexStartFailed` where the system has no room for them.
+        """
         for what, target, stream in (
             ("stderr", self._drain, self._process.stderr),
             ("stdout", read, self._process.stdout),
         ):
             thread = threading.Thread(target=target, args=(stream,), name=f"codex-{what}-{self.pid}", daemon=True)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:
+                raise CodexStartFailed(f"cannot listen to Codex: {error}") from error
             self._threads.append(thread)
 
     @property

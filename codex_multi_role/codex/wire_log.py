@@ -27,8 +27,11 @@ class WireLog:
         self._file: TextIO | None = None
 
     def open(self) -> None:
-        """Begin to write. Raises ``OSError``."""
-        self._file = self._path.open("a", encoding="utf-8", errors="replace")
+        """Begin to write."""
+        try:
+            self._file = self._path.open("a", encoding="utf-8", errors="replace")
+        except OSError as error:
+            self.failure = error
 
     def write(self, direction: Direction, line: bytes) -> None:
         """``line`` is a JSON object; it is stored as it is."""

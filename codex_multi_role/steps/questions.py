@@ -41,7 +41,7 @@ class TurnQuestions:
         """A person's answer; None where nobody is there or is to be asked, or nobody answered in time."""
         ask_person = None if self._run.yes else self._run.ask_person
         if ask_person is None:
-            told = question[:LONGEST_QUESTION_TOLD]
+            told = self._run.folder.redact(question)[:LONGEST_QUESTION_TOLD]
             self._run.events.publish(Warning(f"{self._instance} goes on without an answer, nobody is there: {told}"))
             return None
         began = time.monotonic()

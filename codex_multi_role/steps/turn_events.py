@@ -84,7 +84,7 @@ class TurnEvents:
                 input_tokens=outcome.input_tokens,
                 output_tokens=outcome.output_tokens,
                 seconds=seconds,
-                summary=str(handoff.get("summary", ""))[:SUMMARY_LENGTH],
+                summary=self._short(handoff.get("summary", "")),
                 worked_seconds=round(self._run.clock.seconds, 3),
             )
         )
@@ -96,10 +96,14 @@ class TurnEvents:
         return CommandEnded(
             role=self._instance,
             turn=self._number,
-            command=str(item.get("command", ""))[:SUMMARY_LENGTH],
+            command=self._short(item.get("command", "")),
             exit_code=code if isinstance(code, int) else NO_EXIT_CODE,
             seconds=milliseconds / 1000 if isinstance(milliseconds, int | float) else 0.0,
         )
+
+    def _short(self, text: object) -> str:
+        """Without secrets before it is cut: nobody knows the beginning of one."""
+        return self._run.folder.redact(str(text))[:SUMMARY_LENGTH]
 
     def _tell_activity(self, activity: str) -> None:
         if activity != self._activity:

@@ -216,3 +216,11 @@ def test_a_turn_of_a_shape_we_do_not_know_is_refused(child: Child, shape: str) -
     outcome = client.run_turn(TurnRequest("go"), TurnDeadlines(SECONDS, SECONDS), lambda _: None)
     assert (outcome.status, outcome.reason) == ("failed", "refused")
     assert "without the id of a turn" in outcome.message
+
+
+def test_a_log_that_cannot_be_opened_costs_no_turn(tmp_path: Path) -> None:
+    log = WireLog(tmp_path, str)
+    log.open()
+    log.write("out", b"{}")
+    log.close()
+    assert isinstance(log.failure, IsADirectoryError)
