@@ -60,11 +60,12 @@ def watched(folders: Iterable[Path], changes: Changes) -> Iterator[None]:
     from watchdog.observers import Observer  # here: only those who watch pay for it
 
     observer = Observer()
-    for folder in sorted({folder.resolve() for folder in folders}):
-        observer.schedule(changes, str(folder))  # type: ignore[arg-type]  # it asks for no more than `dispatch`
-    observer.start()
     try:
+        for folder in sorted({folder.resolve() for folder in folders}):
+            observer.schedule(changes, str(folder))  # type: ignore[arg-type]  # it asks for no more than `dispatch`
+        observer.start()
         yield
     finally:
         observer.stop()
-        observer.join(LONGEST_SETTLING_SECONDS)
+        if observer.is_alive():
+            observer.join(LONGEST_SETTLING_SECONDS)

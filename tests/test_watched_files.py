@@ -1,0 +1,40 @@
+"""Folders are watched for changes, and no longer than they are to be."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.watched_files import Changes, watched
+
+NOTICED_SECONDS = 20
+
+
+def test_a_change_is_told_once_it_has_settled(tmp_path: Path) -> None:
+    changes = Changes()
+    with watched([tmp_path], changes):
+        for line in ("one", "two"):
+            (tmp_path / "role.yaml").write_text(line)
+        assert changes.wait(NOTICED_SECONDS)
+        changes.end()
+        assert not changes.wait(NOTICED_SECONDS)
+
+
+def test_who_reads_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "role.yaml").write_text("one")
+    changes = Changes()
+    with watched([tmp_path], changes):
+        (tmp_path / "role.yaml").read_text()
+        assert not changes.wait(0.3)
+
+
+def test_what_cannot_be_watched_leaves_nobody_behind(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    before = set(threading.enumerate())
+    with pytest.raises(FileNotFoundError), watched([tmp_path / "there", tmp_path / "gone"], Changes()):
+        pass
+    for thread in set(threading.enumerate()) - before:
+        thread.join(NOTICED_SECONDS)
+    assert set(threading.enumerate()) <= before
