@@ -27,13 +27,19 @@ def left_alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Undi
     return cache(lambda name: undisturbed(SCENARIOS[name], tmp_path_factory.mktemp(name) / "undisturbed"))
 
 
+def sure_to_come(expected: Undisturbed) -> dict[str, int]:
+    """How many points of each kind every run has: the journal is written a few times more or less."""
+    return {kind: count * 3 // 4 for kind, count in expected.counts.items()}
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_run_killed_anywhere_goes_on_as_if_nothing_had_been(
     tmp_path: Path, name: str, left_alone: Callable[[str], Undisturbed]
 ) -> None:
     scenario, expected = SCENARIOS[name], left_alone(name)
-    singles = choose(expected.counts, KINDS, SINGLE[name], SEED)
-    pairs = choose_pairs(expected.counts, KINDS, DOUBLE[name], SEED)
+    counts = sure_to_come(expected)
+    singles = choose(counts, KINDS, SINGLE[name], SEED)
+    pairs = choose_pairs(counts, KINDS, DOUBLE[name], SEED)
     trials = list(torture(scenario, [*singles, *pairs], tmp_path, expected))
     assert [(str(trial.kills), trial.places, trial.wrong) for trial in trials if trial.wrong] == []
     assert sum(trial.resumes + trial.anew for trial in trials) >= SINGLE[name]
@@ -49,7 +55,7 @@ def test_a_run_whose_disk_is_full_says_so_and_goes_on_once_there_is_room(
     except OSError as error:
         pytest.skip(f"this system gives no disk of one's own: {error}")
     expected = left_alone(name)
-    points = choose(expected.counts, KINDS, FULL[name], SEED)
+    points = choose(sure_to_come(expected), KINDS, FULL[name], SEED)
     trials = list(torture(SCENARIOS[name], points, tmp_path, expected, attempt_on_full_disk))
     assert [(str(trial.kills), trial.places, trial.wrong) for trial in trials if trial.wrong] == []
     assert sum(len(trial.places) for trial in trials) == FULL[name]
