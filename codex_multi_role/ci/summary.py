@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from codex_multi_role.ci.changes import changed_files
 from codex_multi_role.ci.ended import EndedRun
 from codex_multi_role.ci.markdown import cell, code, table
 from codex_multi_role.ci.tests import Case, LatestTests
+from codex_multi_role.presentation.recorded import changed_files
 from codex_multi_role.presentation.role_progress import RoleProgress
 from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural, verdict
 from codex_multi_role.run_folder import Questions, RunFolder
@@ -80,7 +80,7 @@ def _test(run: EndedRun, case: Case) -> str:
 
 
 def _files(run: EndedRun, folder: RunFolder) -> list[str]:
-    names = changed_files(folder, run.progress)
+    names = changed_files(folder)
     return ["### Files changed", "", *_listed([code(run.line(name)) for name in names])] if names else []
 
 

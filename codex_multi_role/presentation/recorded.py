@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from codex_multi_role.errors import RunNotFound
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, events_with_inherited, list_turns
+from codex_multi_role.run_folder.turns import INHERITED
 
 OVER = (0, 1)
 
 
 def read_turns(folder: RunFolder) -> list[dict[str, Any]]:
     """``turn.json`` of every turn in the order they began, with the handoff's ``summary``."""
+    return [_turn(role, turn) for role, turn in _in_order(folder)]
+
+
+def changed_files(folder: RunFolder) -> list[str]:
+    """The files that the run's own turns changed, relative to the workspace, in the order they were first changed."""
+    return list(dict.fromkeys(path for _, turn in _in_order(folder) for path in _changed(turn)))
+
+
+def _changed(turn: TurnFolder) -> Iterator[str]:
+    result = turn.result()
+    if result.get(INHERITED) or turn.undone_path.exists():
+        return
+    yield from result.get("changed_paths", [])
+    yield from (str(PurePosixPath(file["path"])) for file in turn.files() if file["status"] == "WROTE")
+
+
+def _in_order(folder: RunFolder) -> list[tuple[str, TurnFolder]]:
     began = [event for event in events_with_inherited(folder) if event["type"] == "turn_started"]
     order = {(event["role"], event["turn"]): position for position, event in enumerate(began)}
-    turns = sorted(list_turns(folder), key=lambda each: order.get((each[0], each[1].number), len(order)))
-    return [_turn(role, turn) for role, turn in turns]
+    return sorted(list_turns(folder), key=lambda each: order.get((each[0], each[1].number), len(order)))
 
 
 def _turn(role: str, turn: TurnFolder) -> dict[str, Any]:

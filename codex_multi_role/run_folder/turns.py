@@ -86,6 +86,10 @@ class TurnFolder:
     def write_files(self, applied: list[dict[str, Any]]) -> None:
         write_json(self.path / "applied_files.json", applied)
 
+    def files(self) -> list[dict[str, Any]]:
+        """``applied_files.json``, or an empty list where the turn handed no files in."""
+        return _read_json(self.path / "applied_files.json") or []
+
     def add_tool_call(self, line: str) -> None:
         """One more line of ``tool_calls.jsonl``: a call as a JSON object."""
         path = self.path / "tool_calls.jsonl"

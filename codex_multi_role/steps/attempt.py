@@ -145,6 +145,7 @@ class Attempt:
                 "turn_id": outcome.turn_id,
                 "tokens": {"input": outcome.input_tokens, "output": outcome.output_tokens},
                 "seconds": self._seconds(),
+                "changed_paths": changed,
                 TOLD: put_back,
                 "approvals": self.told.approvals,
                 "repaired_locally": bool(reply and reply.repaired_locally),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from codex_multi_role.ci.summary import MOST_LISTED, job_summary
 from codex_multi_role.ci.tests import latest_tests
 from codex_multi_role.errors import UsageError
 from codex_multi_role.presentation.wording import one_line
-from codex_multi_role.run_folder import Question, Questions
+from codex_multi_role.run_folder import Question, Questions, TurnFolder
 
 from .ended_runs import HOSTILE, leave_tests, make_ended
 from .test_junit import PYTEST_REPORT
@@ -57,7 +56,6 @@ def test_all_that_matters_is_told(tmp_path: Path) -> None:
         "| `implementer` | 3 | 3,600 | 102 | 4.5 s | `what implementer did` |",
         "failed: 1 passed, 1 failed",
         "- `tests.test_a::test_bad` in `tests/test_a.py:7`: `assert 1 == 2`",
-        "- `roman.py`",
         "- `the disk is nearly full`",
         "- `codex-multi-role resume 20260131_101500_0a1b2c3d --runs-dir",
     ):
@@ -65,19 +63,11 @@ def test_all_that_matters_is_told(tmp_path: Path) -> None:
     assert {token.type for token in tokens(told)} <= OURS
 
 
-def test_what_a_role_changed_itself_is_among_the_files(tmp_path: Path) -> None:
+def test_the_files_that_were_changed_are_told(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
     assert run.folder is not None
-    patch = (
-        'diff --git a/own file.py b/own file.py\n--- a/own file.py\ndiff --git "a/\\303\\274.py" "b/\\303\\274.py"\n'
-    )
-    (run.folder.path / "planner/turn_002/changes.patch").write_text(patch)
-    result = run.folder.path / "planner/turn_001"
-    (result / "changes.patch").write_text("diff --git a/not_ours.py b/not_ours.py\n")
-    (result / "turn.json").write_text(json.dumps({**json.loads((result / "turn.json").read_text()), "inherited": True}))
-    told = summary_of(run)
-    assert "- `own file.py`\n- `\\303\\274.py`" in told
-    assert "not_ours" not in told
+    TurnFolder.of(run.folder, "planner", 2).write_result({"changed_paths": ["own file.py", "ü.py"]})
+    assert "### Files changed\n\n- `own file.py`\n- `ü.py`" in summary_of(run)
 
 
 def test_a_parked_run_shows_its_question(tmp_path: Path) -> None:
@@ -100,7 +90,8 @@ def test_a_hostile_text_is_code_wherever_it_stands(tmp_path: Path, text: str) ->
     run = make_ended(tmp_path, 3, text, outcome=text, hint=text)
     run.progress.goal = run.progress.flow = run.progress.playbook = text
     run.progress.warnings.append(text)
-    run.progress.written[text] = None
+    assert run.folder is not None
+    TurnFolder.of(run.folder, "planner", 1).write_result({"changed_paths": [text]})
     for role in run.progress.roles.values():
         role.last = text
     found = tokens(summary_of(run))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.presentation.recorded import changed_files
+from codex_multi_role.run_folder import RunFolder
 from tests.teams import Record, TeamFolder, read, say
 
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_file_suggestions": True}}
@@ -59,8 +61,10 @@ def test_changes_a_role_makes_itself_are_in_the_patch_too(tmp_path: Path) -> Non
     entry = {"steps": [{"patch": ADD_FILE}, say(files=[{"path": "handed.txt", "content": "in\n"}])]}
     roles = {"writer": {**WRITER, "prompt_flags": {"allow_write": True}}}
     team = TeamFolder(tmp_path, roles, {"writer": [entry]})
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)  # names in a patch are relative to its top
     report = team.run()
     assert (team.workspace / "made.txt").read_text() == "by the role itself\n"
+    assert changed_files(RunFolder(report.folder)) == ["made.txt", "handed.txt"]
     take_back(report.folder / "writer/turn_001", team.workspace)
     assert list(team.workspace.iterdir()) == []
 
