@@ -33,8 +33,6 @@ PLACES = {
     ("live_roles.py", "while not changes.ends_within(0.0)"): "LOOK_SECONDS a round; ends with the run",
     ("cli/repeating.py", "while True"): "a person, who ends it with Ctrl-C",
     ("cli/repeating.py", "while not changes.wait(LOOK_SECONDS)"): "a person, who saves a file or ends it with Ctrl-C",
-    ("telemetry/pipeline.py", "self._tracing.shutdown()"): "DELIVERY_SECONDS for its one delivery",
-    ("telemetry/pipeline.py", "self._metering.shutdown()"): "DELIVERY_SECONDS for its one delivery",
     ("cli/live.py", "while not stopped.wait(pause)"): "a pause between two drawings",
     ("cli/watch_all.py", "while True"): "a person; ends when no run is worked on",
     ("presentation/following.py", "while alive"): "ends with the process that works on the run",

@@ -6,20 +6,31 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from codex_multi_role import __version__
 from codex_multi_role.run_folder import Record
 
+if TYPE_CHECKING:
+    from codex_multi_role.telemetry.pipeline import Pipeline
+
 LOG = logging.getLogger(__name__)
-RECEIVERS = tuple(f"OTEL_EXPORTER_OTLP_{signal}ENDPOINT" for signal in ("", "TRACES_", "METRICS_"))
-DELIVERY_SECONDS = 5
+TRACES, METRICS = "TRACES_", "METRICS_"
+GENERAL = ""
 Subscriber = Callable[[Record], None]
 
 
-def wanted(environment: Mapping[str, str]) -> bool:
-    """Whether a receiver is named and OpenTelemetry not switched off."""
-    off = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    return not off and any(environment.get(name, "").strip() for name in RECEIVERS)
+def receiver_variable(signal: str) -> str:
+    """OpenTelemetry's variable for where a signal is sent, or, as `GENERAL`, every one."""
+    return f"OTEL_EXPORTER_OTLP_{signal}ENDPOINT"
+
+
+def wanted(environment: Mapping[str, str]) -> set[str]:
+    """The signals that have a receiver, its own or the general one; none where OpenTelemetry is switched off."""
+    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return set()
+    named = {each for each in (GENERAL, TRACES, METRICS) if environment.get(receiver_variable(each), "").strip()}
+    return {TRACES, METRICS} if GENERAL in named else named
 
 
 @contextmanager
@@ -28,16 +39,10 @@ def exported(take: Subscriber | None) -> Iterator[Subscriber | None]:
 
     What cannot be delivered is logged as a warning: it never changes a run.
     """
-    if not wanted(os.environ):
+    pipeline = _pipeline()
+    if pipeline is None:
         yield take
         return
-    try:
-        from codex_multi_role.telemetry.pipeline import Pipeline  # here: of an extra, and only for those who ask for it
-    except ImportError as error:
-        LOG.warning("telemetry is off: %s; `pip install 'codex-multi-role[otel]'` brings it", error)
-        yield take
-        return
-    pipeline = Pipeline.to_receiver(__version__, DELIVERY_SECONDS)
 
     def both(record: Record) -> None:
         if take is not None:
@@ -50,3 +55,18 @@ def exported(take: Subscriber | None) -> Iterator[Subscriber | None]:
         pipeline.close()
         if pipeline.complaints:
             LOG.warning("telemetry was not delivered: %s", pipeline.complaints[0])
+
+
+def _pipeline() -> Pipeline | None:
+    signals = wanted(os.environ)
+    if not signals:
+        return None
+    try:
+        from codex_multi_role.telemetry.pipeline import Pipeline  # here: of an extra, and only for those who ask for it
+
+        return Pipeline.to_receiver(__version__, traces=TRACES in signals, metrics=METRICS in signals)
+    except ImportError as error:
+        LOG.warning("telemetry is off: %s; `pip install 'codex-multi-role[otel]'` brings it", error)
+    except Exception as error:  # whatever OpenTelemetry makes of what its variables say
+        LOG.warning("telemetry is off: %s", error)
+    return None

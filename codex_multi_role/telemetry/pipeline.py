@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from typing import Self
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -19,53 +22,89 @@ from codex_multi_role.telemetry.spans import RunSpans
 
 NAME = "codex-multi-role"
 LIBRARY = logging.getLogger("opentelemetry")
+DELIVERY_SECONDS = 5
+CLOSING_SECONDS = 10.0
+MOST_COMPLAINTS = 10
 
 
-class _Complaints(logging.Handler):
+class Complaints(logging.Handler):
     """Keeps what OpenTelemetry complains of: on a terminal it would be written into the view."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.said: list[str] = []
+        self._propagated, LIBRARY.propagate = LIBRARY.propagate, False
+        LIBRARY.addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        if len(self.said) < 10:
-            self.said.append(record.getMessage())
+        self.add(record.getMessage())
+
+    def add(self, complaint: str) -> None:
+        if len(self.said) < MOST_COMPLAINTS:
+            self.said.append(complaint)
+
+    def close(self) -> None:
+        LIBRARY.removeHandler(self)
+        LIBRARY.propagate = self._propagated
+        super().close()
 
 
 class Pipeline:
-    """Takes a run's events. ``complaints``: why something could not be delivered."""
+    """Takes a run's events, and never raises. ``complaints``: why something could not be delivered."""
 
-    def __init__(self, tracing: TracerProvider, metering: MeterProvider, version: str) -> None:
+    def __init__(self, tracing: TracerProvider, metering: MeterProvider, version: str, complaints: Complaints) -> None:
         self._tracing = tracing
         self._metering = metering
         self._spans = RunSpans(tracing.get_tracer(NAME, version))
         self._metrics = RunMetrics(metering.get_meter(NAME, version))
-        self._complaints = _Complaints()
-        self._propagated, LIBRARY.propagate = LIBRARY.propagate, False
-        LIBRARY.addHandler(self._complaints)
+        self._complaints = complaints
 
     @classmethod
-    def to_receiver(cls, version: str, seconds: int) -> Self:
-        """Over HTTP to where OpenTelemetry's variables say; each delivery takes ``seconds`` at most."""
-        resource = Resource.create({SERVICE_NAME: NAME, SERVICE_VERSION: version})
-        tracing = TracerProvider(resource=resource, shutdown_on_exit=False)
-        tracing.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(timeout=seconds)))
-        reader = PeriodicExportingMetricReader(OTLPMetricExporter(timeout=seconds))
-        return cls(tracing, MeterProvider([reader], resource=resource, shutdown_on_exit=False), version)
+    def to_receiver(cls, version: str, *, traces: bool, metrics: bool) -> Self:
+        """Over HTTP to where OpenTelemetry's variables say; each delivery takes `DELIVERY_SECONDS` at most.
+
+        Raises whatever OpenTelemetry does for variables that make no sense to it.
+        """
+        with ExitStack() as undo:
+            complaints = undo.enter_context(closing(Complaints()))
+            resource = Resource.create({SERVICE_NAME: NAME, SERVICE_VERSION: version})
+            tracing = TracerProvider(resource=resource, shutdown_on_exit=False)
+            undo.callback(tracing.shutdown)
+            if traces:
+                tracing.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(timeout=DELIVERY_SECONDS)))
+            readers = [PeriodicExportingMetricReader(OTLPMetricExporter(timeout=DELIVERY_SECONDS))] if metrics else []
+            metering = MeterProvider(readers, resource=resource, shutdown_on_exit=False)
+            undo.pop_all()
+            return cls(tracing, metering, version, complaints)
 
     @property
     def complaints(self) -> list[str]:
         return self._complaints.said
 
     def __call__(self, record: Record) -> None:
-        self._spans(record)
-        self._metrics(record)
+        with self._complaining():
+            self._spans(record)
+            self._metrics(record)
 
     def close(self) -> None:
-        """Deliver what is left and end the threads."""
-        self._spans.close()
-        self._tracing.shutdown()
-        self._metering.shutdown()
-        LIBRARY.removeHandler(self._complaints)
-        LIBRARY.propagate = self._propagated
+        """Deliver what is left and end the threads, in `CLOSING_SECONDS`; more, or Ctrl-C, is a complaint."""
+        ending = threading.Thread(target=self._end, name="telemetry-end", daemon=True)
+        try:
+            ending.start()
+            ending.join(CLOSING_SECONDS)
+        except KeyboardInterrupt:
+            self._complaints.add("interrupted")
+        if ending.is_alive():
+            self._complaints.add(f"it takes longer than {CLOSING_SECONDS:g} s")
+
+    def _end(self) -> None:
+        for end in (self._spans.close, self._tracing.shutdown, self._metering.shutdown, self._complaints.close):
+            with self._complaining():
+                end()
+
+    @contextmanager
+    def _complaining(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # telemetry never changes a run
+            self._complaints.add(f"{type(error).__name__}: {error}")

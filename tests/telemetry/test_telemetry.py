@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,9 +23,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from codex_multi_role import run
 from codex_multi_role.run_folder import Record
-from codex_multi_role.telemetry.export import RECEIVERS, wanted
-from codex_multi_role.telemetry.pipeline import Pipeline
+from codex_multi_role.telemetry import exported, pipeline
+from codex_multi_role.telemetry.export import GENERAL, METRICS, TRACES, receiver_variable, wanted
+from codex_multi_role.telemetry.pipeline import Complaints, Pipeline
 from tests.engine.test_flows import with_flow
+from tests.presentation.recorded_run import whole_run
 from tests.teams import TeamFolder, say
 
 CANARY = "hunter2-hunter2"
@@ -41,9 +44,9 @@ def taken(records: list[Record]) -> tuple[tuple[ReadableSpan, ...], dict[str, Po
     spans, metrics = InMemorySpanExporter(), InMemoryMetricReader()
     tracing = TracerProvider(shutdown_on_exit=False)
     tracing.add_span_processor(SimpleSpanProcessor(spans))
-    pipeline = Pipeline(tracing, MeterProvider([metrics], shutdown_on_exit=False), "0")
+    taking = Pipeline(tracing, MeterProvider([metrics], shutdown_on_exit=False), "0", Complaints())
     for record in records:
-        pipeline(record)
+        taking(record)
     data = metrics.get_metrics_data()
     points = {
         metric.name: [(dict(point.attributes or {}), point) for point in metric.data.data_points]
@@ -51,7 +54,7 @@ def taken(records: list[Record]) -> tuple[tuple[ReadableSpan, ...], dict[str, Po
         for scope in resource.scope_metrics
         for metric in scope.metrics
     }
-    pipeline.close()
+    taking.close()
     return spans.get_finished_spans(), points  # type: ignore[return-value]  # no exponential histograms here
 
 
@@ -183,11 +186,99 @@ def test_a_receiver_that_is_not_there_changes_no_run(
     assert record.getMessage().startswith("telemetry was not delivered: ")
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "5000"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "0"),
+        ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "x"),
+        ("OTEL_PYTHON_EXPORTER_OTLP_HTTP_CREDENTIAL_PROVIDER", "unknown"),
+    ],
+)
+def test_a_variable_that_makes_no_sense_turns_it_off(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(receiver_variable(GENERAL), "http://127.0.0.1:9")
+    monkeypatch.setenv(variable, value)
+    before = threading.active_count()
+    with exported(print) as take:
+        assert take is print
+    assert threading.active_count() == before
+    (record,) = caplog.records
+    assert record.getMessage().startswith("telemetry is off: ")
+
+
+def test_an_event_that_means_nothing_to_it_changes_no_run(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(receiver_variable(TRACES), "http://127.0.0.1:9")
+    taken: list[Record] = []
+    with exported(taken.append) as take:
+        assert take is not None
+        take({"type": "run_started"})
+    assert taken == [{"type": "run_started"}]
+    assert caplog.records[0].getMessage() == "telemetry was not delivered: KeyError: 'at'"
+
+
+@pytest.mark.parametrize(("which", "path"), [(TRACES, "/v1/traces"), (METRICS, "/v1/metrics")])
+def test_only_what_has_a_receiver_is_sent(which: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[str] = []
+    for name in ("OTLPSpanExporter", "OTLPMetricExporter"):
+        monkeypatch.setattr(pipeline, name, noting(getattr(pipeline, name), built))
+    with receiver() as (url, bodies):
+        monkeypatch.setenv(receiver_variable(which), url + path)
+        with exported(None) as take:
+            assert take is not None
+            for record in whole_run():
+                take(record)
+    assert list(bodies) == [path]
+    assert len(built) == 1
+
+
+def noting(kind: Callable[..., object], built: list[str]) -> Callable[..., object]:
+    def build(**values: object) -> object:
+        built.append(kind.__name__)
+        return kind(**values)
+
+    return build
+
+
+class StuckTracing(TracerProvider):
+    """Cannot be shut down before it is let go."""
+
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        super().__init__(shutdown_on_exit=False)
+        self.let_go = threading.Event()
+        self._meanwhile = meanwhile
+
+    def shutdown(self) -> None:
+        self._meanwhile()
+        self.let_go.wait(60)
+
+
+def test_a_delivery_that_takes_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "CLOSING_SECONDS", 0.01)
+    tracing = StuckTracing()
+    stuck = Pipeline(tracing, MeterProvider(shutdown_on_exit=False), "0", Complaints())
+    stuck.close()
+    tracing.let_go.set()
+    assert stuck.complaints == ["it takes longer than 0.01 s"]
+
+
+def test_ctrl_c_while_delivering_does_not_lose_the_report() -> None:
+    tracing = StuckTracing(lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))
+    interrupted = Pipeline(tracing, MeterProvider(shutdown_on_exit=False), "0", Complaints())
+    interrupted.close()
+    tracing.let_go.set()
+    assert interrupted.complaints[0] == "interrupted"
+
+
 def test_it_is_off_unless_a_receiver_is_named() -> None:
     assert not wanted({})
-    assert not wanted({RECEIVERS[0]: " "})
-    assert not wanted({RECEIVERS[0]: "http://127.0.0.1", "OTEL_SDK_DISABLED": "true"})
-    assert all(wanted({name: "http://127.0.0.1"}) for name in RECEIVERS)
+    assert not wanted({receiver_variable(GENERAL): " "})
+    assert not wanted({receiver_variable(GENERAL): "http://127.0.0.1", "OTEL_SDK_DISABLED": "true"})
+    assert wanted({receiver_variable(GENERAL): "http://127.0.0.1"}) == {TRACES, METRICS}
+    assert wanted({receiver_variable(METRICS): "http://127.0.0.1"}) == {METRICS}
     program = (
         "import sys, codex_multi_role.app; print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )
