@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeVar
+from urllib.parse import unquote
 
 Value = TypeVar("Value")
 
 SECRET_NAME = re.compile(
-    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR(?!I[ZS]))|DATABASE_URL",  # GIT_AUTHOR_NAME is none
+    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR(?!I[ZS]))|DATABASE_URL|"  # GIT_AUTHOR_NAME is none
+    r"(?P<headers>OTLP_\w*HEADERS)",
     re.IGNORECASE,
 )
 # In JSON the letter of an escaped line break stands right before what begins the next line.
@@ -61,6 +63,24 @@ def _has_shape(value: str) -> bool:
     return SECRET_SHAPE.search(value) is not None
 
 
+def _secrets(environment: Mapping[str, str]) -> Iterator[str]:
+    for name, value in environment.items():
+        if found := SECRET_NAME.search(name):
+            yield value
+            if found["headers"]:
+                yield from _sent_in_headers(value)
+
+
+def _sent_in_headers(value: str) -> Iterator[str]:
+    """The values of ``a=Basic%20x,b=y``, as they stand there and as they are sent.
+
+    https://opentelemetry.io/docs/specs/otel/protocol/exporter/#specifying-headers-via-environment-variables
+    """
+    for header in value.split(","):
+        sent = header.partition("=")[2].strip()
+        yield from (sent, *unquote(sent).split())
+
+
 class Redactor:
     """Replaces secrets in what is about to be stored, plain or inside JSON.
 
@@ -68,8 +88,8 @@ class Redactor:
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        named = [value for name, value in environment.items() if SECRET_NAME.search(name)]
-        values = {value for value in named if len(value) >= SHORTEST_SECRET and not os.path.exists(value)}  # noqa: PTH110
+        named = (value for value in _secrets(environment) if len(value) >= SHORTEST_SECRET)
+        values = {value for value in named if not os.path.exists(value)}  # noqa: PTH110
         values |= {json.dumps(value, ensure_ascii=False)[1:-1] for value in values}
         longest_first = sorted(values, key=len, reverse=True)
         self._values = re.compile("|".join(map(re.escape, longest_first))) if values else None

@@ -155,6 +155,15 @@ def test_a_variable_that_names_a_file_is_no_secret(tmp_path: Path) -> None:
     assert Redactor({"SECRETS_FOLDER": str(tmp_path)})(f"see {tmp_path}/x") == f"see {tmp_path}/x"
 
 
+def test_each_header_that_is_sent_with_telemetry_is_a_secret() -> None:
+    redact = Redactor(
+        {"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Basic%20hunter2%2Bhunter2, x-team = hunter3hunter3"}
+    )
+    assert redact("Basic hunter2+hunter2, Basic%20hunter2%2Bhunter2, hunter3hunter3") == (
+        "Basic [redacted], [redacted], [redacted]"
+    )
+
+
 def test_every_text_within_a_value_is_masked_and_its_keys_stay() -> None:
     value = {"MY_KEY": ["hunter2hunter2", 1, {"a": "hunter2hunter2!"}], "b": None}
     assert Redactor({"MY_KEY": "hunter2hunter2"}).within(value) == {
@@ -166,6 +175,7 @@ def test_every_text_within_a_value_is_masked_and_its_keys_stay() -> None:
 def test_what_is_named_or_looks_like_a_secret_reaches_no_program_of_a_model() -> None:
     secrets = ["OPENAI_API_KEY", "github_token", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD", "MY_CREDENTIALS", "NPM_AUTH"]
     secrets += ["DB_PASSWD", "CODEX_MULTI_ROLE_DATABASE_URL", "HTTP_AUTHORIZATION", "SSH_AUTH_SOCK", "GPG_PASSPHRASE"]
+    secrets += ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"]
     kept = {"PATH": "/bin", "HOME": "/h", "LANG": "C", "GIT_AUTHOR_NAME": "n", "CODEX_HOME": "/c", "PYTHONPATH": "."}
     kept |= {"XAUTHORITY": "/x"}
     shapes = {"REMOTE": "https://ghp_0123456789abcdefghij@github.com/a/b", "NOTE": "Bearer 0123456789abcdefghij"}
