@@ -147,7 +147,7 @@ def _walk(key: str) -> str:
 def _end(span: Span, record: Record, *, failed: bool) -> None:
     if failed:
         span.set_attribute("error.type", record["outcome"] or record["status"])
-        span.set_status(Status(StatusCode.ERROR, record["reason"]))
+        span.set_status(Status(StatusCode.ERROR, record["outcome"]))
     span.end(nanoseconds(record["at"]))
 
 

@@ -99,12 +99,16 @@ def test_a_run_its_steps_turns_and_tools_are_spans_below_each_other(tmp_path: Pa
 
 
 def test_a_failed_run_has_a_span_that_says_why(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"text": "no JSON"}]}, more={"repeat_last": True})
+    role = {"output_schema": {"properties": {"status": {"enum": ["DONE"]}}}}
+    wrong = say(status="its own words")
+    team = TeamFolder(tmp_path, {"one": role}, {"one": [{"steps": [wrong], "repairs": [wrong]}]})
     report = team.run(repair_attempts=1)
+    assert "its own words" in report.reason
     spans, points = taken(team.events)
+    assert not any("its own words" in span.to_json() for span in spans)
     (whole,) = of(spans, "invoke_workflow cycles")
     assert whole.attributes is not None
-    assert (whole.status.status_code.name, whole.status.description) == ("ERROR", report.reason)
+    assert (whole.status.status_code.name, whole.status.description) == ("ERROR", report.outcome)
     assert whole.attributes["error.type"] == report.outcome
     assert [span.status.status_code.name for span in of(spans, "invoke_agent one")] == ["ERROR", "ERROR"]
     ((told, repairs),) = points["codex_multi_role.repairs"]
@@ -160,19 +164,22 @@ def receiver() -> Iterator[tuple[str, dict[str, list[bytes]]]]:
             server.shutdown()
 
 
-def test_a_receiver_gets_spans_and_metrics_without_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_receiver_gets_spans_and_metrics_but_no_secret_prompt_or_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MY_TOKEN", CANARY)
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"steps": [running(f"echo {CANARY}"), say(CANARY)]}]})
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"steps": [running(f"echo {CANARY}"), say("its own words")]}]})
     with receiver() as (url, bodies):
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
-        assert run(team.options()).exit_code == 1
+        assert run(team.options(goal="words of a prompt")).exit_code == 1
     (traces,) = [ExportTraceServiceRequest.FromString(body) for body in bodies["/v1/traces"]]
     names = {span.name for scope in traces.resource_spans[0].scope_spans for span in scope.spans}
     assert {"invoke_workflow cycles", "step team", "invoke_agent one", "execute_tool shell"} <= names
     metrics = ExportMetricsServiceRequest.FromString(bodies["/v1/metrics"][-1])
     told = {metric.name for scope in metrics.resource_metrics[0].scope_metrics for metric in scope.metrics}
     assert "gen_ai.client.token.usage" in told
-    assert not any(CANARY.encode() in body for each in bodies.values() for body in each)
+    sent = b"".join(body for each in bodies.values() for body in each)
+    assert [text for text in (CANARY, "its own words", "words of a prompt") if text.encode() in sent] == []
 
 
 def test_a_receiver_that_is_not_there_changes_no_run(
