@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,6 +13,7 @@ from typing import Any
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import is_alive, read_record, status_now
 from codex_multi_role.run_folder import Record, RunFolder, list_runs
+from codex_multi_role.run_folder.reading import read_records
 
 LOOK_SECONDS = 0.1
 LONGEST_LINE = 4 * 1024 * 1024
@@ -56,9 +56,7 @@ class EventReader:
 
     def read(self) -> Iterator[Record]:
         """The new events; lines that a kill cut short are passed over, as `read_events` does."""
-        for line in self.lines():
-            with suppress(ValueError):
-                yield json.loads(line)
+        return read_records(self.lines())
 
 
 def follow(folder: RunFolder) -> Iterator[Record]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from codex_multi_role.errors import RunNotFound
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, events_with_inherited, list_turns
+from codex_multi_role.run_folder.reading import read_object
 from codex_multi_role.run_folder.turns import INHERITED
 
 OVER = (0, 1)
@@ -39,14 +39,14 @@ def _in_order(folder: RunFolder) -> list[tuple[str, TurnFolder]]:
 
 
 def _turn(role: str, turn: TurnFolder) -> dict[str, Any]:
-    summary = _read_object(turn.path / "handoff.json").get("summary", "")
+    summary = read_object(turn.path / "handoff.json").get("summary", "")
     return {"role": role, "turn": turn.number, "folder": str(turn.path), **turn.result(), "summary": summary}
 
 
 def read_tests(folder: RunFolder) -> list[dict[str, Any]]:
     """``result.json`` of every test run, with its number and folder in front."""
     results = sorted((folder.path / "tests").glob("*/result.json"))
-    return [{"number": int(path.parent.name), "folder": str(path.parent), **_read_object(path)} for path in results]
+    return [{"number": int(path.parent.name), "folder": str(path.parent), **read_object(path)} for path in results]
 
 
 def read_record(folder: RunFolder) -> dict[str, Any]:
@@ -85,12 +85,4 @@ def is_alive(folder: RunFolder) -> bool:
 
 def read_owner(folder: RunFolder) -> dict[str, Any]:
     """``pid`` and ``start_time`` of the process that owns the run; empty when it let go."""
-    return _read_object(folder.owner_path)
-
-
-def _read_object(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
+    return read_object(folder.owner_path)

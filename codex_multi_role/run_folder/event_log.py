@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import threading
@@ -12,18 +11,16 @@ from pathlib import Path
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder.atomic import storage_errors
 from codex_multi_role.run_folder.events import Record, RunEvent
+from codex_multi_role.run_folder.reading import read_records
 
 Subscriber = Callable[[Record], None]
 
 
 def read_events(path: Path) -> Iterator[Record]:
     """The events of ``events.jsonl`` in order; a line that a kill cut short is passed over."""
-    if not path.exists():
-        return
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            with contextlib.suppress(ValueError):
-                yield json.loads(line)
+    if path.exists():
+        with path.open("rb") as lines:
+            yield from read_records(lines)
 
 
 def _ends_within_a_line(path: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder.atomic import storage_errors, write_bytes, write_json, write_text
 from codex_multi_role.run_folder.folder import RunFolder, new_numbered, number_of
+from codex_multi_role.run_folder.reading import read_json, read_object
 
 PREFIX = "turn_"
 KILLED = {"status": "interrupted", "outcome": "killed", "reason": "the run was killed during this turn"}
@@ -88,7 +88,7 @@ class TurnFolder:
 
     def files(self) -> list[dict[str, Any]]:
         """``applied_files.json``, or an empty list where the turn handed no files in."""
-        return _read_json(self.path / "applied_files.json") or []
+        return read_json(self.path / "applied_files.json") or []
 
     def add_tool_call(self, line: str) -> None:
         """One more line of ``tool_calls.jsonl``: a call as a JSON object."""
@@ -102,7 +102,7 @@ class TurnFolder:
 
     def kept(self) -> dict[str, Any]:
         """``kept.json``, or an empty object where no tool kept anything."""
-        return _read_json(self.path / "kept.json") or {}
+        return read_object(self.path / "kept.json")
 
     def write_protected(self, patch: bytes) -> None:
         """What the turn had changed of the files it must leave as they are, and was put back."""
@@ -113,7 +113,7 @@ class TurnFolder:
 
     def result(self) -> dict[str, Any]:
         """``turn.json``, or an empty object where a kill came before it was written."""
-        return _read_json(self.path / "turn.json") or {}
+        return read_object(self.path / "turn.json")
 
     @property
     def unfinished(self) -> bool:
@@ -122,14 +122,7 @@ class TurnFolder:
 
     def handoff(self) -> Any:  # noqa: ANN401 - whatever JSON the role left
         """``handoff.json``, or None where there is none."""
-        return _read_json(self.path / "handoff.json")
-
-
-def _read_json(path: Path) -> Any:  # noqa: ANN401
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+        return read_json(self.path / "handoff.json")
 
 
 def list_turns(run: RunFolder) -> Iterator[tuple[str, TurnFolder]]:

@@ -12,7 +12,7 @@ import pytest
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.redaction import Redactor
-from codex_multi_role.run_folder import EventLog, Record, RunEvent
+from codex_multi_role.run_folder import EventLog, Record, RunEvent, read_events
 from codex_multi_role.run_folder.events import (
     Approval,
     DoneIgnored,
@@ -146,14 +146,13 @@ def test_a_resumed_run_writes_on_below_even_after_a_line_that_was_cut_short(tmp_
         log = EventLog(path, NOTHING_SECRET)
         log.publish(Warning(message))
         log.close()
-    with path.open("a") as file:
-        file.write('{"type":"warning","at":"20')
+    with path.open("ab") as file:
+        file.write('{"type":"warning","message":"ü'.encode()[:-1])
     log = EventLog(path, NOTHING_SECRET)
     log.publish(Warning("third"))
     log.close()
-    first, second, cut, third = path.read_text().splitlines()
-    assert [json.loads(line)["message"] for line in (first, second, third)] == ["first", "second", "third"]
-    assert cut == '{"type":"warning","at":"20'
+    assert path.read_bytes().splitlines()[2] == b'{"type":"warning","message":"\xc3'
+    assert [record["message"] for record in read_events(path)] == ["first", "second", "third"]
 
 
 def test_text_that_is_no_unicode_does_not_end_the_run(tmp_path: Path) -> None:

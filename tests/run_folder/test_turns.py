@@ -102,5 +102,6 @@ def test_what_became_of_files_and_the_protected_patch_are_kept_byte_by_byte(run:
 def test_a_turn_json_that_was_never_written_is_an_empty_one(run: RunFolder) -> None:
     turn = TurnFolder.create(run, "one")
     assert turn.result() == {}
-    (turn.path / "turn.json").write_text("{")
-    assert turn.result() == {}
+    for text in ("{", "[]", "[" * 100_000):
+        (turn.path / "turn.json").write_text(text)
+        assert turn.result() == {}
