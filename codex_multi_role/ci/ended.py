@@ -88,7 +88,7 @@ class EndedRun:
 
     def text(self, text: str) -> str:
         """Several lines of what a model or its tests wrote, without secrets and control characters; the end of it."""
-        lines = (printable(line.expandtabs()) for line in self.redact(text[-LONGEST_TEXT:]).splitlines())
+        lines = (printable(line.expandtabs()) for line in self.redact(text)[-LONGEST_TEXT:].splitlines())
         return "\n".join(lines)
 
     def next_steps(self) -> Iterator[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ RED = frozenset({FAILED, ERROR})
 NOTHING_TO_TELL = frozenset({"no tests"})
 MOST_CASES = 5_000
 MOST_PARTS = 20
+MOST_PLACES = 100
 PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,7}): ", re.MULTILINE)
 
 
@@ -70,17 +73,18 @@ def latest_tests(folder: RunFolder) -> LatestTests | None:
         return None
     result = results[-1]
     workspace = Path(str(folder.record().get("workspace", "")))
-    return LatestTests(result["number"], result, _cases(Path(result["folder"]) / "junit.xml", workspace))
+    cases = _cases(Path(result["folder"]) / "junit.xml", workspace, folder.redact)
+    return LatestTests(result["number"], result, cases)
 
 
-def _cases(report: Path, workspace: Path) -> list[Case]:
+def _cases(report: Path, workspace: Path, redact: Callable[[str], str]) -> list[Case]:
     try:
-        return [_case(case, workspace) for case in read_cases(read_report(report))[:MOST_CASES]]
+        return [_case(case, workspace, redact) for case in read_cases(read_report(report))[:MOST_CASES]]
     except ValueError:  # the result says why there is none
         return []
 
 
-def _case(case: ReportedCase, workspace: Path) -> Case:
+def _case(case: ReportedCase, workspace: Path, redact: Callable[[str], str]) -> Case:
     from junitparser import Error, Skipped
 
     classname, name = str(case.classname or ""), str(case.name or "")
@@ -89,7 +93,7 @@ def _case(case: ReportedCase, workspace: Path) -> Case:
         message = str(case.result[0].message or "") if case.result else ""
         return Case(classname, name, SKIPPED if case.result else PASSED, _seconds(case), message)
     result = bad[0]
-    text = str(result.text or "")[-LONGEST_TEXT:]
+    text = redact(str(result.text or ""))[-LONGEST_TEXT:]  # in this order: half a secret would not be known as one
     file, line = _place(text, classname or name, workspace)
     outcome = ERROR if isinstance(result, Error) else FAILED
     return Case(classname, name, outcome, _seconds(case), str(result.message or ""), text, file, line)
@@ -102,10 +106,10 @@ def _seconds(case: ReportedCase) -> float:
 def _place(text: str, module: str, workspace: Path) -> tuple[str, int]:
     """Where a test failed: the last place of its traceback in its own file, else in the workspace, else its file."""
     own = _file_of(module, workspace)
-    places = [(match["file"], int(match["line"])) for match in PLACE.finditer(text)]
-    inside = [(file, line) for file, line in places if _is_inside(file, workspace)]
-    in_own = [place for place in inside if place[0] == own]
-    return (in_own or inside or [(own, 0)])[-1]
+    places = [(match["file"], int(match["line"])) for match in PLACE.finditer(text)][::-1]
+    in_own = (place for place in places if place[0] == own)
+    inside = (place for place in places[:MOST_PLACES] if _is_inside(place[0], workspace))
+    return next(chain(in_own, inside), (own, 0))
 
 
 def _is_inside(file: str, workspace: Path) -> bool:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml
 from junitparser import TestCase as Case
 
-from codex_multi_role.ci.ended import EndedRun
+from codex_multi_role.ci import tests
+from codex_multi_role.ci.ended import LONGEST_TEXT, EndedRun
 from codex_multi_role.ci.junit import junit_report
-from codex_multi_role.ci.tests import latest_tests
+from codex_multi_role.ci.tests import MOST_PARTS, MOST_PLACES, latest_tests
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import Question, Questions
 
@@ -135,6 +136,28 @@ def test_a_failure_is_at_its_place_in_the_workspace(tmp_path: Path) -> None:
         ("tests.test_a::test_bad", "tests/test_a.py", 7),
         ("tests.test_b", "", 0),
     ]
+
+
+def test_a_report_of_nothing_but_places_is_not_looked_at_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_ended(tmp_path)
+    looked_at: list[str] = []
+    monkeypatch.setattr(tests, "_is_inside", lambda file, _: looked_at.append(file))
+    places = "".join(f"{number}.py:1: \n" for number in range(1500))
+    leave_tests(run.folder, PYTEST_REPORT.replace("tests/test_a.py:7: AssertionError", places))
+    assert run.folder is not None
+    assert latest_tests(run.folder) is not None
+    assert len(looked_at) < 2 * (MOST_PLACES + MOST_PARTS)
+
+
+def test_a_secret_that_is_cut_through_is_masked_none_the_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", "hunter2-" * 10)
+    run = make_ended(tmp_path)
+    long = f"{'hunter2-' * 10}{'x' * (LONGEST_TEXT - 50)}"
+    leave_tests(run.folder, PYTEST_REPORT.replace("tests/test_a.py:7: AssertionError", long))
+    assert "hunter2" not in report_of(run)["tests/test_bad"].result[0].text
+    assert "hunter2" not in run.text(long)
 
 
 @given(st.text() | st.sampled_from(HOSTILE))
