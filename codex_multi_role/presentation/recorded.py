@@ -8,6 +8,7 @@ from typing import Any
 
 from codex_multi_role.errors import RunNotFound
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, events_with_inherited, list_turns
+from codex_multi_role.run_folder.folder import number_of
 from codex_multi_role.run_folder.reading import read_object
 from codex_multi_role.run_folder.turns import INHERITED
 
@@ -44,9 +45,13 @@ def _turn(role: str, turn: TurnFolder) -> dict[str, Any]:
 
 
 def read_tests(folder: RunFolder) -> list[dict[str, Any]]:
-    """``result.json`` of every test run, with its number and folder in front."""
-    results = sorted((folder.path / "tests").glob("*/result.json"))
-    return [{"number": int(path.parent.name), "folder": str(path.parent), **read_object(path)} for path in results]
+    """``result.json`` of every test run in order, with its number and folder in front."""
+    results = [(number_of(path.parent, ""), path) for path in (folder.path / "tests").glob("*/result.json")]
+    return [
+        {"number": number, "folder": str(path.parent), **read_object(path)}
+        for number, path in sorted(results)
+        if number
+    ]
 
 
 def read_record(folder: RunFolder) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.presentation.recorded import changed_files
+from codex_multi_role.presentation.recorded import changed_files, read_tests
 from codex_multi_role.run_folder import RunFolder, TurnFolder
 
 
@@ -26,3 +26,11 @@ def test_changed_files_are_named_once_whoever_wrote_them(tmp_path: Path) -> None
     leave_turn(folder, changed_paths=["taken_back.py"]).undone_path.write_bytes(b"")
     TurnFolder.create(folder, "writer")
     assert changed_files(folder) == ["b.py", "ü.py", "a.py", *(f"many/{number}.py" for number in range(30))]
+
+
+def test_tests_are_in_order_beyond_a_thousand_too(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "runs", "run")
+    for name in ("1000", "999", "002", "notes"):
+        (folder.path / "tests" / name).mkdir(parents=True)
+        (folder.path / "tests" / name / "result.json").write_text("{}")
+    assert [result["number"] for result in read_tests(folder)] == [2, 999, 1000]
