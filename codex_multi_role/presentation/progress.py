@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from codex_multi_role.presentation.progress_events import TAKEN_IN
-from codex_multi_role.presentation.role_progress import BUSY, OVER, RoleProgress
+from codex_multi_role.presentation.role_progress import OVER, RoleProgress
 from codex_multi_role.presentation.wording import seconds_between
 from codex_multi_role.run_folder import Record
 
@@ -16,9 +16,10 @@ from codex_multi_role.run_folder import Record
 class Progress:
     """The whole run. ``at`` is the time of the latest event, ``began`` of the first since it was (re)started.
 
-    ``steps``: the flow's, each with its visits so far. ``limits``: as in `RunStarted`. ``state``: the run's, where its
-    flow names states; ``tasks``: those of the latest fan-out, by unit. ``questions`` are those a person is asked now,
-    by key. ``worked``: how long the run was worked on, in seconds, as of ``worked_at``.
+    ``step`` may be one of a called flow, ``current_step`` is the run's own; ``steps``: all of the latter, each with its
+    visits so far. ``limits``: as in `RunStarted`. ``state``: the run's, where its flow names states; ``tasks``: those
+    of the latest fan-out, by unit. ``questions`` are those a person is asked now, by key. ``worked``: how long the run
+    was worked on, in seconds, as of ``worked_at``; the wait for a person is not work.
     """
 
     run_id: str = ""
@@ -30,6 +31,7 @@ class Progress:
     began: str = ""
     at: str = ""
     step: str = ""
+    current_step: str = ""
     steps: dict[str, int] = field(default_factory=dict)
     limits: dict[str, float] = field(default_factory=dict)
     turns_begun: int = 0
@@ -73,24 +75,18 @@ class Progress:
         return sum(role.input_tokens + role.output_tokens for role in self.roles.values())
 
     @property
-    def busy(self) -> bool:
-        """Whether any role is in a turn."""
-        return any(role.state in BUSY for role in self.roles.values())
-
-    @property
-    def current_step(self) -> str:
-        """That of the run's own flow: a called one's name begins with where it was called from."""
-        return self.step.partition("/")[0].partition(".")[0]
-
-    @property
     def tasks_over(self) -> int:
         return sum(state in OVER for state in self.tasks.values())
 
     def left(self, now: str) -> dict[str, float]:
-        """What is left of each limit at the moment ``now`` (as an event's ``at``); a turn under way counts."""
-        working = seconds_between(self.worked_at, now) if self.busy else 0.0
-        used = {"turns": self.turns_begun, "tokens": self.tokens, "seconds": self.worked + working}
+        """What is left of each limit at the moment ``now`` (as an event's ``at``)."""
+        used = {"turns": self.turns_begun, "tokens": self.tokens, "seconds": self.worked_until(now)}
         return {name: max(0.0, limit - used.get(name, 0.0)) for name, limit in self.limits.items()}
+
+    def worked_until(self, now: str) -> float:
+        """``worked``, at the moment ``now``."""
+        stands_still = self.questions or self.ended
+        return self.worked + (0.0 if stands_still else seconds_between(self.worked_at, now))
 
     @property
     def where(self) -> str:

@@ -32,6 +32,7 @@ def _role_started(progress: Progress, record: Record) -> None:
 def _step_started(progress: Progress, record: Record) -> None:
     progress.step = record["step"]
     if not _is_called(record["step"]):
+        progress.current_step = record["step"]
         progress.steps[record["step"]] = max(progress.steps.get(record["step"], 0), record["visit"])
         visit = f"{record['step']}.{record['visit']}"
         progress.tasks = {unit: state for unit, state in progress.tasks.items() if unit.rpartition(".")[0] == visit}
@@ -51,6 +52,12 @@ def _turn_started(progress: Progress, record: Record) -> None:
     role.turn = record["turn"]
     role.state = WORKING if record["repair_of"] is None else REPAIRING
     role.working_since = record["at"]
+    _count_work(progress, record)
+
+
+def _count_work(progress: Progress, record: Record) -> None:
+    progress.worked = record.get("worked_seconds", progress.worked_until(record["at"]))
+    progress.worked_at = record["at"]
 
 
 def _role_activity(progress: Progress, record: Record) -> None:
@@ -75,7 +82,7 @@ def _turn_ended(progress: Progress, record: Record) -> None:
     role.seconds += record["seconds"]
     role.last = record["summary"] or record["reason"] or role.last
     progress.finished_in_cycle.add(role.name)
-    progress.worked, progress.worked_at = record.get("worked_seconds", progress.worked), record["at"]
+    _count_work(progress, record)
 
 
 def _reply_repaired(progress: Progress, record: Record) -> None:
@@ -125,10 +132,12 @@ def _role_skipped(progress: Progress, record: Record) -> None:
 
 
 def _review_asked(progress: Progress, record: Record) -> None:
+    _count_work(progress, record)
     progress.questions[record["key"]] = record["question"]
 
 
 def _review_answered(progress: Progress, record: Record) -> None:
+    _count_work(progress, record)
     progress.questions.pop(record["key"], None)
 
 

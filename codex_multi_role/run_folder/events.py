@@ -73,7 +73,7 @@ class StepStarted(RunEvent):
 
 @dataclass(frozen=True)
 class TurnStarted(RunEvent):
-    """``unit``: the key of the unit that asks, empty in a team."""
+    """``unit``: the key of the unit that asks, empty in a team. ``worked_seconds`` as in `TurnEnded`."""
 
     role: str
     turn: int
@@ -84,6 +84,7 @@ class TurnStarted(RunEvent):
     unit: str = ""
     model: str = ""
     thread_id: str = ""
+    worked_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

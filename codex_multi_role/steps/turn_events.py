@@ -53,6 +53,7 @@ class TurnEvents:
                 unit=asked.unit,
                 model=thread.model,
                 thread_id=thread.id,
+                worked_seconds=round(self._run.clock.seconds, 3),
             )
         )
 

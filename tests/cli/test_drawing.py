@@ -45,7 +45,7 @@ def test_a_question_comes_with_the_commands_that_answer_it() -> None:
 def with_steps(*steps: str, **visited: int) -> Progress:
     progress = Progress.of(in_order(started()))
     progress.steps = {step: visited.get(step, 0) for step in steps}
-    progress.step = list(visited)[-1]
+    progress.step = progress.current_step = list(visited)[-1]
     return progress
 
 
@@ -65,10 +65,10 @@ def test_the_position_in_the_flow_is_shown_with_its_visits() -> None:
 def test_what_is_left_of_the_limits_counts_turns_tokens_and_time_at_work() -> None:
     progress = Progress.of(in_order(started(), *turn("planner", 1, 1), *turn("implementer", 1, 1)[:1]))
     progress.worked = 60.0
-    assert "left: 18 turns, 48.8k tokens, 8 min 59 s" in drawn(progress, 100)
-    later = "2026-01-31T10:15:13.000+00:00"  # ten seconds into the turn
+    assert "left: 18 turns, 48.8k tokens, 9 min 00 s" in drawn(progress, 100)
+    later = "2026-01-31T10:15:14.000+00:00"  # ten seconds into the turn
     assert "tokens, 8 min 50 s" in drawn(progress, 100, now=later)
-    progress.roles["implementer"].state = "completed"  # nobody works: a person is waited for
+    progress.questions["ok.1"] = "Ship it?"
     assert "tokens, 9 min 00 s" in drawn(progress, 100, now=later)
     assert "left" not in drawn(Progress.of(whole_run()), 100)
 

@@ -90,3 +90,21 @@ def test_where_a_run_is_in_its_own_words_and_how_many_tasks_are_behind_it() -> N
         "SOLVING, 1 of 2 tasks",
         "SOLVING",
     ]
+
+
+def test_what_is_left_counts_while_tests_run_and_not_while_a_person_is_asked() -> None:
+    begun = e.TurnStarted("planner", 1, 1, 1, None, worked_seconds=10.0)
+    over = e.TurnEnded("planner", 1, "completed", "completed", "", 0, 0, 1.0, "", worked_seconds=11.0)
+    asked = e.ReviewAsked("approve.1", "Keep it?")
+    answered = e.ReviewAnswered("approve.1", True, "", "somebody")
+    tests = e.TestsStarted(1, "planner", 1)
+    records = in_order(started(), begun, over, tests, asked, tests, answered, tests, ended())
+    now = in_order(*[tests] * 20)[-1]["at"]
+    left = [600 - Progress.of(records[:end]).left(now)["seconds"] for end in range(1, 10)]
+    assert left == [19, 10 + 18, 11 + 17, 11 + 17, 13, 13, 13 + 13, 13 + 13, 12.5]
+
+
+def test_the_current_step_is_one_of_the_flows_own_whatever_its_name() -> None:
+    steps = [e.StepStarted(name, 1, 1) for name in ("look.1", "batch", "batch.1.3/analyse")]
+    records = in_order(started(), *steps)
+    assert [Progress.of(records[:end]).current_step for end in (2, 3, 4)] == ["look.1", "batch", "batch"]
