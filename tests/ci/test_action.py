@@ -70,7 +70,18 @@ def test_a_key_logs_codex_in_for_the_run_alone(tmp_path: Path) -> None:
     job = workflow(tmp_path, flow="nowhere", **{"openai-api-key": "sk-not-a-real-one"})
     assert job.run()["exit-code"] == "2", job.log
     assert "sk-not-a-real-one" not in job.log
-    assert "sk-not-a-real-one" in (tmp_path / "temporary/codex-home/auth.json").read_text()
+    assert job.values["steps.login.outputs.codex-home"] == str(tmp_path / "temporary/codex-home")
+    assert not (tmp_path / "temporary/codex-home").exists()
+
+
+def test_a_run_that_was_there_already_is_not_told_as_this_one(tmp_path: Path) -> None:
+    job = workflow(tmp_path, goal="reach it", **{"run-id": "mine"})
+    folder = job.checkout / "runs/mine"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text('{"outcome": "done"}')
+    outputs = job.run()
+    assert (outputs["exit-code"], outputs["outcome"], outputs["folder"]) == ("2", "", ""), job.log
+    assert "the run mine exists already" in job.log
 
 
 def test_no_input_is_a_part_of_a_script() -> None:
