@@ -91,12 +91,13 @@ class Recording:
 
 def _lines(path: Path) -> Iterator[Line]:
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            lines = file.readlines()  # str.splitlines would take ends of lines within a text for ends of ours
     except OSError as error:
         raise UsageError(f"the recording {path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise DefinitionError(f"{path}: this is no text: {error}") from error
-    for number, line in enumerate(lines := text.splitlines(), 1):
+    for number, line in enumerate(lines, 1):
         try:
             value = json.loads(line)
         except ValueError as error:

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from codex_multi_role.playbook.recording import RecordingFile
 from codex_multi_role.playbook.responses import StreamIds, encode, stream
 from codex_multi_role.playbook.script import Usage
 from codex_multi_role.playbook.selection import Message
+from tests.recordings.provider import exchanges_of
 
 from .asking import PLANNER, body, user
 
@@ -83,10 +83,6 @@ def through(file: RecordingFile, url: str, account_url: str = "") -> Iterator[tu
             client.close()
 
 
-def exchanges(file: RecordingFile) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.path.read_text().splitlines()][1:]
-
-
 def post(client: http.client.HTTPConnection, path: str, **headers: str) -> http.client.HTTPResponse:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     client.request("POST", f"{path}/responses", body(user("go")), named)
@@ -107,7 +103,7 @@ def test_a_request_arrives_whole_and_its_answer_comes_back_whole(upstream: Serve
         f"Bearer {TOKEN}",
         body(user("go")),
     )
-    recorded = exchanges(file)[-1]
+    recorded = exchanges_of(file.path)[-1]
     assert (recorded["role"], recorded["prompt"], recorded["end"]) == ("planner", "go", "completed")
     assert TOKEN not in file.path.read_text()
 
@@ -129,7 +125,7 @@ def test_an_answer_is_passed_on_as_it_comes(upstream: Server, file: RecordingFil
         assert response.read(len(EVENTS[0])) == EVENTS[0]
         first_arrived.set()
         assert response.read() == b"".join(EVENTS[1:])
-    assert exchanges(file)[0]["items"][0]["content"][0]["text"] == "one two"
+    assert exchanges_of(file.path)[0]["items"][0]["content"][0]["text"] == "one two"
 
 
 def test_a_token_that_the_answer_repeats_is_masked(upstream: Server, file: RecordingFile) -> None:
@@ -142,7 +138,7 @@ def test_a_token_that_the_answer_repeats_is_masked(upstream: Server, file: Recor
     assert TOKEN not in text
     assert "secret-blue-team" not in text
     assert "12345" not in text
-    assert exchanges(file)[0]["text"].count("[redacted]") == 2
+    assert exchanges_of(file.path)[0]["text"].count("[redacted]") == 2
 
 
 def test_a_stream_that_breaks_off_breaks_off_here_too(upstream: Server, file: RecordingFile) -> None:
@@ -155,7 +151,7 @@ def test_a_stream_that_breaks_off_breaks_off_here_too(upstream: Server, file: Re
     upstream.answering = answer
     with through(file, upstream.address) as (client, path), pytest.raises(http.client.IncompleteRead):
         post(client, path).read()
-    [exchange] = exchanges(file)
+    [exchange] = exchanges_of(file.path)
     assert (exchange["end"], exchange["text"]) == ("broken", "one two")
 
 
@@ -166,7 +162,7 @@ def test_a_provider_that_is_not_there_is_said_to_be_so(file: RecordingFile) -> N
         response = post(client, path)
         assert response.status == 502
         assert b"cannot be reached" in response.read()
-    assert exchanges(file)[0]["status"] == 502
+    assert exchanges_of(file.path)[0]["status"] == 502
 
 
 def test_what_is_sent_again_is_the_same_step(upstream: Server, file: RecordingFile) -> None:
@@ -176,7 +172,7 @@ def test_what_is_sent_again_is_the_same_step(upstream: Server, file: RecordingFi
         upstream.answering = Upstream.whole
         for _ in range(2):
             post(client, path).read()
-    assert [(each["status"], each["step"]) for each in exchanges(file)] == [(500, 0), (200, 0), (200, 1)]
+    assert [(each["status"], each["step"]) for each in exchanges_of(file.path)] == [(500, 0), (200, 0), (200, 1)]
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -186,7 +182,7 @@ def test_what_is_no_turn_is_handed_on_and_not_recorded(upstream: Server, file: R
         client.request(method, f"{path}/models?client_version=1", b"{}" if method == "POST" else None)
         assert client.getresponse().read() == b'{"models": []}'
     assert upstream.heard[0][0] == f"{method} /v1/models?client_version=1"
-    assert exchanges(file) == []
+    assert exchanges_of(file.path) == []
 
 
 def test_a_compressed_request_is_handed_on_as_it_is(upstream: Server, file: RecordingFile) -> None:
@@ -195,7 +191,7 @@ def test_a_compressed_request_is_handed_on_as_it_is(upstream: Server, file: Reco
         client.request("POST", f"{path}/responses", packed, {"Content-Encoding": "gzip"})
         client.getresponse().read()
     assert upstream.heard[0][2] == packed
-    assert exchanges(file)[0]["role"] == PLANNER.role
+    assert exchanges_of(file.path)[0]["role"] == PLANNER.role
 
 
 def test_a_login_with_an_account_goes_where_codex_would_send_it(upstream: Server, file: RecordingFile) -> None:
@@ -242,7 +238,7 @@ def test_the_end_of_the_run_does_not_wait_for_a_silent_provider(upstream: Server
     assert not [thread for thread in threading.enumerate() if thread.name == "recording-connection"]
     over.set()
     waiting.join(20)
-    assert exchanges(file) == []
+    assert exchanges_of(file.path) == []
 
 
 def _ignored(client: http.client.HTTPConnection, path: str) -> None:

@@ -51,6 +51,13 @@ def test_what_comes_after_a_kill_is_not_lost_with_it(tmp_path: Path) -> None:
     assert len(recording.turns) == 2
 
 
+def test_a_text_may_hold_any_end_of_a_line(tmp_path: Path) -> None:
+    text = "a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg\r\nh"
+    file = written(tmp_path / "a", exchange(prompt=text))
+    [turn] = Recording.load(file.path).turns
+    assert turn.prompt == text
+
+
 def test_only_the_owner_may_read_it_and_none_is_written_over(tmp_path: Path) -> None:
     file = written(tmp_path / "a")
     assert stat.S_IMODE(file.path.stat().st_mode) == 0o600

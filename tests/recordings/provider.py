@@ -63,7 +63,8 @@ def provider_of(plays: dict[str, list[Any]], **more: Any) -> Iterator[Provider]:
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
 
 
 def exchanges_of(path: Path) -> list[dict[str, Any]]:
