@@ -19,9 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
 from codex_multi_role.playbook.answers import BROKEN, ENDS
-from codex_multi_role.playbook.request import Ask
+from codex_multi_role.playbook.request import Ask, first_problem
 
 Line = dict[str, Any]
 
@@ -29,6 +31,46 @@ VERSION = 1
 OWNER_ONLY = 0o600
 PLAYABLE = (*ENDS.values(), BROKEN)
 TURN, COMPACTION = "turn", "compaction"
+
+
+class _Checked(BaseModel):
+    """What is used of a line; others may be there."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class _Header(_Checked):
+    run: str
+    goal: str
+    flow: str
+    inputs: dict[str, Any]
+    cycles: int
+    repair_attempts: int
+    run_tests: bool
+    workspace: str
+    workspace_name: str
+
+
+class _Answered(_Checked):
+    key: str
+    question: str
+    approved: bool
+    comment: str
+
+
+class _HandedOver(_Checked):
+    role: str
+    unit: str
+    handoff: Any
+
+
+class _Ended(_Checked):
+    status: str
+    outcome: str
+    exit_code: int
+    answers: list[_Answered]
+    handoffs: list[_HandedOver]
+    files: dict[str, str | None]
 
 
 @dataclass(frozen=True)
@@ -76,6 +118,9 @@ class Recording:
             )
         exchanges = [line for line in lines if line.get("type") == "exchange"]
         ended = lines[-1] if lines[-1].get("type") == "ended" else None
+        _require(path, _Header, lines[0])
+        if ended is not None:
+            _require(path, _Ended, ended)
         try:
             return cls(
                 path=path,
@@ -106,6 +151,13 @@ def _lines(path: Path) -> Iterator[Line]:
             raise DefinitionError(f"{path}: line {number}: this is no JSON: {error}") from error
         if isinstance(value, dict):
             yield value
+
+
+def _require(path: Path, shape: type[_Checked], line: Line) -> None:
+    try:
+        shape.model_validate(line)
+    except ValidationError as error:
+        raise DefinitionError(f"{path}: {line['type']}: {first_problem(error)}", "Record it again.") from error
 
 
 def _turns(exchanges: list[Line]) -> Iterator[Turn]:

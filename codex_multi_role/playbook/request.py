@@ -139,7 +139,7 @@ def read_request(raw: bytes) -> TurnRequest | CompactionRequest:
         ask = _AskMetadata.model_validate_json(body.client_metadata.turn)
     except ValidationError as error:
         raise UsageError(
-            f"the playbook server was asked without saying which answer is wanted: {_first_problem(error)}",
+            f"the playbook server was asked without saying which answer is wanted: {first_problem(error)}",
             "Only turns that codex-multi-role starts can be played.",
         ) from error
     return TurnRequest(turn.turn_id, outputs, len(raw), Ask(**ask.model_dump()), _last_prompt(body.input))
@@ -154,13 +154,14 @@ def read_asked(raw: bytes) -> Asked:
         unit = _UnitMetadata.model_validate_json(metadata).unit
     except ValidationError as error:
         raise UsageError(
-            f"this is no request of a turn that codex-multi-role started: {_first_problem(error)}"
+            f"this is no request of a turn that codex-multi-role started: {first_problem(error)}"
         ) from error
     prompt = _last_prompt(body.input)
     return Asked(turn.turn_id, turn.request_kind, Ask(**ask.model_dump()), unit, body.model, prompt)
 
 
-def _first_problem(error: ValidationError) -> str:
+def first_problem(error: ValidationError) -> str:
+    """The key path and what is wrong there."""
     problem = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, problem['loc'])) or 'body'}: {problem['msg']}"
 

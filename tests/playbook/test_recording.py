@@ -18,6 +18,12 @@ WHO: dict[str, Any] = {"role": "one", "visit": 1, "repair": 0, "attempt": 1, "pr
 WHOLE = {"status": 200, "end": "completed", "items": [], "response": {}}
 
 
+HEADER: dict[str, Any] = {"run": "r1", "goal": "g", "flow": "f", "inputs": {}, "cycles": 1, "repair_attempts": 0,
+    "run_tests": True, "workspace": "tree", "workspace_name": "w"}  # fmt: skip
+ENDED: dict[str, Any] = {"type": "ended", "status": "ended", "outcome": "timeout", "exit_code": 1, "answers": [],
+    "handoffs": [], "files": {}}  # fmt: skip
+
+
 def exchange(turn: str = "t", step: int = 0, **more: Any) -> dict[str, Any]:
     line = {"type": "exchange", **WHO, "turn": turn, "kind": "turn", "step": step, **WHOLE, **more}
     return line if step else {"prompt": "do it", **line}
@@ -25,7 +31,7 @@ def exchange(turn: str = "t", step: int = 0, **more: Any) -> dict[str, Any]:
 
 def written(path: Path, *lines: dict[str, Any]) -> RecordingFile:
     file = RecordingFile(path, lambda line: line)
-    file.create({"run": "r1"})
+    file.create(HEADER)
     for line in lines:
         file.add(line)
     return file
@@ -45,7 +51,7 @@ def test_what_comes_after_a_kill_is_not_lost_with_it(tmp_path: Path) -> None:
     again = RecordingFile(file.path, lambda line: line)
     again.go_on("r1")
     again.add(exchange("t2"))
-    again.add({"type": "ended"})
+    again.add(ENDED)
     recording = Recording.load(file.path)
     assert recording.ended is not None
     assert len(recording.turns) == 2
@@ -67,17 +73,24 @@ def test_only_the_owner_may_read_it_and_none_is_written_over(tmp_path: Path) -> 
         file.go_on("another")
 
 
+BEGIN = json.dumps({"type": "recording", "version": 1, **HEADER}) + "\n"
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("", "line 1: this is no recording"),
         ("name: playbook\n", "line 1: this is no recording"),
         ('{"type": "recording", "version": 9}\n', "version: it is 9"),
-        ('{"type": "recording", "version": 1}\n{"type"\n{}\n', "line 2: this is no JSON"),
-        ('{"type": "recording", "version": 1}\n{"type": "exchange"}\n{}\n', "an exchange lacks or misspells 'turn'"),
-        ('{"type": "recording", "version": 1}\n' + json.dumps(exchange(end="soon")) + "\n", "an answer: end 'soon'"),
-        ('{"type": "recording", "version": 1}\n' + json.dumps(exchange(items=["x"])) + "\n", "misspells an answer"),
-        ('{"type": "recording", "version": 1}\n' + json.dumps(exchange(visit="x")) + "\n", "invalid literal"),
+        (f'{BEGIN}{{"type"\n{{}}\n', "line 2: this is no JSON"),
+        (f'{BEGIN}{{"type": "exchange"}}\n{{}}\n', "an exchange lacks or misspells 'turn'"),
+        (BEGIN + json.dumps(exchange(end="soon")), "an answer: end 'soon'"),
+        (BEGIN + json.dumps(exchange(items=["x"])), "misspells an answer"),
+        (BEGIN + json.dumps(exchange(visit="x")), "invalid literal"),
+        (BEGIN.replace('"cycles": 1', '"cycles": "x"'), "recording: cycles: Input should be a valid integer"),
+        (BEGIN.replace('"workspace":', '"w":'), "recording: workspace: Field required"),
+        (BEGIN + '{"type": "ended"}', "ended: status: Field required"),
+        (BEGIN + json.dumps({**ENDED, "answers": [{"key": "a"}]}), "ended: answers.0.question: Field required"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path, text: str, told: str) -> None:
