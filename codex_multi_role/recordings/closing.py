@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from codex_multi_role.recordings.models import COMPARISON, NOT_AS_RECORDED, reco
 from codex_multi_role.recordings.names import places_of
 from codex_multi_role.recordings.outcome import differences, outcome_of
 from codex_multi_role.run_folder import RunFolder, list_turns
-from codex_multi_role.run_folder.atomic import write_json
+from codex_multi_role.run_folder.atomic import storage_errors, write_json
+from codex_multi_role.run_folder.reading import read_json
 
 PARKED_OR_INTERRUPTED = (4, 5, 130)
 
@@ -36,7 +36,8 @@ def _close(definitions: Definitions, path: Path, folder: RunFolder, report: RunR
     if not path.exists() or (header := Recording.load(path).header).get("run") != folder.run_id:
         return []  # it never began
     if not any(list_turns(folder)):
-        path.unlink()  # nothing came of it, and its name is free for another try
+        with storage_errors(path):
+            path.unlink()  # nothing came of it, and its name is free for another try
         return []
     if report.exit_code in PARKED_OR_INTERRUPTED:
         return [f"the recording {path} goes on when the run is resumed"]
@@ -47,9 +48,9 @@ def _close(definitions: Definitions, path: Path, folder: RunFolder, report: RunR
 
 def _compare(definitions: Definitions, recording: Recording, folder: RunFolder, report: RunReport) -> list[str]:
     """In ``replay.json``, too, for who reads it by machine."""
-    if recording.ended is None or not (path := folder.path / COMPARISON).exists():
+    begun = read_json(path := folder.path / COMPARISON)
+    if recording.ended is None or begun is None:
         return []  # nothing to compare with, or the run never began
-    begun = json.loads(path.read_text(encoding="utf-8"))
     now = _named(definitions, folder, outcome_of(report, definitions, folder, begun["began_with"]))
     told = differences(recording.ended, now)
     write_json(path, {**begun, "differences": told})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -52,9 +53,9 @@ def outcome_of(report: RunReport, definitions: Definitions, folder: RunFolder, b
     ``began_with`` is the `workspace_tree` of the run's beginning. Raises `StorageError`.
     """
     snapshots, places = snapshots_of(definitions, folder), places_of(definitions, folder)
-    own = definitions.options.record and definitions.options.record.resolve()
-    paths = snapshots.changed_paths(began_with, snapshots.take())
-    changed = [path for path in paths if (definitions.workspace / path).resolve() != own]
+    record = definitions.options.record
+    own = record and os.path.relpath(os.path.realpath(record), definitions.workspace)
+    changed = [path for path in snapshots.changed_paths(began_with, snapshots.take()) if path != own]
     return {
         "status": report.status,
         "outcome": report.outcome,
@@ -83,11 +84,17 @@ def _in_order(entry: Line) -> str:
 
 
 def _hash(path: Path, places: Places) -> str | None:
-    """SHA-256 of the content; of a text, with the names for the paths in it: another workspace has others."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return REMOVED
+    """Of the content of a file, or of where a link leads."""
+    with suppress(OSError):
+        if path.is_symlink():
+            return _digest(os.fsencode(path.readlink()), places)
+        if path.is_file():  # a pipe or a device can be read for ever
+            return _digest(path.read_bytes(), places)
+    return REMOVED
+
+
+def _digest(content: bytes, places: Places) -> str:
+    """SHA-256; of a text, with the names for the paths in it: another workspace has others."""
     with suppress(ValueError):  # no text
         content = str(places.named(content.decode("utf-8"))).encode()
     return hashlib.sha256(content).hexdigest()
