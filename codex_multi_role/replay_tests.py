@@ -79,10 +79,10 @@ def replay_test(path: Path, options: Mapping[str, Any], keep: Path | None = None
 
 
 def _replayed(recording: Recording, options: Mapping[str, Any], folder: Path) -> Replayed:
-    given = {**suggested_options(recording), **options}
     # Under the same name: a flow may tell its roles what the project is called.
     name = Path(str(recording.header.get("workspace_name"))).name or COMMON_WORKSPACE
     workspace = _copy_of_workspace(recording.path, folder / "at" / name)
+    given = {**suggested_options(recording, workspace), **options}
     told: list[str] = []
 
     def listen(event: Record) -> None:

@@ -99,7 +99,7 @@ def _suggested(values: Mapping[str, Any]) -> dict[str, Any]:
         from codex_multi_role.playbook.recording import Recording
         from codex_multi_role.recordings.outcome import suggested_options
 
-        return suggested_options(Recording.load(values["replay"]))
+        return suggested_options(Recording.load(values["replay"]), values["workspace"])
     playbook = _playbook(values["playbook"], values["roles"])
     suggested = {"goal": playbook and playbook.goal, "cycles": playbook and playbook.cycles}
     return {name: value for name, value in suggested.items() if value}

@@ -8,18 +8,24 @@ from pathlib import Path
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.playbook.varying import Places
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.spelling import as_on_disk
 
 
 def places_of(definitions: Definitions, folder: RunFolder) -> Places:
     """What is found here and somewhere else on another machine, or in another run."""
     run = folder.path.resolve()
-    return Places(
-        {
-            "workspace": definitions.workspace,
-            "run folder": run,
-            "runs": run.parent,
-            "python": Path(sys.prefix),
-            "python installation": Path(sys.base_prefix),
-            "home": Path.home(),
-        }
-    )
+    return Places({**_around(definitions.workspace), "run folder": run, "runs": run.parent})
+
+
+def places_around(workspace: Path) -> Places:
+    """The part of `places_of` that is known before there is a run."""
+    return Places(_around(as_on_disk(workspace)))
+
+
+def _around(workspace: Path) -> dict[str, Path]:
+    return {
+        "workspace": workspace,
+        "python": Path(sys.prefix),
+        "python installation": Path(sys.base_prefix),
+        "home": Path.home(),
+    }

@@ -15,7 +15,7 @@ from codex_multi_role.definitions import Definitions
 from codex_multi_role.options import RunReport
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.playbook.varying import Places, alike
-from codex_multi_role.recordings.names import places_of
+from codex_multi_role.recordings.names import places_around, places_of
 from codex_multi_role.recordings.people import answers_of
 from codex_multi_role.run_folder import RunFolder, list_turns
 from codex_multi_role.workspace import Snapshots, Workspace
@@ -29,9 +29,10 @@ REMOVED = None
 SHOWN, MOST_PATHS = 200, 10
 
 
-def suggested_options(recording: Recording) -> Line:
-    """`RunOptions` fields with which the recorded run can be run again."""
-    return {name: recording.header[name] for name in SUGGESTED if name in recording.header}
+def suggested_options(recording: Recording, workspace: Path) -> Line:
+    """`RunOptions` fields with which the recorded run can be run again in ``workspace``."""
+    suggested: Line = places_around(workspace).placed({name: recording.header[name] for name in SUGGESTED})
+    return suggested
 
 
 def workspace_tree(definitions: Definitions, folder: RunFolder) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.definitions import load_definitions
 from codex_multi_role.options import RunReport
-from codex_multi_role.recordings.outcome import outcome_of, workspace_tree
+from codex_multi_role.playbook.recording import Recording
+from codex_multi_role.recordings.outcome import outcome_of, suggested_options, workspace_tree
 from codex_multi_role.run_folder import RunFolder
 from tests.teams import TeamFolder
 
@@ -37,6 +39,15 @@ def test_a_link_counts_by_where_it_leads(tmp_path: Path) -> None:
 def test_what_can_be_read_for_ever_is_not_read(tmp_path: Path) -> None:
     files = outcome_after(tmp_path, "echo now > was.txt", "rm was.txt && mkfifo was.txt")["files"]
     assert files == {"was.txt": None}
+
+
+def test_paths_that_a_replay_takes_over_are_those_of_where_it_runs(tmp_path: Path) -> None:
+    inputs = {"repo": "<<home>>/lib", "interpreter": "<<python>>/bin/python"}
+    header = {"goal": "tidy <<workspace>>/a", "flow": "f", "inputs": inputs, "cycles": 1, "repair_attempts": 0,
+        "run_tests": True}  # fmt: skip
+    given = suggested_options(Recording(Path("x"), header, (), None, {}, {}), tmp_path)
+    assert given["goal"] == f"tidy {tmp_path}/a"
+    assert given["inputs"] == {"repo": f"{Path.home()}/lib", "interpreter": f"{sys.prefix}/bin/python"}
 
 
 def sha256(text: str) -> str:

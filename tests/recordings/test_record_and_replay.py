@@ -70,7 +70,7 @@ class Recorded:
     def replay(self, folder: Path, roles: Path | None = None, **changes: Any) -> tuple[RunReport, list[Record]]:
         """In another workspace, with what the recording says, and no more."""
         (folder / "shop").mkdir(parents=True, exist_ok=True)
-        given = suggested_options(Recording.load(self.file))
+        given = suggested_options(Recording.load(self.file), folder / "shop")
         roles = roles or self.team.folder / "roles"
         places = {"workspace": folder / "shop", "runs_dir": folder / "runs", "roles": roles, "replay": self.file}
         events: list[Record] = []
