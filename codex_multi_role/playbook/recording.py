@@ -194,15 +194,21 @@ class RecordingFile:
         self._clean = clean
         self._lock = threading.Lock()
 
-    def create(self, header: Line) -> None:
-        """Begin the file, which nobody else may read. Raises `UsageError` where it is there, `StorageError`."""
+    def begin(self, header: Line) -> None:
+        """Begin the file, which nobody else may read, unless an earlier session of the run did.
+
+        Raises `UsageError` where another is there, `StorageError`.
+        """
         try:
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
-        except FileExistsError as error:
-            raise already_there(self.path) from error
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
+            begun = self.path.stat().st_size > 0  # a kill may have come before the first line
         except OSError as error:
             raise StorageError(f"the recording {self.path} cannot be written: {error.strerror}") from error
-        self.add({"type": "recording", "version": VERSION, **header})
+        if begun:
+            self.go_on(header["run"])
+        else:
+            self.add({"type": "recording", "version": VERSION, **header})
 
     def go_on(self, run_id: str) -> None:
         """Take up the file of the run of that id, which an earlier session began. Raises `UsageError`."""
@@ -234,7 +240,3 @@ class RecordingFile:
 
 def _end_of_last_line(path: Path) -> int:
     return path.read_bytes().rfind(b"\n") + 1
-
-
-def already_there(path: Path) -> UsageError:
-    return UsageError(f"the recording {path} is there already", "Name another file, or delete that one first.")

@@ -80,7 +80,7 @@ def _recorded(
             events.publish(Warning(f"{error}; the run goes on without being recorded"))
             return played
     else:
-        file.create(_header(definitions, folder))
+        file.begin(_header(definitions, folder))
     proxy = stack.enter_context(RecordingProxy(file))
 
     def tell_problem() -> None:

@@ -67,7 +67,7 @@ def upstream() -> Iterator[Server]:
 @pytest.fixture
 def file(tmp_path: Path) -> RecordingFile:
     made = RecordingFile(tmp_path / "run.ndjson", lambda line: line)
-    made.create({})
+    made.begin({})
     return made
 
 

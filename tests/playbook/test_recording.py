@@ -31,7 +31,7 @@ def exchange(turn: str = "t", step: int = 0, **more: Any) -> dict[str, Any]:
 
 def written(path: Path, *lines: dict[str, Any]) -> RecordingFile:
     file = RecordingFile(path, lambda line: line)
-    file.create(HEADER)
+    file.begin(HEADER)
     for line in lines:
         file.add(line)
     return file
@@ -67,8 +67,8 @@ def test_a_text_may_hold_any_end_of_a_line(tmp_path: Path) -> None:
 def test_only_the_owner_may_read_it_and_none_is_written_over(tmp_path: Path) -> None:
     file = written(tmp_path / "a")
     assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
-    with pytest.raises(UsageError, match="is there already"):
-        written(tmp_path / "a")
+    with pytest.raises(UsageError, match="no recording of this run"):
+        file.begin({**HEADER, "run": "another"})
     with pytest.raises(UsageError, match="no recording of this run"):
         file.go_on("another")
 

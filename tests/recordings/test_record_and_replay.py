@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,12 @@ from typing import Any
 import pytest
 
 from codex_multi_role import RunOptions, RunReport, resume, run
+from codex_multi_role.definitions import load_definitions
 from codex_multi_role.errors import UsageError
 from codex_multi_role.playbook.recording import Recording
+from codex_multi_role.recordings.models import put_in_place
 from codex_multi_role.recordings.outcome import suggested_options
+from codex_multi_role.run_folder import EventLog, RunFolder
 from tests.engine.test_fan_out import ECHO
 from tests.engine.test_flows import with_flow
 from tests.recordings.provider import KEY, KEY_VARIABLE, exchanges_of, files_of, lines_of, provider_of
@@ -212,6 +216,18 @@ def test_a_recording_goes_on_with_the_run_it_is_of(tmp_path: Path) -> None:
     file = file.rename(tmp_path / "two.ndjson")
     report = team.run(playbook=None, replay=file, cycles=2)
     assert (report.outcome, read(report.folder / "replay.json")["differences"]) == ("cycles_used_up", [])
+
+
+@pytest.mark.parametrize("left", ["", "its first line"])
+def test_a_recording_goes_on_after_a_kill_before_the_first_turn(tmp_path: Path, left: str) -> None:
+    file = tmp_path / "one.ndjson"
+    team = TeamFolder(tmp_path, {"one": {}}, {})
+    definitions, folder = load_definitions(team.options(record=file)), RunFolder.create(team.runs, None)
+    for _ in range(2):
+        with closing(EventLog(folder.events_path, folder.redact)) as events, ExitStack() as stack:
+            put_in_place(definitions, folder, events, stack)
+        assert [line["run"] for line in lines_of(file)] == [folder.run_id]
+        file.write_text(file.read_text() if left else "")
 
 
 @pytest.mark.long
