@@ -19,7 +19,7 @@ from codex_multi_role.playbook.answers import BROKEN, TEXT, reduced
 from codex_multi_role.playbook.loopback import END_OF_STREAM, LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.recording import COMPACTION, TURN, Line, RecordingFile
 from codex_multi_role.playbook.request import Asked, read_asked
-from codex_multi_role.playbook.upstream import NoAnswer, Upstream
+from codex_multi_role.playbook.upstream import NoAnswer, Upstream, is_address
 from codex_multi_role.redaction import SHORTEST_SECRET, Redactor
 
 SETTLING_SECONDS = 1.0
@@ -68,7 +68,10 @@ class RecordingProxy(LoopbackServer):
         """The address that takes the place of a provider's ``base_url``.
 
         ``account_url``: where a request goes that comes from a ChatGPT login instead of an API key.
+        Raises `UsageError`.
         """
+        if not is_address(base_url):
+            raise UsageError(f"the base_url of the model provider {name} is no address of HTTP or HTTPS")
         route = (name, base_url.rstrip("/"), account_url.rstrip("/"))
         with self._lock:
             known = next((key for key, each in self.routes.items() if each == route), "")
@@ -160,19 +163,20 @@ class _Handler(LoopbackHandler):
         name, base_url, account_url = self.proxy.routes[key]
         base = account_url if account_url and ACCOUNT_HEADER in self.headers else base_url
         upstream = Upstream(f"{base}/{rest}")
+        sent = {**upstream.login, **_passed_on(dict(self.headers))}
         self.proxy.begun(upstream)
         try:
-            answer = self._exchange(upstream, body)
+            answer = self._exchange(upstream, sent, body)
         finally:
             self.proxy.over(upstream)
         cut_short = answer["end"] != "completed" and self.proxy.stopping.is_set()
         if asked is not None and not cut_short:
-            self.proxy.write(asked, name, answer, _masks(dict(self.headers)))
+            self.proxy.write(asked, name, answer, _masks(sent))
 
-    def _exchange(self, upstream: Upstream, body: bytes | None) -> Line:
+    def _exchange(self, upstream: Upstream, sent: Mapping[str, str], body: bytes | None) -> Line:
         """Ask, pass the answer on as it comes, and return what is kept of it."""
         try:
-            status, headers = upstream.send(self.command, _passed_on(dict(self.headers)), body)
+            status, headers = upstream.send(self.command, sent, body)
         except NoAnswer as error:
             self.refuse(HTTPStatus.BAD_GATEWAY, str(error))
             return {"status": HTTPStatus.BAD_GATEWAY.value, "end": TEXT, "headers": {}, "text": str(error)}
@@ -202,12 +206,13 @@ class _Handler(LoopbackHandler):
 
 
 def _passed_on(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if name.lower() not in OF_THE_CONNECTION}
+    """Names in lower case, as Codex writes them."""
+    return {name.lower(): value for name, value in headers.items() if name.lower() not in OF_THE_CONNECTION}
 
 
 def _masks(headers: Mapping[str, str]) -> Redactor:
     """What masks the values of headers that may be secret: ``Bearer abc`` whole, and ``abc``."""
-    told = {name.lower(): value for name, value in headers.items() if not name.lower().startswith(NO_SECRETS)}
+    told = {name: value for name, value in headers.items() if not name.startswith(NO_SECRETS)}
     parts = [part for name in OF_A_LOGIN for part in told.get(name, "").split()]
     words = {word for word in (*told.values(), *parts) if len(word) >= SHORTEST_SECRET}
     return Redactor({f"SECRET_{number}": word for number, word in enumerate(sorted(words))})

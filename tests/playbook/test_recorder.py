@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import http.client
 import json
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.errors import UsageError
 from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.recorder import RecordingProxy
 from codex_multi_role.playbook.recording import RecordingFile
@@ -98,7 +100,7 @@ def test_a_request_arrives_whole_and_its_answer_comes_back_whole(upstream: Serve
         )
         assert client.getresponse().read() == b"".join(EVENTS)
     line, headers, sent = upstream.heard[-1]
-    assert (line, headers["Authorization"], sent) == (
+    assert (line, headers["authorization"], sent) == (
         "POST /v1/responses?api-version=3",
         f"Bearer {TOKEN}",
         body(user("go")),
@@ -213,6 +215,57 @@ def test_the_proxy_of_the_environment_is_used(
         response.read()
     # The stand-in for a proxy answers to its own name only, and so tells by refusing that it was asked.
     assert upstream.heard[0][0] == "POST http://provider.invalid/v1/responses"
+
+
+@pytest.mark.parametrize("variable", ["http_proxy", "all_proxy"])
+def test_a_proxy_is_told_who_asks(
+    upstream: Server, file: RecordingFile, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, upstream.address.replace("//", "//me:p%40ss@"))
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with through(file, "http://you:word@provider.invalid/v1") as (client, path):
+        post(client, path).read()
+    line, headers, _ = upstream.heard[0]
+    assert line == "POST http://provider.invalid/v1/responses"
+    assert headers["proxy-authorization"] == basic("me:p@ss")
+    assert headers["authorization"] == basic("you:word")
+
+
+def test_a_proxy_of_another_kind_is_not_passed_by(file: RecordingFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with through(file, "http://provider.invalid/v1") as (client, path):
+        assert b"of the kind socks5" in post(client, path).read()
+
+
+def basic(login: str) -> str:
+    return f"Basic {base64.b64encode(login.encode()).decode()}"
+
+
+def test_the_login_in_an_address_is_sent_and_nowhere_told(upstream: Server, file: RecordingFile) -> None:
+    address = upstream.address.replace("//", "//us%40er:secret-word@")
+    with through(file, address) as (client, path):
+        post(client, path).read()
+        post(client, path, Authorization=f"Bearer {TOKEN}").read()
+        upstream.stop()
+        told = post(client, path).read()
+    assert [headers["authorization"] for _, headers, _ in upstream.heard] == [
+        basic("us@er:secret-word"),
+        f"Bearer {TOKEN}",
+    ]
+    assert b"cannot be reached" in told
+    for text in (told.decode(), file.path.read_text()):
+        assert "secret-word" not in text
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:port/v1", "http://[::1/v1", "127.0.0.1:80/v1", "ftp://a/v1", "http:///v1"]
+)
+def test_what_is_no_address_is_said_before_anything_is_sent(file: RecordingFile, url: str) -> None:
+    with RecordingProxy(file) as proxy, pytest.raises(UsageError, match="the model provider Mine is no address"):
+        proxy.through("Mine", url)
 
 
 def test_a_web_socket_is_refused(upstream: Server, file: RecordingFile) -> None:
