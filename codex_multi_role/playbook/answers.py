@@ -25,7 +25,10 @@ EVENT_STREAM = "text/event-stream"
 
 
 def reduced(status: int, headers: Mapping[str, str], raw: bytes, *, whole: bool) -> Fields:
-    """What is kept of an answer. ``headers``: names in lower case; ``whole``: whether it came to its end."""
+    """What is kept of an answer. ``headers``: names in lower case; ``whole``: whether it came to its end.
+
+    Raises `RecursionError` for JSON that is nested too deeply.
+    """
     text = raw.decode("utf-8", "replace")
     events = list(_events(text)) if status == 200 else []
     if status == 200 and (events or not whole):
@@ -47,13 +50,26 @@ def _events(text: str) -> Iterator[Fields]:
 
 def _stream(events: list[Fields]) -> Fields:
     last = next((event for event in events if event["type"] in ENDS), None)
-    items = [_readable(event["item"]) for event in events if event["type"] == "response.output_item.done"]
+    items, unfinished = _items(events)
     if last is None:
-        deltas = [str(event.get("delta", "")) for event in events if event["type"] == "response.output_text.delta"]
-        return {"end": BROKEN, "items": items, "text": "".join(deltas)}
-    response = last.get("response") or {}
-    kept = {name: response[name] for name in KEPT_OF_RESPONSE if response.get(name) is not None}
+        return {"end": BROKEN, "items": items, "text": unfinished}
+    response = last.get("response")
+    told = response if isinstance(response, dict) else {}
+    kept = {name: told[name] for name in KEPT_OF_RESPONSE if told.get(name) is not None}
     return {"end": ENDS[last["type"]], "items": items, "response": kept}
+
+
+def _items(events: list[Fields]) -> tuple[list[Fields], str]:
+    """Those that came whole, and the text of the one that had begun after them."""
+    items: list[Fields] = []
+    deltas: list[str] = []
+    for event in events:
+        if event["type"] == "response.output_text.delta":
+            deltas.append(str(event.get("delta", "")))
+        elif event["type"] == "response.output_item.done" and isinstance(item := event.get("item"), dict):
+            items.append(_readable(item))
+            deltas.clear()
+    return items, "".join(deltas)
 
 
 def _readable(item: Fields) -> Fields:
@@ -77,12 +93,19 @@ def events_of(answer: Fields) -> Iterator[Event]:
 
 def _item(index: int, item: Fields) -> Iterator[Event]:
     if item.get("type") == "message":
-        text = "".join(str(part.get("text", "")) for part in item.get("content", ()))
         yield {"type": "response.output_item.added", "output_index": index, "item": {**item, "content": []}}
-        yield from _deltas(index, item, text)
+        yield from _deltas(index, item, _text(item))
     else:
         yield {"type": "response.output_item.added", "output_index": index, "item": item}
     yield {"type": "response.output_item.done", "output_index": index, "item": item}
+
+
+def _text(message: Fields) -> str:
+    """What comes piece by piece; empty for a message that is no text alone."""
+    try:
+        return "".join(str(part["text"]) for part in message["content"])
+    except (LookupError, TypeError):
+        return ""
 
 
 def _unfinished(index: int, text: str) -> Iterator[Event]:
