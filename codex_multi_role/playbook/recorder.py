@@ -133,7 +133,7 @@ class _Handler(LoopbackHandler):
         return cast(RecordingProxy, self.server)
 
     def serves(self, path: str) -> bool:
-        return path.split("/")[1] in self.proxy.routes
+        return path.startswith(tuple(f"/{key}/" for key in self.proxy.routes))
 
     def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
         if not self.admit():
@@ -167,11 +167,13 @@ class _Handler(LoopbackHandler):
         self.proxy.begun(upstream)
         try:
             answer = self._exchange(upstream, sent, body)
+            cut_short = answer["end"] != "completed" and self.proxy.stopping.is_set()
+            if asked is not None and not cut_short:
+                self.proxy.write(asked, name, answer, _masks(sent))
+        except RecursionError:
+            self.proxy.file.fail("an answer is nested too deeply")
         finally:
             self.proxy.over(upstream)
-        cut_short = answer["end"] != "completed" and self.proxy.stopping.is_set()
-        if asked is not None and not cut_short:
-            self.proxy.write(asked, name, answer, _masks(sent))
 
     def _exchange(self, upstream: Upstream, sent: Mapping[str, str], body: bytes | None) -> Line:
         """Ask, pass the answer on as it comes, and return what is kept of it."""

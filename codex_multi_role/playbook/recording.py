@@ -225,7 +225,10 @@ class RecordingFile:
             try:
                 self._append(text.encode("utf-8", "replace"))
             except OSError as error:
-                self.problem = f"the recording {self.path} is not complete: {error.strerror}"
+                self.fail(str(error.strerror))
+
+    def fail(self, why: str) -> None:
+        self.problem = f"the recording {self.path} is not complete: {why}"
 
     def _append(self, data: bytes) -> None:
         with self.path.open("r+b") as file:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import cast
 
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.playbook.answers import BROKEN, TEXT, events_of
 from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.matching import Found, find
@@ -100,7 +100,7 @@ class _Handler(LoopbackHandler):
             return
         try:
             answer = cast(ReplayServer, self.server).answer(read_asked(body))
-        except UsageError as error:
+        except CodexMultiRoleError as error:
             # Not 400: Codex reports that as class "other", which looks like something to try again.
             self.refuse(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         else:

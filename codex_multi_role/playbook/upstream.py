@@ -100,7 +100,7 @@ def _connection(url: SplitResult, proxy: SplitResult | None) -> HTTPConnection:
         host, port = proxy.hostname or "", proxy.port or PROXY_PORT
     if url.scheme != "https":
         return HTTPConnection(host, port, timeout=CONNECT_SECONDS)
-    connection = HTTPSConnection(host, port, timeout=CONNECT_SECONDS, context=_certificates())
+    connection = HTTPSConnection(host, port, timeout=CONNECT_SECONDS, context=certificates())
     if proxy is not None:
         connection.set_tunnel(url.hostname or "", url.port or HTTPS_PORT, _login(FOR_PROXY, proxy))
     return connection
@@ -126,7 +126,7 @@ def _login(header: str, url: SplitResult) -> dict[str, str]:
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
+def certificates() -> ssl.SSLContext:
     """Those of the system, and those that Codex is told to trust."""
     context = ssl.create_default_context()
     if own := os.environ.get(OWN_CERTIFICATES):

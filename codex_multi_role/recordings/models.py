@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ PLAYBOOK_MODEL = "playbook"
 DIFFERENCES = "replay"
 COMPARISON = "replay.json"
 NOT_AS_RECORDED = "not as recorded: "
+LONGEST_NAME = 60
+"""Of who asked, in the name of a file, in characters: a unit's key can be longer than any name may be."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +179,8 @@ class _Differs:
 
     def _keep(self, difference: str, diff: str) -> Path:
         folder = make_folder(self._folder.path / DIFFERENCES)
-        words = difference.partition(":")[0].replace("/", ".")
-        path = folder / f"{'_'.join(words.split()).replace(',', '')}.diff"
+        who = difference.partition(":")[0]
+        words = "_".join(who.replace("/", ".").replace(",", "").split())[:LONGEST_NAME]
+        path = folder / f"{words}_{hashlib.sha256(who.encode()).hexdigest()[:8]}.diff"
         write_text(path, self._folder.redact(diff) + "\n")
         return path

@@ -20,6 +20,7 @@ from codex_multi_role.playbook.recording import RecordingFile
 from codex_multi_role.playbook.responses import StreamIds, encode, stream
 from codex_multi_role.playbook.script import Usage
 from codex_multi_role.playbook.selection import Message
+from codex_multi_role.playbook.upstream import certificates
 from tests.recordings.provider import exchanges_of
 
 from .asking import PLANNER, body, user
@@ -297,6 +298,32 @@ def test_the_end_of_the_run_does_not_wait_for_a_silent_provider(upstream: Server
 def _ignored(client: http.client.HTTPConnection, path: str) -> None:
     with suppress(OSError, http.client.HTTPException):
         post(client, path).read()
+
+
+def test_what_is_nested_too_deeply_to_be_kept_is_told(upstream: Server, file: RecordingFile) -> None:
+    deep = b'data: {"type": "response.output_item.done", "item": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n\n"
+    upstream.answering = lambda handler: handler.answer(200, deep, {"Content-Type": "text/event-stream"})
+    with through(file, upstream.address) as (client, path):
+        assert post(client, path).read() == deep
+    assert file.problem.endswith("is not complete: an answer is nested too deeply")
+
+
+def test_certificates_that_are_not_there_are_told_to_codex(
+    file: RecordingFile, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CODEX_CA_CERTIFICATE", str(tmp_path / "none.pem"))
+    certificates.cache_clear()
+    with through(file, "https://127.0.0.1:9/v1") as (client, path):
+        response = post(client, path)
+        assert (response.status, b"No such file" in response.read()) == (502, True)
+
+
+@pytest.mark.parametrize("path", ["x", "*", "/", "/provider-1", "/provider-1?x", "/provider-9/responses"])
+def test_what_leads_to_no_provider_is_not_found(upstream: Server, file: RecordingFile, path: str) -> None:
+    with through(file, upstream.address) as (client, _):
+        client.request("GET", path)
+        assert client.getresponse().status == 404
+    assert upstream.heard == []
 
 
 def test_a_disk_that_is_full_costs_the_recording_not_the_answer(upstream: Server, file: RecordingFile) -> None:

@@ -1,0 +1,63 @@
+"""A replay that has no answer says why, to Codex and in the run's folder."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.definitions import load_definitions
+from codex_multi_role.playbook.request import Ask
+from codex_multi_role.recordings.models import put_in_place
+from codex_multi_role.run_folder import EventLog, RunFolder
+from tests.playbook.asking import body, user
+from tests.playbook.test_recording import ENDED, exchange, written
+from tests.teams import TeamFolder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path / "runs", None)
+
+
+@pytest.fixture
+def replay(tmp_path: Path, folder: RunFolder) -> Iterator[http.client.HTTPConnection]:
+    """A connection to the replay of a recording in which role one was told to do it."""
+    recording = written(tmp_path / "it.ndjson", exchange(), ENDED).path
+    definitions = load_definitions(TeamFolder(tmp_path, {"one": {}}, {}).options(playbook=None, replay=recording))
+    with closing(EventLog(folder.events_path, folder.redact)) as events, ExitStack() as stack:
+        models = put_in_place(definitions, folder, events, stack)
+        address = re.search(r"http://([\d.:]+)/v1", " ".join(models.provider("one")))
+        assert address is not None
+        with closing(http.client.HTTPConnection(address[1], timeout=20)) as client:
+            yield client
+
+
+def answer(replay: http.client.HTTPConnection, unit: str) -> tuple[int, Any]:
+    asked = body(user("do it well"), ask=Ask("one", 1, 0, 1), multi_role_unit=unit)
+    replay.request("POST", "/v1/responses", asked)
+    response = replay.getresponse()
+    return response.status, json.loads(response.read())["error"]["message"]
+
+
+def test_the_key_of_a_unit_may_be_longer_than_the_name_of_a_file(
+    replay: http.client.HTTPConnection, folder: RunFolder
+) -> None:
+    for unit in ("ä" * 300, "ä" * 301):
+        status, said = answer(replay, unit)
+        assert (status, "this turn is not recorded (-do it +do it well)" in said) == (422, True)
+    assert len(list((folder.path / "replay").iterdir())) == 2
+
+
+def test_a_difference_that_cannot_be_kept_is_said_to_codex(
+    replay: http.client.HTTPConnection, folder: RunFolder
+) -> None:
+    (folder.path / "replay").write_text("in the way")
+    status, said = answer(replay, "")
+    assert (status, "cannot write" in said) == (422, True)
