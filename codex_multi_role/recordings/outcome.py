@@ -111,7 +111,6 @@ def differences(recorded: Line, now: Line) -> list[str]:
     if told:
         return [*told, *_what_is_missing(recorded, now)]
     return [
-        *told,
         *_other_handoffs(recorded["handoffs"], now["handoffs"]),
         *_other_files(recorded["files"], now["files"]),
     ]

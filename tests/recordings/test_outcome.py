@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from codex_multi_role.definitions import load_definitions
 from codex_multi_role.options import RunReport
 from codex_multi_role.playbook.recording import Recording
-from codex_multi_role.recordings.outcome import outcome_of, suggested_options, workspace_tree
+from codex_multi_role.recordings.outcome import differences, outcome_of, suggested_options, workspace_tree
 from codex_multi_role.run_folder import RunFolder
 from tests.teams import TeamFolder
 
@@ -48,6 +50,59 @@ def test_paths_that_a_replay_takes_over_are_those_of_where_it_runs(tmp_path: Pat
     given = suggested_options(Recording(Path("x"), header, (), None, {}, {}), tmp_path)
     assert given["goal"] == f"tidy {tmp_path}/a"
     assert given["inputs"] == {"repo": f"{Path.home()}/lib", "interpreter": f"{sys.prefix}/bin/python"}
+
+
+def handoff(summary: str, role: str = "one", unit: str = "") -> dict[str, Any]:
+    return {"role": role, "unit": unit, "handoff": {"summary": summary}}
+
+
+RECORDED: dict[str, Any] = {"status": "ended", "outcome": "timeout", "exit_code": 1,
+    "handoffs": [handoff("a"), handoff("a"), handoff("b", "two", "each.1.0")],
+    "files": {"a.txt": "1", "b.txt": None}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        ({}, []),
+        ({"handoffs": RECORDED["handoffs"][::-1]}, []),
+        ({"files": {"a.txt": "2", "b.txt": None}}, ["file a.txt: its content is another than recorded"]),
+        ({"files": {"a.txt": "1", "b.txt": "1"}}, ["file b.txt: its content is another than recorded"]),
+        (
+            {"files": {"b.txt": None, "c.txt": None}},
+            [
+                "file a.txt: it was changed when recorded, and is not now",
+                "file c.txt: it is changed now, and was not when recorded",
+            ],
+        ),
+        (
+            {"handoffs": [*RECORDED["handoffs"][::2], handoff("c")]},
+            [
+                'handoff of one: recorded is, and now is not: {"summary": "a"}',
+                'handoff of one: now is, and recorded is not: {"summary": "c"}',
+            ],
+        ),
+        (
+            {"handoffs": []},
+            [
+                'handoff of one: recorded is, and now is not (2 times): {"summary": "a"}',
+                'handoff of two (each.1.0): recorded is, and now is not: {"summary": "b"}',
+            ],
+        ),
+        ({"status": "failed"}, ["status is failed, recorded is ended"]),
+        ({"outcome": "done"}, ["outcome is done, recorded is timeout"]),
+        (
+            {"exit_code": 3, "handoffs": [], "files": {"b.txt": None, "c.txt": "1"}},
+            [
+                "exit_code is 3, recorded is 1",
+                "recorded handoffs that did not come: one (2), two",
+                "files that are not as they were recorded: a.txt",
+            ],
+        ),
+    ],
+)
+def test_in_what_a_run_differs_from_the_recorded_one(now: dict[str, Any], told: list[str]) -> None:
+    assert differences(RECORDED, {**RECORDED, **now}) == told
 
 
 def sha256(text: str) -> str:

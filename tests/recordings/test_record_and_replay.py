@@ -262,6 +262,21 @@ def test_a_role_cannot_change_its_recording(tmp_path: Path) -> None:
     assert set((Recording.load(file).ended or {})["files"]) == {"fine.txt"}
 
 
+def test_a_replay_that_leaves_another_file_says_so(tmp_path: Path) -> None:
+    copy = {"call": "exec_command", "arguments": {"cmd": "cp seed.txt grown.txt"}}
+    role = {"sandbox": "workspace-write", "approval_policy": "never"}
+    team = TeamFolder(tmp_path, {"one": role}, {"one": [{"steps": [copy, say()]}]})
+    (team.workspace / "seed.txt").write_text("oak")
+    file = tmp_path / "run.ndjson"
+    assert team.run(record=file).exit_code == 1
+    (team.workspace / "grown.txt").unlink()
+    (team.workspace / "seed.txt").write_text("elm")
+    report = team.run(playbook=None, replay=file)
+    told = "file grown.txt: its content is another than recorded"
+    assert read(report.folder / "replay.json")["differences"] == [told]
+    assert f"not as recorded: {told}" in warnings(team.events)
+
+
 def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     file = tmp_path / "mine.ndjson"
