@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from codex_multi_role.definitions import Definitions
@@ -23,9 +24,7 @@ def places_around(workspace: Path) -> Places:
 
 
 def _around(workspace: Path) -> dict[str, Path]:
-    return {
-        "workspace": workspace,
-        "python": Path(sys.prefix),
-        "python installation": Path(sys.base_prefix),
-        "home": Path.home(),
-    }
+    places = {"workspace": workspace, "python": Path(sys.prefix), "python installation": Path(sys.base_prefix)}
+    with suppress(RuntimeError):  # a user need not have one
+        places["home"] = Path.home()
+    return places

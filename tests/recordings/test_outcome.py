@@ -13,6 +13,7 @@ import pytest
 from codex_multi_role.definitions import load_definitions
 from codex_multi_role.options import RunReport
 from codex_multi_role.playbook.recording import Recording
+from codex_multi_role.recordings.names import places_around
 from codex_multi_role.recordings.outcome import differences, outcome_of, suggested_options, workspace_tree
 from codex_multi_role.run_folder import RunFolder
 from tests.teams import TeamFolder
@@ -50,6 +51,15 @@ def test_paths_that_a_replay_takes_over_are_those_of_where_it_runs(tmp_path: Pat
     given = suggested_options(Recording(Path("x"), header, (), None, {}, {}), tmp_path)
     assert given["goal"] == f"tidy {tmp_path}/a"
     assert given["inputs"] == {"repo": f"{Path.home()}/lib", "interpreter": f"{sys.prefix}/bin/python"}
+
+
+def test_a_user_without_a_home_can_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    assert places_around(tmp_path).named(f"{tmp_path}/a") == "<<workspace>>/a"
 
 
 def handoff(summary: str, role: str = "one", unit: str = "") -> dict[str, Any]:
