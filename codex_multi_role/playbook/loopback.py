@@ -137,14 +137,16 @@ class LoopbackHandler(BaseHTTPRequestHandler):
         return False
 
     def body(self) -> bytes | None:
-        """The request's body; None where it was refused."""
+        """The request's body; None where it was refused, or cut short by the client."""
         size = self.headers.get("Content-Length", "")
         if not size.isdecimal() or len(size) > LONGEST_NUMBER:
             self.reject(HTTPStatus.LENGTH_REQUIRED, f"the {self.loopback.name} server needs a Content-Length")
         elif int(size) > LARGEST_BODY_BYTES:
             self.reject(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{size} bytes, the most is {LARGEST_BODY_BYTES}")
+        elif len(data := self.rfile.read(int(size))) < int(size):
+            self.close_connection = True
         else:
-            return self.rfile.read(int(size))
+            return data
         return None
 
     def begin_stream(self) -> None:

@@ -6,6 +6,7 @@ import base64
 import gzip
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -267,6 +268,16 @@ def test_the_login_in_an_address_is_sent_and_nowhere_told(upstream: Server, file
 def test_what_is_no_address_is_said_before_anything_is_sent(file: RecordingFile, url: str) -> None:
     with RecordingProxy(file) as proxy, pytest.raises(UsageError, match="the model provider Mine is no address"):
         proxy.through("Mine", url)
+
+
+def test_a_request_that_is_cut_short_is_not_handed_on(upstream: Server, file: RecordingFile) -> None:
+    with through(file, upstream.address) as (client, path):
+        client.putrequest("POST", f"{path}/responses")
+        client.putheader("Content-Length", "100")
+        client.endheaders(b"{}")
+        client.sock.shutdown(socket.SHUT_WR)
+        assert client.sock.recv(1) == b""
+    assert upstream.heard == []
 
 
 def test_a_web_socket_is_refused(upstream: Server, file: RecordingFile) -> None:
