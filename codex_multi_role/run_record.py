@@ -12,7 +12,7 @@ from codex_multi_role import __version__
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.ending import Ending
 from codex_multi_role.options import RunReport
-from codex_multi_role.run_folder import RunFolder, own_turns
+from codex_multi_role.run_folder import RunFolder, totals_of
 from codex_multi_role.run_folder.atomic import write_text
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
 
@@ -46,8 +46,7 @@ class RunRecord:
     def worked_before(self) -> float:
         """The seconds of earlier sessions. One that was killed is known to have lasted up to its latest turn."""
         totals = (self._earlier or {}).get("totals", {})
-        turns = [float(turn.get("worked_seconds", 0.0)) for _, turn in own_turns(self._folder)]
-        return max([float(totals.get("seconds", 0.0)), *turns])
+        return totals_of(self._folder, float(totals.get("seconds", 0.0)))["seconds"]
 
     @property
     def roles_source(self) -> Path:
@@ -77,7 +76,7 @@ class RunRecord:
             "exit_code": ending.exit_code,
             "ended_at": now(),
             "resets_at": ending.resets_at or None,
-            "totals": self._totals(seconds),
+            "totals": totals_of(self._folder, seconds),
         }
         if ending.details:
             write_text(self._folder.path / "traceback.txt", self._folder.redact(ending.details))
@@ -131,16 +130,6 @@ class RunRecord:
             origin = RunFolder(self._folder.path.parent / self._forked_from["run_id"])
             copies, known = origin.catalog_path, origin.record()
         return Path(known.get("roles_source", source)) if source.is_relative_to(copies.resolve()) else source
-
-    def _totals(self, seconds: float) -> dict[str, float]:
-        turns = [turn for _, turn in own_turns(self._folder)]
-        return {
-            "turns": len(turns),
-            "repairs": sum(turn.get("repair_of") is not None for turn in turns),
-            "input_tokens": sum(turn.get("tokens", {}).get("input", 0) for turn in turns),
-            "output_tokens": sum(turn.get("tokens", {}).get("output", 0) for turn in turns),
-            "seconds": round(seconds, 3),
-        }
 
     def started(self) -> RunStarted:
         definitions, options = self._definitions, self._definitions.options

@@ -9,7 +9,7 @@ from typing import Any
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command
 from codex_multi_role.cli.streams import put_json, say
 from codex_multi_role.cli.tables import put_table
-from codex_multi_role.presentation.recorded import open_questions, read_record, status_now
+from codex_multi_role.presentation.recorded import open_questions, read_record, status_now, totals_now
 from codex_multi_role.presentation.wording import compact, moment
 from codex_multi_role.run_folder import list_runs
 
@@ -30,6 +30,7 @@ def runs(runs_dir: Path, json: bool) -> None:
             "run_id": folder.run_id,
             **record,
             "status": status_now(folder, record),
+            "totals": totals_now(folder, record),
             "questions": list(map(asdict, open_questions(folder, record))),
         }
         for folder in list_runs(runs_dir)
@@ -44,7 +45,7 @@ def runs(runs_dir: Path, json: bool) -> None:
 
 
 def _row(record: dict[str, Any]) -> list[object]:
-    totals = record.get("totals") or {}
+    totals = record["totals"]
     return [
         record["run_id"],
         _started(record),

@@ -15,7 +15,7 @@ from codex_multi_role.cli.tables import put_table
 from codex_multi_role.errors import StorageError
 from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_command, outcome_in_words
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.recorded import open_questions, read_tests, read_turns, status_now
+from codex_multi_role.presentation.recorded import open_questions, read_tests, read_turns, status_now, totals_now
 from codex_multi_role.presentation.wording import duration, one_line, plural, verdict
 from codex_multi_role.run_folder import Question, RunFolder, read_events
 from codex_multi_role.run_folder.states import read_states
@@ -54,7 +54,7 @@ def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> Non
         _draw(folder, picture_path)
         return
     record = folder.record()
-    record["status"] = status_now(folder, record)
+    record |= {"status": status_now(folder, record), "totals": totals_now(folder, record)}
     turns, tests, questions = read_turns(folder), read_tests(folder), open_questions(folder, record)
     states = read_states(folder)
     following = _next(folder, record, runs_dir)
@@ -88,7 +88,7 @@ def _draw(folder: RunFolder, path: Path) -> None:
 
 
 def _heading(folder: RunFolder, record: dict[str, Any]) -> Iterator[str]:
-    totals = record.get("totals") or {}
+    totals = record["totals"]
     outcome = outcome_in_words(record["outcome"]) if record.get("outcome") else "no end yet"
     yield f"run        {folder.run_id}"
     yield f"goal       {one_line(record.get('goal', ''), 500)}"

@@ -7,7 +7,15 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from codex_multi_role.errors import RunNotFound
-from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, events_with_inherited, list_turns
+from codex_multi_role.run_folder import (
+    Question,
+    Questions,
+    RunFolder,
+    TurnFolder,
+    events_with_inherited,
+    list_turns,
+    totals_of,
+)
 from codex_multi_role.run_folder.folder import number_of
 from codex_multi_role.run_folder.reading import read_object
 from codex_multi_role.run_folder.turns import INHERITED
@@ -66,6 +74,15 @@ def status_now(folder: RunFolder, record: dict[str, Any]) -> str:
     """The recorded status; a run that is recorded as running while no process works on it was killed."""
     status = str(record.get("status", ""))
     return "killed" if status == "running" and not is_alive(folder) else status
+
+
+def totals_now(folder: RunFolder, record: dict[str, Any]) -> dict[str, float]:
+    """The recorded totals; those of a session without an end are what the run's turns tell, not the session's before.
+
+    Empty for a run that ended before it had any.
+    """
+    totals = record.get("totals") or {}
+    return totals if record.get("exit_code") is not None else totals_of(folder, totals.get("seconds", 0.0))
 
 
 def open_questions(folder: RunFolder, record: dict[str, Any]) -> list[Question]:

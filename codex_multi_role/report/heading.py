@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_command, outcome_in_words
-from codex_multi_role.presentation.recorded import read_record, status_now
+from codex_multi_role.presentation.recorded import read_record, status_now, totals_now
 from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural, verdict
 from codex_multi_role.report.entries import BAD, GOOD, WARN
 from codex_multi_role.report.story import Story
@@ -57,7 +57,7 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
         meaning="" if exit_code is None else f"exit code {exit_code}: {EXIT_MEANINGS.get(exit_code, 'see the reason')}",
         next=_next(folder, runs_dir, record, status),
         facts=[(name, value) for name, value in _facts(record, story) if value],
-        figures=list(_figures(record, story)),
+        figures=list(_figures(totals_now(folder, record), story)),
         files=[one_line(name) for name in written[:FILES_NAMED]],
         more_files=max(0, len(written) - FILES_NAMED),
     )
@@ -102,16 +102,7 @@ def _when(at: object) -> str:
     return f"{moment(str(at)):%Y-%m-%d %H:%M:%S}" if at else ""
 
 
-def _figures(record: Mapping[str, Any], story: Story) -> Iterator[tuple[str, str]]:
-    """From the totals of ``run.json``; a run without an end has none, and what its events tell is taken."""
-    roles = story.progress.roles.values()
-    totals = record.get("totals") or {
-        "turns": sum(role.turns for role in roles),
-        "repairs": sum(turn.repair_of is not None for turn in story.turns.values()),
-        "input_tokens": sum(role.input_tokens for role in roles),
-        "output_tokens": sum(role.output_tokens for role in roles),
-        "seconds": 0,
-    }
+def _figures(totals: Mapping[str, float], story: Story) -> Iterator[tuple[str, str]]:
     yield f"{totals.get('turns', 0):,.0f}", "turns"
     yield f"{totals.get('repairs', 0):,.0f}", "repairs"
     yield compact(totals.get("input_tokens", 0)), "tokens in"

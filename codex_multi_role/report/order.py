@@ -30,7 +30,7 @@ def in_order(folder: RunFolder, story: Story, questions: Sequence[Question]) -> 
 def _turns(folder: RunFolder, story: Story) -> Iterator[Turn]:
     """Those that events tell of, and after them what lies in the folder without one."""
     yield from story.turns.values()
-    last = story.progress.at
+    last = story.at
     for role, turn in list_turns(folder):
         if (role, turn.number) not in story.turns:
             yield Turn(role, turn.number, last, last, "unknown")

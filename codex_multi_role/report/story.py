@@ -65,7 +65,10 @@ class Note:
 
 
 class Story:
-    """Built up event by event. ``progress`` has what every view of a run shows, ``roles`` who is in the team."""
+    """Built up event by event, the inherited ones first; ``at`` is the time of the latest.
+
+    ``progress`` has what every view of a run shows: what the run did itself. ``roles``: who is in the team.
+    """
 
     def __init__(self) -> None:
         self.progress = Progress()
@@ -77,6 +80,7 @@ class Story:
         self.states = ToldStates()
         self.roles: list[str] = []
         self.began = ""
+        self.at = ""
 
     @classmethod
     def of(cls, inherited: Iterable[Record], own: Iterable[Record]) -> Story:
@@ -88,6 +92,7 @@ class Story:
             turn.inherited = True
         for record in own:
             story._apply(record)
+            story.progress.apply(record)
         return story
 
     def _apply(self, record: Record) -> None:
@@ -97,8 +102,8 @@ class Story:
         handler = _HANDLERS.get(record["type"])
         if handler is not None:
             handler(self, record)
-        self.progress.apply(record)
         self.states.apply(record)
+        self.at = record["at"]
 
     def _turn_started(self, record: Record) -> None:
         key = (record["role"], record["turn"])

@@ -136,7 +136,7 @@ class _Drawing:
     def __init__(self, story: Story, questions: Sequence[Question]) -> None:
         self._story = story
         self._questions = questions
-        self._last = _seconds(story.progress.at)
+        self._last = _seconds(story.at)
         self._visits = [visit for visit in story.visits.values() if "/" not in visit.step]
         worked: list[Turn | TestRun] = [*story.turns.values(), *story.tests.values()]
         moments = [*(visit.at for visit in self._visits), *(question.asked_at for question in questions)]

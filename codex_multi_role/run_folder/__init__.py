@@ -14,6 +14,7 @@ from codex_multi_role.run_folder.turns import (
     inherited_threads,
     list_turns,
     own_turns,
+    totals_of,
 )
 
 __all__ = [
@@ -42,4 +43,5 @@ __all__ = [
     "list_turns",
     "own_turns",
     "read_events",
+    "totals_of",
 ]

@@ -138,6 +138,21 @@ def own_turns(run: RunFolder) -> Iterator[tuple[str, dict[str, Any]]]:
     return ((role, result) for role, result in results if not result.get(INHERITED))
 
 
+def totals_of(run: RunFolder, seconds: float = 0.0) -> dict[str, float]:
+    """What the run itself came to: ``{turns, repairs, input_tokens, output_tokens, seconds}``.
+
+    ``seconds``: how long it is known to have been worked on; it was so up to its latest turn at least.
+    """
+    turns = [turn for _, turn in own_turns(run)]
+    return {
+        "turns": len(turns),
+        "repairs": sum(turn.get("repair_of") is not None for turn in turns),
+        "input_tokens": sum(turn.get("tokens", {}).get("input", 0) for turn in turns),
+        "output_tokens": sum(turn.get("tokens", {}).get("output", 0) for turn in turns),
+        "seconds": max([round(seconds, 3), *(float(turn.get("worked_seconds", 0.0)) for turn in turns)]),
+    }
+
+
 def inherited_threads(run: RunFolder) -> dict[str, str]:
     """The threads of the turns that a fork inherited: by id, Codex's id of the last such turn on it that was answered.
 

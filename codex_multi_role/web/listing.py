@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.presentation.recorded import open_questions, read_record, status_now
+from codex_multi_role.presentation.recorded import open_questions, read_record, status_now, totals_now
 from codex_multi_role.run_folder import Question, RunFolder
 
 ROWS = 50
@@ -21,22 +22,27 @@ UNDECIDED = frozenset({"running", "parked", "interrupted"})
 class RunRow:
     """One run as the list shows it. ``status``: that of now, ``waiting`` where a person is asked something."""
 
-    run_id: str
+    folder: RunFolder
     record: dict[str, Any]
     status: str
     question: str
 
     @property
-    def turns(self) -> int | None:
-        """None as long as no session of it has ended: then they are counted."""
-        totals = self.record.get("totals")
-        return int(totals.get("turns", 0)) if totals else None
+    def run_id(self) -> str:
+        return self.folder.run_id
+
+    @cached_property
+    def totals(self) -> dict[str, float]:
+        """Not before it is shown: of a run without an end they are read from its turns."""
+        return totals_now(self.folder, self.record)
 
     @property
-    def tokens(self) -> int | None:
-        """As `turns`."""
-        totals = self.record.get("totals")
-        return int(totals.get("input_tokens", 0) + totals.get("output_tokens", 0)) if totals else None
+    def turns(self) -> int:
+        return int(self.totals.get("turns", 0))
+
+    @property
+    def tokens(self) -> int:
+        return int(self.totals.get("input_tokens", 0) + self.totals.get("output_tokens", 0))
 
     def matches(self, words: list[str]) -> bool:
         record = self.record
@@ -98,7 +104,7 @@ class RunList:
         folder = RunFolder(self._runs_dir / run_id)
         status = status_now(folder, record)
         asked = open_questions(folder, record) if status in UNDECIDED else []
-        return RunRow(run_id, record, shown_status(status, asked), asked[0].question if asked else "")
+        return RunRow(folder, record, shown_status(status, asked), asked[0].question if asked else "")
 
 
 def shown_status(status: str, asked: Sequence[Question]) -> str:

@@ -35,9 +35,11 @@ def test_machines_get_the_records(tmp_path: Path) -> None:
 
 
 def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "runs", "first", status="running", exit_code=None)
+    folder = make_run(tmp_path / "runs", "first", status="running", exit_code=None, totals={})
     folder.owner_path.write_text('{"pid": 1, "start_time": 1.5}')
-    assert " killed " in console("runs", folder=tmp_path).stdout
+    line = console("runs", folder=tmp_path).stdout.splitlines()[1]
+    assert " killed " in line
+    assert "2468" in line
 
 
 def test_a_run_whose_process_lives_is_running(tmp_path: Path) -> None:

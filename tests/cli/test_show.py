@@ -24,6 +24,14 @@ def test_a_run_is_told_turn_by_turn(tmp_path: Path) -> None:
     assert lines[-1] == "next: codex-multi-role resume 20260131_101500_0a1b2c3d --cycles 6"
 
 
+def test_a_killed_run_has_the_totals_of_its_turns(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "first", status="running", exit_code=None, totals={})
+    assert (
+        "totals     2 turns, 1 repair, 2,400 tokens in, 68 out, 0.0 s"
+        in console("show", "first", folder=tmp_path).stdout
+    )
+
+
 def test_machines_get_everything(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first")
     shown = json.loads(console("show", "latest", "--json", folder=tmp_path).stdout)

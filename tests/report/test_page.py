@@ -118,6 +118,8 @@ def test_a_fork_shows_the_turns_it_inherited_as_such(team: TeamFolder, ended: Ru
     assert report.text.count("inherited") == 4
     assert f"fork of {ended.run_id}, from before team:2" in report.text
     assert "turn-plan-2" in report.entries
+    assert f"{made.totals['turns']:.0f} turns 0 repairs" in report.text
+    assert "plancompleted1" in report.text, "the table of roles has its own turn alone"
 
 
 def test_a_fan_out_has_its_items_and_their_processes(tmp_path: Path) -> None:
@@ -141,6 +143,13 @@ def test_a_run_killed_within_a_turn(tmp_path: Path) -> None:
     assert "It was killed" in report.text
     assert "Next codex-multi-role resume killed" in report.text
     assert "implementer turn 2 killed" in report.text
+
+
+def test_a_run_killed_in_a_second_session_has_the_figures_of_both(tmp_path: Path) -> None:
+    first = {"turns": 1, "repairs": 0, "input_tokens": 1200, "output_tokens": 34, "seconds": 12.5}
+    folder = make_run(tmp_path / "runs", "twice", status="running", outcome="", exit_code=None, totals=first)
+    report = Report(write_report(folder, Path("runs")))
+    assert "2 turns 1 repairs 2400 tokens in 68 tokens out 12.5 s worked" in report.text
 
 
 def test_a_run_without_turns(tmp_path: Path) -> None:

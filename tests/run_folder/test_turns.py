@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.run_folder import RunFolder, TurnFolder, close_unfinished, list_turns
+from codex_multi_role.run_folder import RunFolder, TurnFolder, close_unfinished, list_turns, totals_of
 
 
 @pytest.fixture
@@ -105,3 +105,18 @@ def test_a_turn_json_that_was_never_written_is_an_empty_one(run: RunFolder) -> N
     for text in ("{", "[]", "[" * 100_000):
         (turn.path / "turn.json").write_text(text)
         assert turn.result() == {}
+
+
+def test_a_run_came_to_what_its_own_turns_say_and_worked_up_to_the_latest_of_them(run: RunFolder) -> None:
+    assert totals_of(run, 1.5) == {"turns": 0, "repairs": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 1.5}
+    told: list[dict[str, object]] = [
+        {"tokens": {"input": 10, "output": 1}, "repair_of": None, "worked_seconds": 2.5},
+        {"tokens": {"input": 20, "output": 2}, "repair_of": 1, "worked_seconds": 7.25},
+        {"tokens": {"input": 40, "output": 4}, "repair_of": 1, "worked_seconds": 99.0, "inherited": True},
+        {},
+    ]
+    for result in told:
+        TurnFolder.create(run, "one").write_result(result)
+    own = {"turns": 3, "repairs": 1, "input_tokens": 30, "output_tokens": 3}
+    assert totals_of(run, 1.5) == {**own, "seconds": 7.25}
+    assert totals_of(run, 8.0) == {**own, "seconds": 8.0}

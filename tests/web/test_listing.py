@@ -41,6 +41,13 @@ def test_a_run_is_shown_as_it_is_now(tmp_path: Path) -> None:
     assert listed.page().rows[0].status == "succeeded"
 
 
+def test_a_run_without_an_end_is_shown_with_what_its_turns_came_to(tmp_path: Path) -> None:
+    first = {"turns": 1, "repairs": 0, "input_tokens": 1200, "output_tokens": 34, "seconds": 12.5}
+    make_run(tmp_path, "one", status="running", exit_code=None, totals=first)
+    row = RunList(tmp_path).page().rows[0]
+    assert (row.turns, row.tokens) == (2, 2468)
+
+
 def test_who_waits_for_a_person_is_told_with_the_question(tmp_path: Path) -> None:
     folder = make_run(tmp_path, "one", status="parked", outcome="waiting_for_review", exit_code=4)
     make_run(tmp_path, "two")
