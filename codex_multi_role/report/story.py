@@ -10,7 +10,7 @@ from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import Record
 from codex_multi_role.run_folder.states import ToldStates
 
-RUNNING = "running"
+RUNNING, INTERRUPTED = "running", "interrupted"
 MOST_NOTES = 500
 
 
@@ -95,15 +95,25 @@ class Story:
             story.progress.apply(record)
         return story
 
+    @property
+    def worked(self) -> list[Turn | TestRun]:
+        """All in which a role or a program was at work."""
+        return [*self.turns.values(), *self.tests.values()]
+
     def _apply(self, record: Record) -> None:
         self.began = self.began or record["at"]
-        if record["type"] == "run_started":
-            self.roles = list(record["roles"])
         handler = _HANDLERS.get(record["type"])
         if handler is not None:
             handler(self, record)
         self.states.apply(record)
         self.at = record["at"]
+
+    def _run_started(self, record: Record) -> None:
+        """What is still open was cut short with the session before: nothing is known of it after that's last event."""
+        self.roles = list(record["roles"])
+        for each in self.worked:
+            if not each.ended:
+                each.ended, each.status = self.at, INTERRUPTED
 
     def _turn_started(self, record: Record) -> None:
         key = (record["role"], record["turn"])
@@ -155,6 +165,7 @@ _NOTED: dict[str, Callable[[Record], str]] = {
     "done_ignored": lambda record: f"{record['role']}: said DONE, which is not this role's to say",
 }
 _HANDLERS: dict[str, Callable[[Story, Record], None]] = {
+    "run_started": Story._run_started,
     "turn_started": Story._turn_started,
     "turn_ended": Story._turn_ended,
     "files_applied": Story._files_applied,

@@ -138,9 +138,8 @@ class _Drawing:
         self._questions = questions
         self._last = _seconds(story.at)
         self._visits = [visit for visit in story.visits.values() if "/" not in visit.step]
-        worked: list[Turn | TestRun] = [*story.turns.values(), *story.tests.values()]
         moments = [*(visit.at for visit in self._visits), *(question.asked_at for question in questions)]
-        spans = [(_seconds(each.began), self._end(each.ended)) for each in worked]
+        spans = [(_seconds(each.began), self._end(each.ended)) for each in story.worked]
         self.scale = Scale([*spans, *((_seconds(at), _seconds(at)) for at in moments)])
 
     def _end(self, at: str) -> float:

@@ -13,7 +13,7 @@ from codex_multi_role.report.story import Story
 from codex_multi_role.report.timeline import Scale, timeline
 from codex_multi_role.run_folder import Record, RunEvent
 from codex_multi_role.run_folder import events as e
-from tests.presentation.recorded_run import whole_run
+from tests.presentation.recorded_run import started, whole_run
 
 BEGAN = datetime(2026, 1, 31, 10, 15, tzinfo=UTC)
 
@@ -68,6 +68,18 @@ def test_a_turn_without_an_end_lasts_to_the_last_that_is_known() -> None:
     bar = drawn.lanes[1].bars[0]
     assert (bar.tone, bar.title) == ("warn", "b, turn 1: no end, 10.0 s")
     assert bar.x + bar.width == pytest.approx(100)
+
+
+def test_what_a_kill_cut_short_ends_with_its_session_when_the_run_is_resumed() -> None:
+    began, night = turn("a", 1, 0, 0)[0], 9 * 3600
+    killed = [began, at(5, e.TestsStarted(1, "", 0)), at(10, e.Warning("the last that it told"))]
+    drawn = timeline(Story.of([], [*killed, at(night, started(resumed=True)), *turn("a", 2, night, night + 10)]), [])
+    assert drawn is not None
+    roles, tests = drawn.lanes
+    assert [bar.title for bar in roles.bars] == ["a, turn 1: interrupted, 10.0 s", "a, turn 2: completed, 10.0 s"]
+    assert [(bar.title, bar.tone) for bar in tests.bars] == [("tests 001: interrupted", "warn")]
+    assert roles.bars[0].tone == "warn"
+    assert roles.bars[0].width == pytest.approx(roles.bars[1].width)
 
 
 def test_nothing_begun_is_no_timeline() -> None:
