@@ -17,6 +17,8 @@ from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFold
 
 GOOD, BAD, WARN, IDLE = "good", "bad", "warn", "idle"
 KILLED = "killed"
+LONGEST_RESULT = 8_000_000
+"""Up to how many bytes a check's result is read for its status, however little of it the page has room for."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class Entries:
 
     def _check(self, folder: Path, at: str) -> Entry:
         key = folder.relative_to(self._folder.path / "checks").as_posix()
-        result = _object(self._reader.value(folder / "result.json"))
+        result = _object(self._reader.value(folder / "result.json", LONGEST_RESULT))
         status = one_line(result.get("status", "ended"), 40)
         covered = result.get("coverage")
         return Entry(

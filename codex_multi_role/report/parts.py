@@ -17,7 +17,8 @@ from codex_multi_role.report.texts import Reader, Text
 from codex_multi_role.run_folder import Question, TurnFolder
 
 Part = dict[str, Any]
-TEXTS = ("prompt.txt", "assistant_text.txt", "items_text.md", "analysis.md", "applied_files.json")
+APPLIED = "applied_files.json"
+TEXTS = ("prompt.txt", "assistant_text.txt", "items_text.md", "analysis.md", APPLIED)
 PATCHES = {
     "changes.patch": "What it changed",
     "undone.patch": "Begun when it was cut short, and taken back",
@@ -43,8 +44,10 @@ def turn_parts(reader: Reader, turn: Turn, folder: TurnFolder, result: Mapping[s
     yield from _text(reader, path / "analysis.md", "Analysis")
     for name, title in PATCHES.items():
         yield from _text(reader, path / name, title, "diff", exact=True)
-    if isinstance(files := reader.value(path / "applied_files.json"), list):
-        yield {"title": "Files", "kind": "files", "value": files, "file": reader.name(path / "applied_files.json")}
+    if isinstance(files := reader.value(path / APPLIED), list):
+        yield {"title": "Files", "kind": "files", "value": files, "file": reader.name(path / APPLIED)}
+    else:
+        yield from _text(reader, path / APPLIED, "Files", exact=True)
     for tests in turn.tests:
         yield from test_parts(reader, reader.folder / "tests" / f"{tests.number:03d}", f"Tests {tests.number:03d}")
     yield {"title": "Details", "kind": "details", "value": _details(result), "file": reader.name(path / "turn.json")}

@@ -65,10 +65,13 @@ class Reader:
             return Text(text)
         return Text(text[: self.cut_at], max(size, len(text)))
 
-    def value(self, path: Path) -> Any:  # noqa: ANN401 - whatever JSON is there
-        """The JSON of a file that is not too long to be shown whole, without secrets; None for any other."""
+    def value(self, path: Path, longest: int | None = None) -> Any:  # noqa: ANN401 - whatever JSON is there
+        """The JSON of a file that is not too long to be shown whole, without secrets; None for any other.
+
+        ``longest``: how long it may be where only a little of it is shown, in bytes.
+        """
         try:
-            if path.stat().st_size > self.cut_at:
+            if path.stat().st_size > (longest or self.cut_at):
                 return None
             return self.redact.within(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, RecursionError):

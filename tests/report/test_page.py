@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from codex_multi_role import RunReport, app, fork
 from codex_multi_role.report import write_report
+from codex_multi_role.report.texts import LONGEST
 from codex_multi_role.run_folder import RunFolder
 from tests.cli.run_folders import make_run
 from tests.engine.test_fan_out import fan, solver
@@ -175,6 +177,20 @@ def test_a_check_is_found_whatever_its_step_is_called(tmp_path: Path) -> None:
     steps: list[Record] = [{**check, "id": "look.1"}, {**check, "id": "look", "for_each": ["a"]}, {"ask": "last"}]
     ended = solver(tmp_path, steps).run(flow="own")
     assert list(Report(ended.page or Path()).entries) == ["check-look.1.1", "check-look.1.0", "turn-last-1"]
+
+
+def test_what_is_too_long_to_be_shown_whole_is_told_in_the_row_and_shown_in_part(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "long")
+    check, turn = folder.path / "checks/team.1", folder.path / "planner/turn_002"
+    check.mkdir(parents=True)
+    result = {"status": "failed", "coverage": 61.5, "reason": "two lines are missing", "found": ["x" * 70] * 4000}
+    (check / "result.json").write_text(json.dumps(result))
+    (turn / "applied_files.json").write_text(json.dumps([{"path": "a.py", "status": "WROTE"}] * 8000))
+    report = Report(write_report(folder, Path("runs")))
+    assert "check team.1 failed coverage 61.5 % two lines are missing" in report.text
+    for part in (report.part("check-team.1", "Result"), report.part("turn-planner-2", "Files")):
+        assert (part["kind"], len(part["text"])) == ("text", LONGEST)
+        assert part["of"] == (folder.path / part["file"]).stat().st_size
 
 
 def test_a_record_that_cannot_be_read_is_told_and_the_events_still_are(tmp_path: Path) -> None:
