@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def cut_length(sizes: Iterable[int]) -> int:
 
 @dataclass(frozen=True)
 class Text:
-    """``of``: how long the whole file is, where this is only its beginning."""
+    """``of``: how many bytes the whole has, where this is only its beginning."""
 
     text: str
     of: int | None = None
@@ -57,13 +58,17 @@ class Reader:
                 read = file.read(self.cut_at + MARGIN)
         except OSError:
             return None
-        return self.cut(self.redact(read) if exact else read, size) if read else None
+        if len(read) <= self.cut_at:
+            return Text(self.redact(read) if exact else read) if read else None
+        beginning = read[: self.cut_at]
+        if exact:  # a secret that lies across the cut is known for one in what was read beyond it
+            beginning = commonprefix([self.redact(beginning), self.redact(read)])  # noqa: RUF071 - of letters
+        return Text(beginning, size)
 
-    def cut(self, text: str, size: int = 0) -> Text:
-        """``size``: how long it was in its file."""
-        if len(text) <= self.cut_at:
-            return Text(text)
-        return Text(text[: self.cut_at], max(size, len(text)))
+    def cut(self, text: str) -> Text:
+        """A text that lies in a file among others."""
+        whole = len(text.encode("utf-8", "replace"))
+        return Text(text) if len(text) <= self.cut_at else Text(text[: self.cut_at], whole)
 
     def value(self, path: Path, longest: int | None = None) -> Any:  # noqa: ANN401 - whatever JSON is there
         """The JSON of a file that is not too long to be shown whole, without secrets; None for any other.

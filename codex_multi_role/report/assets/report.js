@@ -86,7 +86,7 @@
     const length = part.text === undefined ? null : `${part.text.length.toLocaleString("en")} characters`;
     const summary = make("summary", {}, make("h3", {}, part.title), length && make("small", {}, length), part.file && make("small", {}, part.file));
     const inside = make("div", { class: "inside" }, shown[part.kind](part));
-    if (part.of) inside.append(make("p", { class: "cut" }, `Cut here; the whole, ${part.of.toLocaleString("en")} bytes, is ${part.file} in the run's folder.`));
+    if (part.of) inside.append(make("p", { class: "cut" }, `Cut here; the whole, ${part.of.toLocaleString("en")} bytes, is in ${part.file} in the run's folder.`));
     const node = make("details", { class: "part" }, summary, inside);
     node.open = !closedAtFirst(part);
     return node;
