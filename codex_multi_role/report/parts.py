@@ -1,7 +1,7 @@
 """What an entry of the report shows when it is opened, as JSON for the page.
 
 A part is ``{title, kind, file}`` with ``text``, or ``value`` in the shape that its ``kind`` has; ``of`` where ``text``
-is only the beginning: how long the file is.
+is only the beginning: how many bytes the whole has.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def test_parts(reader: Reader, folder: Path, title: str) -> Iterator[Part]:
         output = result.pop(OUTPUT, "")
         yield {"title": title, "kind": "tree", "value": result, "file": reader.name(path)}
         if output:
-            yield _part("Output", "text", reader.cut(str(output)), reader.name(folder))
+            yield _part("Output", "text", Text(str(output)), reader.name(path))
     else:
         yield from _text(reader, path, title, exact=True)
 
@@ -87,14 +87,16 @@ def _text(reader: Reader, path: Path, title: str, kind: str = "text", *, exact: 
 
 def _said(reader: Reader, path: Path) -> Iterator[Part]:
     """The answer and the handoff; once, where the one is nothing but the other. What else it did, before them."""
-    answer = reader.text(path / "assistant_text.txt") or reader.text(path / "delta_text.txt")
+    said = path / "assistant_text.txt"
+    if (answer := reader.text(said)) is None:
+        answer = reader.text(said := path / "delta_text.txt")
     handoff = reader.value(path / HANDOFF)
     items = reader.text(path / "items_text.md")
     if items and not (answer and _repeats(items, answer)):
         yield _part("What it did and said", "text", items, reader.name(path / "items_text.md"))
     same = isinstance(handoff, dict) and answer is not None and _is(answer.text, handoff)
     if answer and not same:
-        yield _part("Answer", "text", answer, reader.name(path / "assistant_text.txt"))
+        yield _part("Answer", "text", answer, reader.name(said))
     if handoff is not None:
         title = "Answer, which is the handoff" if same else "Handoff"
         yield {"title": title, "kind": "tree", "value": handoff, "file": reader.name(path / HANDOFF)}

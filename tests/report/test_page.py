@@ -78,7 +78,9 @@ def test_every_turn_has_its_prompt_answer_handoff_changes_files_and_tests(report
     assert [each["status"] for each in report.part("turn-build-3", "Files")["value"]] == ["WROTE", "SKIPPED"]
     tests = report.part("turn-build-3", "Tests 002")["value"]
     assert (tests["status"], tests["failed"]) == ("failed", 1)
-    assert "test_it" in report.part("turn-build-3", "Output")["text"]
+    output = report.part("turn-build-3", "Output")
+    assert "test_it" in output["text"]
+    assert output["file"] == "tests/002/result.json"
 
 
 def test_a_repair_says_what_it_mends(report: Report) -> None:
@@ -170,6 +172,13 @@ def test_a_run_whose_events_are_gone_still_shows_its_turns(tmp_path: Path) -> No
     report = Report(write_report(folder, Path("runs")))
     assert list(report.entries) == ["turn-planner-1", "turn-planner-2"]
     assert report.part("turn-planner-2", "Handoff")["value"] == {"summary": "planned\nit"}
+
+
+def test_an_answer_that_was_only_streamed_is_named_by_its_own_file(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "streamed")
+    (folder.path / "planner/turn_001/delta_text.txt").write_text("half an ans")
+    part = Report(write_report(folder, Path("runs"))).part("turn-planner-1", "Answer")
+    assert (part["text"], part["file"]) == ("half an ans", "planner/turn_001/delta_text.txt")
 
 
 def test_a_check_is_found_whatever_its_step_is_called(tmp_path: Path) -> None:
