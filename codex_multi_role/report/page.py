@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from codex_multi_role import __version__
 from codex_multi_role.catalog import FlowSpec, read_flows
-from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.flow.calls import with_called
 from codex_multi_role.presentation.recorded import read_record
 from codex_multi_role.presentation.wording import moment, one_line
@@ -104,15 +104,17 @@ def _flows(folder: RunFolder, story: Story) -> Markup:
     name = str(record.get("flow") or story.progress.flow)
     try:
         flows = read_flows(name, (folder.catalog_path / str(record.get("catalog_file", "catalog.yaml"))).parent)
+        shown = [(flow.name, _without_secrets(flow, folder.redact)) for flow in with_called(flows, name)]
     except (CodexMultiRoleError, OSError) as error:
         return sections.note(f"The flow cannot be drawn: {one_line(folder.redact(str(error)), 500)}")
     paths = paths_taken(flows, name, story.visits.values(), story.progress.ended)
-    pictures = (
-        draw(_without_secrets(flow, folder.redact), paths[flow.name], story.roles) for flow in with_called(flows, name)
-    )
+    pictures = (draw(flow, paths[own], story.roles) for own, flow in shown)
     return joined(flow_picture(picture, number) for number, picture in enumerate(pictures, 1))
 
 
 def _without_secrets(flow: FlowSpec, redact: Redactor) -> FlowSpec:
-    """Before it is drawn: a text that is wrapped or cut would hide a part of a secret only."""
-    return FlowSpec.model_validate(redact.within(flow.model_dump(by_alias=True, exclude_unset=True)))
+    """Before it is drawn: a text that is wrapped or cut hides a part of a secret only. Raises `DefinitionError`."""
+    try:
+        return FlowSpec.model_validate(redact.within(flow.model_dump(by_alias=True, exclude_unset=True)))
+    except ValueError as error:
+        raise DefinitionError(f"a name in {flow.name} is the value of a secret variable, and masked") from error

@@ -216,6 +216,13 @@ def test_a_flow_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     assert 'The flow cannot be drawn: there is no flow "gone"' in Report(write_report(folder, Path("runs"))).text
 
 
+def test_a_flow_with_a_step_that_is_called_like_a_secret_does_not_hide_the_rest(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "runs", "secret", flow="research").path
+    report = Report(write_report(RunFolder(path, {"API_KEY": "questions"}), Path("runs")))
+    assert "The flow cannot be drawn: a name in research is the value of a secret variable, and masked" in report.text
+    assert "planner turn 1" in report.text
+
+
 def test_a_role_whose_files_are_gone_or_no_files_is_passed_over(
     team: TeamFolder, ended: RunReport, tmp_path: Path
 ) -> None:
