@@ -87,8 +87,14 @@ class Reader:
 
 
 def embedded(value: object) -> str:
-    """``value`` as JSON that may stand in a script element: nothing in it ends that, or begins anything else."""
-    text = json.dumps(value, ensure_ascii=False)
+    """``value`` as JSON that may stand in a script element: nothing in it ends that, or begins anything else.
+
+    What Python takes for numbers and browsers do not (``NaN``, ``1e999``) becomes text.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(json.loads(json.dumps(value), parse_constant=str), ensure_ascii=False)
     for sign in _NOT_IN_A_SCRIPT:
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text

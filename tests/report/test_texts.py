@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from codex_multi_role.redaction import Redactor
-from codex_multi_role.report.texts import Reader, Text
+from codex_multi_role.report.texts import Reader, Text, embedded
 
 CUT_AT = 4000
 SECRET = "hunter2-" + "0123456789" * 16
@@ -40,3 +41,9 @@ def test_no_part_of_a_secret_stays_where_it_lies_across_the_cut(tmp_path: Path, 
 def test_what_is_said_of_a_text_that_was_cut_is_bytes() -> None:
     text = Reader(Path(), REDACT, CUT_AT).cut("é" * 5000)
     assert (len(text.text), text.of) == (CUT_AT, 10_000)
+
+
+def test_numbers_that_no_browser_reads_are_texts() -> None:
+    value = json.loads('[{"text": "</script>", "value": {"a": NaN, "b": [-Infinity, 1e999], "c": 1.5}}]')
+    read = json.loads(embedded(value), parse_constant=pytest.fail)
+    assert read == [{"text": "</script>", "value": {"a": "NaN", "b": ["-Infinity", "Infinity"], "c": 1.5}}]
