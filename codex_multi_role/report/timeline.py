@@ -136,9 +136,9 @@ class _Drawing:
     def __init__(self, story: Story, questions: Sequence[Question]) -> None:
         self._story = story
         self._questions = questions
-        self._last = _seconds(story.at)
         self._visits = [visit for visit in story.visits.values() if "/" not in visit.step]
         moments = [*(visit.at for visit in self._visits), *(question.asked_at for question in questions)]
+        self._last = _seconds(story.at or max(moments))  # where the events are gone, the questions still tell something
         spans = [(_seconds(each.began), self._end(each.ended)) for each in story.worked]
         self.scale = Scale([*spans, *((_seconds(at), _seconds(at)) for at in moments)])
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.report.story import Story
-from codex_multi_role.report.timeline import Scale, timeline
-from codex_multi_role.run_folder import Record, RunEvent
+from codex_multi_role.report.timeline import NARROWEST, Scale, timeline
+from codex_multi_role.run_folder import Question, Record, RunEvent
 from codex_multi_role.run_folder import events as e
 from tests.presentation.recorded_run import started, whole_run
 
@@ -80,6 +80,13 @@ def test_what_a_kill_cut_short_ends_with_its_session_when_the_run_is_resumed() -
     assert [(bar.title, bar.tone) for bar in tests.bars] == [("tests 001: interrupted", "warn")]
     assert roles.bars[0].tone == "warn"
     assert roles.bars[0].width == pytest.approx(roles.bars[1].width)
+
+
+def test_questions_are_drawn_where_the_events_are_gone() -> None:
+    moments = ["2026-01-31T10:15:00.000+00:00", "2026-01-31T10:16:00.000+00:00"]
+    drawn = timeline(Story.of([], []), [Question(f"ok.{at}", "Go on?", "", at, None, None) for at in moments])
+    assert drawn is not None
+    assert [bar.x for bar in drawn.lanes[0].bars] == [0, 100 - NARROWEST]
 
 
 def test_nothing_begun_is_no_timeline() -> None:
