@@ -60,10 +60,13 @@ class Timeline:
 
 
 class Scale:
-    """From moments to percent. Long pauses between ``spans`` (seconds) are cut."""
+    """From moments to percent. Long pauses between ``spans`` (seconds) are cut.
+
+    Where the clock was set back meanwhile, a span may end before it begins: then it has no length.
+    """
 
     def __init__(self, spans: Iterable[Span]) -> None:
-        busy = list(_merged(spans)) or [(0.0, 1.0)]
+        busy = list(_merged((start, max(start, end)) for start, end in spans)) or [(0.0, 1.0)]
         worked = sum(end - start for start, end in busy) or 1.0
         self._moments, self._drawn = [busy[0][0]], [0.0]
         self._cuts: list[tuple[float, float]] = []
