@@ -29,7 +29,7 @@ HANDOFF = "handoff.json"
 FILES = (*TEXTS, HANDOFF, *PATCHES, CALLS)
 MESSAGE = "## message\n"
 OUTPUT = "output_tail"
-IN_THE_ROW = ("status", "reason", "tokens", "seconds", "recorded", "approvals", "journal_step", "snapshot", "protected")
+IN_THE_ROW = ("status", "seconds", "recorded", "approvals", "journal_step", "snapshot", "protected")
 BY_HAND = ("analysis_md", "analysis_md_path")
 
 

@@ -28,6 +28,7 @@ class TestRun:
     passed: int = 0
     failed: int = 0
     errors: int = 0
+    skipped: int = 0
 
 
 @dataclass
@@ -139,7 +140,8 @@ class Story:
     def _tests_ended(self, record: Record) -> None:
         if tests := self.tests.get(record["number"]):
             tests.ended, tests.status = record["at"], record["status"]
-            tests.passed, tests.failed, tests.errors = (record[name] for name in ("passed", "failed", "errors"))
+            tests.passed, tests.failed = record["passed"], record["failed"]
+            tests.errors, tests.skipped = record["errors"], record["skipped"]
 
     def _step_started(self, record: Record) -> None:
         # A resumed run tells of the visit it was in once more.

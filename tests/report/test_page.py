@@ -181,6 +181,23 @@ def test_an_answer_that_was_only_streamed_is_named_by_its_own_file(tmp_path: Pat
     assert (part["text"], part["file"]) == ("half an ans", "planner/turn_001/delta_text.txt")
 
 
+def test_what_the_row_cuts_or_sums_up_is_whole_in_the_details(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "wordy")
+    reason = "it does not fit: " + "word " * 100
+    tokens = {"input": 1200, "output": 34}
+    result = {"status": "invalid_reply", "reason": reason, "tokens": tokens, "seconds": 1.5}
+    (folder.path / "planner/turn_001/turn.json").write_text(json.dumps(result))
+    details = Report(write_report(folder, Path("runs"))).part("turn-planner-1", "Details")
+    assert details["value"] == {"reason": reason, "tokens": tokens}
+
+
+def test_tests_that_were_skipped_are_counted_wherever_tests_are(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "skipping")
+    folder.events_path.write_text(folder.events_path.read_text().replace('"skipped": 0, "sec', '"skipped": 2, "sec'))
+    text = Report(write_report(folder, Path("runs"))).text
+    assert text.count("passed: 4 passed, 2 skipped") == 2, "in the totals, and at the turn"
+
+
 def test_a_check_is_found_whatever_its_step_is_called(tmp_path: Path) -> None:
     check: Record = {"check": "command", "with": {"argv": ["true"], "json": False}}
     steps: list[Record] = [{**check, "id": "look.1"}, {**check, "id": "look", "for_each": ["a"]}, {"ask": "last"}]
