@@ -87,20 +87,17 @@ def test_in_every_shipped_flow_all_has_its_place(name: str) -> None:
     for each in read_flows(name, None).values():
         picture = draw(each, PathTaken())
         for one, other in itertools.combinations(picture.boxes, 2):
-            assert one.x + one.width <= other.x or other.x + other.width <= one.x or apart(one.y, other.y, one.height)
+            beside = one.x + one.width <= other.x or other.x + other.width <= one.x
+            assert beside or one.y + one.height <= other.y or other.y + other.height <= one.y
         for box in picture.boxes:
             assert 0 <= box.x <= box.x + box.width <= picture.width
             assert 0 <= box.y <= box.y + box.height <= picture.height
             assert all(box.y < words.y < box.y + box.height for words in box.words)
-        labels = sorted(way.label.y for way in picture.ways if way.label.text and beside(picture, way.label.x))
+        labels = sorted(way.label.y for way in picture.ways if way.label.text and right_of_steps(picture, way.label.x))
         assert all(after - before >= LINE - 4 for before, after in itertools.pairwise(labels))
 
 
-def apart(first: float, second: float, height: float) -> bool:
-    return abs(first - second) >= min(height, 20)
-
-
-def beside(picture: Picture, x: float) -> bool:
+def right_of_steps(picture: Picture, x: float) -> bool:
     return x > picture.boxes[0].x + picture.boxes[0].width
 
 

@@ -91,7 +91,7 @@ def test_nothing_that_a_model_wrote_becomes_html(report: Report) -> None:
     scripts = [found for tag, found in report.elements if tag == "script"]
     assert len(scripts) == len(report.entries) + 1
     assert report.handlers == []
-    assert not {"img", "b ", "iframe", "object", "embed", "link", "base"} & {tag for tag, _ in report.elements}
+    assert not {"img", "iframe", "object", "embed", "link", "base"} & {tag for tag, _ in report.elements}
     assert HOSTILE in report.part("turn-build-2", "Answer, which is the handoff")["value"]["summary"]
     data = re.findall(r'<script type="application/json">(.*?)</script>', report.source, re.DOTALL)
     assert len(data) == len(report.entries)
