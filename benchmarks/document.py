@@ -21,6 +21,7 @@ from code_graph import write_repository
 
 MEGABYTE = 1 << 20
 MEMORY_MAY_GROW = 1.10
+FEWEST_BATCHES = 5
 
 
 def document(folder: Path, repo: Path, concurrency: int) -> tuple[list[float], float]:
@@ -47,6 +48,8 @@ def document(folder: Path, repo: Path, concurrency: int) -> tuple[list[float], f
 
 def report(held: list[float], peak: float) -> bool:
     """Print what was held; returns whether it stayed flat."""
+    if len(held) < FEWEST_BATCHES:
+        raise SystemExit(f"{len(held)} batches tell nothing about growth: it takes {FEWEST_BATCHES} (--files)")
     for share in (1, 2, 3, 4, 5):
         batch = len(held) * share // 5
         print(f"batch {batch:>5}  {held[batch - 1]:.0f} MB")

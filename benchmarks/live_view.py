@@ -15,7 +15,7 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from codex_multi_role.cli.views import open_view
 from codex_multi_role.presentation.progress import Progress
@@ -46,15 +46,14 @@ def processor() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def feed(records: list[Record], rate: int, take: object) -> float:
+def feed(records: list[Record], rate: int, take: Callable[[Record], object]) -> float:
     """Hand the records over at that rate; the processor seconds that it took."""
     began, before = time.monotonic(), processor()
-    size = rate // BATCHES_A_SECOND
-    for index, begin in enumerate(range(0, len(records), size)):
+    size = max(1, rate // BATCHES_A_SECOND)
+    for begin in range(0, len(records), size):
         for record in records[begin : begin + size]:
-            if callable(take):
-                take(record)
-        time.sleep(max(0.0, began + (index + 1) / BATCHES_A_SECOND - time.monotonic()))
+            take(record)
+        time.sleep(max(0.0, began + (begin + size) / rate - time.monotonic()))
     return processor() - before
 
 
@@ -82,7 +81,7 @@ def main() -> None:
     seconds = len(records) / options.rate
     with open_view(Progress(), as_json=False, quiet=False, plain=False) as view:
         feed(records[: options.rate], options.rate, view)  # what is loaded once is not what is measured
-    unseen = feed(records, options.rate, None)
+    unseen = feed(records, options.rate, lambda record: None)
     with open_view(Progress(), as_json=False, quiet=False, plain=False) as view:
         seen = feed(records, options.rate, view)
     share = (seen - unseen) / seconds

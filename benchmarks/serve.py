@@ -37,6 +37,7 @@ EVENT_PAUSE_SECONDS = 0.02
 PATIENCE_SECONDS = 30.0
 PAGE_SECONDS, EVENT_SECONDS, END_SECONDS = 0.5, 1.0, 2.0
 LATEST = "20260131_235959_00000000"
+ADDRESS = re.compile(r"http://\S+(?=\s)")
 SENT = re.compile(r"sent ([0-9.]+)")
 
 
@@ -90,19 +91,25 @@ def write_run(runs: Path, run_id: str, number: int) -> RunFolder:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], tuple[str, int]]]:
+def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], tuple[str, int]]]:
     """The server of ``folder``, and where it listens."""
     command = [sys.executable, "-m", "codex_multi_role", "serve", "--port", "0"]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
+    log = folder / "serve.log"
+    with log.open("w") as said, subprocess.Popen(command, cwd=folder, stderr=said) as server:
         try:
-            assert server.stderr is not None
-            found = re.search(r"http://\S+", server.stderr.readline())
-            if found is None:
-                raise SystemExit(server.stderr.read())
-            parts = urlsplit(found[0])
+            parts = urlsplit(told_address(server, log))
             yield server, (str(parts.hostname), int(parts.port or 0))
         finally:
             server.kill()
+
+
+def told_address(server: subprocess.Popen[bytes], log: Path) -> str:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < end and server.poll() is None:
+        if found := ADDRESS.search(log.read_text()):
+            return found[0]
+        time.sleep(EVENT_PAUSE_SECONDS)
+    raise SystemExit(f"the server told no address: {log.read_text()}")
 
 
 def page_seconds(address: tuple[str, int]) -> float:
