@@ -12,8 +12,8 @@ from codex_multi_role.run_folder import (
     Questions,
     RunFolder,
     TurnFolder,
-    events_with_inherited,
     list_turns,
+    read_events,
     totals_of,
 )
 from codex_multi_role.run_folder.folder import number_of
@@ -42,7 +42,8 @@ def _changed(turn: TurnFolder) -> Iterator[str]:
 
 
 def _in_order(folder: RunFolder) -> list[tuple[str, TurnFolder]]:
-    began = [event for event in events_with_inherited(folder) if event["type"] == "turn_started"]
+    paths = (folder.inherited_events_path, folder.events_path)
+    began = (event for path in paths for event in read_events(path) if event["type"] == "turn_started")
     order = {(event["role"], event["turn"]): position for position, event in enumerate(began)}
     return sorted(list_turns(folder), key=lambda each: order.get((each[0], each[1].number), len(order)))
 

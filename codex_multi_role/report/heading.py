@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_command, outcome_in_words
-from codex_multi_role.presentation.recorded import read_record, status_now, totals_now
+from codex_multi_role.presentation.recorded import changed_files, read_record, status_now, totals_now
 from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural, verdict
 from codex_multi_role.report.entries import BAD, GOOD, WARN
 from codex_multi_role.report.story import Story
@@ -46,7 +46,7 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
     record = folder.redact.within(read_record(folder))
     status = status_now(folder, record)
     exit_code = record.get("exit_code")
-    written = list(story.progress.written)
+    files = folder.redact.within(changed_files(folder))
     return Heading(
         run_id=folder.run_id,
         goal=str(record.get("goal") or story.progress.goal)[:GOAL_LENGTH],
@@ -57,9 +57,9 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
         meaning="" if exit_code is None else f"exit code {exit_code}: {EXIT_MEANINGS.get(exit_code, 'see the reason')}",
         next=_next(folder, runs_dir, record, status),
         facts=[(name, value) for name, value in _facts(record, story) if value],
-        figures=list(_figures(totals_now(folder, record), story)),
-        files=[one_line(name) for name in written[:FILES_NAMED]],
-        more_files=max(0, len(written) - FILES_NAMED),
+        figures=list(_figures(totals_now(folder, record), len(files), story)),
+        files=[one_line(name) for name in files[:FILES_NAMED]],
+        more_files=max(0, len(files) - FILES_NAMED),
     )
 
 
@@ -102,14 +102,14 @@ def _when(at: object) -> str:
     return f"{moment(str(at)):%Y-%m-%d %H:%M:%S}" if at else ""
 
 
-def _figures(totals: Mapping[str, float], story: Story) -> Iterator[tuple[str, str]]:
+def _figures(totals: Mapping[str, float], files: int, story: Story) -> Iterator[tuple[str, str]]:
     yield f"{totals.get('turns', 0):,.0f}", "turns"
     yield f"{totals.get('repairs', 0):,.0f}", "repairs"
     yield compact(totals.get("input_tokens", 0)), "tokens in"
     yield compact(totals.get("output_tokens", 0)), "tokens out"
     if totals.get("seconds"):
         yield duration(totals["seconds"]), "worked"
-    yield f"{story.progress.files_written:,}", "files written"
+    yield f"{files:,}", "files changed"
     if story.progress.tests is not None:
         yield verdict(story.progress.tests), f"tests {story.progress.tests['number']:03d}"
     if warnings := len(story.notes) + story.notes_left_out:

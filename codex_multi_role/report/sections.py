@@ -96,7 +96,7 @@ def _files(heading: Heading) -> Markup:
         return NOTHING
     names = joined(Markup("<li><code>{}</code></li>\n").format(name) for name in heading.files)
     more = Markup("<li>and {} more</li>\n").format(heading.more_files) if heading.more_files else NOTHING
-    return Markup('<h3>Files written</h3>\n<ul class="files">\n{}{}</ul>\n').format(names, more)
+    return Markup('<h3>Files changed</h3>\n<ul class="files">\n{}{}</ul>\n').format(names, more)
 
 
 def _answer(answer: Text | None) -> Markup:

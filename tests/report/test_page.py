@@ -191,6 +191,16 @@ def test_what_the_row_cuts_or_sums_up_is_whole_in_the_details(tmp_path: Path) ->
     assert details["value"] == {"reason": reason, "tokens": tokens}
 
 
+def test_files_that_a_role_changed_itself_are_counted_and_named(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "busy")
+    names = [SECRET, *(f"{number}.py" for number in range(50))]
+    (folder.path / "planner/turn_001/turn.json").write_text(json.dumps({"changed_paths": names}))
+    text = Report(write_report(folder, Path("runs"))).text
+    assert "51 files changed" in text
+    assert "Files changed [redacted] 0.py 1.py" in text
+    assert "and 11 more" in text
+
+
 def test_tests_that_were_skipped_are_counted_wherever_tests_are(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "skipping")
     folder.events_path.write_text(folder.events_path.read_text().replace('"skipped": 0, "sec', '"skipped": 2, "sec'))
