@@ -116,7 +116,7 @@ def test_after_a_stop_signal(tmp_path: Path, number: int) -> None:
     finish(team)
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("times", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_processes_that_do_not_react_are_no_reason_to_stay(tmp_path: Path, times: int) -> None:
     team = team_of_three(tmp_path, NEVER)
     with running(team, until=("turn_started", "two")) as process:

@@ -10,7 +10,6 @@ from tests.torture.points import Point
 
 PROGRAMS = {
     "starts": "codex sandbox",  # with the tests in it
-    "ends": "git write-tree",  # all written, and nothing said
     "wire": "codex app-server after turn/started from it",
 }
 """By kind, what is frozen the first time that it comes."""

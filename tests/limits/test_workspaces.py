@@ -40,6 +40,7 @@ def take_back(patch: Path, workspace: Path) -> None:
     subprocess.run(["git", "apply", "-R", str(patch)], cwd=workspace, check=True, capture_output=True)
 
 
+@pytest.mark.long
 def test_ten_thousand_files_copied_protected_and_as_many_added_in_a_turn(tmp_path: Path) -> None:
     turns = [{"steps": [command(code), say()]} for code in (MEDDLE, MAKE_MANY)]
     team = TeamFolder(tmp_path, {"writer": {**WRITER, "protect": ["d*/**"]}}, {"writer": turns})

@@ -101,7 +101,7 @@ ZERO = "def test_p3_zero():\n    assert sign(0) == 1\n"
 def test_the_tests_of_both_are_merged_into_the_fewest(tmp_path: Path) -> None:
     again = "def test_p1_again():\n    assert sign(-4) == -1\n"
     given = duel(tmp_path, [code(HALF + again)], [code(OTHER)])
-    report = given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=4)
+    report = given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=2)
     assert (report.outcome, report.exit_code, given.rounds) == ("success", 0, [("generate", "kept")])
     (result,) = given.results
     assert result["tests"] == ["tests/test_sign.py", "tests/test_sign__2.py"]

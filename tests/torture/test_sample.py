@@ -15,8 +15,8 @@ from tests.torture.ground import Undisturbed, undisturbed
 from tests.torture.points import KINDS, choose, choose_pairs
 from tests.torture.scenarios import SCENARIOS
 
-SINGLE = {"cycles": 1, "fan-out": 1, "plan-solve": 1}
-DOUBLE = {"cycles": 0, "fan-out": 1, "plan-solve": 0}
+SINGLE = {"cycles": 0, "fan-out": 1, "plan-solve": 1}
+DOUBLE = {"cycles": 1, "fan-out": 0, "plan-solve": 0}
 FULL = {"cycles": 1, "fan-out": 1}
 SEED = 21
 
