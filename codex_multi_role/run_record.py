@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ class RunRecord:
         """Those of `MOUNT_POINTS` that the workspace did not have when the run began."""
         return list(self._fields["absent_at_start"])
 
-    @property
+    @cached_property
     def worked_before(self) -> float:
         """The seconds of earlier sessions. One that was killed is known to have lasted up to its latest turn."""
         totals = (self._earlier or {}).get("totals", {})
@@ -146,6 +147,7 @@ class RunRecord:
             resumed=self._earlier is not None,
             steps=[step.id for step in definitions.flow.steps],
             limits={name: limit for name, limit in limits.items() if limit is not None},
+            worked_seconds=self.worked_before,
         )
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def _run_started(progress: Progress, record: Record) -> None:
     for name in ("run_id", "goal", "flow", "folder", "playbook", "resumed", "cycles"):
         setattr(progress, name, record[name])
+    _count_work(progress, record)
     progress.began, progress.ended = record["at"], None
-    progress.worked_at = record["at"]
     progress.limits = record.get("limits", {})
     progress.steps = {name: progress.steps.get(name, 0) for name in record.get("steps", [])}
     progress.questions.clear()

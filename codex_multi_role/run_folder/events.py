@@ -30,7 +30,10 @@ class RunEvent:
 
 @dataclass(frozen=True)
 class RunStarted(RunEvent):
-    """A session begins. ``steps``: the flow's, in order. ``limits``: of turns, tokens and seconds, those there are."""
+    """A session begins. ``steps``: the flow's, in order. ``limits``: of turns, tokens and seconds, those there are.
+
+    ``worked_seconds`` as in `TurnEnded`: those of the sessions before.
+    """
 
     run_id: str
     goal: str
@@ -43,6 +46,7 @@ class RunStarted(RunEvent):
     resumed: bool
     steps: list[str] = field(default_factory=list)
     limits: dict[str, float] = field(default_factory=dict)
+    worked_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,19 @@ class RunMetrics:
             "gen_ai.client.token.usage", "{token}", "Number of input and output tokens of a turn."
         )
         self._turns = meter.create_histogram("gen_ai.client.operation.duration", "s", "How long a turn took.")
-        self._runs = meter.create_histogram(f"{OWN}.run.duration", "s", "How long a run was worked on.")
+        self._runs = meter.create_histogram(f"{OWN}.run.duration", "s", "How long a session worked on a run.")
         self._repairs = meter.create_counter(f"{OWN}.repairs", "{repair}", "Answers that had to be mended.")
         self._approvals = meter.create_counter(f"{OWN}.approvals", "{approval}", "Approval requests, and the answers.")
         self._flow = ""
+        self._roles: frozenset[str] = frozenset()
+        self._worked_before = 0.0
         self._models: dict[str, str] = {}
 
     def __call__(self, record: Record) -> None:
         match record["type"]:
             case "run_started":
-                self._flow = record["flow"]
+                self._flow, self._roles = record["flow"], frozenset(record["roles"])
+                self._worked_before = record["worked_seconds"]
             case "turn_started":
                 self._models[record["role"]] = record.get("model", "")
                 if record["repair_of"] is not None:
@@ -39,7 +42,7 @@ class RunMetrics:
                 self._turn_ended(record)
             case "run_ended":
                 told = {"gen_ai.workflow.name": self._flow, f"{OWN}.run.outcome": record["outcome"]}
-                self._runs.record(record["totals"].get("seconds", 0.0), told)
+                self._runs.record(record["totals"]["seconds"] - self._worked_before, told)
 
     def _turn_ended(self, record: Record) -> None:
         common = self._agent(record["role"])
@@ -50,11 +53,11 @@ class RunMetrics:
 
     def _agent(self, role: str) -> Attributes:
         """Roles, not their processes: a fan-out of hundreds is one series."""
-        name, _, number = role.rpartition(".")
+        name = role if role in self._roles else role.rpartition(".")[0]
         attributes: Attributes = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.provider.name": PROVIDER,
-            "gen_ai.agent.name": name if number.isdigit() else role,
+            "gen_ai.agent.name": name,
             "gen_ai.workflow.name": self._flow,
         }
         model = self._models.get(role)

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from codex_multi_role.telemetry import exported, pipeline
 from codex_multi_role.telemetry.export import GENERAL, METRICS, TRACES, receiver_variable, wanted
 from codex_multi_role.telemetry.pipeline import Complaints, Pipeline
 from tests.engine.test_flows import with_flow
-from tests.presentation.recorded_run import whole_run
+from tests.presentation.recorded_run import in_order, started, turn, whole_run
 from tests.teams import TeamFolder, say
 
 CANARY = "hunter2-hunter2"
@@ -128,6 +129,27 @@ def test_tokens_and_durations_are_histograms_by_agent(tmp_path: Path) -> None:
     assert sums == {"input": report.totals["input_tokens"], "output": report.totals["output_tokens"]}
     assert points["gen_ai.client.operation.duration"][0][0]["gen_ai.agent.name"] == "one"
     assert points["codex_multi_role.run.duration"][0][0]["codex_multi_role.run.outcome"] == report.outcome
+
+
+def test_a_run_that_is_resumed_is_not_measured_twice(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()] * 2})
+    before = team.run().totals["seconds"]
+    after = team.resume(cycles=2).totals["seconds"]
+    _, points = taken(team.events)
+    (point,) = [point for _, point in points["codex_multi_role.run.duration"] if isinstance(point, HistogramDataPoint)]
+    assert point.sum == pytest.approx(after - before)
+
+
+def test_a_role_with_a_number_in_its_name_is_one_of_its_own() -> None:
+    begun = replace(started(), roles=["planner", "planner.2"])  # type: ignore[call-arg]
+    turns = [turn(name, 1, 1)[2] for name in ("planner", "planner.2", "planner.2.2", "planner.3")]
+    _, points = taken(in_order(begun, *turns))
+    counts = [
+        (told["gen_ai.agent.name"], point.count)
+        for told, point in points["gen_ai.client.operation.duration"]
+        if isinstance(point, HistogramDataPoint)
+    ]
+    assert counts == [("planner", 2), ("planner.2", 2)]
 
 
 def test_a_run_that_was_killed_leaves_no_span_open(tmp_path: Path) -> None:
