@@ -8,13 +8,7 @@ from pathlib import Path
 
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.options import RunReport
-from codex_multi_role.presentation.outcome import (
-    EXIT_MEANINGS,
-    OUTCOMES,
-    next_command,
-    outcome_in_words,
-    show_command,
-)
+from codex_multi_role.presentation.outcome import EXIT_MEANINGS, OUTCOMES, next_command, outcome_in_words
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import one_line, printable
 from codex_multi_role.run_folder import RunFolder
@@ -40,16 +34,12 @@ class EndedRun:
     @classmethod
     def of(cls, report: RunReport, progress: Progress, runs_dir: Path) -> EndedRun:
         folder = RunFolder(report.folder)
-        if report.exit_code == 0:
-            following = show_command(report.run_id, runs_dir)
-        else:
-            following = next_command(folder, runs_dir, report.exit_code, progress.cycles)
         return cls(
             report.exit_code,
             outcome_in_words(report.outcome),
             report.reason,
             report.hint,
-            following,
+            next_command(folder, runs_dir, report.exit_code, progress.cycles),
             folder,
             progress,
             dict(report.totals),

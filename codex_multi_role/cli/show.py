@@ -13,7 +13,7 @@ from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.streams import put_json, put_line, say
 from codex_multi_role.cli.tables import put_table
 from codex_multi_role.errors import StorageError
-from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_command, outcome_in_words
+from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_from_record, outcome_in_words
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import open_questions, read_tests, read_turns, status_now, totals_now
 from codex_multi_role.presentation.wording import duration, one_line, plural, verdict
@@ -57,7 +57,7 @@ def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> Non
     record |= {"status": status_now(folder, record), "totals": totals_now(folder, record)}
     turns, tests, questions = read_turns(folder), read_tests(folder), open_questions(folder, record)
     states = read_states(folder)
-    following = _next(folder, record, runs_dir)
+    following = next_from_record(folder, runs_dir, record, record["status"]) or None
     if json:
         asked = list(map(asdict, questions))
         told = {"run": record, "folder": str(folder.path), "questions": asked, "turns": turns, "tests": tests}
@@ -69,12 +69,6 @@ def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> Non
     put_table(TURN_HEADINGS, map(_turn_row, turns), numbers=("turn", "tokens in", "out", "seconds"))
     for line in [*_tests(tests), "", *_places(folder), *(["", f"next: {following}"] if following else [])]:
         put_line(line)
-
-
-def _next(folder: RunFolder, record: dict[str, Any], runs_dir: Path) -> str | None:
-    if record.get("exit_code") == 0 or record["status"] == "running":
-        return None
-    return next_command(folder, runs_dir, record.get("exit_code"), _cycles(record))
 
 
 def _draw(folder: RunFolder, path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codex_multi_role.options import RunReport
-from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_command, outcome_in_words, show_command
+from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_command, outcome_in_words
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural, verdict
 from codex_multi_role.run_folder import RunFolder
@@ -35,10 +35,7 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     if report.hint:
         yield f"  hint     {one_line(report.hint, 500)}"
     yield f"  exit     {report.exit_code}: {EXIT_MEANINGS.get(report.exit_code, 'see the reason above')}"
-    if report.exit_code == 0:
-        yield f"  next     {show_command(report.run_id, runs_dir)}"
-    else:
-        yield f"  next     {next_command(RunFolder(report.folder), runs_dir, report.exit_code, progress.cycles)}"
+    yield f"  next     {next_command(RunFolder(report.folder), runs_dir, report.exit_code, progress.cycles)}"
 
 
 def no_page(report: RunReport) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from codex_multi_role.errors import QuotaUsedUp, ReviewWaiting
 from codex_multi_role.options import RunOptions
@@ -12,6 +13,7 @@ from codex_multi_role.presentation.wording import PROGRAM, one_line
 from codex_multi_role.run_folder import Questions, RunFolder
 
 MORE_CYCLES = 3
+WITH_ITS_GOAL = 0
 WAITING = ReviewWaiting.exit_code
 EXIT_MEANINGS = {
     0: "goal reached",
@@ -60,12 +62,25 @@ def answer_commands(run_id: str, runs_dir: Path, open_keys: Sequence[str]) -> st
 
 
 def next_command(folder: RunFolder, runs_dir: Path, exit_code: int | None, cycles: int) -> str:
-    """What helps a run on that did not reach its goal: an answer where it waits for one, otherwise a resume."""
+    """What to type when a run has ended so: a closer look at one that reached its goal, what helps any other on.
+
+    That is an answer where it waits for one, otherwise a resume.
+    """
+    if exit_code == WITH_ITS_GOAL:
+        return show_command(folder.run_id, runs_dir)
     pending = Questions(folder.path).pending() if exit_code == WAITING else []
     if pending:
         return answer_commands(folder.run_id, runs_dir, [question.key for question in pending])
     again = resume_command(folder.run_id, runs_dir, exit_code, cycles)
     return f"{again} --wait" if exit_code == QuotaUsedUp.exit_code and folder.record().get("resets_at") else again
+
+
+def next_from_record(folder: RunFolder, runs_dir: Path, record: Mapping[str, Any], status: str) -> str:
+    """As `next_command`, for who looks at a run whose ``status`` is that of now; empty where nothing helps it on."""
+    options = record.get("options")
+    if record.get("exit_code") == WITH_ITS_GOAL or status == "running" or not isinstance(options, Mapping):
+        return ""
+    return next_command(folder, runs_dir, record.get("exit_code"), int(options.get("cycles", 1)))
 
 
 def _where(runs_dir: Path) -> str:

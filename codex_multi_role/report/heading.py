@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_command, outcome_in_words
+from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_from_record, outcome_in_words
 from codex_multi_role.presentation.recorded import changed_files, read_record, status_now, totals_now
 from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural, verdict
 from codex_multi_role.report.entries import BAD, GOOD, WARN
@@ -55,7 +55,7 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
         outcome=_outcome(status, str(record.get("outcome") or "")),
         reason=one_line(record.get("reason", ""), 2000),
         meaning="" if exit_code is None else f"exit code {exit_code}: {EXIT_MEANINGS.get(exit_code, 'see the reason')}",
-        next=_next(folder, runs_dir, record, status),
+        next=next_from_record(folder, runs_dir, record, status),
         facts=[(name, value) for name, value in _facts(record, story) if value],
         figures=list(_figures(totals_now(folder, record), len(files), story)),
         files=[one_line(name) for name in files[:FILES_NAMED]],
@@ -68,13 +68,6 @@ def _outcome(status: str, outcome: str) -> str:
         return outcome_in_words(outcome)
     words = {"running": "Still going on", "killed": "It was killed", "unreadable": "Its run.json cannot be read"}
     return words.get(status, "No end is recorded")
-
-
-def _next(folder: RunFolder, runs_dir: Path, record: Mapping[str, Any], status: str) -> str:
-    options = record.get("options")
-    if record.get("exit_code") == 0 or status in ("running", "unreadable") or not isinstance(options, Mapping):
-        return ""
-    return next_command(folder, runs_dir, record.get("exit_code"), int(options.get("cycles", 1)))
 
 
 def _facts(record: Mapping[str, Any], story: Story) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from codex_multi_role.errors import RunNotFound
 from codex_multi_role.presentation.following import EventReader
-from codex_multi_role.presentation.outcome import next_command
+from codex_multi_role.presentation.outcome import WITH_ITS_GOAL, next_from_record
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import is_alive, open_questions, read_record, status_now
@@ -27,7 +27,6 @@ EVENTS_A_LOOK = 5000
 FACTS_SECONDS = 1.0
 """How old the run's record, its questions and whether it lives may be while it tells nothing."""
 OVER = (COMPLETED, SKIPPED)
-WITH_ITS_GOAL = 0
 PARTS = ("questions", "overview", "controls")
 
 
@@ -120,22 +119,17 @@ class RunState:
         if not self._folder.path.is_dir():
             raise RunNotFound(f"the folder {self._folder.path} is gone")
         record = read_record(self._folder)
+        status = status_now(self._folder, record)
         alive = is_alive(self._folder)
         questions = open_questions(self._folder, record)
         return Facts(
             record=record,
-            status=shown_status(status_now(self._folder, record), questions),
+            status=shown_status(status, questions),
             alive=alive,
             questions=questions,
             report=(self._folder.path / "report.html").is_file(),
-            next_command="" if alive else self._next_command(record),
+            next_command="" if alive else next_from_record(self._folder, self._folder.path.parent, record, status),
         )
-
-    def _next_command(self, record: dict[str, Any]) -> str:
-        if record.get("exit_code") == WITH_ITS_GOAL or "options" not in record:
-            return ""
-        runs_dir = self._folder.path.parent
-        return next_command(self._folder, runs_dir, record.get("exit_code"), int(record["options"]["cycles"]))
 
     def _take_snapshot(self, facts: Facts) -> Snapshot:
         tasks = self._states.as_json()["items"]
