@@ -11,6 +11,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.forking import Fork, prepare_fork, prepare_restart
 from codex_multi_role.options import RunOptions, RunReport
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
+from codex_multi_role.run_folder.atomic import make_folder
 from codex_multi_role.run_folder.tasks import find_open_task
 from codex_multi_role.session import OnEvent, Session
 from codex_multi_role.telemetry import exported
@@ -29,8 +30,12 @@ def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPer
     happens later is in the report.
     """
     definitions = load_definitions(options)
-    if options.record is not None and options.record.exists():
-        raise UsageError(f"the recording {options.record} is there already", "Name another file, or delete it first.")
+    if options.record is not None:
+        if options.record.exists():
+            raise UsageError(
+                f"the recording {options.record} is there already", "Name another file, or delete it first."
+            )
+        make_folder(options.record.parent)
     folder = RunFolder.create(options.runs_dir, options.run_id)
     catalog_file = keep_definitions(definitions, folder)
     return _work(
