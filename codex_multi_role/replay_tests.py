@@ -18,7 +18,7 @@ from typing import Any
 
 from codex_multi_role.app import run
 from codex_multi_role.codex.warm_home import user_store
-from codex_multi_role.errors import CodexMultiRoleError, UsageError
+from codex_multi_role.errors import CodexMultiRoleError, RunInterrupted, UsageError
 from codex_multi_role.options import RunOptions
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.recordings.models import COMPARISON, DIFFERENCES, NOT_AS_RECORDED
@@ -28,7 +28,6 @@ from codex_multi_role.run_folder.atomic import make_folder, storage_errors
 
 ENDING = ".ndjson"
 SAME, DIFFERS, ERROR = "as recorded", "differs", "error"
-INTERRUPTED = 130
 COMMON_WORKSPACE = "workspace"
 
 
@@ -64,7 +63,7 @@ def replay_test(path: Path, options: Mapping[str, Any], keep: Path | None = None
     """Replay the recording ``path`` with its own options but for ``options`` (`RunOptions` fields).
 
     ``keep``: where the run and its workspace are left; otherwise nothing is. Raises `KeyboardInterrupt` when the run
-    was interrupted, and `StorageError`.
+    was interrupted; what else fails is in what is returned.
     """
     began = time.monotonic()
     try:
@@ -92,7 +91,7 @@ def _replayed(recording: Recording, options: Mapping[str, Any], folder: Path) ->
     report = run(
         RunOptions(**{**given, "workspace": workspace, "runs_dir": folder / "runs", "replay": recording.path}), listen
     )
-    if report.exit_code == INTERRUPTED:
+    if report.exit_code == RunInterrupted.exit_code:
         raise KeyboardInterrupt
     compared = report.folder / COMPARISON
     ends = json.loads(compared.read_text(encoding="utf-8")).get("differences") if compared.exists() else None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.definitions import Definitions
-from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.errors import CodexMultiRoleError, RunInterrupted
 from codex_multi_role.options import RunReport
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.recordings.models import COMPARISON, NOT_AS_RECORDED, recording_file
@@ -49,8 +49,8 @@ def _close(definitions: Definitions, path: Path, folder: RunFolder, report: RunR
 def _compare(definitions: Definitions, recording: Recording, folder: RunFolder, report: RunReport) -> list[str]:
     """In ``replay.json``, too, for who reads it by machine."""
     begun = read_json(path := folder.path / COMPARISON)
-    if recording.ended is None or begun is None:
-        return []  # nothing to compare with, or the run never began
+    if recording.ended is None or begun is None or report.exit_code == RunInterrupted.exit_code:
+        return []  # nothing to compare with, or the run never began, or did not come to an end of its own
     now = _named(definitions, folder, outcome_of(report, definitions, folder, begun["began_with"]))
     told = differences(recording.ended, now)
     write_json(path, {**begun, "differences": told})

@@ -1,4 +1,4 @@
-"""A replay that has no answer says why, to Codex and in the run's folder."""
+"""What a replay tells where it cannot go on as recorded: to Codex, to people and in its folder."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.definitions import load_definitions
+from codex_multi_role.definitions import Definitions, load_definitions
+from codex_multi_role.options import RunReport
 from codex_multi_role.playbook.request import Ask
+from codex_multi_role.recordings.closing import close_recording
 from codex_multi_role.recordings.models import put_in_place
 from codex_multi_role.run_folder import EventLog, RunFolder
 from tests.playbook.asking import body, user
 from tests.playbook.test_recording import ENDED, exchange, written
-from tests.teams import TeamFolder
+from tests.teams import TeamFolder, read
 
 
 @pytest.fixture
@@ -27,10 +29,14 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 @pytest.fixture
-def replay(tmp_path: Path, folder: RunFolder) -> Iterator[http.client.HTTPConnection]:
-    """A connection to the replay of a recording in which role one was told to do it."""
+def definitions(tmp_path: Path) -> Definitions:
+    """Of the replay of a recording in which role one was told to do it."""
     recording = written(tmp_path / "it.ndjson", exchange(), ENDED).path
-    definitions = load_definitions(TeamFolder(tmp_path, {"one": {}}, {}).options(playbook=None, replay=recording))
+    return load_definitions(TeamFolder(tmp_path, {"one": {}}, {}).options(playbook=None, replay=recording))
+
+
+@pytest.fixture
+def replay(definitions: Definitions, folder: RunFolder) -> Iterator[http.client.HTTPConnection]:
     with closing(EventLog(folder.events_path, folder.redact)) as events, ExitStack() as stack:
         models = put_in_place(definitions, folder, events, stack)
         address = re.search(r"http://([\d.:]+)/v1", " ".join(models.provider("one")))
@@ -61,3 +67,16 @@ def test_a_difference_that_cannot_be_kept_is_said_to_codex(
     (folder.path / "replay").write_text("in the way")
     status, said = answer(replay, "")
     assert (status, "cannot write" in said) == (422, True)
+
+
+@pytest.mark.parametrize(("exit_code", "compared"), [(1, True), (3, True), (4, True), (130, False)])
+def test_a_replay_that_was_interrupted_is_not_compared(
+    definitions: Definitions,
+    folder: RunFolder,
+    replay: http.client.HTTPConnection,
+    exit_code: int,
+    compared: bool,
+) -> None:
+    report = RunReport(folder.run_id, folder.path, "x", "x", "", exit_code, "", {})
+    assert bool(close_recording(definitions, folder, report)) == compared
+    assert ("differences" in read(folder.path / "replay.json")) == compared
