@@ -15,6 +15,8 @@ MOST_REPAIRS = 10
 """What ``repair_attempts`` may be at most: it bounds the steps an ask can record."""
 REPLAY_MATCHES = ("strict", "nearest")
 """What a replay does with a prompt that is not the recorded one: fail, or play the most similar turn of the role."""
+REPLAY_DIFFERS = "not as recorded: "
+"""How everything begins that is told of a replay that differs, what Codex hands on of its refusals included."""
 PROVIDER_ATTEMPTS = 3
 """How often one prompt is sent at most, where the model provider or the Codex process fails."""
 FIRST_PAUSE_SECONDS = 1.0

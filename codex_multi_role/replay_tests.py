@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -21,9 +20,8 @@ from codex_multi_role.codex.warm_home import user_store
 from codex_multi_role.errors import CodexMultiRoleError, RunInterrupted, UsageError
 from codex_multi_role.options import RunOptions
 from codex_multi_role.playbook.recording import Recording
-from codex_multi_role.recordings.models import COMPARISON, DIFFERENCES, NOT_AS_RECORDED
+from codex_multi_role.recordings.comparison import DIFFS, kept_in
 from codex_multi_role.recordings.outcome import suggested_options
-from codex_multi_role.run_folder import Record
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors
 
 ENDING = ".ndjson"
@@ -82,30 +80,21 @@ def _replayed(recording: Recording, options: Mapping[str, Any], folder: Path) ->
     name = Path(str(recording.header.get("workspace_name"))).name or COMMON_WORKSPACE
     workspace = _copy_of_workspace(recording.path, folder / "at" / name)
     given = {**suggested_options(recording, workspace), **options}
-    told: list[str] = []
-
-    def listen(event: Record) -> None:
-        if event["type"] == "warning" and event["message"].startswith(NOT_AS_RECORDED):
-            told.append(event["message"].removeprefix(NOT_AS_RECORDED))
-
-    report = run(
-        RunOptions(**{**given, "workspace": workspace, "runs_dir": folder / "runs", "replay": recording.path}), listen
-    )
+    places = {"workspace": workspace, "runs_dir": folder / "runs", "replay": recording.path}
+    report = run(RunOptions(**{**given, **places}))
     if report.exit_code == RunInterrupted.exit_code:
         raise KeyboardInterrupt
-    compared = report.folder / COMPARISON
-    ends = json.loads(compared.read_text(encoding="utf-8")).get("differences") if compared.exists() else None
-    if ends is None:
+    kept = kept_in(report.folder)
+    if "differences" not in kept:
         return Replayed(recording.name, ERROR, (report.reason or report.outcome,))
-    prompts = [each.partition("; see ")[0] for each in told if each not in ends]
     passed_over = options.get("replay_match") == "nearest"
-    differences = (*(() if passed_over else prompts), *ends)
+    differences = (*(() if passed_over else kept["on_the_way"]), *kept["differences"])
     return Replayed(
         name=recording.name,
         status=DIFFERS if differences else SAME,
         differences=differences,
-        notes=tuple(prompts) if passed_over else (),
-        diffs={each.name: each.read_text(encoding="utf-8") for each in sorted((report.folder / DIFFERENCES).glob("*"))},
+        notes=tuple(kept["on_the_way"]) if passed_over else (),
+        diffs={each.name: each.read_text(encoding="utf-8") for each in sorted((report.folder / DIFFS).glob("*"))},
         turns=int(report.totals.get("turns", 0)),
     )
 

@@ -109,6 +109,7 @@ LOCKS = {
     ("playbook/recorder.py", "self._lock"): QUICK,
     ("playbook/recording.py", "self._lock"): "one line to a file",
     ("playbook/replay.py", "self._lock"): QUICK,
+    ("recordings/comparison.py", "self._lock"): "one small file",
     ("run_folder/event_log.py", "self._lock"): "one line to a file, and to whoever draws it",
     ("run_folder/questions.py", "self._locked()"): "LOCK_ATTEMPTS",
     ("steps/ask.py", "run.workspace_lock"): "one call of git, or one set of files",

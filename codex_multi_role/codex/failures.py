@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from codex_multi_role.options import REPLAY_DIFFERS
+
 
 class Remedy(Enum):
     """What is to be done about a turn that failed."""
@@ -39,8 +41,6 @@ UNREACHABLE = ("unreachable", Remedy.RETRY)
 PROVIDER_ERROR = ("provider_error", Remedy.RETRY)
 
 NOT_AS_RECORDED = ("not_as_recorded", Remedy.FAIL)
-REFUSED_BY_REPLAY = "not as recorded: "
-"""How the embedded model words that a replay has no answer, in a message that Codex hands on whole."""
 
 _CLASSES: Mapping[str, tuple[str, Remedy]] = {
     "contextWindowExceeded": ("context_full", Remedy.FRESH_THREAD),
@@ -84,7 +84,7 @@ def _row(info: object, message: str) -> tuple[str, Remedy]:
         kind = next((name for name in _HTTP_CLASSES if name in info), None)
         if kind is None:
             return FAILED
-        if REFUSED_BY_REPLAY in message:
+        if REPLAY_DIFFERS in message:
             return NOT_AS_RECORDED
         details = info[kind] if isinstance(info[kind], Mapping) else {}
         status = details.get("httpStatusCode")

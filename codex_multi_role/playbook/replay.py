@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import cast
 
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
+from codex_multi_role.options import REPLAY_DIFFERS
 from codex_multi_role.playbook.answers import BROKEN, TEXT, events_of
 from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.matching import Found, find
@@ -22,8 +23,6 @@ from codex_multi_role.playbook.varying import Places
 
 Differs = Callable[[str, str, bool], None]
 """Is told of a difference, its diff, and whether the turn is played all the same."""
-
-NOT_AS_RECORDED = "not as recorded"
 
 
 class ReplayServer(LoopbackServer):
@@ -82,7 +81,7 @@ class ReplayServer(LoopbackServer):
 
     def _refusal(self, found: Found) -> UsageError:
         self._differs(found.difference, found.diff, False)
-        return UsageError(f"{NOT_AS_RECORDED}: {found.difference}{_first_difference(found.diff)}")
+        return UsageError(f"{REPLAY_DIFFERS}{found.difference}{_first_difference(found.diff)}")
 
 
 def _first_difference(diff: str) -> str:

@@ -8,14 +8,14 @@ from typing import Any
 
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.errors import CodexMultiRoleError, RunInterrupted
-from codex_multi_role.options import RunReport
+from codex_multi_role.options import REPLAY_DIFFERS, RunReport
 from codex_multi_role.playbook.recording import Recording
-from codex_multi_role.recordings.models import COMPARISON, NOT_AS_RECORDED, recording_file
+from codex_multi_role.recordings.comparison import keep_end, kept_in
+from codex_multi_role.recordings.models import recording_file
 from codex_multi_role.recordings.names import places_of
 from codex_multi_role.recordings.outcome import differences, outcome_of
 from codex_multi_role.run_folder import RunFolder, list_turns
-from codex_multi_role.run_folder.atomic import storage_errors, write_json
-from codex_multi_role.run_folder.reading import read_json
+from codex_multi_role.run_folder.atomic import storage_errors
 
 PARKED_OR_INTERRUPTED = (4, 5, 130)
 
@@ -47,14 +47,13 @@ def _close(definitions: Definitions, path: Path, folder: RunFolder, report: RunR
 
 
 def _compare(definitions: Definitions, recording: Recording, folder: RunFolder, report: RunReport) -> list[str]:
-    """In ``replay.json``, too, for who reads it by machine."""
-    begun = read_json(path := folder.path / COMPARISON)
-    if recording.ended is None or begun is None or report.exit_code == RunInterrupted.exit_code:
+    begun = kept_in(folder.path)
+    if recording.ended is None or "began_with" not in begun or report.exit_code == RunInterrupted.exit_code:
         return []  # nothing to compare with, or the run never began, or did not come to an end of its own
     now = _named(definitions, folder, outcome_of(report, definitions, folder, begun["began_with"]))
     told = differences(recording.ended, now)
-    write_json(path, {**begun, "differences": told})
-    return [f"{NOT_AS_RECORDED}{each}" for each in told]
+    keep_end(folder.path, told)
+    return [f"{REPLAY_DIFFERS}{each}" for each in told]
 
 
 def _named(definitions: Definitions, folder: RunFolder, outcome: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,20 +14,15 @@ from codex_multi_role.codex.settings import as_settings
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns
-from codex_multi_role.run_folder.atomic import make_folder, write_json, write_text
 from codex_multi_role.run_folder.events import Warning, now
 
 if TYPE_CHECKING:  # what is imported where it is needed: most runs record nothing
     from codex_multi_role.playbook.recording import Recording, RecordingFile
+    from codex_multi_role.recordings.comparison import OnTheWay
 
 Settings = tuple[str, ...]
 
 PLAYBOOK_MODEL = "playbook"
-DIFFERENCES = "replay"
-COMPARISON = "replay.json"
-NOT_AS_RECORDED = "not as recorded: "
-LONGEST_NAME = 60
-"""Of who asked, in the name of a file, in characters: a unit's key can be longer than any name may be."""
 
 
 @dataclass(frozen=True)
@@ -135,14 +129,14 @@ def _replayed(
     definitions: Definitions, recording: Recording, folder: RunFolder, events: EventLog, stack: ExitStack
 ) -> ModelsInPlace:
     from codex_multi_role.playbook.replay import ReplayServer
+    from codex_multi_role.recordings.comparison import OnTheWay
     from codex_multi_role.recordings.names import places_of
 
+    on_the_way = OnTheWay(folder, events)
     if not any(list_turns(folder)):
-        _tell_beginning(definitions, recording, folder, events)
-    differs = _Differs(folder, events)
-    server = stack.enter_context(
-        ReplayServer(recording, definitions.options.replay_match, places_of(definitions, folder), differs)
-    )
+        _tell_beginning(definitions, recording, folder, events, on_the_way)
+    match, places = definitions.options.replay_match, places_of(definitions, folder)
+    server = stack.enter_context(ReplayServer(recording, match, places, on_the_way.prompt_differs))
 
     def model(role: str) -> str:
         return recording.models.get(role, PLAYBOOK_MODEL)
@@ -154,33 +148,15 @@ def _replayed(
     return ModelsInPlace(provider, model=model)
 
 
-def _tell_beginning(definitions: Definitions, recording: Recording, folder: RunFolder, events: EventLog) -> None:
+def _tell_beginning(
+    definitions: Definitions, recording: Recording, folder: RunFolder, events: EventLog, on_the_way: OnTheWay
+) -> None:
     from codex_multi_role.recordings.outcome import workspace_tree
 
     events.publish(Warning(f"no model is asked: the answers come from the recording {recording.name}"))
     if recording.ended is None:
         events.publish(Warning(f"the recording {recording.name} was cut short: the run that it is of did not end"))
     tree = workspace_tree(definitions, folder)
-    write_json(folder.path / COMPARISON, {"recording": recording.name, "began_with": tree})
+    on_the_way.begin(recording.name, tree)
     if tree != recording.header.get("workspace"):
-        events.publish(Warning(f"{NOT_AS_RECORDED}the workspace is not in the state that the recording began with"))
-
-
-class _Differs:
-    """Tells of prompts that are not as recorded, and keeps each diff in the run's folder. Threads may share it."""
-
-    def __init__(self, folder: RunFolder, events: EventLog) -> None:
-        self._folder, self._events = folder, events
-
-    def __call__(self, difference: str, diff: str, played: bool) -> None:
-        said = f"{difference}; the most similar recorded turn is played" if played else difference
-        where = f"; see {self._keep(difference, diff)}" if diff else ""
-        self._events.publish(Warning(f"{NOT_AS_RECORDED}{said}{where}"))
-
-    def _keep(self, difference: str, diff: str) -> Path:
-        folder = make_folder(self._folder.path / DIFFERENCES)
-        who = difference.partition(":")[0]
-        words = "_".join(who.replace("/", ".").replace(",", "").split())[:LONGEST_NAME]
-        path = folder / f"{words}_{hashlib.sha256(who.encode()).hexdigest()[:8]}.diff"
-        write_text(path, self._folder.redact(diff) + "\n")
-        return path
+        on_the_way.differs("the workspace is not in the state that the recording began with")

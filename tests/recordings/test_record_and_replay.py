@@ -175,6 +175,8 @@ def test_a_changed_prompt_fails_its_turn_and_shows_the_difference(recorded: Reco
     [diff] = (report.folder / "replay").glob("*.diff")
     assert "-Do it.\n+Do it well." in diff.read_text()
     assert any(str(diff) in message for message in warnings(events))
+    told = "role maker, visit 1: its prompt is not the recorded one"
+    assert read(report.folder / "replay.json")["on_the_way"] == [told]
 
 
 @pytest.mark.long

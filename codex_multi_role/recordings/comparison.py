@@ -1,0 +1,67 @@
+"""In what a replay is not as recorded: told at once, and kept in the run's folder for who reads it by machine.
+
+``replay.json`` has ``recording``, its name; ``began_with``, the state of the workspace; ``on_the_way``, what was other
+before the end; and, once the run has come to its end, ``differences``, in what it came to another one. The diffs of
+prompts are in ``replay/``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.options import REPLAY_DIFFERS
+from codex_multi_role.run_folder import EventLog, RunFolder
+from codex_multi_role.run_folder.atomic import make_folder, write_json, write_text
+from codex_multi_role.run_folder.reading import read_json
+from codex_multi_role.run_folder.events import Warning
+
+FILE, DIFFS = "replay.json", "replay"
+LONGEST_NAME = 60
+"""Of who asked, in the name of a file, in characters: a unit's key can be longer than any name may be."""
+
+
+def kept_in(run_folder: Path) -> dict[str, Any]:
+    """``replay.json``; empty where the run is no replay, or never began, or the file is damaged."""
+    return read_json(run_folder / FILE) or {}
+
+
+def keep_end(run_folder: Path, differences: Sequence[str]) -> None:
+    """Raises `StorageError`."""
+    write_json(run_folder / FILE, {**kept_in(run_folder), "differences": differences})
+
+
+class OnTheWay:
+    """Tells and keeps what is not as recorded while the run is at work. Threads may share it."""
+
+    def __init__(self, folder: RunFolder, events: EventLog) -> None:
+        self._folder, self._events = folder, events
+        self._lock = threading.Lock()
+
+    def begin(self, recording: str, began_with: str) -> None:
+        """Raises `StorageError`."""
+        write_json(self._folder.path / FILE, {"recording": recording, "began_with": began_with, "on_the_way": []})
+
+    def differs(self, difference: str, diff: str = "") -> None:
+        """Raises `StorageError`."""
+        where = f"; see {self._keep_diff(difference, diff)}" if diff else ""
+        with self._lock:
+            kept = kept_in(self._folder.path)
+            so_far = [*kept.get("on_the_way", ()), self._folder.redact(difference)]
+            write_json(self._folder.path / FILE, {**kept, "on_the_way": so_far})
+        self._events.publish(Warning(f"{REPLAY_DIFFERS}{difference}{where}"))
+
+    def prompt_differs(self, difference: str, diff: str, played: bool) -> None:
+        """Raises `StorageError`."""
+        self.differs(f"{difference}; the most similar recorded turn is played" if played else difference, diff)
+
+    def _keep_diff(self, difference: str, diff: str) -> Path:
+        folder = make_folder(self._folder.path / DIFFS)
+        who = difference.partition(":")[0]
+        words = "_".join(who.replace("/", ".").replace(",", "").split())[:LONGEST_NAME]
+        path = folder / f"{words}_{hashlib.sha256(who.encode()).hexdigest()[:8]}.diff"
+        write_text(path, self._folder.redact(diff) + "\n")
+        return path
