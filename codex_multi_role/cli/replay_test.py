@@ -23,7 +23,7 @@ from codex_multi_role.cli.options import (
     TEST_SECONDS,
     command,
 )
-from codex_multi_role.cli.streams import put_json
+from codex_multi_role.cli.streams import put_json, put_line
 from codex_multi_role.presentation.wording import duration, one_line, plural, printable
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def replay_test(ctx: click.Context, /, folder: Path, **values: Any) -> None:  # 
 
     def show(result: Replayed) -> None:
         if not (json or (quiet and not result.exit_code)):
-            for line in _lines(result):
-                click.echo(line)
+            put_result(result)
 
     results = replay_tests(find_recordings(folder), given, show, keep)
     if junit is not None:
@@ -85,8 +84,14 @@ def replay_test(ctx: click.Context, /, folder: Path, **values: Any) -> None:  # 
     if json:
         put_json({"recordings": [asdict(result) for result in results], "exit_code": code})
     elif not quiet:
-        click.echo(_verdict(results))
+        put_line(_verdict(results))
     ctx.exit(code)
+
+
+def put_result(result: Replayed) -> None:
+    """A recording and in what its replay differs, for people."""
+    for line in _lines(result):
+        put_line(line)
 
 
 def _lines(result: Replayed) -> Iterator[str]:

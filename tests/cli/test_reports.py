@@ -11,10 +11,12 @@ from junitparser import JUnitXml
 
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
+from codex_multi_role.cli.replay_test import put_result
 from codex_multi_role.cli.reports import report_end
 from codex_multi_role.cli.run import run as command
 from codex_multi_role.cli.streams import JsonLines, put_json, put_json_line, put_line, say
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.replay_tests import DIFFERS, Replayed
 from tests.ci.test_github import read_log
 from tests.teams import TeamFolder
 from tests.teams import say as answer
@@ -131,9 +133,10 @@ def test_no_text_of_others_is_a_command_in_a_workflow(
         put_json({"summary": HOSTILE})
         put_json_line({"summary": HOSTILE})
         put_line(HOSTILE)
+        put_result(Replayed("shop.ndjson", DIFFERS, (HOSTILE,), diffs={"one.diff": HOSTILE}))
         said = capsys.readouterr()
         return said.out + said.err
 
-    assert len(read_log(all_said())) == 7
+    assert len(read_log(all_said())) == 10
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     assert read_log(all_said()) == []
