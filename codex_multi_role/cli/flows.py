@@ -12,7 +12,7 @@ from codex_multi_role.cli.completing import flow_names
 from codex_multi_role.cli.lazy import LazyGroup
 from codex_multi_role.cli.options import BOUNDING, DEFAULTS, JSON, ROLES, command
 from codex_multi_role.cli.repeating import WATCH, repeatedly
-from codex_multi_role.cli.roles import edited_folder, open_catalog
+from codex_multi_role.cli.roles import open_catalog
 from codex_multi_role.cli.settings import Setting
 from codex_multi_role.cli.streams import put_json, say
 from codex_multi_role.cli.tables import put_table
@@ -119,7 +119,7 @@ def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch
       codex-multi-role flows graph testgen
       codex-multi-role flows graph mine --ascii --watch
     """
-    from codex_multi_role.definitions import load_flow_and_called  # as above
+    from codex_multi_role.definitions import load_flow_and_called, roles_folder  # as above
     from codex_multi_role.flow import graph
 
     if ascii and outline:
@@ -130,7 +130,7 @@ def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch
         whole = graph.ascii if ascii else graph.mermaid
         click.echo(graph.outline(flows[name]) if outline else whole(flows, name), nl=False)
 
-    repeatedly(edited_folder(roles), draw, watch=watch)
+    repeatedly(roles_folder(roles), draw, watch=watch)
 
 
 @command(ROLES, *BOUNDING, name="validate", short_help="Check flows; show their worst case.")

@@ -16,7 +16,7 @@ def own_folder(given: Path | None) -> Path:
     folder = roles_folder(given)
     if folder == packaged_roles() and given is None:
         raise UsageError("there is no roles/catalog.yaml here", "`codex-multi-role init` writes one to begin with.")
-    return folder if folder.is_dir() else folder.parent
+    return folder
 
 
 def checked(name: str, check: Callable[[str], str]) -> str:

@@ -88,21 +88,14 @@ def validate_roles(names: tuple[str, ...], roles: Path | None, watch: bool) -> N
       codex-multi-role roles validate
       codex-multi-role roles validate planner --watch
     """
+    from codex_multi_role.definitions import roles_folder  # as above
 
     def check() -> None:
         catalog = open_catalog(roles)
         checked = [catalog.role(name).name for name in names] or [role.name for role in catalog.roles]
         click.echo(f"ok: {catalog.source}: {', '.join(checked)}")
 
-    repeatedly(edited_folder(roles), check, watch=watch)
-
-
-def edited_folder(given: Path | None) -> Path:
-    """Of the catalog that is edited."""
-    from codex_multi_role.definitions import roles_folder  # as above
-
-    found = roles_folder(given)
-    return found if found.is_dir() else found.parent
+    repeatedly(roles_folder(roles), check, watch=watch)
 
 
 @command(ROLES, name="new", short_help="Add a role to your catalog.")

@@ -133,6 +133,15 @@ def test_the_shipped_catalog_is_nobodys_to_change() -> None:
     assert not (packaged_roles() / "c.yaml").exists()
 
 
+def test_no_other_catalog_than_the_one_that_was_named_is_changed() -> None:
+    Path("catalog.yaml").write_text(COMMENTED)
+    for add in (add_role, add_flow):
+        with pytest.raises(UsageError, match="typo: cannot be read"):
+            add("c", Path("typo"))
+    assert [path.name for path in Path().iterdir()] == ["catalog.yaml"]
+    assert Path("catalog.yaml").read_text() == COMMENTED
+
+
 def test_every_line_of_a_new_role_can_be_taken_as_it_is() -> None:
     team(COMMENTED)
     path = add_role("c", None)
