@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
@@ -19,13 +20,15 @@ WATCH = click.option(
 
 
 def repeatedly(folder: Path, act: Callable[[], None], *, watch: bool) -> None:
-    """Do it once or, with ``watch``, again whenever something in ``folder`` or one level below it is saved."""
+    """Do it once or, with ``watch``, again whenever something in ``folder`` or one level below it is saved.
+
+    Raises what ``act`` raises but, with ``watch``, `UsageError`; that where the folder cannot be watched.
+    """
     if not watch:
         act()
         return
-    changes = Changes()
-    with watched([folder, *_folders_in(folder)], changes):
-        while True:
+    while True:
+        with _watching(folder) as changes:  # before it is done: what is saved meanwhile counts
             try:
                 act()
             except UsageError as error:
@@ -33,6 +36,18 @@ def repeatedly(folder: Path, act: Callable[[], None], *, watch: bool) -> None:
             say(f"watching {folder}; Ctrl-C ends")
             while not changes.wait(LOOK_SECONDS):
                 pass
+
+
+@contextmanager
+def _watching(folder: Path) -> Iterator[Changes]:
+    """Of the folder and those in it now. Raises `UsageError`."""
+    changes = Changes()
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(watched([folder, *_folders_in(folder)], changes))
+        except OSError as error:
+            raise UsageError(f"cannot watch {folder}: {error.strerror}", "Without --watch it is done once.") from error
+        yield changes
 
 
 def _folders_in(folder: Path) -> Iterable[Path]:

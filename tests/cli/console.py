@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 OWN_VARIABLES = "CODEX_MULTI_ROLE_"
 DEADLINE_SECONDS = 120
@@ -25,6 +29,26 @@ def console(
         timeout=DEADLINE_SECONDS,
         check=False,
     )
+
+
+@contextmanager
+def reading(child: subprocess.Popen[str]) -> Iterator[None]:
+    """While what ``child`` says is read: one that says nothing for long is killed, and so is one that is left over."""
+    watchdog = threading.Timer(DEADLINE_SECONDS, child.kill)
+    watchdog.start()
+    try:
+        yield
+    finally:
+        watchdog.cancel()
+        child.kill()
+
+
+def line(stream: IO[str] | None) -> str:
+    """The next line of a child's output; there has to be one."""
+    assert stream is not None
+    read = stream.readline()
+    assert read, "the output has ended"
+    return read
 
 
 def environment(**variables: str) -> dict[str, str]:

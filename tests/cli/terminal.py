@@ -6,12 +6,11 @@ import os
 import pty
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from .console import DEADLINE_SECONDS, environment
+from .console import DEADLINE_SECONDS, environment, reading
 
 TAKE_TERMINAL = """
 import fcntl, os, sys, termios
@@ -28,8 +27,9 @@ def on_terminal(argv: Sequence[str], folder: Path, **variables: str) -> tuple[st
         argv, stdout=subprocess.PIPE, stderr=theirs, text=True, cwd=folder, env=environment(**settings)
     )
     os.close(theirs)
-    drawn = _read_all(ours)
-    output, _ = child.communicate(timeout=DEADLINE_SECONDS)
+    with reading(child):
+        drawn = _read_all(ours)
+        output, _ = child.communicate(timeout=DEADLINE_SECONDS)
     return drawn, output, child.returncode
 
 
@@ -86,12 +86,9 @@ def at_terminal(argv: Sequence[str], folder: Path, **variables: str) -> Iterator
         start_new_session=True,
     )  # fmt: skip
     os.close(theirs)
-    watchdog = threading.Timer(DEADLINE_SECONDS, child.kill)
-    watchdog.start()
     try:
-        yield Session(child, ours)
+        with reading(child):
+            yield Session(child, ours)
     finally:
-        watchdog.cancel()
-        child.kill()
         child.wait(DEADLINE_SECONDS)
         os.close(ours)

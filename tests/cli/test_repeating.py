@@ -9,7 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .console import DEADLINE_SECONDS, environment
+import pytest
+
+from codex_multi_role.cli.boundary import run_guarded
+from codex_multi_role.cli.main import group
+
+from .console import DEADLINE_SECONDS, environment, line, reading
 
 CATALOG = "version: 1\nroles: [{name: %s, prompt_text: Do it.}]\n"
 FLOW = "steps: [{id: %s, ask: one}]\n"
@@ -20,19 +25,11 @@ def watching(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """The command, which Ctrl-C is to end."""
     program = [sys.executable, "-u", "-m", "codex_multi_role", *arguments, "--watch"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(program, cwd=folder, env=environment(), stdout=pipe, stderr=pipe, text=True) as child:
-        try:
-            yield child
-            child.send_signal(signal.SIGINT)
-            assert child.wait(DEADLINE_SECONDS) == 130
-        finally:
-            child.kill()
-
-
-def line(child: subprocess.Popen[str], *, of_error: bool = False) -> str:
-    stream = child.stderr if of_error else child.stdout
-    assert stream is not None
-    return stream.readline()
+    started = subprocess.Popen(program, cwd=folder, env=environment(), stdout=pipe, stderr=pipe, text=True)
+    with started as child, reading(child):
+        yield child
+        child.send_signal(signal.SIGINT)
+        assert child.wait(DEADLINE_SECONDS) == 130
 
 
 def test_a_catalog_is_checked_again_whenever_it_is_saved(tmp_path: Path) -> None:
@@ -40,14 +37,14 @@ def test_a_catalog_is_checked_again_whenever_it_is_saved(tmp_path: Path) -> None
     catalog.parent.mkdir()
     catalog.write_text(CATALOG % "one")
     with watching(tmp_path, "roles", "validate") as child:
-        assert line(child) == "ok: roles/catalog.yaml: one\n"
-        assert line(child, of_error=True) == "watching roles; Ctrl-C ends\n"
+        assert line(child.stdout) == "ok: roles/catalog.yaml: one\n"
+        assert line(child.stderr) == "watching roles; Ctrl-C ends\n"
         catalog.write_text("roles: {")
-        assert line(child, of_error=True).startswith("error: roles/catalog.yaml: line 2: ")
-        while line(child, of_error=True) != "watching roles; Ctrl-C ends\n":
+        assert line(child.stderr).startswith("error: roles/catalog.yaml: line 2: ")
+        while line(child.stderr) != "watching roles; Ctrl-C ends\n":
             pass
         catalog.write_text(CATALOG % "two")
-        assert line(child) == "ok: roles/catalog.yaml: two\n"
+        assert line(child.stdout) == "ok: roles/catalog.yaml: two\n"
 
 
 def test_a_flow_is_drawn_again_whenever_it_is_saved(tmp_path: Path) -> None:
@@ -56,9 +53,29 @@ def test_a_flow_is_drawn_again_whenever_it_is_saved(tmp_path: Path) -> None:
     (tmp_path / "roles/catalog.yaml").write_text(CATALOG % "one")
     flow.write_text(FLOW % "begin")
     with watching(tmp_path, "flows", "graph", "own", "--ascii") as child:
-        assert line(child, of_error=True) == "watching roles; Ctrl-C ends\n"
+        assert line(child.stderr) == "watching roles; Ctrl-C ends\n"
         flow.write_text(FLOW % "otherwise")
-        drawn = line(child)
-        while drawn and "otherwise" not in drawn:
-            drawn = line(child)
-        assert "otherwise" in drawn
+        while "otherwise" not in line(child.stdout):
+            pass
+
+
+def test_a_folder_that_is_made_meanwhile_is_watched_too(tmp_path: Path) -> None:
+    (tmp_path / "roles").mkdir()
+    (tmp_path / "roles/catalog.yaml").write_text(CATALOG % "one")
+    flow = tmp_path / "roles/flows/own.yaml"
+    with watching(tmp_path, "flows", "graph", "own", "--ascii") as child:
+        while line(child.stderr) != "watching roles; Ctrl-C ends\n":
+            pass
+        flow.parent.mkdir()
+        while line(child.stderr) != "watching roles; Ctrl-C ends\n":
+            pass
+        flow.write_text(FLOW % "begin")
+        while "begin" not in line(child.stdout):
+            pass
+
+
+def test_a_folder_that_cannot_be_watched_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "catalog.yaml").write_text(CATALOG % "one")
+    missing = tmp_path / "nowhere"
+    assert run_guarded(group, ["roles", "validate", "--watch", "--roles", str(missing)]) == 2
+    assert f"error: cannot watch {missing}: No such file or directory" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from codex_multi_role.run_folder import Owner, Record, RunFolder
 from tests.presentation.recorded_run import whole_run
 from tests.teams import TeamFolder, say
 
-from .console import DEADLINE_SECONDS, console, environment
+from .console import DEADLINE_SECONDS, console, environment, line, reading
 from .run_folders import make_run
 from .terminal import on_terminal
 
@@ -31,6 +31,13 @@ def worked_on(folder: RunFolder) -> Iterator[None]:
         owner.release()
 
 
+@contextmanager
+def watching(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    started = subprocess.Popen([*WATCH, *arguments], cwd=folder, env=environment(), stdout=subprocess.PIPE, text=True)
+    with started as child, reading(child):
+        yield child
+
+
 def append(folder: RunFolder, text: str) -> None:
     with folder.events_path.open("a") as file:
         file.write(text)
@@ -44,16 +51,13 @@ def test_events_are_shown_as_they_come_and_half_a_line_waits_for_its_end(tmp_pat
     folder = make_run(tmp_path / "runs", "first")
     first, second, *rest = lines(whole_run())
     folder.events_path.write_text(first + second[:20])
-    with subprocess.Popen(
-        [*WATCH, "first", "--json"], cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout is not None
+    with watching(tmp_path, "first", "--json") as child:
         with worked_on(folder):
-            assert child.stdout.readline() == first
+            assert line(child.stdout) == first
             append(folder, second[20:])
-            assert child.stdout.readline() == second
+            assert line(child.stdout) == second
             append(folder, "".join(rest))
-        assert child.stdout.readlines() == rest
+        assert [line(child.stdout) for _ in rest] == rest
         assert child.wait(DEADLINE_SECONDS) == 1  # as the run ended
 
 
@@ -91,20 +95,17 @@ def test_all_runs_at_once_until_none_is_worked_on(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first", status="ended")
     live = make_run(tmp_path / "runs", "second", status="running", outcome="", exit_code=None)
     live.events_path.write_text("".join(lines(whole_run()[:8])))
-    with subprocess.Popen(
-        [*WATCH, "--all"], cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout is not None
+    with watching(tmp_path, "--all") as child:
         with worked_on(live):
-            told = [child.stdout.readline(), child.stdout.readline()]
+            told = [line(child.stdout), line(child.stdout)]
             assert told == ["first  cycles  ended  All cycles are used up\n", "second  cycles  running  cycle 1 of 3\n"]
             append(
                 live,
                 json.dumps({"type": "review_asked", "at": whole_run()[-1]["at"], "key": "ok.1", "question": "?"})
                 + "\n",
             )
-            assert child.stdout.readline() == "second  cycles  running  cycle 1 of 3  asks ok.1\n"
-        assert child.stdout.readline() == "second  cycles  killed\n"
+            assert line(child.stdout) == "second  cycles  running  cycle 1 of 3  asks ok.1\n"
+        assert line(child.stdout) == "second  cycles  killed\n"
         assert child.wait(DEADLINE_SECONDS) == 0
     drawn, _, code = on_terminal([*WATCH, "--all"], tmp_path)
     assert ("killed" in drawn, code) == (True, 0)
