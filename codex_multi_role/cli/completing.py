@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.wording import one_line
 
 if TYPE_CHECKING:
@@ -33,14 +32,9 @@ def flow_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> O
 
 
 def role_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
-    """None where the catalog cannot be read: the command itself says why."""
     from codex_multi_role.definitions import load_catalog
 
-    try:
-        catalog = load_catalog(ctx.params.get("roles"))
-    except CodexMultiRoleError:
-        return []
-    return _offer(dict.fromkeys((role.name for role in catalog.roles), ""), incomplete)
+    return _offer(dict.fromkeys((role.name for role in load_catalog(ctx.params.get("roles")).roles), ""), incomplete)
 
 
 def playbook_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
@@ -49,13 +43,10 @@ def playbook_names(ctx: click.Context, param: click.Parameter, incomplete: str) 
     return _offer(dict.fromkeys(list_playbooks(_roles_folder(ctx)), ""), incomplete)
 
 
-def _roles_folder(ctx: click.Context) -> Path | None:
+def _roles_folder(ctx: click.Context) -> Path:
     from codex_multi_role.definitions import roles_folder
 
-    try:
-        return roles_folder(ctx.params.get("roles"))
-    except CodexMultiRoleError:
-        return None
+    return roles_folder(ctx.params.get("roles"))
 
 
 def _offer(named: dict[str, str], incomplete: str) -> Offer:

@@ -12,6 +12,7 @@ import codex_multi_role
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.completion import VARIABLE
 from codex_multi_role.cli.lazy import LazyGroup
+from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.wording import PROGRAM
 
 COMMANDS = {
@@ -87,7 +88,10 @@ def main() -> int:
     if instruction:
         from click.shell_completion import shell_complete  # here: a shell asks for it, seldom
 
-        return shell_complete(group, {}, PROGRAM, VARIABLE, instruction)
+        try:
+            return shell_complete(group, {}, PROGRAM, VARIABLE, instruction)
+        except CodexMultiRoleError:  # nothing is offered then; the command itself says what is wrong
+            return 1
     code = run_guarded(group, sys.argv[1:])
     gc.freeze()  # the interpreter would walk all it ever imported once more before it ends: a quarter of its exit
     return code

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.options import QUIET, RUNS_DIR, command
+from codex_multi_role.cli.options import QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.streams import say
 from codex_multi_role.run_folder import RunFolder
 
 
 @command(RUNS_DIR, QUIET, short_help="Write a run as one page for a browser: report.html.")
-@click.argument("run", metavar="RUN")
+@run_argument
 @click.option(
     "-o",
     "--output",

@@ -42,12 +42,14 @@ def test_runs_are_offered_with_the_newest_first(tmp_path: Path) -> None:
     assert offered("codex-multi-role show ", tmp_path) == []
     make_run(tmp_path / "other", "first")
     make_run(tmp_path / "other", "second", started_at="2026-02-01T00:00:00.000+00:00")
-    assert offered("codex-multi-role watch --runs-dir other ", tmp_path) == ["latest", "second", "first"]
+    for name in ("watch", "report"):
+        assert offered(f"codex-multi-role {name} --runs-dir other ", tmp_path) == ["latest", "second", "first"]
 
 
-def test_a_catalog_that_cannot_be_read_offers_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["roles/catalog.yaml", "codex-multi-role.yaml"])
+def test_what_cannot_be_read_offers_nothing(name: str, tmp_path: Path) -> None:
     (tmp_path / "roles").mkdir()
-    (tmp_path / "roles/catalog.yaml").write_text("roles: {")
+    (tmp_path / name).write_text("roles: {")
     assert offered("codex-multi-role roles show ", tmp_path) == []
 
 
