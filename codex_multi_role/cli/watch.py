@@ -41,6 +41,8 @@ def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) ->
     if every == (run is not None):
         raise UsageError("watch takes a RUN or --all", "`codex-multi-role watch latest` shows the newest.")
     if run is None:
+        if values["json"] or values["quiet"]:
+            raise UsageError("--all takes neither --json nor --quiet", "`codex-multi-role runs --json` lists all runs.")
         watch_all(values["runs_dir"], plain=values["plain"])
         return
     folder = RunFolder.find(values["runs_dir"], run)

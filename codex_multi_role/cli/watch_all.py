@@ -8,9 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import click
-
-from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.streams import put_line, say
 from codex_multi_role.cli.views import on_terminal
 from codex_multi_role.presentation.following import RunNow, RunsReader
 from codex_multi_role.presentation.outcome import outcome_in_words
@@ -29,7 +27,9 @@ LEAST_WIDTHS = (0, 100, 0, 70, 100, 80, 60)
 def watch_all(runs_dir: Path, *, plain: bool) -> None:
     """Show the runs below ``runs_dir`` until none is worked on."""
     reader = RunsReader(runs_dir)
-    if not plain and on_terminal():
+    if not reader.look():
+        say(f"There are no runs in {runs_dir}.")
+    elif not plain and on_terminal():
         _redraw(reader)
     else:
         _tell_changes(reader)
@@ -73,7 +73,7 @@ def _row(run: RunNow) -> Iterable[object]:
         where, turns, tokens = run.progress.where, run.progress.turns_begun, run.progress.tokens
     else:
         where, turns = outcome_in_words(str(run.record.get("outcome") or "")), totals.get("turns", 0)
-    return (run.run_id, run.record.get("flow"), run.status, where, turns, compact(tokens), _now(run))
+    return (run.run_id, run.record.get("flow") or "", run.status, where, turns, compact(tokens), _now(run))
 
 
 def _now(run: RunNow) -> str:
@@ -92,9 +92,7 @@ def _tell_changes(reader: RunsReader) -> None:
         for run in runs:
             if told.get(run.run_id) != (line := _line(run)):
                 told[run.run_id] = line
-                click.echo(line)
-        if not runs:
-            say("There are no runs.")
+                put_line(line)
         if not any(run.alive for run in runs):
             return
         time.sleep(LOOK_SECONDS)

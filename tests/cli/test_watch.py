@@ -9,6 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from codex_multi_role.cli.boundary import run_guarded
+from codex_multi_role.cli.main import group
+from codex_multi_role.cli.watch_all import watch_all
 from codex_multi_role.run_folder import Owner, Record, RunFolder
 from tests.presentation.recorded_run import whole_run
 from tests.teams import TeamFolder, say
@@ -114,3 +119,20 @@ def test_all_runs_at_once_until_none_is_worked_on(tmp_path: Path) -> None:
 def test_a_run_or_all_of_them(tmp_path: Path) -> None:
     done = console("watch", folder=tmp_path)
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: watch takes a RUN or --all")
+
+
+@pytest.mark.parametrize("setting", ["--json", "--quiet"])
+def test_all_runs_are_for_people(setting: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_guarded(group, ["watch", "--all", setting]) == 2
+    assert "error: --all takes neither --json nor --quiet" in capsys.readouterr().err
+
+
+def test_no_runs_are_told_on_a_terminal_too(tmp_path: Path) -> None:
+    drawn, _, code = on_terminal([*WATCH, "--all"], tmp_path)
+    assert (drawn.splitlines(), code) == (["There are no runs in runs."], 0)
+
+
+def test_a_run_that_cannot_be_read_has_no_flow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    RunFolder.create(tmp_path, "broken").record_path.write_text("{")
+    watch_all(tmp_path, plain=True)
+    assert capsys.readouterr().out.split() == ["broken", "unreadable"]
