@@ -37,14 +37,21 @@ class Lines:
 
 
 def open_view(
-    progress: Progress, *, as_json: bool, quiet: bool, plain: bool, over: Callable[[], bool] = lambda: False
+    progress: Progress,
+    *,
+    as_json: bool,
+    quiet: bool,
+    plain: bool,
+    over: Callable[[], bool] = lambda: False,
+    write: Callable[[Record], None] | None = None,
 ) -> AbstractContextManager[View]:
     """A context that gives what takes the run's events; every view keeps ``progress`` up to date.
 
-    ``over``: whether nobody works on the run any more, asked whenever it is drawn.
+    ``over``: whether nobody works on the run any more, asked whenever it is drawn. ``write``: how an event is
+    put as JSON; unless given, in such a way that a reader who has gone does not hold up the run.
     """
     if as_json:
-        return nullcontext(_json_lines(progress))
+        return nullcontext(_json_lines(progress, write or JsonLines()))
     if quiet:
         return nullcontext(Lines(progress.apply))
     if not plain and on_terminal():
@@ -59,9 +66,7 @@ def on_terminal() -> bool:
     return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def _json_lines(progress: Progress) -> View:
-    write = JsonLines()
-
+def _json_lines(progress: Progress, write: Callable[[Record], None]) -> View:
     def take(record: Record) -> None:
         progress.apply(record)
         write(record)

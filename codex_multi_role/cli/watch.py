@@ -9,7 +9,7 @@ import click
 from codex_multi_role.cli.completing import run_ids
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.run import say_end
-from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.streams import put_json_line, say
 from codex_multi_role.cli.views import open_view
 from codex_multi_role.cli.watch_all import watch_all
 from codex_multi_role.errors import UsageError
@@ -48,7 +48,7 @@ def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) ->
     folder = RunFolder.find(values["runs_dir"], run)
     progress = Progress()
     looks = {"as_json": values["json"], "quiet": values["quiet"], "plain": values["plain"]}
-    with open_view(progress, **looks, over=lambda: not is_alive(folder)) as view:
+    with open_view(progress, **looks, over=lambda: not is_alive(folder), write=put_json_line) as view:
         for record in follow(folder):
             view(record)
     _close(ctx, folder, progress)

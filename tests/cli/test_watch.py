@@ -66,6 +66,18 @@ def test_events_are_shown_as_they_come_and_half_a_line_waits_for_its_end(tmp_pat
         assert child.wait(DEADLINE_SECONDS) == 1  # as the run ended
 
 
+def test_the_watching_ends_when_nobody_reads_it(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "first")
+    first, second, *_ = lines(whole_run())
+    folder.events_path.write_text(first)
+    with worked_on(folder), watching(tmp_path, "first", "--json") as child:
+        assert line(child.stdout) == first
+        assert child.stdout is not None
+        child.stdout.close()
+        append(folder, second)
+        assert child.wait(DEADLINE_SECONDS) == 141
+
+
 def test_a_real_run_is_watched_to_its_end(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status="DONE")]})
     report = team.run()
