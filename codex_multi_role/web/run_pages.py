@@ -50,6 +50,9 @@ DONE = {
 """What a page says of what was just done; nothing else can be made to stand there by a link."""
 TOO_MANY = ("Too many are looking on", "Close other pages of this server, or try again later.")
 
+APPROVE = "approve"
+VERDICTS = (APPROVE, "reject")
+
 Act = Callable[[RunFolder, Form], str]
 
 
@@ -160,7 +163,9 @@ class RunPages:
     def _answer(self, folder: RunFolder, form: Form) -> str:
         from codex_multi_role import app  # here: it loads what runs need
 
-        approved, comment = form.get("verdict") != "reject", form.get("comment", "").strip()
+        if form.get("verdict") not in VERDICTS:
+            raise UsageError("That form says neither yes nor no", "Press one of its buttons.")
+        approved, comment = form["verdict"] == APPROVE, form.get("comment", "").strip()
         question = form.get("question", "")
         if not approved and not comment:
             raise UsageError("A rejection needs a comment", "Say why not; the roles may get to read it.")

@@ -112,6 +112,19 @@ def test_a_run_is_started_found_in_the_list_and_approved_with_a_comment(page: Pa
 
 
 @pytest.mark.long
+def test_the_key_enter_decides_nothing(page: Page, team: TeamFolder) -> None:
+    run = make_run(team.runs, "undecided", status="parked", outcome="waiting_for_review", exit_code=4)
+    Questions(run.path).ask(Question("ok.1", "Ship it?", "", whole_run()[0]["at"], None, None))
+    page.goto("/runs/undecided")
+    page.get_by_label("Go on with the run").uncheck()
+    page.get_by_label("Go on with the run").press("Enter")
+    page.get_by_label("Comment").fill("no")
+    page.get_by_role("button", name="Reject").click()
+    page.get_by_text("Rejected.").wait_for()
+    assert read(run.path / "reviews/ok.1.json")["answer"]["approved"] is False
+
+
+@pytest.mark.long
 def test_a_rejection_wants_a_reason_and_what_is_typed_stays_while_news_come(page: Page, team: TeamFolder) -> None:
     run_id = start(page, "ship")
     page.get_by_role("button", name="Reject").click()

@@ -131,6 +131,7 @@ function reloadList(list) {
 
 // A form that was sent does nothing more when its button is pressed again.
 document.addEventListener("submit", (event) => {
+  if (event.submitter && event.submitter.formMethod === "dialog") return; // nothing is sent by it
   if (event.target.dataset.sent) event.preventDefault();
   event.target.dataset.sent = "yes";
   event.target.setAttribute("aria-busy", "true");

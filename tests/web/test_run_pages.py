@@ -1,0 +1,40 @@
+"""What a form of a run's page does, and what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from codex_multi_role.run_folder import Question, Questions, RunFolder
+from codex_multi_role.web.access import Access
+from tests.cli.run_folders import make_run
+
+from .test_guard import client
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> RunFolder:
+    """A run that is parked with a question."""
+    folder = make_run(tmp_path / "runs", "first", status="parked", outcome="waiting_for_review", exit_code=4)
+    Questions(folder.path).ask(Question("ok.1", "Ship it?", "", "2026-01-31T10:15:00.000+00:00", None, None))
+    return folder
+
+
+ACCESS = Access("127.0.0.1")
+
+
+def visitor(folder: RunFolder) -> TestClient:
+    return client(folder.path.parent, ACCESS)
+
+
+def form(**fields: str) -> dict[str, str]:
+    return {"form_secret": ACCESS.form_secret, **fields}
+
+
+@pytest.mark.parametrize("fields", [{}, {"verdict": ""}, {"verdict": "approved"}])
+def test_an_answer_without_a_verdict_decides_nothing(asking: RunFolder, fields: dict[str, str]) -> None:
+    answer = visitor(asking).post("/runs/first/answer", data=form(question="ok.1", comment="why", **fields))
+    assert (answer.status_code, "neither yes nor no" in answer.text) == (409, True)
+    assert [question.key for question in Questions(asking.path).pending()] == ["ok.1"]
