@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codex_multi_role.errors import UsageError
 from codex_multi_role.web.forms import Form
 from codex_multi_role.web.starting import NewRun, default_cycles
 
@@ -98,10 +99,14 @@ def form_of(flow: FlowSpec, playbooks: list[str], sent: Form | None = None) -> F
 
 
 def wanted_run(form: FlowForm, sent: Form) -> NewRun:
-    """What was sent, as a run; inputs that were left empty are the flow's defaults."""
+    """What was sent, as a run; inputs that were left empty are the flow's defaults.
+
+    Raises `UsageError` for a playbook that is not there: nobody who names one means the model, which is paid for.
+    """
+    if form.playbook and form.playbook not in form.playbooks:
+        raise UsageError(f"there is no playbook {form.playbook}", "Choose one of those the form has.")
     inputs = {each.name: each.value for each in form.fields if each.value}
-    playbook = form.playbook if form.playbook in form.playbooks else ""
-    return NewRun(form.flow.name, form.goal.strip(), form.cycles.strip(), form.workspace.strip(), playbook, inputs)
+    return NewRun(form.flow.name, form.goal.strip(), form.cycles.strip(), form.workspace.strip(), form.playbook, inputs)
 
 
 def _cycles_first(entry: FlowEntry) -> tuple[bool, str]:

@@ -38,3 +38,10 @@ def test_an_answer_without_a_verdict_decides_nothing(asking: RunFolder, fields: 
     answer = visitor(asking).post("/runs/first/answer", data=form(question="ok.1", comment="why", **fields))
     assert (answer.status_code, "neither yes nor no" in answer.text) == (409, True)
     assert [question.key for question in Questions(asking.path).pending()] == ["ok.1"]
+
+
+def test_a_playbook_that_is_gone_is_not_taken_for_the_model(tmp_path: Path) -> None:
+    sent = form(flow="cycles", goal="go", workspace=str(tmp_path), cycles="1", playbook="gone")
+    answer = client(tmp_path / "runs", ACCESS).post("/start", data=sent)
+    assert (answer.status_code, "there is no playbook gone" in answer.text) == (422, True)
+    assert not (tmp_path / "runs").exists()
