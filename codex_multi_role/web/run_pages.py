@@ -177,7 +177,7 @@ class RunPages:
         return "answered" if answered.words and approved else "approved" if approved else "rejected"
 
     def _resume(self, folder: RunFolder, form: Form) -> str:
-        self._starter.resume(folder)
+        self._starter.resume(folder, form.get("cycles", "").strip())
         return "resumed"
 
 

@@ -77,9 +77,10 @@ class Starter:
         self._begin(folder, arguments, lambda child: folder.record_path.exists())
         return run_id
 
-    def resume(self, folder: RunFolder) -> None:
-        """Go on with a run. Raises what `start` raises."""
-        self._begin(folder, ["resume", folder.run_id], lambda child: read_owner(folder).get("pid") == child.pid)
+    def resume(self, folder: RunFolder, cycles: str = "") -> None:
+        """Go on with a run, with that many cycles where they are to be others. Raises what `start` raises."""
+        arguments = ["resume", folder.run_id, *([f"--cycles={cycles}"] if cycles else [])]
+        self._begin(folder, arguments, lambda child: read_owner(folder).get("pid") == child.pid)
 
     def reap(self) -> int:
         """Let go of the processes that have ended; returns how many there are still."""

@@ -45,3 +45,18 @@ def test_a_playbook_that_is_gone_is_not_taken_for_the_model(tmp_path: Path) -> N
     answer = client(tmp_path / "runs", ACCESS).post("/start", data=sent)
     assert (answer.status_code, "there is no playbook gone" in answer.text) == (422, True)
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_run_that_used_up_its_cycles_goes_on_with_more_of_them(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "first")
+    assert 'name="cycles" value="6"' in visitor(folder).get("/runs/first").text
+    answer = visitor(folder).post("/runs/first/resume", data=form(cycles="many"))
+    assert answer.status_code == 409
+    assert "Invalid value for &#39;--cycles&#39;: &#39;many&#39;" in answer.text
+
+
+def test_a_run_that_its_provider_parked_says_until_when(tmp_path: Path) -> None:
+    parked = {"status": "parked", "outcome": "quota", "exit_code": 5}
+    shown = visitor(make_run(tmp_path / "runs", "first", **parked, resets_at="2026-01-31T12:00:00Z")).get("/runs/first")
+    assert "when the provider takes turns again, it only parks once more" in shown.text
+    assert 'name="cycles"' not in shown.text
