@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import uvicorn
 from sse_starlette.sse import AppStatus
@@ -69,4 +70,4 @@ def _address(access: Access, listening: socket.socket) -> str:
     port = listening.getsockname()[1]
     host = socket.gethostname() if access.host in ("0.0.0.0", "::", "") else access.host
     shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{port}/" + (f"?token={access.token}" if access.token else "")
+    return f"http://{shown}:{port}/" + (f"?token={quote(access.token, safe='')}" if access.token else "")

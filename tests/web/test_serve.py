@@ -69,6 +69,11 @@ def test_a_server_for_others_prints_its_token_and_asks_for_it(tmp_path: Path) ->
         assert (code, token in said) == (0, False)
 
 
+def test_the_address_that_is_printed_admits_whatever_the_token_is_made_of(tmp_path: Path) -> None:
+    with served(tmp_path, "--token", "a+token & #10 at 100% é/?") as server:
+        assert server.client.get(server.address, follow_redirects=True).status_code == 200
+
+
 def test_a_port_that_is_taken_is_wrong_usage(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
