@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 
 from codex_multi_role.errors import RunBusy, UsageError
 from codex_multi_role.presentation.recorded import is_alive, read_owner
@@ -14,10 +15,10 @@ SIGNALS = ((signal.SIGINT, 15.0), (signal.SIGTERM, 45.0))
 LOOK_SECONDS = 0.1
 
 
-def stop_run(folder: RunFolder) -> None:
-    """Signal the run's process until it lets go of the run, a minute at most.
+def stop_run(folder: RunFolder, is_ending: Callable[[], bool] = lambda: False) -> None:
+    """Signal the run's process until it lets go of the run, a minute at most; not waited for once ``is_ending``.
 
-    Raises `UsageError` where none works on it, or somebody else's does, and `RunBusy` when it never lets go.
+    Raises `UsageError` where none works on it, or somebody else's does, and `RunBusy` while it does not let go.
     """
     if not is_alive(folder):
         raise _not_running(folder)
@@ -33,8 +34,10 @@ def stop_run(folder: RunFolder) -> None:
             raise UsageError(f"process {owner['pid']} belongs to somebody else", "Ask them, or be them.") from error
         except (psutil.Error, KeyError):
             return  # it has ended, or let go, meanwhile
-        if _lets_go(folder, seconds):
+        if _lets_go(folder, seconds, is_ending):
             return
+        if is_ending():
+            raise RunBusy(f"the run {folder.run_id} is asked to stop, and has not ended yet", "Look again in a moment.")
     raise RunBusy(
         f"process {owner['pid']} still works on the run {folder.run_id}", f"`kill -9 {owner['pid']}`, then resume it."
     )
@@ -46,10 +49,10 @@ def _not_running(folder: RunFolder) -> UsageError:
     return UsageError(f"no process works on the run {folder.run_id}: it {status}")
 
 
-def _lets_go(folder: RunFolder, seconds: float) -> bool:
+def _lets_go(folder: RunFolder, seconds: float, is_ending: Callable[[], bool]) -> bool:
     end = time.monotonic() + seconds
     while is_alive(folder):
-        if time.monotonic() > end:
+        if time.monotonic() > end or is_ending():
             return False
         time.sleep(LOOK_SECONDS)
     return True

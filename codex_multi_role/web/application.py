@@ -31,10 +31,11 @@ from codex_multi_role.web.templating import FOLDER, page
 def create_application(
     runs_dir: Path, roles: Path | None, access: Access, is_ending: Callable[[], bool] = lambda: False
 ) -> Starlette:
-    """``roles``: as of `run`, for the forms. Streams end once ``is_ending``."""
-    starter = Starter(runs_dir, roles)
+    """``roles``: as of `run`, for the forms. Streams, and what is waited for, end once ``is_ending``."""
+    starter = Starter(runs_dir, roles, is_ending)
     followers = Followers(access.form_secret, is_ending)
-    one, every = RunPages(runs_dir, followers, starter), _FirstPages(runs_dir, roles, access, starter)
+    one = RunPages(runs_dir, followers, starter, is_ending)
+    every = _FirstPages(runs_dir, roles, access, starter)
     forms = {
         "/start": every.start,
         "/runs/{run}/answer": one.answer,

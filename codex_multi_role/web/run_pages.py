@@ -59,10 +59,11 @@ Act = Callable[[RunFolder, Form], str]
 class RunPages:
     """The pages below ``/runs/<id>``."""
 
-    def __init__(self, runs_dir: Path, followers: Followers, starter: Starter) -> None:
+    def __init__(self, runs_dir: Path, followers: Followers, starter: Starter, is_ending: Callable[[], bool]) -> None:
         self._runs_dir = runs_dir
         self._followers = followers
         self._starter = starter
+        self._is_ending = is_ending
 
     async def show(self, request: Request) -> Response:
         """The page of a run. ``latest`` and the beginning of an id lead to it."""
@@ -109,7 +110,7 @@ class RunPages:
         return await self._act(request, form, self._answer)
 
     async def stop(self, request: Request, form: Form) -> Response:
-        return await self._act(request, form, _stop)
+        return await self._act(request, form, self._stop)
 
     async def cancel_task(self, request: Request, form: Form) -> Response:
         return await self._act(request, form, _cancel_task)
@@ -176,6 +177,10 @@ class RunPages:
             self._starter.resume(folder)
         return "answered" if answered.words and approved else "approved" if approved else "rejected"
 
+    def _stop(self, folder: RunFolder, form: Form) -> str:
+        stop_run(folder, self._is_ending)
+        return "stopped"
+
     def _resume(self, folder: RunFolder, form: Form) -> str:
         self._starter.resume(folder, form.get("cycles", "").strip())
         return "resumed"
@@ -191,11 +196,6 @@ class _FileResponse(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._file:
             await super().__call__(scope, receive, send)
-
-
-def _stop(folder: RunFolder, form: Form) -> str:
-    stop_run(folder)
-    return "stopped"
 
 
 def _cancel_task(folder: RunFolder, form: Form) -> str:

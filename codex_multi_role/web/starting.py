@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 import threading
@@ -30,11 +31,11 @@ ENDINGS = (0, 1, 4, 5)
 """Exit codes of a run that had begun, and may have been too quick to be seen."""
 STARTING = ".starting"
 OUTPUT = "output.log"
-"""In a run's folder: what its process said on stderr, where a page started it."""
+"""In a run's folder: what its process says on stderr, where a page started it."""
 
 
 class NotBegun(CodexMultiRoleError):
-    """The process ended before the run began; the message is what it said."""
+    """The process ended before the run began, and the message is what it said; or it has not begun yet."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,12 @@ class NewRun:
 
 
 class Starter:
-    """Starts processes for the runs of one folder. Threads may share it."""
+    """Starts processes for the runs of one folder; waits for none of them once ``is_ending``. Threads may share it."""
 
-    def __init__(self, runs_dir: Path, roles: Path | None) -> None:
+    def __init__(self, runs_dir: Path, roles: Path | None, is_ending: Callable[[], bool]) -> None:
         self._runs_dir = runs_dir
         self._roles = roles
+        self._is_ending = is_ending
         self._lock = threading.Lock()
         self._children: list[subprocess.Popen[bytes]] = []
 
@@ -94,26 +96,27 @@ class Starter:
         if self.reap() >= MOST_AT_ONCE:
             raise UsageError(f"{MOST_AT_ONCE} runs that were started here are going on", "Wait for one to end.")
         runs_dir = folder.path.parent
-        said = make_folder(runs_dir / STARTING) / f"{folder.run_id}.log"
-        shared = [f"--runs-dir={runs_dir}", "--await-answers", "--quiet"]
-        try:
-            child = self._spawn([*arguments, *shared], said)
-            end = time.monotonic() + BEGIN_SECONDS
-            while not has_begun(child) and time.monotonic() < end:
-                if child.poll() is not None:
-                    break
-                time.sleep(LOOK_SECONDS)
-            if not has_begun(child) and child.poll() not in (*ENDINGS, None):
-                code = child.returncode
-                raise NotBegun(_words(said), f"Exit code {code}: {EXIT_MEANINGS.get(code, 'the process was ended')}.")
-        finally:
-            _keep(said, folder.path)
+        said = make_folder(runs_dir / STARTING) / f"{folder.run_id}.{secrets.token_hex(4)}.log"
+        child = self._spawn([*arguments, f"--runs-dir={runs_dir}", "--await-answers", "--quiet"], said)
+        end = time.monotonic() + BEGIN_SECONDS
+        while not (begun := has_begun(child)) and child.poll() is None:
+            if time.monotonic() > end or self._is_ending():
+                raise NotBegun("The run has not begun yet", f"Process {child.pid} goes on; what it says is in {said}.")
+            time.sleep(LOOK_SECONDS)
+        if begun or has_begun(child) or child.returncode in ENDINGS:
+            with suppress(OSError):
+                said.replace(folder.path / OUTPUT)
+            return
+        meaning = EXIT_MEANINGS.get(child.returncode, "the process was ended")
+        raise NotBegun(_take_words(said), f"Exit code {child.returncode}: {meaning}.")
 
     def _spawn(self, arguments: list[str], said: Path) -> subprocess.Popen[bytes]:
         environment = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
         # -P: a module that lies in the current folder, perhaps a role's, is not taken for one of ours
         command = [sys.executable, "-P", "-m", "codex_multi_role", *arguments]
-        with storage_errors(said), said.open("wb") as output:
+        with storage_errors(said):
+            output = said.open("wb")
+        with output:
             try:
                 child = subprocess.Popen(
                     command,
@@ -123,7 +126,8 @@ class Starter:
                     env=environment,
                     start_new_session=True,
                 )
-            except ValueError as error:  # a NUL
+            except (ValueError, OSError) as error:  # a NUL; longer than a command line may be
+                said.unlink()
                 raise UsageError(f"that cannot be handed to a process: {error}") from error
         with self._lock:
             self._children.append(child)
@@ -135,19 +139,11 @@ def default_cycles() -> int:
     return RunOptions().cycles
 
 
-def _words(said: Path) -> str:
-    """The end of what the process said, in printable lines."""
+def _take_words(said: Path) -> str:
+    """The end of what the process said, in printable lines; it is in no file any more."""
     try:
         text = said.read_bytes()[-SAID_BYTES:].decode("utf-8", "replace")
+        said.unlink()
     except OSError:
         return ""
     return "\n".join(map(printable, text.splitlines())).strip()
-
-
-def _keep(said: Path, run: Path) -> None:
-    """Move what the process said, and may say yet, into the run's folder; where there is none it has been told."""
-    with suppress(OSError):
-        if run.is_dir():
-            said.replace(run / OUTPUT)
-        else:
-            said.unlink()

@@ -7,7 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -32,6 +34,36 @@ def test_it_ends_at_once_however_many_look_on(tmp_path: Path) -> None:
         for stream in streams:
             next(stream)
         assert server.end(signal.SIGTERM) == (0, "")
+
+
+DEAF = """
+import os, signal, sys
+from pathlib import Path
+from codex_multi_role.run_folder import Owner
+signal.signal(signal.SIGINT, lambda *_: os.write(1, b"asked\\n"))
+Owner(Path(sys.argv[1])).acquire()
+print("there", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_it_ends_at_once_though_a_run_that_is_asked_to_stop_does_not(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "first", status="running", exit_code=None)
+    command = [sys.executable, "-c", DEAF, str(folder.owner_path)]
+    with served(tmp_path) as server, subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as deaf, ThreadPoolExecutor(1) as pool:  # fmt: skip
+        watchdog = threading.Timer(60, deaf.kill)
+        watchdog.start()
+        assert deaf.stdout is not None
+        assert deaf.stdout.readline() == "there\n"
+        stopping = pool.submit(server.post, "/runs/first/stop", "/runs/first")
+        assert deaf.stdout.readline() == "asked\n"
+        ended = server.end(signal.SIGTERM)
+        deaf.kill()
+        watchdog.cancel()
+        assert ended == (0, "")
+        assert "is asked to stop, and has not ended yet" in stopping.result().text
 
 
 def test_a_viewer_who_comes_back_misses_nothing_and_gets_nothing_twice(tmp_path: Path) -> None:
