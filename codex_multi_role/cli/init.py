@@ -9,13 +9,19 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.options import FOLDER, HOST, PORT, RUN
+from codex_multi_role.cli.options import FOLDER, HOST, PORT, REPORTS, RUN
 from codex_multi_role.cli.settings import FILE, Setting
 from codex_multi_role.cli.starters import ALL, ROLES_FOLDER, STARTERS, contents_of, starter
 from codex_multi_role.cli.streams import say
 from codex_multi_role.errors import StorageError, UsageError
 
-NOT_IN_THE_FILE = frozenset({"goal", "goal_file", "run_id", "json", "quiet", "input", "yes"})
+OF_ONE_RUN = frozenset(
+    {
+        *("goal", "goal_file", "run_id", "json", "quiet", "input", "yes", "record", "replay", "dry_run"),
+        *(each.key for each in REPORTS),
+    }
+)
+"""Settings that nobody means for every run in a folder."""
 PURPOSES = f"What the team is for: {', '.join(each.name for each in ALL)}."
 
 
@@ -90,7 +96,7 @@ def settings_file() -> str:
         "# A flag wins over an environment variable (CODEX_MULTI_ROLE_<NAME>), and that over this file.",
     ]
     for setting in (*RUN, HOST, PORT):
-        if setting.key not in NOT_IN_THE_FILE:
+        if setting.key not in OF_ONE_RUN:
             lines += ["", *textwrap.wrap(setting.help or "", 100, initial_indent="# ", subsequent_indent="# ")]
             lines.append(f"# {setting.key.replace('_', '-')}: {_example(setting)}")
     return "\n".join(lines) + "\n"

@@ -83,6 +83,12 @@ def test_every_line_of_the_settings_file_can_be_taken_as_it_is(tmp_path: Path) -
     assert len(read_file(path, known)) == len(keys) > 10
 
 
+def test_the_settings_file_offers_nothing_that_is_of_one_run_only() -> None:
+    offered = {line[2:].partition(":")[0] for line in settings_file().splitlines()}
+    assert "replay-match" in offered
+    assert not offered & {"goal", "record", "replay", "dry-run", "junit", "summary", "annotations"}
+
+
 def yaml_key(line: str) -> str:
     loaded = yaml.safe_load(line) if line.partition(":")[0].replace("-", "").isalpha() else None
     return next(iter(loaded)).replace("-", "_") if isinstance(loaded, dict) else ""
