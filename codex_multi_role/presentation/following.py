@@ -10,9 +10,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.recorded import is_alive, read_record, status_now
-from codex_multi_role.run_folder import Record, RunFolder, list_runs
+from codex_multi_role.presentation.progress import OF_ANOTHER_VERSION, Progress
+from codex_multi_role.presentation.recorded import is_alive, status_now
+from codex_multi_role.presentation.records import Records
+from codex_multi_role.run_folder import Record, RunFolder
 from codex_multi_role.run_folder.reading import read_records
 
 LOOK_SECONDS = 0.1
@@ -85,23 +86,23 @@ class RunNow:
 
 
 class RunsReader:
-    """Looks at all runs below ``runs_dir`` again and again; of a live one, only what is new is read."""
+    """Looks at all runs below ``runs_dir`` again and again; only what is new is read."""
 
     def __init__(self, runs_dir: Path) -> None:
-        self._runs_dir = runs_dir
+        self._records = Records(runs_dir)
         self._live: dict[str, tuple[EventReader, Progress]] = {}
 
     def look(self) -> list[RunNow]:
         """The runs as they are, oldest first."""
-        return [self._at(folder) for folder in list_runs(self._runs_dir)]
+        return [self._at(run.folder, run.record) for run in self._records.look()]
 
-    def _at(self, folder: RunFolder) -> RunNow:
-        record = read_record(folder)
+    def _at(self, folder: RunFolder, record: dict[str, Any]) -> RunNow:
         status = status_now(folder, record)
         if status != "running":
             self._live.pop(folder.run_id, None)
             return RunNow(folder.run_id, record, status, None)
         reader, progress = self._live.setdefault(folder.run_id, (EventReader(folder.events_path), Progress()))
         for event in reader.read():
-            progress.apply(event)
+            with suppress(*OF_ANOTHER_VERSION):
+                progress.apply(event)
         return RunNow(folder.run_id, record, status, progress)

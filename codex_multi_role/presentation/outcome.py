@@ -80,7 +80,7 @@ def next_from_record(folder: RunFolder, runs_dir: Path, record: Mapping[str, Any
     options = record.get("options")
     if record.get("exit_code") == WITH_ITS_GOAL or status == "running" or not isinstance(options, Mapping):
         return ""
-    return next_command(folder, runs_dir, record.get("exit_code"), int(options.get("cycles", 1)))
+    return next_command(folder, runs_dir, record.get("exit_code"), int(options.get("cycles", RunOptions.cycles)))
 
 
 def _where(runs_dir: Path) -> str:

@@ -11,6 +11,9 @@ from codex_multi_role.presentation.role_progress import OVER, RoleProgress
 from codex_multi_role.presentation.wording import seconds_between
 from codex_multi_role.run_folder import Record
 
+OF_ANOTHER_VERSION = (LookupError, TypeError, AttributeError)
+"""What an event raises that lacks something, or has something else in its place."""
+
 
 @dataclass
 class Progress:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.presentation.recorded import open_questions, read_record, status_now, totals_now
+from codex_multi_role.presentation.recorded import open_questions, status_now, totals_now
+from codex_multi_role.presentation.records import Records
 from codex_multi_role.run_folder import Question, RunFolder
 
 ROWS = 50
@@ -63,11 +63,10 @@ class RunPage:
 
 
 class RunList:
-    """The runs below one folder. What was read of a run stays until its ``run.json`` changes; threads may share it."""
+    """The runs below one folder; threads may share it."""
 
     def __init__(self, runs_dir: Path) -> None:
-        self._runs_dir = runs_dir
-        self._known: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
+        self._records = Records(runs_dir)
 
     def page(self, *, search: str = "", show: str = EVERY, number: int = 1) -> RunPage:
         """The page of that number, or the nearest there is."""
@@ -81,27 +80,9 @@ class RunList:
         return RunPage(rows[(number - 1) * ROWS : number * ROWS], number, pages, len(rows), counts)
 
     def _rows(self) -> list[RunRow]:
-        known = dict(self._read())
-        self._known = known
-        newest = sorted(known, key=lambda run_id: (str(known[run_id][1].get("started_at", "")), run_id), reverse=True)
-        return [self._row(run_id, known[run_id][1]) for run_id in newest]
+        return [self._row(run.folder, run.record) for run in reversed(self._records.look())]
 
-    def _read(self) -> Iterator[tuple[str, tuple[tuple[int, int], dict[str, Any]]]]:
-        known = self._known
-        for name in _folders(self._runs_dir):
-            folder = RunFolder(self._runs_dir / name)
-            try:
-                stat = folder.record_path.stat()
-            except OSError:
-                continue  # not a run, or gone meanwhile
-            version = (stat.st_mtime_ns, stat.st_size)
-            if name in known and known[name][0] == version:
-                yield name, known[name]
-            else:
-                yield name, (version, read_record(folder))
-
-    def _row(self, run_id: str, record: dict[str, Any]) -> RunRow:
-        folder = RunFolder(self._runs_dir / run_id)
+    def _row(self, folder: RunFolder, record: dict[str, Any]) -> RunRow:
         status = status_now(folder, record)
         asked = open_questions(folder, record) if status in UNDECIDED else []
         return RunRow(folder, record, shown_status(status, asked), asked[0].question if asked else "")
@@ -114,13 +95,3 @@ def shown_status(status: str, asked: Sequence[Question]) -> str:
 
 def _of(rows: list[RunRow], status: str) -> list[RunRow]:
     return [row for row in rows if row.status == status]
-
-
-def _folders(runs_dir: Path) -> list[str]:
-    try:
-        with os.scandir(runs_dir) as entries:
-            return [
-                each.name for each in entries if each.is_dir(follow_symlinks=False) and not each.name.startswith(".")
-            ]
-    except OSError:
-        return []

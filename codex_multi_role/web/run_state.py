@@ -15,7 +15,7 @@ from codex_multi_role.options import RunOptions
 from codex_multi_role.presentation.following import EventReader
 from codex_multi_role.presentation.outcome import MORE_CYCLES, WITH_ITS_GOAL, next_from_record
 from codex_multi_role.presentation.plain import PlainLines
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.progress import OF_ANOTHER_VERSION, Progress
 from codex_multi_role.presentation.recorded import is_alive, open_questions, read_record, status_now
 from codex_multi_role.presentation.role_progress import BUSY
 from codex_multi_role.run_folder import Question, Record, RunFolder
@@ -115,7 +115,7 @@ class RunState:
         return self._reader.behind
 
     def _take_in(self, line: bytes) -> None:
-        with suppress(ValueError, LookupError, TypeError, AttributeError):  # cut short by a kill, or of another version
+        with suppress(ValueError, *OF_ANOTHER_VERSION):  # cut short by a kill, or of another version
             record: Record = json.loads(line)
             said = self._plain.of(record)
             self._told += len(said)

@@ -1,0 +1,59 @@
+"""The records of all runs, to be looked at again and again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.presentation.recorded import read_record
+from codex_multi_role.run_folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A run and its `read_record`, as ``version`` of its ``run.json`` has it."""
+
+    folder: RunFolder
+    record: dict[str, Any]
+    version: tuple[int, int]
+
+
+class Records:
+    """The runs below one folder. What was read of a run stays until its ``run.json`` changes; threads may share it."""
+
+    def __init__(self, runs_dir: Path) -> None:
+        self._runs_dir = runs_dir
+        self._known: dict[str, Recorded] = {}
+
+    def look(self) -> list[Recorded]:
+        """The runs as they are, oldest first."""
+        runs = sorted(self._read(), key=lambda run: (str(run.record.get("started_at", "")), run.folder.run_id))
+        self._known = {run.folder.run_id: run for run in runs}
+        return runs
+
+    def _read(self) -> Iterator[Recorded]:
+        known = self._known
+        for name in _folders(self._runs_dir):
+            folder = RunFolder(self._runs_dir / name)
+            try:
+                stat = folder.record_path.stat()
+            except OSError:
+                continue  # not a run, or gone meanwhile
+            version = (stat.st_mtime_ns, stat.st_size)
+            if name in known and known[name].version == version:
+                yield known[name]
+            else:
+                yield Recorded(folder, read_record(folder), version)
+
+
+def _folders(runs_dir: Path) -> list[str]:
+    try:
+        with os.scandir(runs_dir) as entries:
+            return [
+                each.name for each in entries if each.is_dir(follow_symlinks=False) and not each.name.startswith(".")
+            ]
+    except OSError:
+        return []
