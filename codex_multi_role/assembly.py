@@ -82,10 +82,7 @@ def _resources(
     options = definitions.options
     limits = Limits(options.max_turns, options.max_tokens, options.max_seconds)
     ledger = ((role_of(instance, definitions.catalog), turn) for instance, turn in own_turns(folder))
-    runs_dir = folder.path.parent
-    holds_workspace = definitions.workspace.is_relative_to(runs_dir)
-    workspace = Workspace(definitions.workspace, (folder.path if holds_workspace else runs_dir,))
-
+    workspace = Workspace.of_run(definitions.workspace, folder.path)
     snapshots = Snapshots(folder.snapshots_path, workspace)
     protect = tuple(sorted({glob for flow in definitions.flows.values() for glob in flow.protect}))
 

@@ -41,11 +41,7 @@ def workspace_tree(definitions: Definitions, folder: RunFolder) -> str:
 
 
 def snapshots_of(definitions: Definitions, folder: RunFolder) -> Snapshots:
-    runs_dir = folder.path.parent
-    holds_workspace = definitions.workspace.is_relative_to(runs_dir)
-    return Snapshots(
-        folder.snapshots_path, Workspace(definitions.workspace, (folder.path if holds_workspace else runs_dir,))
-    )
+    return Snapshots(folder.snapshots_path, Workspace.of_run(definitions.workspace, folder.path))
 
 
 def outcome_of(report: RunReport, definitions: Definitions, folder: RunFolder, began_with: str) -> Line:

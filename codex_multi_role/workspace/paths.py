@@ -52,6 +52,12 @@ class Workspace:
         object.__setattr__(self, "root", as_on_disk(self.root))
         object.__setattr__(self, "forbidden", tuple(as_on_disk(folder) for folder in self.forbidden))
 
+    @classmethod
+    def of_run(cls, root: Path, run_folder: Path) -> Workspace:
+        """Without the folder of all runs; or without the run's own, where ``root`` lies in that of all."""
+        runs_dir = run_folder.parent
+        return cls(root, (run_folder if root.is_relative_to(runs_dir) else runs_dir,))
+
     def resolve_inside(self, relative: str) -> Path:
         """The real path of a file that a model named relative to the workspace; it need not exist.
 

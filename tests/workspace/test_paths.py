@@ -138,6 +138,14 @@ def test_a_forbidden_folder_that_does_not_exist_yet(tmp_path: Path) -> None:
     assert _reason(Workspace(tmp_path, (tmp_path / "runs",)), "runs/x") == "unsafe path"
 
 
+@pytest.mark.parametrize(("root", "forbidden"), [("shop", "runs"), ("runs/r1/workspace", "runs/r2")])
+def test_a_run_works_without_the_folder_of_all_runs_or_its_own_in_that(
+    tmp_path: Path, root: str, forbidden: str
+) -> None:
+    (tmp_path / root).mkdir(parents=True)
+    assert Workspace.of_run(tmp_path / root, tmp_path / "runs/r2").forbidden == (tmp_path / forbidden,)
+
+
 def test_a_forbidden_folder_is_known_by_identity_too(tmp_path: Path) -> None:
     """As on a file system that knows one folder by several spellings; here a second root reached by a symlink."""
     (tmp_path / "real" / "runs").mkdir(parents=True)
