@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from codex_multi_role.run_folder.atomic import make_folder, storage_errors
 ENDING = ".ndjson"
 SAME, DIFFERS, ERROR = "as recorded", "differs", "error"
 COMMON_WORKSPACE = "workspace"
+LEFT_OVER_SECONDS = 7 * 24 * 3600.0
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,7 @@ def _folder(name: str, keep: Path | None) -> Iterator[Path]:
     place = user_store(os.environ).parent / "replays"
     try:
         place.mkdir(parents=True, exist_ok=True)
+        _remove_left_over(place)
     except OSError:
         place = Path(tempfile.gettempdir())
     with storage_errors(place):
@@ -116,6 +118,14 @@ def _folder(name: str, keep: Path | None) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_left_over(place: Path) -> None:
+    """What tests left there that were killed: nothing else is there for so long."""
+    for folder in place.iterdir():
+        with suppress(OSError):  # another is at it
+            if time.time() - folder.stat().st_mtime > LEFT_OVER_SECONDS:
+                shutil.rmtree(folder)
 
 
 def _copy_of_workspace(recording: Path, target: Path) -> Path:

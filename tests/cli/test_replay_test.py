@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_team_that_is_as_it_was_passes_and_leaves_nothing(project: Path, tmp_path: Path) -> None:
     before = files_of(project)
+    killed = tmp_path / "cache/codex-multi-role/replays/shop-1"
+    killed.mkdir(parents=True)
+    os.utime(killed, (0, 0))
     variables = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "CODEX_HOME": str(tmp_path / "no-login")}
     done = console("replay-test", "recordings", folder=project, variables=variables)
     assert (done.returncode, done.stderr) == (0, "")
