@@ -12,7 +12,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from types import MappingProxyType
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from codex_multi_role.errors import CodexUnavailable
 
@@ -22,6 +22,7 @@ LARGEST_BODY_BYTES = 64 * 1024 * 1024
 LONGEST_NUMBER = 18
 QUIET_CONNECTION_SECONDS = 300.0
 STOP_SECONDS = 5.0
+ACCEPT_PAUSE_SECONDS = 0.1
 JSON = "application/json"
 END_OF_STREAM = b""
 
@@ -46,6 +47,14 @@ class LoopbackServer(ThreadingHTTPServer):
             super().__init__((LOOPBACK, 0), handler)
         except OSError as error:
             raise CodexUnavailable(f"the {name} server cannot listen on 127.0.0.1: {error}") from error
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Where there is no descriptor left for a connection it goes on waiting, and is tried again after a pause."""
+        try:
+            return super().get_request()
+        except OSError:
+            self.stopping.wait(ACCEPT_PAUSE_SECONDS)
+            raise
 
     def server_bind(self) -> None:
         """Without the reverse name look-up of `HTTPServer`, which can take seconds."""

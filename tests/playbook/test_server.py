@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import resource
 import socket
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import psutil
 import pytest
 
 from codex_multi_role.playbook import Ask, Playbook, PlaybookServer
-from codex_multi_role.playbook.loopback import LARGEST_BODY_BYTES
+from codex_multi_role.playbook.loopback import LARGEST_BODY_BYTES, LOOPBACK
 
 from .asking import PLANNER, body, user
 
@@ -142,6 +143,29 @@ def test_stop_closes_quiet_connections_and_the_port(server: PlaybookServer) -> N
         assert quiet.recv(1) == b""
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((host, int(port)), timeout=10)
+
+
+def test_without_descriptors_it_pauses_and_then_goes_on(
+    server: PlaybookServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused = threading.Event()
+
+    def wait(seconds: float) -> bool:
+        paused.set()
+        return threading.Event().wait(seconds)
+
+    monkeypatch.setattr(server.stopping, "wait", wait)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with socket.socket() as client:
+        client.settimeout(20)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+        try:
+            client.connect((LOOPBACK, server.server_port))
+            assert paused.wait(20)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert client.recv(9) == b"HTTP/1.1 "
 
 
 def test_a_server_goes_on_where_another_stopped() -> None:
