@@ -10,7 +10,7 @@ import click
 
 from codex_multi_role.cli.options import JSON, QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.streams import put_json, say
-from codex_multi_role.presentation.outcome import outcome_in_words
+from codex_multi_role.presentation.outcome import outcome_in_words, resume_command
 from codex_multi_role.presentation.recorded import is_alive
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
@@ -70,5 +70,7 @@ def _cancel_task(folder: RunFolder, task: str, comment: str) -> dict[str, Any]:
 def _in_words(folder: RunFolder, told: dict[str, Any]) -> str:
     if told["state"] in OVER:
         return f"task {told['item']}: {told['state']}: {told['reason']}".removesuffix(": ")
-    later = "when it comes to it" if is_alive(folder) else f"when `codex-multi-role resume {folder.run_id}` goes on"
+    later = "when it comes to it"
+    if not is_alive(folder):
+        later = f"when `{resume_command(folder.run_id, folder.path.parent, None, 0)}` goes on"
     return f"task {told['item']} is {told['state']}; it is skipped {later}."

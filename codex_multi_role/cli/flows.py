@@ -182,8 +182,11 @@ def _validate(name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any]) -> 
 @click.argument("name", metavar="NAME")
 def new_flows(name: str, roles: Path | None) -> None:
     """Write a small commented flow to flows/NAME.yaml beside your catalog: a role works until the tests pass."""
+    from codex_multi_role.cli.new_definitions import option_for
     from codex_multi_role.cli.new_flow import add_flow  # as above
 
     path = add_flow(name, roles)
     say(f"wrote {path}")
-    say(f"next: edit it, then `codex-multi-role flows validate {name}` and `codex-multi-role --flow {name} --dry-run`")
+    where = option_for(path.parent.parent)
+    tried = f'codex-multi-role --goal "Try it out" --flow {name}{where} --dry-run'
+    say(f"next: edit it, then `codex-multi-role flows validate {name}{where}` and `{tried}`")

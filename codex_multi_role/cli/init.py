@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from codex_multi_role.cli.new_definitions import option_for
 from codex_multi_role.cli.options import FOLDER, HOST, PORT, REPORTS, RUN
 from codex_multi_role.cli.settings import FILE, Setting
 from codex_multi_role.cli.starters import ALL, ROLES_FOLDER, STARTERS, contents_of, starter
@@ -48,7 +49,8 @@ def init(folder: Path, purpose: str | None, shipped: bool, force: bool) -> None:
         purpose = _ask()
     chosen = starter(purpose) if purpose else None
     _write_all({folder / name: content for name, content in (contents_of(chosen) if chosen else _contents())}, force)
-    say(f"next: edit {folder / ROLES_FOLDER}, then `codex-multi-role roles validate`")
+    roles = folder / ROLES_FOLDER
+    say(f"next: edit {roles}, then `codex-multi-role roles validate{option_for(roles)}`")
 
 
 def _ask() -> str:

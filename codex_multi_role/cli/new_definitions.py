@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from codex_multi_role.cli.starters import ROLES_FOLDER
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
+
+
+def option_for(folder: Path) -> str:
+    """`` --roles DIR``, to be added to a command; nothing for the folder that is looked in anyway."""
+    return "" if folder == ROLES_FOLDER else f" --roles {shlex.quote(str(folder))}"
 
 
 def own_folder(given: Path | None) -> Path:

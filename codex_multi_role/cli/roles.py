@@ -106,10 +106,11 @@ def new_roles(name: str, roles: Path | None) -> None:
     Nothing else in the catalog is changed; the shipped one is never.
     """
     from codex_multi_role.catalog import packaged_roles
+    from codex_multi_role.cli.new_definitions import option_for
     from codex_multi_role.cli.new_role import add_role  # here: `--help` should not load the catalog
 
     path = add_role(name, roles)
     say(f"wrote {path}, and named it in {path.parent / 'catalog.yaml'}")
     if (packaged_roles() / path.name).is_file():
         say(f"note: shipped flows that ask {name} ask this one from now on")
-    say(f"next: edit {path}, then `codex-multi-role roles validate`")
+    say(f"next: edit {path}, then `codex-multi-role roles validate{option_for(path.parent)}`")

@@ -76,7 +76,7 @@ def say_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
         for line in (lines[0], lines[-1]) if ctx.params["quiet"] else ["", *lines]:
             say(line)
     if report.page_problem and ctx.params["json"]:
-        say(f"report {no_page(report)}")
+        say(f"report {no_page(report, ctx.params['runs_dir'])}")
 
 
 def run_options(ctx: click.Context) -> RunOptions:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codex_multi_role.options import RunReport
-from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_command, outcome_in_words
+from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_command, outcome_in_words, report_command
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural, verdict
+from codex_multi_role.presentation.wording import duration, one_line, plural, verdict
 from codex_multi_role.run_folder import RunFolder
 
 FILES_NAMED = 6
@@ -31,16 +31,17 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     if report.page is not None:
         yield f"  report   {report.page}"
     if report.page_problem:
-        yield f"  report   {no_page(report)}"
+        yield f"  report   {no_page(report, runs_dir)}"
     if report.hint:
         yield f"  hint     {one_line(report.hint, 500)}"
     yield f"  exit     {report.exit_code}: {EXIT_MEANINGS.get(report.exit_code, 'see the reason above')}"
     yield f"  next     {next_command(RunFolder(report.folder), runs_dir, report.exit_code, progress.cycles)}"
 
 
-def no_page(report: RunReport) -> str:
+def no_page(report: RunReport, runs_dir: Path) -> str:
     """That a run has no report, and why."""
-    return f"not written: {one_line(report.page_problem, 500)}; `{PROGRAM} report {report.run_id}` tries again"
+    again = report_command(report.run_id, runs_dir)
+    return f"not written: {one_line(report.page_problem, 500)}; `{again}` tries again"
 
 
 def _files(progress: Progress) -> str:

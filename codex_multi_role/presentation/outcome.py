@@ -47,6 +47,11 @@ def show_command(run_id: str, runs_dir: Path) -> str:
     return f"{PROGRAM} show {run_id}{_where(runs_dir)}"
 
 
+def report_command(run_id: str, runs_dir: Path) -> str:
+    """The command that makes the page of a run."""
+    return f"{PROGRAM} report {run_id}{_where(runs_dir)}"
+
+
 def resume_command(run_id: str, runs_dir: Path, exit_code: int | None, cycles: int) -> str:
     """The command that goes on with a run that did not reach its goal; none that used up its cycles without more."""
     more = f" --cycles {cycles + MORE_CYCLES}" if exit_code == 1 else ""

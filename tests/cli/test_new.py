@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,25 @@ def test_a_new_flow_is_valid_and_can_be_run(tmp_path: Path, capsys: pytest.Captu
     assert [role for role, _, _ in with_team.turns()] == ["worker", "worker"]
     with pytest.raises(UsageError, match="there is a flow mine already"):
         add_flow("mine", None)
+
+
+@pytest.mark.parametrize(
+    ("line", "where", "shown"),
+    [
+        ("roles new other", "roles", "ok: roles/catalog.yaml: a, b, other\n"),
+        ("roles new other --roles 'my roles'", "my roles", "ok: my roles/catalog.yaml: a, b, other\n"),
+        ("flows new mine", "roles", "ok: mine: "),
+        ("flows new mine --roles 'my roles'", "my roles", "ok: mine: "),
+        ("init elsewhere", "roles", "ok: elsewhere/roles/catalog.yaml: planner"),
+    ],
+)
+def test_every_next_command_can_be_typed(line: str, where: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    team(COMMENTED).parent.rename(where)
+    assert run_guarded(group, shlex.split(line)) == 0
+    (said,) = [each for each in capsys.readouterr().err.splitlines() if each.startswith("next: ")]
+    for command in re.findall("`codex-multi-role (.*?)`", said):
+        assert run_guarded(group, shlex.split(command)) == 0, command
+    assert capsys.readouterr().out.startswith(shown)
 
 
 def test_a_shipped_flows_name_is_taken() -> None:

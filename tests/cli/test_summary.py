@@ -57,3 +57,6 @@ def test_it_says_where_the_report_is_or_why_there_is_none() -> None:
     assert f"  report   {page}" in summary(replace(ended, page=page), Progress(), Path("runs"))
     lines = summary(replace(ended, page_problem="cannot write it"), Progress(), Path("runs"))
     assert f"  report   not written: cannot write it; `codex-multi-role report {RUN}` tries again" in lines
+    lines = summary(replace(ended, page_problem="full"), Progress(), Path("my runs"))
+    again = f"codex-multi-role report {RUN} --runs-dir 'my runs'"
+    assert f"  report   not written: full; `{again}` tries again" in lines

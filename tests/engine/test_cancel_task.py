@@ -93,9 +93,10 @@ def test_what_was_cancelled_stays_so_when_the_run_is_killed_and_resumed(tmp_path
     team = team_of(tmp_path, [TWO], [NEVER, solved("b")])
     with running(team, "--flow", "plan-solve", until=("turn_started", "solver")) as process:
         process.kill()
-    told = console("cancel", "latest", "--task", "A", folder=tmp_path)
+    told = console("cancel", "latest", "--task", "A", "--runs-dir", str(team.runs), folder=tmp_path.parent)
     assert told.returncode == 0
     assert "task A is IN_PROGRESS; it is skipped when `codex-multi-role resume" in told.stderr
+    assert f" --runs-dir {team.runs}` goes on" in told.stderr
     assert team.resume().outcome == "tasks_failed"
     assert [each["status"] for each in results(team)] == ["skipped", "skipped"]
     assert asked(team) == ["aggregator", "verifier"]
