@@ -34,6 +34,13 @@ def checked(name: str, check: Callable[[str], str]) -> str:
         raise UsageError(str(error)) from error
 
 
+def in_yaml(name: str) -> str:
+    """``name``, quoted where YAML would take it for something else than a text, as ``no`` and ``42``."""
+    import yaml  # as above
+
+    return yaml.safe_dump([name]).removeprefix("- ").rstrip()
+
+
 def refuse_existing(path: Path) -> None:
     """Raises `UsageError` where there is such a file."""
     if path.exists() or path.is_symlink():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codex_multi_role.cli.new_definitions import checked, own_folder, refuse_existing, write_if_valid
+from codex_multi_role.cli.new_definitions import checked, in_yaml, own_folder, refuse_existing, write_if_valid
 from codex_multi_role.errors import UsageError
 
 FLOW = """# The flow {name}. `codex-multi-role flows graph {name} --ascii` draws it.
@@ -18,7 +18,7 @@ inputs:
 # Steps are taken in order, unless `next` says otherwise.
 steps:
   - id: work
-    ask: {role}                  # a turn of this role; "*" would ask every role of the catalog
+    ask: {asked}                  # a turn of this role; "*" would ask every role of the catalog
 
   - id: measure
     check: tests                 # pytest; the README lists the other checks
@@ -47,6 +47,6 @@ def add_flow(name: str, given: Path | None) -> Path:
     path = folder / "flows" / f"{name}.yaml"
     refuse_existing(path)
     role = next((role for role in catalog.roles if role.may_change_workspace), catalog.roles[0])
-    content = FLOW.format(name=name, role=role.name).encode()
+    content = FLOW.format(name=name, role=role.name, asked=in_yaml(role.name)).encode()
     write_if_valid({path: content}, lambda: (load_flow_and_called(name, catalog), None)[1])
     return path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from codex_multi_role.cli.new_definitions import checked, own_folder, refuse_existing, write_if_valid
+from codex_multi_role.cli.new_definitions import checked, in_yaml, own_folder, refuse_existing, write_if_valid
 from codex_multi_role.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:
@@ -62,14 +62,16 @@ def add_role(name: str, given: Path | None) -> Path:
                 return
         raise _by_hand(catalog.source, _entry(name, catalog))
 
-    write_if_valid({path: ROLE.format(name=name).encode(), catalog.source: changed.encode()}, check)
+    write_if_valid({path: ROLE.format(name=in_yaml(name)).encode(), catalog.source: changed.encode()}, check)
     return path
 
 
 def _entry(name: str, catalog: RoleSpecCatalog) -> list[str]:
     """Where roles say whom they wait for, the new one waits for the last; elsewhere the order says it."""
-    waits = [f"  depends_on: [{catalog.roles[-1].name}]"] if any(role.depends_on for role in catalog.roles) else []
-    return [f"- name: {name}", f"  role_file: {name}.yaml", *waits]
+    waits = (
+        [f"  depends_on: [{in_yaml(catalog.roles[-1].name)}]"] if any(role.depends_on for role in catalog.roles) else []
+    )
+    return [f"- name: {in_yaml(name)}", f"  role_file: {name}.yaml", *waits]
 
 
 def with_entry(text: str, entry: list[str], source: Path) -> str:

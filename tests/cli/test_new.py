@@ -118,6 +118,16 @@ def test_a_name_that_is_taken_or_none_is_refused(name: str, problem: str) -> Non
     assert [path.name for path in Path("roles").iterdir()] == ["catalog.yaml"]
 
 
+@pytest.mark.parametrize("name", ["no", "null", "42", "1_000.5"])
+def test_a_name_may_be_what_yaml_takes_for_something_else(name: str) -> None:
+    team(f"{FIRST}- name: b\n  depends_on: [a]\n  prompt_text: x\n")
+    assert add_role(name, None).name == f"{name}.yaml"
+    add_role("last", None)
+    assert names() == ["a", "b", name, "last"]
+    Path("roles/catalog.yaml").write_text(f"version: 1\nroles:\n- {{name: '{name}', prompt_text: x}}\n")
+    add_flow(name, None)
+
+
 def test_a_file_that_is_there_is_not_touched() -> None:
     team(COMMENTED)
     Path("roles/c.yaml").write_text("mine")
