@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codex_multi_role.ci.ended import EndedRun
@@ -12,7 +13,7 @@ from codex_multi_role.presentation.recorded import read_turns
 from codex_multi_role.presentation.wording import PROGRAM, duration, verdict
 
 if TYPE_CHECKING:
-    from junitparser import TestCase, TestSuite
+    from junitparser import TestCase
     from junitparser.junitparser import FinalResult
 
 GOAL_NOT_REACHED = 1
@@ -26,22 +27,25 @@ def junit_report(run: EndedRun, tests: LatestTests | None) -> bytes:
 
     Cases of the run's tests keep their names, so that a CI system tells one that is new from one that is not.
     """
-    from junitparser import JUnitXml
+    return _document({PROGRAM: [_run_case(run)], **({"tests": list(_test_cases(run, tests))} if tests else {})})
 
-    document = JUnitXml(PROGRAM)
-    document.add_testsuite(_suite(PROGRAM, [_run_case(run)]))
-    if tests is not None:
-        document.add_testsuite(_suite("tests", list(_test_cases(run, tests))))
+
+def junit_suite(name: str, cases: Iterable[Case]) -> bytes:
+    """A report of something else than a run: ``cases`` with texts that are harmless already."""
+    return _document({name: list(map(_reported, cases))})
+
+
+def _document(suites: Mapping[str, list[TestCase]]) -> bytes:
+    """Called as its first suite."""
+    from junitparser import JUnitXml, TestSuite
+
+    document = JUnitXml(next(iter(suites)))
+    for name, cases in suites.items():
+        suite = TestSuite(name)
+        suite.add_testcases(cases)
+        document.add_testsuite(suite)
     document.update_statistics()  # type: ignore[no-untyped-call]
     return bytes(document.tostring())  # type: ignore[no-untyped-call]
-
-
-def _suite(name: str, cases: list[TestCase]) -> TestSuite:
-    from junitparser import TestSuite
-
-    suite = TestSuite(name)
-    suite.add_testcases(cases)
-    return suite
 
 
 def _run_case(run: EndedRun) -> TestCase:
@@ -91,28 +95,28 @@ def _test_cases(run: EndedRun, tests: LatestTests) -> Iterator[TestCase]:
 
 
 def _test_case(run: EndedRun, case: Case) -> TestCase:
-    from junitparser import Error, Failure, Skipped, TestCase
-
-    told = TestCase(
-        run.line(case.name, LONGEST_MESSAGE), run.line(case.classname, LONGEST_MESSAGE), _seconds(case.seconds)
-    )
-    kind = {FAILED: Failure, ERROR: Error, SKIPPED: Skipped}.get(case.outcome)
-    if kind is not None:
-        result = kind(run.line(case.message, LONGEST_MESSAGE), case.outcome)
-        result.text = run.text(case.text)
-        told.result = [result]
-    return told
+    name, classname = run.line(case.name, LONGEST_MESSAGE), run.line(case.classname, LONGEST_MESSAGE)
+    message, text = run.line(case.message, LONGEST_MESSAGE), run.text(case.text)
+    return _reported(replace(case, name=name, classname=classname, message=message, text=text))
 
 
 def _without_culprit(run: EndedRun, tests: LatestTests) -> TestCase:
     """The tests are red and no single one is: they timed out, could not be run, or pytest itself failed."""
-    from junitparser import Error, TestCase
+    told, seconds = tests.result, float(tests.result.get("seconds") or 0)
+    message, text = f"{told.get('status')}: {told.get('reason')}", str(told.get("output_tail", ""))
+    return _test_case(run, Case(PROGRAM, f"tests {tests.number:03d}", ERROR, seconds, message, text))
 
-    case = TestCase(f"tests {tests.number:03d}", PROGRAM, _seconds(float(tests.result.get("seconds") or 0)))
-    result = Error(run.line(f"{tests.result.get('status')}: {tests.result.get('reason')}", LONGEST_MESSAGE), "error")
-    result.text = run.text(str(tests.result.get("output_tail", "")))
-    case.result = [result]
-    return case
+
+def _reported(case: Case) -> TestCase:
+    from junitparser import Error, Failure, Skipped, TestCase
+
+    told = TestCase(case.name, case.classname, _seconds(case.seconds))
+    kind = {FAILED: Failure, ERROR: Error, SKIPPED: Skipped}.get(case.outcome)
+    if kind is not None:
+        result = kind(case.message, case.outcome)
+        result.text = case.text
+        told.result = [result]
+    return told
 
 
 def _seconds(seconds: float) -> float:

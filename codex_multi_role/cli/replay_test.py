@@ -22,11 +22,13 @@ from codex_multi_role.cli.options import (
     TEST_SANDBOX,
     TEST_SECONDS,
     command,
+    report_file,
 )
 from codex_multi_role.cli.streams import put_json, put_line
 from codex_multi_role.presentation.wording import duration, one_line, plural, printable
 
 if TYPE_CHECKING:
+    from codex_multi_role.ci.tests import Case
     from codex_multi_role.replay_tests import Replayed
 
 SHOWN_DIFFERENCES, SHOWN_LINES = 20, 40
@@ -44,7 +46,8 @@ OF_THE_RUN = [ROLES, REPLAY_MATCH, RUN_TESTS, PYTEST_CMD, TEST_SANDBOX, TEST_SEC
 @click.option(
     "--junit",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
+    callback=report_file,
     help="Write what was found as JUnit XML, too.",
 )
 @click.pass_context
@@ -76,15 +79,13 @@ def replay_test(ctx: click.Context, /, folder: Path, **values: Any) -> None:  # 
             put_result(result)
 
     results = replay_tests(find_recordings(folder), given, show, keep)
-    if junit is not None:
-        from codex_multi_role.cli.replay_junit import write_junit
-
-        write_junit(junit, results)
     code = max(result.exit_code for result in results)
     if json:
         put_json({"recordings": [asdict(result) for result in results], "exit_code": code})
     elif not quiet:
         put_line(_verdict(results))
+    if junit is not None:
+        _write_junit(junit, results)
     ctx.exit(code)
 
 
@@ -111,3 +112,22 @@ def _lines(result: Replayed) -> Iterator[str]:
 def _verdict(results: list[Replayed]) -> str:
     good = sum(not result.exit_code for result in results)
     return f"{plural(len(results), 'recording')}: {good} as recorded, {len(results) - good} not"
+
+
+def _write_junit(path: Path, results: list[Replayed]) -> None:
+    """A test case for each recording. Raises `StorageError`."""
+    from codex_multi_role.ci.junit import junit_suite
+    from codex_multi_role.run_folder.atomic import write_bytes  # as above
+
+    write_bytes(path, junit_suite("replay-test", map(_case, results)))
+
+
+def _case(result: Replayed) -> Case:
+    from codex_multi_role.ci.tests import ERROR, FAILED, PASSED, Case
+
+    outcome = {0: PASSED, 1: FAILED}.get(result.exit_code, ERROR)
+    lines = [*result.differences, *(line for diff in result.diffs.values() for line in diff.splitlines())]
+    message = one_line(result.differences[0] if result.differences else result.status)
+    return Case(
+        "replay-test", one_line(result.name), outcome, result.seconds, message, "\n".join(map(printable, lines))
+    )

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from junitparser import JUnitXml
 
+from codex_multi_role.cli.boundary import run_guarded
+from codex_multi_role.cli.main import group
 from codex_multi_role.errors import UsageError
 from codex_multi_role.replay_tests import find_recordings, replay_test
 from tests.cli.console import console
@@ -64,6 +66,24 @@ def test_a_changed_team_fails_and_the_reasons_are_told(project: Path, tmp_path: 
     assert (case.name, case.result[0].message) == ("shop.ndjson", told["differences"][0])
     assert "+Do it" in case.result[0].text
     assert (kept / "shop/runs/latest/run.json").is_file()
+
+
+def test_where_junit_cannot_be_written_is_told_before_anything_starts(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project)
+    assert run_guarded(group, ["replay-test", "recordings", "--junit", "nowhere/junit.xml"]) == 2
+    said = capsys.readouterr()
+    assert (said.out, "there is no folder 'nowhere'" in said.err) == ("", True)
+
+
+def test_what_was_found_is_told_even_where_junit_cannot_be_written_any_more(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project)
+    in_its_place = str(tmp_path / "kept")
+    assert run_guarded(group, ["replay-test", "recordings", "--keep", in_its_place, "--junit", in_its_place]) == 3
+    assert "1 recording: 1 as recorded, 0 not" in capsys.readouterr().out
 
 
 def test_what_cannot_be_replayed_is_an_error(project: Path) -> None:
