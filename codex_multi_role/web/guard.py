@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
 from urllib.parse import urlencode
 
 from starlette.datastructures import MutableHeaders
@@ -14,8 +12,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.templating import page
 
-SEND_SECONDS = 30.0
-"""How long a visitor may take in nothing of what is sent."""
 COOKIE = "codex_multi_role"
 COOKIE_SECONDS = 30 * 24 * 3600
 OPEN_PATHS = "/static/"
@@ -42,10 +38,6 @@ HEADERS = {
 """Of every answer, unless it says otherwise."""
 
 
-class _TakesNothing(Exception):
-    """Whoever asked for this has taken in nothing for `SEND_SECONDS`."""
-
-
 class Guard:
     """Refuses, before anything is done, what does not come from a page of this server or its address line."""
 
@@ -63,14 +55,9 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-            try:
-                async with asyncio.timeout(SEND_SECONDS):
-                    await send(message)
-            except TimeoutError:
-                raise _TakesNothing from None
+            await send(message)
 
-        with suppress(_TakesNothing):  # the server then closes the connection
-            await (self._refusal(Request(scope)) or self._app)(scope, receive, send_guarded)
+        await (self._refusal(Request(scope)) or self._app)(scope, receive, send_guarded)
 
     def _refusal(self, request: Request) -> Response | None:
         """The answer to a request that goes no further."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -12,14 +13,36 @@ from urllib.parse import quote
 
 import uvicorn
 from sse_starlette.sse import AppStatus
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.application import create_application
 
 ENDING_SECONDS = 5
+SEND_SECONDS = 30.0
+"""How long a visitor may take in nothing of what is sent."""
 CONNECTIONS = 400
 BACKLOG = 128
+
+
+class Connection(H11Protocol):
+    """As uvicorn's, but a visitor who takes in nothing of what waits to be sent is let go, the end of an answer too."""
+
+    _letting_go: asyncio.TimerHandle
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # whatever has to wait pauses the writing
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._letting_go = self.loop.call_later(SEND_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._letting_go.cancel()
 
 
 class _Server(uvicorn.Server):
@@ -41,8 +64,17 @@ def serve(runs_dir: Path, roles: Path | None, access: Access, port: int, on_read
     AppStatus.enable_automatic_graceful_drain = False  # it cuts streams off; ours end by themselves
     listening = _listen(access.host, port)
     application = create_application(runs_dir, roles, access, lambda: server.should_exit)
-    config = uvicorn.Config(
+    server = _Server(configuration(application))
+    with listening:
+        on_ready(_address(access, listening))
+        server.run(sockets=[listening])
+
+
+def configuration(application: ASGIApp) -> uvicorn.Config:
+    """Of a server of ``application``."""
+    return uvicorn.Config(
         application,
+        http=Connection,
         access_log=False,  # an address may hold the token
         log_level="warning",
         lifespan="off",
@@ -51,10 +83,6 @@ def serve(runs_dir: Path, roles: Path | None, access: Access, port: int, on_read
         server_header=False,
         proxy_headers=False,
     )
-    server = _Server(config)
-    with listening:
-        on_ready(_address(access, listening))
-        server.run(sockets=[listening])
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -1,0 +1,53 @@
+"""The server at the socket."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from codex_multi_role.web import server
+from codex_multi_role.web.access import Access
+from codex_multi_role.web.application import create_application
+from tests.cli.run_folders import make_run
+
+DEADLINE_SECONDS = 60
+SMALL = 4096
+
+
+@contextmanager
+def answering(runs: Path) -> Iterator[tuple[uvicorn.Server, int]]:
+    """A server of this process, and its port; what it sends soon waits for the one who takes it."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
+    serving = uvicorn.Server(server.configuration(create_application(runs, None, Access("127.0.0.1"))))
+    thread = threading.Thread(target=serving.run, args=([listening],))
+    thread.start()
+    try:
+        yield serving, listening.getsockname()[1]
+    finally:
+        serving.should_exit = True
+        thread.join(DEADLINE_SECONDS)
+        listening.close()
+
+
+@pytest.mark.parametrize("size", [50_000, 5_000_000], ids=["the end of an answer", "an answer under way"])
+def test_a_visitor_who_takes_nothing_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(server, "SEND_SECONDS", 0.05)
+    folder = make_run(tmp_path / "runs", "first")
+    (folder.path / "long.txt").write_bytes(b"x" * size)
+    with answering(tmp_path / "runs") as (serving, port), socket.socket() as visitor:
+        visitor.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL)
+        visitor.connect(("127.0.0.1", port))
+        visitor.sendall(f"GET /runs/first/files/long.txt HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        assert visitor.recv(1) == b"H"
+        end = time.monotonic() + DEADLINE_SECONDS
+        while serving.server_state.connections:
+            assert time.monotonic() < end, "it keeps a place"
+            time.sleep(0.01)
