@@ -36,6 +36,7 @@ class Follower:
         self.state = state
         self.visitors = 0
         self.closed = False
+        self.failure: Exception | None = None
         self._changed = asyncio.Event()
 
     @property
@@ -54,6 +55,8 @@ class Follower:
                 left = LINGER_LOOKS if self.visitors else left - 1
         except (OSError, CodexMultiRoleError):
             pass  # the run's folder is gone: whoever looks on is told by the end of it
+        except Exception as error:  # kept for the page: a fault of ours must not look like a run that is gone
+            self.failure = error
         finally:
             self.closed = True
             self._wake()
@@ -79,13 +82,15 @@ class Followers:
         self._viewers = 0
 
     async def snapshot(self, folder: RunFolder) -> Snapshot:
-        """The run as it is now. Raises `TooManyViewers`, and `RunNotFound` where it cannot be read."""
+        """The run as it is now. Raises `TooManyViewers`, and what is wrong with the follower itself."""
         async with self._visit(folder) as follower:
             end = time.monotonic() + FIRST_SECONDS
             while not follower.closed and (follower.snapshot.facts is None or follower.state.behind):
                 if time.monotonic() > end:
                     break  # the rest comes with the stream
                 await follower.change()
+            if follower.failure is not None:
+                raise follower.failure
             return follower.snapshot
 
     @property

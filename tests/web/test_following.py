@@ -76,6 +76,21 @@ def test_nobody_is_followed_for_long_when_nobody_looks(folder: RunFolder) -> Non
     asyncio.run(look())
 
 
+def test_a_fault_of_the_follower_is_not_taken_for_a_run_that_is_gone(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(state: RunState) -> bool:
+        raise KeyError("cycles")
+
+    monkeypatch.setattr(RunState, "look", fail)
+
+    async def look() -> None:
+        with pytest.raises(KeyError, match="cycles"):
+            await Followers("secret", lambda: False).snapshot(folder)
+
+    asyncio.run(look())
+
+
 def test_a_run_whose_folder_goes_ends_the_stream(folder: RunFolder) -> None:
     async def look() -> None:
         followers = Followers("secret", lambda: False)

@@ -100,6 +100,12 @@ def test_what_can_be_done_depends_on_how_it_ended(
     assert "Stop the run" not in controls
 
 
+def test_a_record_of_another_version_is_shown_too(tmp_path: Path) -> None:
+    state = RunState(make_run(tmp_path / "runs", "first", options={}), "secret")
+    state.look()
+    assert "--cycles 6" in {part.name: part.html for part in state.snapshot.parts}["controls"]
+
+
 def test_a_run_whose_record_is_damaged_is_shown_as_that(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     folder.record_path.write_text("{")
