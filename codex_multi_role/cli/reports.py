@@ -79,27 +79,27 @@ def _write_reports(ctx: click.Context, run: EndedRun, tests: LatestTests | None)
 
 def _write_junit(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
     from codex_multi_role.ci.junit import junit_report
-    from codex_multi_role.run_folder.atomic import write_bytes  # as above
+    from codex_multi_role.run_folder.atomic import still_there, write_bytes  # as above
 
-    write_bytes(_still_there(path), junit_report(run, tests))
+    write_bytes(still_there(path), junit_report(run, tests))
 
 
 def _write_summary(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
     from codex_multi_role.ci.summary import job_summary
-    from codex_multi_role.run_folder.atomic import write_text  # as above
+    from codex_multi_role.run_folder.atomic import append_text, still_there, write_text  # as above
 
     text = job_summary(run, tests)
     if _is_step_summary(path):
-        _append(_still_there(path), f"{text}\n")
+        append_text(still_there(path), f"{text}\n")
     else:
-        write_text(_still_there(path), text)
+        write_text(still_there(path), text)
 
 
 def _write_annotations(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
     from codex_multi_role.ci.gitlab import link_annotations
-    from codex_multi_role.run_folder.atomic import write_json  # as above
+    from codex_multi_role.run_folder.atomic import still_there, write_json  # as above
 
-    write_json(_still_there(path), link_annotations(run))
+    write_json(still_there(path), link_annotations(run))
 
 
 _WRITERS: dict[str, Callable[[Path, EndedRun, LatestTests | None], None]] = {
@@ -113,20 +113,3 @@ def _is_step_summary(path: Path) -> bool:
     """Whether it is the file that GitHub gave this step; it may hold what earlier commands of the step have to say."""
     given = os.environ.get(SUMMARY_VARIABLE)
     return bool(given) and Path(str(given)).resolve() == path.resolve()
-
-
-def _append(path: Path, text: str) -> None:
-    """Not in one step: the file is GitHub's, which reads it when the step is over. Raises `StorageError`."""
-    from codex_multi_role.run_folder.atomic import storage_errors
-
-    with storage_errors(path):
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-
-
-def _still_there(path: Path) -> Path:
-    """``path``, whose folder was resolved before the run. Raises `StorageError` where a link leads elsewhere by now."""
-    if path.parent.resolve() != path.parent:
-        raise StorageError(f"{path.parent} leads elsewhere since the run began")
-    return path

@@ -27,7 +27,7 @@ from codex_multi_role.report.story import Story
 from codex_multi_role.report.texts import Reader, cut_length
 from codex_multi_role.report.timeline import timeline
 from codex_multi_role.run_folder import RunFolder, read_events
-from codex_multi_role.run_folder.atomic import replacing
+from codex_multi_role.run_folder.atomic import write_pieces
 from codex_multi_role.run_folder.events import now
 
 NAME = "report.html"
@@ -41,9 +41,7 @@ def write_report(folder: RunFolder, runs_dir: Path, path: Path | None = None) ->
     is written. Returns the path. Raises `StorageError`.
     """
     path = path or folder.path / NAME
-    with replacing(path) as file:
-        for piece in _pieces(_page(folder, runs_dir)):
-            file.write(piece)
+    write_pieces(path, _pieces(_page(folder, runs_dir)))
     return path
 
 

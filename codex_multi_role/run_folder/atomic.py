@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from codex_multi_role.errors import StorageError
 
@@ -27,26 +26,27 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace ``path`` by ``content`` in one step; its folder must exist. Raises `StorageError`."""
-    with replacing(path) as file:
-        file.write(content)
+    write_pieces(path, [content])
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file to write piece by piece, which replaces ``path`` in one step; not when writing it fails.
-
-    Its folder must exist. Raises `StorageError`.
-    """
+def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
+    """As `write_bytes`, piece by piece; where making one fails, ``path`` stays as it was, and that error is raised."""
     with storage_errors(path):
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                yield file
+    file = os.fdopen(descriptor, "wb")
+    try:
+        for piece in pieces:
+            with storage_errors(path):
+                file.write(piece)
+        with storage_errors(path):
+            file.close()
             Path(temporary).chmod(0o644)
             Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+    except BaseException:
+        with suppress(OSError):
+            file.close()
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 def write_text(path: Path, text: str) -> None:
@@ -63,4 +63,19 @@ def make_folder(path: Path) -> Path:
     """Create ``path`` and its parents. Raises `StorageError`."""
     with storage_errors(path):
         path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def append_text(path: Path, text: str) -> None:
+    """Write ``text`` to the end of a file that others keep, through no link. Raises `StorageError`."""
+    with storage_errors(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+
+
+def still_there(path: Path) -> Path:
+    """``path``, whose folder was resolved before. Raises `StorageError` where a link leads elsewhere by now."""
+    if path.parent.resolve() != path.parent:
+        raise StorageError(f"{path.parent} leads elsewhere since the run began")
     return path

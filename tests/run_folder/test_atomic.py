@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.run_folder.atomic import make_folder, write_bytes, write_json, write_text
+from codex_multi_role.run_folder.atomic import (
+    append_text,
+    make_folder,
+    write_bytes,
+    write_json,
+    write_pieces,
+    write_text,
+)
 
 from .limits import largest_file
 
@@ -45,6 +53,29 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path) -> 
     assert "resume" in caught.value.hint
     assert path.read_text() == "as it was"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_piece_that_cannot_be_made_is_no_error_of_writing(tmp_path: Path) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"begun"
+        yield (tmp_path / "not there").read_bytes()
+
+    path = tmp_path / "page.html"
+    write_text(path, "as it was")
+    with pytest.raises(FileNotFoundError, match="not there"):
+        write_pieces(path, pieces())
+    assert path.read_text() == "as it was"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_written_below_stays_in_its_file(tmp_path: Path) -> None:
+    path, link = tmp_path / "step.md", tmp_path / "link.md"
+    link.symlink_to(path)
+    append_text(path, "first\n")
+    append_text(path, "second\n")
+    with pytest.raises(StorageError, match="link"):
+        append_text(link, "third\n")
+    assert path.read_text() == "first\nsecond\n"
 
 
 @pytest.mark.parametrize("where", ["missing/file", "folder", "file/below"])

@@ -48,7 +48,7 @@ RECORDED = (
         "a kill never leaves half a file",
         "run_folder/atomic.py",
         "            Path(temporary).replace(path)\n",
-        "            path.write_bytes(content)\n            Path(temporary).unlink()\n",
+        "            path.write_bytes(Path(temporary).read_bytes())\n            Path(temporary).unlink()\n",
         ("run_folder/test_atomic.py::test_readers_see_the_old_file_or_the_new_one",),
     ),
     broken(
