@@ -21,7 +21,7 @@ NUMBERS = frozenset(HEADINGS[1:5])
 
 
 def job_summary(run: EndedRun, tests: LatestTests | None) -> str:
-    """The page's part; every text of a model, a test or a user in it is code, and it stays below 200 kB."""
+    """The page's part, below the 1 MiB that GitHub takes; every text of a model, a test or a user in it is code."""
     blocks = [_heading(run), _ending(run)]
     if run.folder is not None:
         blocks += [_facts(run), _roles(run), _tests(run, tests), _files(run, run.folder)]

@@ -135,7 +135,10 @@ def new_run_id() -> str:
 
 
 def make_runs_folder(runs_dir: Path) -> Path:
-    """The real path of ``runs_dir``, made where it is not there, and left out of git then. Raises `StorageError`."""
+    """The real path of ``runs_dir``, made where it is not there; left out of git while it is empty.
+
+    Raises `StorageError`.
+    """
     path = make_folder(as_on_disk(runs_dir))
     with storage_errors(path):
         if not any(path.iterdir()):  # a folder with anything in it may not be ours alone

@@ -12,9 +12,10 @@ from markdown_it.token import Token
 
 from codex_multi_role.ci.ended import EndedRun
 from codex_multi_role.ci.markdown import cell, code, table
-from codex_multi_role.ci.summary import MOST_LISTED, job_summary
+from codex_multi_role.ci.summary import MOST_LISTED, MOST_ROLES, job_summary
 from codex_multi_role.ci.tests import latest_tests
 from codex_multi_role.errors import UsageError
+from codex_multi_role.presentation.role_progress import RoleProgress
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import Question, Questions, TurnFolder
 
@@ -83,6 +84,24 @@ def test_long_lists_are_cut_and_say_so(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
     run.progress.warnings[:] = [f"warning {number}" for number in range(MOST_LISTED + 7)]
     assert "- and 7 more" in summary_of(run)
+
+
+def test_it_is_never_longer_than_github_takes(tmp_path: Path) -> None:
+    long = "𐍈" * 2000
+    run = make_ended(tmp_path, 3, long, outcome=long, hint=long)
+    run.progress.goal = run.progress.flow = run.progress.playbook = run.progress.state = long
+    run.progress.warnings += [f"{number} {long}" for number in range(MOST_LISTED)]
+    run.progress.roles = {str(number): RoleProgress(long, turns=1, last=long) for number in range(MOST_ROLES)}
+    assert run.folder is not None
+    changed = [f"{number}{long}" for number in range(MOST_LISTED)]
+    TurnFolder.of(run.folder, "planner", 1).write_result({"changed_paths": changed})
+    for number in range(MOST_LISTED):
+        Questions(run.folder.path).ask(Question(f"approve.{number}", long, "", "", None, None))
+    failure = f'<failure message="{long}">{long}</failure>'
+    cases = f'<testcase classname="{long}" name="{long}">{failure}</testcase>' * MOST_LISTED
+    leave_tests(run.folder, f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+    size = len(summary_of(run).encode())
+    assert size < 1024 * 1024, size
 
 
 @pytest.mark.parametrize("text", HOSTILE)
