@@ -79,9 +79,10 @@ class Session:
         """Who answers questions: in a replay whoever did then."""
         if self._definitions.recording is None:
             return there
+        from codex_multi_role.recordings.names import places_of
         from codex_multi_role.recordings.people import as_recorded
 
-        return as_recorded(self._definitions.recording, there)
+        return as_recorded(self._definitions.recording, places_of(self._definitions, self._folder), there)
 
     def _first_state(self) -> FlowState:
         options = self._definitions.options
