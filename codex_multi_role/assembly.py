@@ -14,7 +14,7 @@ from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.flow import first_at_once, new_state
-from codex_multi_role.members import fleet_of, kept_from_writing, role_of
+from codex_multi_role.members import fleet_of, kept_from_writing
 from codex_multi_role.processes import Family
 from codex_multi_role.recordings.models import ModelsInPlace, put_in_place
 from codex_multi_role.run_folder import EventLog, RunFolder, begun_turns, list_turns, own_turns
@@ -81,7 +81,7 @@ def _resources(
 ) -> RunResources:
     options = definitions.options
     limits = Limits(options.max_turns, options.max_tokens, options.max_seconds)
-    ledger = ((role_of(instance, definitions.catalog), turn) for instance, turn in own_turns(folder))
+    ledger = ((definitions.catalog.role_of(instance), turn) for instance, turn in own_turns(folder))
     workspace = Workspace.of_run(definitions.workspace, folder.path)
     snapshots = Snapshots(folder.snapshots_path, workspace)
     protect = tuple(sorted({glob for flow in definitions.flows.values() for glob in flow.protect}))

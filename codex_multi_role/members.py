@@ -61,7 +61,7 @@ def fleet_of(
         return (*as_settings(role.codex_config), *definitions.options.config, *models.provider(role.name))
 
     def member(instance: str) -> Member:
-        role = now().role(role_of(instance, definitions.catalog))
+        role = now().role(definitions.catalog.role_of(instance))
         if homes is not None and not needs_user_home(settings_of(role)):
             homes.fill(folder.codex_home(instance))
         each = _member(definitions, folder, role, instance, settings_of(role), models, read_only)
@@ -111,12 +111,6 @@ def _kept_tools(role: RoleSpec, kept: Sequence[str]) -> str:
 def set_up_by(role: RoleSpec) -> tuple[object, ...]:
     """Of a role's settings those that its process and its thread are set up by."""
     return (role.sandbox, role.approval_policy, role.auto_approve, role.model, role.model_env, role.codex_config)
-
-
-def role_of(instance: str, catalog: RoleSpecCatalog) -> str:
-    """The role that ``instance`` is a process of: itself, or ``planner`` for ``planner.2``."""
-    names = {role.name for role in catalog.roles}
-    return instance if instance in names else instance.rpartition(".")[0]
 
 
 def _member(

@@ -17,7 +17,6 @@ from codex_multi_role.ending import Ending, ending_for
 from codex_multi_role.errors import ReviewWaiting, RoleFailed, RunInterrupted, StorageError
 from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.live_roles import LiveRoles
-from codex_multi_role.members import role_of
 from codex_multi_role.options import RunReport
 from codex_multi_role.processes import Family, processes_below
 from codex_multi_role.run_folder import (
@@ -172,7 +171,7 @@ class Session:
             source, kept = record.roles_source, record.catalog_file
             roles = LiveRoles(definitions, source, kept, self._folder, events, record.reloaded)
             with live_parts(definitions, self._folder, events, self._clock, lambda: roles.catalog) as parts:
-                roles.renew = lambda role: parts.fleet.renew(lambda each: role_of(each, definitions.catalog) == role)
+                roles.renew = lambda role: parts.fleet.renew(lambda each: definitions.catalog.role_of(each) == role)
                 lent = replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns, states=states)
                 with roles.following():
                     return self._drive(lent, stop)

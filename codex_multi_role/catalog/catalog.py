@@ -68,6 +68,10 @@ class RoleSpecCatalog:
         message, hint = no_such("role", name, (role.name for role in self.roles))
         raise UsageError(f"{self.source}: {message}", hint)
 
+    def role_of(self, instance: str) -> str:
+        """The name of the role that ``instance`` is a process of: itself, or ``planner`` for ``planner.2``."""
+        return instance if any(role.name == instance for role in self.roles) else instance.rpartition(".")[0]
+
     def dependencies(self) -> dict[str, tuple[str, ...]]:
         """Whom each role waits for, in the catalog's order.
 

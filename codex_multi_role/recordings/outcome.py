@@ -64,11 +64,10 @@ def outcome_of(report: RunReport, definitions: Definitions, folder: RunFolder, b
 
 
 def _handoffs(definitions: Definitions, folder: RunFolder) -> Iterator[Line]:
-    names = {role.name for role in definitions.catalog.roles}
     for instance, turn in list_turns(folder):
         handoff = turn.handoff()
         if handoff is not None:
-            role = instance if instance in names else instance.rpartition(".")[0]
+            role = definitions.catalog.role_of(instance)
             yield {"role": role, "unit": turn.result().get("unit", ""), "handoff": handoff}
 
 
