@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import click
 
+from codex_multi_role.cli.reports import say_unreported
 from codex_multi_role.cli.resume import go_on
 from codex_multi_role.cli.streams import put_json, say
 from codex_multi_role.presentation.outcome import resume_command
@@ -35,7 +36,9 @@ def decide(
     following = _following(ctx, folder, answered.key)
     if following is None and and_resume:
         go_on(ctx, folder, {})
-    elif ctx.params["json"]:
+        return
+    say_unreported(ctx)
+    if ctx.params["json"]:
         put_json(asdict(answered))
     elif not quiet:
         say(following or f"next: {resume_command(folder.run_id, ctx.params['runs_dir'], None, 0)}")

@@ -66,7 +66,15 @@ def _asked_for(ctx: click.Context) -> bool:
     return any(ctx.params.get(setting.key) for setting in REPORTS)
 
 
+def say_unreported(ctx: click.Context) -> None:
+    """Which reports were asked for where the run does not end in this process."""
+    for setting in REPORTS:
+        if ctx.params.get(setting.key):
+            say(f"warning: --{setting.key} was not written: the run did not end here")
+
+
 def _write_reports(ctx: click.Context, run: EndedRun, tests: LatestTests | None) -> None:
+    over = "the run is over and " if run.folder else ""
     for option, write in _WRITERS.items():
         path = ctx.params.get(option)
         if path is not None:
@@ -74,7 +82,7 @@ def _write_reports(ctx: click.Context, run: EndedRun, tests: LatestTests | None)
                 write(path, run, tests)
             except StorageError as error:
                 code = f"the exit code stays {run.exit_code}"
-                say(f"warning: the run is over and {code}, but --{option} was not written: {error}")
+                say(f"warning: {over}{code}, but --{option} was not written: {error}")
 
 
 def _write_junit(path: Path, run: EndedRun, tests: LatestTests | None) -> None:

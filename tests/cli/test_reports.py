@@ -6,15 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from junitparser import JUnitXml
 
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.replay_test import put_result
-from codex_multi_role.cli.reports import report_end
+from codex_multi_role.cli.reports import report_end, reported
 from codex_multi_role.cli.run import run as command
 from codex_multi_role.cli.streams import JsonLines, put_json, put_json_line, put_line, say
+from codex_multi_role.errors import UsageError
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.replay_tests import DIFFERS, Replayed
 from tests.ci.test_github import read_log
@@ -109,6 +111,21 @@ def test_a_report_that_fails_later_leaves_the_exit_code_and_says_so(team: TeamFo
     assert "leads elsewhere" in line
     assert not list((team.folder / "elsewhere").iterdir())
     assert (team.folder / "summary.md").exists()
+
+
+def test_where_there_was_no_run_none_is_said_to_be_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    @reported
+    def goes_wrong(ctx: click.Context, /) -> None:
+        (tmp_path / "reports").rename(tmp_path / "gone")
+        (tmp_path / "reports").symlink_to("gone")
+        raise UsageError("there is no such flow")
+
+    (tmp_path / "reports").mkdir()
+    ctx = click.Context(group)
+    ctx.params["junit"] = tmp_path / "reports/junit.xml"
+    with pytest.raises(UsageError):
+        goes_wrong(ctx)
+    assert capsys.readouterr().err.startswith("warning: the exit code stays 2, but --junit was not written: ")
 
 
 def test_a_run_that_cannot_be_read_any_more_keeps_its_exit_code(
