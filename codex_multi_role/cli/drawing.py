@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -23,6 +24,7 @@ WIDE, MIDDLE, NARROW = 92, 64, 36
 LATEST_WARNINGS = 3
 HEADING_LINES = 2
 UNLIMITED = 1_000_000
+RULER = Console(file=io.StringIO())
 STATE_STYLES = {STARTING: "dim", READY: "", SKIPPED: "yellow", "completed": "green", "interrupted": "yellow"}
 TEST_STYLES = {"passed": "green", "running": "cyan", "no tests": ""}
 
@@ -45,7 +47,13 @@ def render(progress: Progress, now: str, width: int, height: int = UNLIMITED) ->
         above.append(Text(NO_MODEL.format(one_line(progress.playbook)), style="yellow"))
     above += [*_position(progress, width), _progress_line(progress, now, width), *_budget_line(progress, now)]
     below = [_tests_line(progress), *_questions(progress), *_warnings(progress)]
-    return Group(*above, *_role_table(progress, now, width, height - len(above) - len(below)), *below)
+    left = height - _lines_of([*above, *below], width)
+    return Group(*above, *_role_table(progress, now, width, left), *below)
+
+
+def _lines_of(parts: list[RenderableType], width: int) -> int:
+    """How many lines they take: commands that somebody is to type are wrapped, not cut."""
+    return len(RULER.render_lines(Group(*parts), RULER.options.update_width(width)))
 
 
 def _title(progress: Progress) -> Text:

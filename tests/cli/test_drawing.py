@@ -81,11 +81,26 @@ def test_a_fan_out_has_a_bar_of_its_own() -> None:
     assert "━" in view
 
 
-def test_more_roles_than_lines_leave_those_at_work_in_sight() -> None:
+@pytest.mark.parametrize("width", [100, 60, 30])
+def test_the_commands_that_answer_are_whole_however_many_roles_there_are(width: int) -> None:
+    progress = crowd()
+    progress.playbook = "roman-numerals"
+    progress.questions = {"ok.1": "Ship it?"}
+    view = drawn(progress, width, height=30)
+    assert len(view.splitlines()) <= 30
+    assert "codex-multi-role reject" in " ".join(view.split())
+
+
+def crowd() -> Progress:
     progress = Progress.of(in_order(started()))
     for number in range(60):
         record = {"type": "role_started", "at": progress.at, "role": f"solver.{number}"}
         progress.apply(record)
+    return progress
+
+
+def test_more_roles_than_lines_leave_those_at_work_in_sight() -> None:
+    progress = crowd()
     progress.roles["solver.7"].state = "working"
     view = drawn(progress, 100, height=20)
     assert len(view.splitlines()) <= 20
