@@ -32,7 +32,7 @@ class Verdict(NamedTuple):
     comment: str
 
 
-def person_at(view: View, *, as_json: bool, awaited: bool = False) -> AskPerson | None:
+def person_at(view: View, *, as_json: bool, awaited: bool) -> AskPerson | None:
     """Who answers reviews on this process's terminal, where ``view`` draws; None where nobody sits there.
 
     With ``awaited`` somebody elsewhere does, then.

@@ -9,7 +9,7 @@ import click
 
 from codex_multi_role.cli.asking import person_at
 from codex_multi_role.cli.goal import choose_goal
-from codex_multi_role.cli.options import FORKABLE, JSON, PLAIN, QUIET, REPORTS, RUNS_DIR, START, command, run_argument
+from codex_multi_role.cli.options import FORKABLE, OF_THIS_PROCESS, RUNS_DIR, START, command, run_argument
 from codex_multi_role.cli.reports import reported
 from codex_multi_role.cli.resume import changes_of, say_changes
 from codex_multi_role.cli.run import close
@@ -18,9 +18,7 @@ from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder
 
 
-@command(
-    RUNS_DIR, START, *FORKABLE, JSON, PLAIN, QUIET, *REPORTS, short_help="Start a new run with the past of another."
-)
+@command(RUNS_DIR, START, *FORKABLE, *OF_THIS_PROCESS, short_help="Start a new run with the past of another.")
 @run_argument
 @click.pass_context
 @reported
@@ -53,7 +51,7 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
             start=values["from"],
             changes=changes,
             on_event=view,
-            ask_person=person_at(view, as_json=values["json"]),
+            ask_person=person_at(view, as_json=values["json"], awaited=values["await_answers"]),
         )
     close(ctx, report, progress)
 

@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.decision import QUESTION, RESUME, decide
-from codex_multi_role.cli.options import JSON, PLAIN, QUIET, REPORTS, RUNS_DIR, command, not_empty, run_argument
+from codex_multi_role.cli.options import OF_THIS_PROCESS, RUNS_DIR, command, not_empty, run_argument
 from codex_multi_role.cli.reports import reported
 
 
-@command(RUNS_DIR, JSON, PLAIN, QUIET, *REPORTS, short_help="Say no to what a run asks, and why.")
+@command(RUNS_DIR, *OF_THIS_PROCESS, short_help="Say no to what a run asks, and why.")
 @run_argument
 @click.option(
     "--comment",

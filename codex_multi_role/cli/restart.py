@@ -8,7 +8,7 @@ import click
 
 from codex_multi_role.cli.asking import person_at
 from codex_multi_role.cli.fork import changes_for
-from codex_multi_role.cli.options import FORKABLE, JSON, PLAIN, QUIET, REPORTS, RUNS_DIR, command, run_argument
+from codex_multi_role.cli.options import FORKABLE, OF_THIS_PROCESS, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.reports import reported
 from codex_multi_role.cli.resume import say_changes
 from codex_multi_role.cli.run import close
@@ -17,7 +17,7 @@ from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder
 
 
-@command(RUNS_DIR, *FORKABLE, JSON, PLAIN, QUIET, *REPORTS, short_help="Do one task of a run again, in a new run.")
+@command(RUNS_DIR, *FORKABLE, *OF_THIS_PROCESS, short_help="Do one task of a run again, in a new run.")
 @run_argument
 @click.option("--task", metavar="ID", required=True, help="The task that is done again; `show` lists them.")
 @click.pass_context
@@ -46,6 +46,6 @@ def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None: 
             runs_dir=folder.path.parent,
             changes=changes,
             on_event=view,
-            ask_person=person_at(view, as_json=values["json"]),
+            ask_person=person_at(view, as_json=values["json"], awaited=values["await_answers"]),
         )
     close(ctx, report, progress)

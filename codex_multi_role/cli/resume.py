@@ -9,18 +9,7 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.cli.asking import person_at
-from codex_multi_role.cli.options import (
-    AWAIT_ANSWERS,
-    CHANGEABLE,
-    JSON,
-    PLAIN,
-    QUIET,
-    REPORTS,
-    RUNS_DIR,
-    WAIT,
-    command,
-    run_argument,
-)
+from codex_multi_role.cli.options import CHANGEABLE, OF_THIS_PROCESS, RUNS_DIR, WAIT, command, run_argument
 from codex_multi_role.cli.reports import reported
 from codex_multi_role.cli.run import close, parse_inputs
 from codex_multi_role.cli.settings import Setting
@@ -34,15 +23,7 @@ GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
 @command(
-    RUNS_DIR,
-    *CHANGEABLE,
-    WAIT,
-    AWAIT_ANSWERS,
-    JSON,
-    PLAIN,
-    QUIET,
-    *REPORTS,
-    short_help="Go on with a run; no finished turn is paid for again.",
+    RUNS_DIR, *CHANGEABLE, WAIT, *OF_THIS_PROCESS, short_help="Go on with a run; no finished turn is paid for again."
 )
 @run_argument
 @click.pass_context
@@ -69,7 +50,7 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
 
 
 def go_on(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]) -> None:
-    """Resume the run and exit with its code; ``ctx`` has the settings ``runs_dir``, ``json``, ``plain``, ``quiet``."""
+    """Resume the run and exit with its code; ``ctx`` has the settings ``runs_dir`` and `OF_THIS_PROCESS`."""
     as_json, quiet, plain = (ctx.params[name] for name in ("json", "quiet", "plain"))
     progress = Progress.of(read_events(folder.events_path))
     from codex_multi_role import app
@@ -80,7 +61,7 @@ def go_on(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]) -> 
             runs_dir=folder.path.parent,
             changes=changes,
             on_event=view,
-            ask_person=person_at(view, as_json=as_json, awaited=ctx.params.get("await_answers", False)),
+            ask_person=person_at(view, as_json=as_json, awaited=ctx.params["await_answers"]),
         )
     close(ctx, report, progress)
 

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from codex_multi_role.cli.asking import person_at
 from codex_multi_role.cli.dry_run import put_dry_run
 from codex_multi_role.cli.goal import choose_goal
-from codex_multi_role.cli.options import REPORTS, RUN, command
+from codex_multi_role.cli.options import OF_THIS_PROCESS, RUN, command
 from codex_multi_role.cli.reports import report_end, reported
 from codex_multi_role.cli.streams import say
 from codex_multi_role.cli.summary import no_page, summary
@@ -24,10 +24,7 @@ from codex_multi_role.presentation.progress import Progress
 if TYPE_CHECKING:
     from codex_multi_role.playbook import Playbook
 
-NOT_OF_THE_RUN = {
-    *("goal_file", "input", "dry_run", "await_answers", "json", "plain", "quiet"),
-    *(each.key for each in REPORTS),
-}
+NOT_OF_THE_RUN = {"goal_file", "input", "dry_run", *(each.key for each in OF_THIS_PROCESS)}
 """The command line's own settings."""
 
 

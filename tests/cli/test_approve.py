@@ -8,9 +8,11 @@ import signal
 import subprocess
 from pathlib import Path
 
+import click
 import psutil
 import pytest
 
+from codex_multi_role.cli.main import group
 from tests.engine.test_resume import running
 from tests.engine.test_review import OFFERED, asking, reviewed, summary
 from tests.teams import TeamFolder, read, say
@@ -118,6 +120,13 @@ def test_without_a_terminal_a_run_can_wait_for_who_answers_elsewhere(team: TeamF
         assert said.splitlines() == ["ok.1 is approved.", "The run goes on by itself."]
         assert process.wait(60) == 0
     assert outcome(team) == ("shipped", 0)
+
+
+@pytest.mark.parametrize("name", ["run", "resume", "fork", "restart", "approve", "reject"])
+def test_whatever_works_on_a_run_can_wait_for_who_answers_elsewhere(name: str) -> None:
+    command = group.get_command(click.Context(group), name)
+    assert command is not None
+    assert "await_answers" in {setting.name for setting in command.params}
 
 
 def test_it_is_asked_on_the_terminal_below_the_table(team: TeamFolder) -> None:
