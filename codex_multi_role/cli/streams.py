@@ -21,11 +21,7 @@ PIECE = select.PIPE_BUF
 
 def say(text: str) -> None:
     """A line for people, on stderr; lost if nobody can hear it."""
-    try:
-        wait_for_reader(sys.stderr)
-        click.echo(_safe(text), err=True)
-    except OSError:
-        let_go(sys.stderr)
+    annotate(_safe(text))
 
 
 def annotate(command: str) -> None:
