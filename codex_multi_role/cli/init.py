@@ -10,7 +10,9 @@ from pathlib import Path
 import click
 
 from codex_multi_role.cli.new_definitions import option_for
-from codex_multi_role.cli.options import FOLDER, HOST, PORT, REPORTS, RUN
+from codex_multi_role.cli.options import FOLDER, RUN
+from codex_multi_role.cli.report_options import REPORTS
+from codex_multi_role.cli.serve_options import HOST, PORT
 from codex_multi_role.cli.settings import FILE, Setting
 from codex_multi_role.cli.starters import ALL, ROLES_FOLDER, STARTERS, contents_of, starter
 from codex_multi_role.cli.streams import say

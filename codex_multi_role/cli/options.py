@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from dataclasses import fields
 from pathlib import Path
@@ -14,48 +11,14 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.completing import flow_names, playbook_names, run_ids
+from codex_multi_role.cli.report_options import REPORTS
+from codex_multi_role.cli.serve_options import HOST, PORT, TOKEN
 from codex_multi_role.cli.settings import Setting, SettingsCommand
+from codex_multi_role.cli.values import assignments, finite, not_empty
 from codex_multi_role.options import MOST_REPAIRS, REPLAY_MATCHES, RunOptions
 
-ASSIGNMENT = re.compile(r"[^=\s][^=]*=")
 DEFAULTS = {field.name: field.default for field in fields(RunOptions)}
 FOLDER = click.Path(file_okay=False, path_type=Path)
-
-
-def _assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-    for value in values:
-        if not ASSIGNMENT.match(value):
-            raise click.BadParameter(f"'{value}' does not look like key=value", ctx, param)
-    return tuple(values)
-
-
-def _finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    if not math.isfinite(value):
-        raise click.BadParameter(f"'{value}' is no number of seconds", ctx, param)
-    return value
-
-
-def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """The value as it is. Raises `click.BadParameter` for one of blanks only."""
-    if value is not None and not value.strip():
-        raise click.BadParameter("it is empty", ctx, param)
-    return value
-
-
-def report_file(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Where a report can be written, its folder resolved. Raises `click.BadParameter` before anything starts.
-
-    A link is refused: what it names could be changed by then, and would be written through.
-    """
-    if path is None:
-        return None
-    if not path.parent.is_dir():
-        raise click.BadParameter(f"there is no folder '{path.parent}'", ctx, param)
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise click.BadParameter(f"'{path}' is not a plain file", ctx, param)
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise click.BadParameter(f"'{path}' cannot be written", ctx, param)
-    return path.parent.resolve() / path.name
 
 
 GOAL = Setting(["--goal"], metavar="TEXT", callback=not_empty, help="What the team is to reach.")
@@ -84,7 +47,7 @@ INPUT = Setting(
     ["-i", "--input"],
     metavar="KEY=VALUE",
     multiple=True,
-    callback=_assignments,
+    callback=assignments,
     help="An input of the flow; may be repeated.",
 )
 WORKSPACE = Setting(
@@ -142,14 +105,14 @@ TEST_SECONDS = Setting(
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
     default=DEFAULTS["test_seconds"],
-    callback=_finite,
+    callback=finite,
     help="The deadline of one test run, and of other checks.",
 )
 CONFIG = Setting(
     ["-c", "--config"],
     metavar="KEY=VALUE",
     multiple=True,
-    callback=_assignments,
+    callback=assignments,
     help="A setting handed to Codex; may be repeated.",
 )
 CODEX_BIN = Setting(
@@ -246,51 +209,13 @@ WAIT = Setting(
 PLAIN = Setting(
     ["--plain"], is_flag=True, show_default=False, help="Lines, one an event, instead of the view that redraws itself."
 )
-JUNIT = Setting(
-    ["--junit"],
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    callback=report_file,
-    help="When the run is over, write it and its latest tests to FILE as JUnit XML.",
-)
-SUMMARY = Setting(
-    ["--summary"],
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    callback=report_file,
-    help="When the run is over, write a summary of it to FILE in Markdown; $GITHUB_STEP_SUMMARY is appended to.",
-)
-ANNOTATIONS = Setting(
-    ["--annotations"],
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    callback=report_file,
-    help="When the run is over, write GitLab's report of links into the run's folder to FILE.",
-)
 AWAIT_ANSWERS = Setting(
     ["--await-answers"],
     is_flag=True,
     help="Where nobody sits at a terminal: wait for answers from elsewhere (`approve`, `serve`) instead of parking.",
     show_default=False,
 )
-HOST = Setting(["--host"], metavar="NAME", default="127.0.0.1", callback=not_empty, help="Where to listen.")
-PORT = Setting(
-    ["--port"],
-    metavar="N",
-    type=click.IntRange(0, 65535),
-    default=8765,
-    help="The port to listen on; 0 takes one that is free.",
-)
-TOKEN = Setting(
-    ["--token"],
-    metavar="TEXT",
-    help="What visitors must have; better in the environment than on the command line, which others can see.",
-    show_default="none on this machine only, otherwise one that is made and printed",
-)
 QUIET = Setting(["--quiet"], is_flag=True, help="Say nothing unless something is wrong.", show_default=False)
-
-REPORTS = [JUNIT, SUMMARY, ANNOTATIONS]
-"""What a CI system is told in files."""
 
 OF_THIS_PROCESS = [AWAIT_ANSWERS, JSON, PLAIN, QUIET, *REPORTS]
 """How the work on a run is shown and told, and who answers what it asks: nothing that the run remembers."""

@@ -22,9 +22,9 @@ from codex_multi_role.cli.options import (
     TEST_SANDBOX,
     TEST_SECONDS,
     command,
-    report_file,
 )
 from codex_multi_role.cli.streams import put_json, put_line
+from codex_multi_role.cli.values import report_file
 from codex_multi_role.presentation.wording import duration, one_line, plural, printable
 
 if TYPE_CHECKING:
