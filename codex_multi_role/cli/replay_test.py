@@ -117,9 +117,9 @@ def _verdict(results: list[Replayed]) -> str:
 def _write_junit(path: Path, results: list[Replayed]) -> None:
     """A test case for each recording. Raises `StorageError`."""
     from codex_multi_role.ci.junit import junit_suite
-    from codex_multi_role.run_folder.atomic import write_bytes  # as above
+    from codex_multi_role.run_folder.atomic import still_there, write_bytes  # as above
 
-    write_bytes(path, junit_suite("replay-test", map(_case, results)))
+    write_bytes(still_there(path), junit_suite("replay-test", map(_case, results)))
 
 
 def _case(result: Replayed) -> Case:
