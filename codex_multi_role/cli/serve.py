@@ -12,7 +12,7 @@ NEEDED = ("starlette", "uvicorn", "sse_starlette")
 
 
 @command(*SERVE, short_help="Show the runs in a browser; decide and start there.")
-def serve(host: str, port: int, runs_dir: Path, roles: Path | None, token: str | None, quiet: bool) -> None:
+def serve(host: str, port: int, runs_dir: Path, roles: Path | None, token: str | None) -> None:
     """Serve pages with all runs below --runs-dir, each of them live: approve, answer, stop, download, start another.
 
     Only this machine reaches them, unless --host says otherwise; then a token is needed, which the address has that
@@ -35,7 +35,6 @@ def serve(host: str, port: int, runs_dir: Path, roles: Path | None, token: str |
     access = Access.to(host, token)
 
     def on_ready(address: str) -> None:
-        if not quiet:
-            say(f"The runs in {runs_dir} are shown at {address} (Ctrl-C ends this)")
+        say(f"The runs in {runs_dir} are shown at {address} (Ctrl-C ends this)")
 
     serve_pages(runs_dir, roles, access, port, on_ready)

@@ -48,6 +48,14 @@ class Connection(H11Protocol):
 class _Server(uvicorn.Server):
     """As uvicorn's, but a signal is no failure of it: it is how a server ends."""
 
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_ready()
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
@@ -64,9 +72,8 @@ def serve(runs_dir: Path, roles: Path | None, access: Access, port: int, on_read
     AppStatus.enable_automatic_graceful_drain = False  # it cuts streams off; ours end by themselves
     listening = _listen(access.host, port)
     application = create_application(runs_dir, roles, access, lambda: server.should_exit)
-    server = _Server(configuration(application))
+    server = _Server(configuration(application), lambda: on_ready(_address(access, listening)))
     with listening:
-        on_ready(_address(access, listening))
         server.run(sockets=[listening])
 
 
@@ -89,8 +96,9 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        why = os.strerror(error.errno) if isinstance(error.errno, int) and error.errno > 0 else str(error)
+    except (OSError, UnicodeError) as error:  # a name may be none
+        number = getattr(error, "errno", None)
+        why = os.strerror(number) if isinstance(number, int) and number > 0 else str(error)
         raise UsageError(f"cannot listen on {host}, port {port}: {why}", "Name another --port or --host.") from error
 
 

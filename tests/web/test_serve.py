@@ -90,7 +90,7 @@ def test_a_viewer_who_comes_back_misses_nothing_and_gets_nothing_twice(tmp_path:
 
 
 def test_a_server_for_others_prints_its_token_and_asks_for_it(tmp_path: Path) -> None:
-    with served(tmp_path, "--host", "0.0.0.0") as server:
+    with served(tmp_path, "--host", "0.0.0.0", CODEX_MULTI_ROLE_QUIET="true") as server:
         token = server.address.partition("?token=")[2]
         port = server.client.base_url.port
         assert len(token) > 40
@@ -112,6 +112,12 @@ def test_a_port_that_is_taken_is_wrong_usage(tmp_path: Path) -> None:
         done = console("serve", "--port", str(port), folder=tmp_path)
     assert done.returncode == 2
     assert f"error: cannot listen on 127.0.0.1, port {port}: Address already in use" in done.stderr
+
+
+def test_a_host_that_is_no_name_is_wrong_usage(tmp_path: Path) -> None:
+    done = console("serve", "--host", "a..b", folder=tmp_path)
+    assert (done.returncode, done.stderr.partition(":")[0]) == (2, "error")
+    assert "cannot listen on a..b, port 8765" in done.stderr
 
 
 WITHOUT = """
