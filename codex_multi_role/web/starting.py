@@ -9,9 +9,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.options import RunOptions
@@ -50,9 +51,12 @@ class NewRun:
     inputs: Mapping[str, str] = field(default_factory=dict)
 
     def arguments(self) -> list[str]:
-        """Of ``run``; an option and its value in one, so that a value may begin with a dash."""
-        named = {"flow": self.flow, "goal": self.goal, "cycles": self.cycles, "workspace": self.workspace}
-        named["playbook"] = self.playbook
+        """Of ``run``, which gets the goal on standard input: one may be longer than an argument.
+
+        An option and its value are in one, so that a value may begin with a dash.
+        """
+        named = {"flow": self.flow, "goal-file": "-" if self.goal else "", "cycles": self.cycles}
+        named |= {"workspace": self.workspace, "playbook": self.playbook}
         options = [f"--{name}={value}" for name, value in named.items() if value]
         return [*options, *(f"--input={name}={value}" for name, value in self.inputs.items())]
 
@@ -76,7 +80,7 @@ class Starter:
         roles = [f"--roles={self._roles}"] if self._roles else []
         folder = RunFolder(make_runs_folder(self._runs_dir) / run_id)
         arguments = ["run", *wanted.arguments(), *roles, f"--run-id={run_id}"]
-        self._begin(folder, arguments, lambda child: folder.record_path.exists())
+        self._begin(folder, arguments, lambda child: folder.record_path.exists(), wanted.goal)
         return run_id
 
     def resume(self, folder: RunFolder, cycles: str = "") -> None:
@@ -91,13 +95,17 @@ class Starter:
             return len(self._children)
 
     def _begin(
-        self, folder: RunFolder, arguments: list[str], has_begun: Callable[[subprocess.Popen[bytes]], bool]
+        self,
+        folder: RunFolder,
+        arguments: list[str],
+        has_begun: Callable[[subprocess.Popen[bytes]], bool],
+        text: str = "",
     ) -> None:
         if self.reap() >= MOST_AT_ONCE:
             raise UsageError(f"{MOST_AT_ONCE} runs that were started here are going on", "Wait for one to end.")
         runs_dir = folder.path.parent
         said = make_folder(runs_dir / STARTING) / f"{folder.run_id}.{secrets.token_hex(4)}.log"
-        child = self._spawn([*arguments, f"--runs-dir={runs_dir}", "--await-answers", "--quiet"], said)
+        child = self._spawn([*arguments, f"--runs-dir={runs_dir}", "--await-answers", "--quiet"], said, text)
         end = time.monotonic() + BEGIN_SECONDS
         while not (begun := has_begun(child)) and child.poll() is None:
             if time.monotonic() > end or self._is_ending():
@@ -110,17 +118,20 @@ class Starter:
         meaning = EXIT_MEANINGS.get(child.returncode, "the process was ended")
         raise NotBegun(_take_words(said), f"Exit code {child.returncode}: {meaning}.")
 
-    def _spawn(self, arguments: list[str], said: Path) -> subprocess.Popen[bytes]:
+    def _spawn(self, arguments: list[str], said: Path, text: str) -> subprocess.Popen[bytes]:
         environment = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
         # -P: a module that lies in the current folder, perhaps a role's, is not taken for one of ours
         command = [sys.executable, "-P", "-m", "codex_multi_role", *arguments]
-        with storage_errors(said):
-            output = said.open("wb")
-        with output:
+        with ExitStack() as stack:
+            with storage_errors(said):
+                output = stack.enter_context(said.open("wb"))
+                given = stack.enter_context(TemporaryFile())  # no pipe: nobody has to wait until it is read
+                given.write(text.encode())
+                given.seek(0)
             try:
                 child = subprocess.Popen(
                     command,
-                    stdin=subprocess.DEVNULL,
+                    stdin=given,
                     stdout=subprocess.DEVNULL,
                     stderr=output,
                     env=environment,

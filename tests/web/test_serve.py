@@ -190,7 +190,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             "must be at least 1 and at most 9",
             marks=pytest.mark.long,
         ),
-        ({"flow": "stall", "goal": "a\0b"}, "cannot be handed to a process"),
+        ({"flow": "stall", "goal": "go", "cycles": "1\0"}, "cannot be handed to a process"),
     ],
 )
 def test_what_cannot_be_started_is_said_on_the_form_as_it_was_sent(
@@ -199,7 +199,7 @@ def test_what_cannot_be_started_is_said_on_the_form_as_it_was_sent(
     answer = server.post("/start", f"/start?flow={fields['flow']}", **fields)
     assert answer.status_code == 422
     assert words in answer.text
-    assert "\0" in fields.get("goal", "") or "Exit code 2: wrong usage or configuration." in answer.text
+    assert "\0" in fields.get("cycles", "") or "Exit code 2: wrong usage or configuration." in answer.text
     if size := fields.get("input.size"):
         assert f'name="input.size" value="{size}"' in answer.text
 

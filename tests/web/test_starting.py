@@ -10,6 +10,8 @@ import pytest
 from codex_multi_role.web.starting import NewRun, NotBegun, Starter
 from tests.cli.run_folders import make_run
 
+from .team import PLAYBOOK, project
+
 DEADLINE_SECONDS = 60
 
 
@@ -33,3 +35,12 @@ def test_a_server_that_ends_waits_for_no_beginning(tmp_path: Path) -> None:
     assert str(said) in told.value.hint
     assert "there is no goal" in said.read_text()
     assert starter.reap() == 0
+
+
+def test_a_goal_may_be_longer_than_an_argument_and_is_in_no_list_of_processes(tmp_path: Path) -> None:
+    team = project(tmp_path)
+    (tmp_path / "roles/flows/short.yaml").write_text("goal: {max_length: 9}\nsteps: [{ask: maker}]\n")
+    starter = Starter(team.runs, tmp_path / "roles", lambda: False)
+    with pytest.raises(NotBegun, match="the goal has 200000 characters, 1 to 9 are wanted"):
+        starter.start(NewRun("short", "long" * 50_000, playbook=PLAYBOOK))
+    assert "long" not in " ".join(NewRun("short", "long").arguments())
