@@ -30,7 +30,7 @@ from codex_multi_role.web.templating import FOLDER, page
 
 def create_application(
     runs_dir: Path, roles: Path | None, access: Access, is_ending: Callable[[], bool] = lambda: False
-) -> Starlette:
+) -> Guard:
     """``roles``: as of `run`, for the forms. Streams, and what is waited for, end once ``is_ending``."""
     starter = Starter(runs_dir, roles, is_ending)
     followers = Followers(access.form_secret, is_ending)
@@ -43,7 +43,7 @@ def create_application(
         "/runs/{run}/cancel-task": one.cancel_task,
         "/runs/{run}/resume": one.resume,
     }
-    return Starlette(
+    application = Starlette(
         routes=[
             Route("/", every.runs),
             Route("/start", every.start_form),
@@ -54,9 +54,10 @@ def create_application(
             *(Route(path, with_form(access, act), methods=["POST"]) for path, act in forms.items()),
             Mount("/static", StaticFiles(directory=FOLDER / "static")),
         ],
-        middleware=[Middleware(Guard, access=access), Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BYTES)],
+        middleware=[Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BYTES)],
         exception_handlers={HTTPException: _http_problem, 500: _our_problem},
     )
+    return Guard(application, access)  # around the answer to an error of ours, too
 
 
 class _FirstPages:

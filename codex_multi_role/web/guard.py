@@ -42,14 +42,10 @@ class Guard:
     """Refuses, before anything is done, what does not come from a page of this server or its address line."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app = app
+        self.app = app
         self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -57,7 +53,7 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        await (self._refusal(Request(scope)) or self._app)(scope, receive, send_guarded)
+        await (self._refusal(Request(scope)) or self.app)(scope, receive, send_guarded)
 
     def _refusal(self, request: Request) -> Response | None:
         """The answer to a request that goes no further."""
@@ -65,17 +61,18 @@ class Guard:
             return PlainTextResponse("This server does not go by that name.", 421)
         if _comes_from_elsewhere(request):
             return PlainTextResponse("Requests of other sites are not answered.", 403)
-        if self._access.token is None or request.url.path.startswith(OPEN_PATHS):
+        if self._access.token is None or request.scope["path"].startswith(OPEN_PATHS):
             return None
-        return self._without_token(request)
+        return self._by_token(request)
 
-    def _without_token(self, request: Request) -> Response | None:
+    def _by_token(self, request: Request) -> Response | None:
         cookie = f"{COOKIE}_{request.url.port or 0}"  # cookies of one host are those of all its ports
-        if self._access.knows(request.cookies.get(cookie, "")):
-            return None
-        given = request.query_params.get("token")
-        if given is None or request.method not in SAFE_METHODS or not self._access.admits(given):
-            return page("token.html", 401, wrong=given is not None, path=request.url.path)
+        given, safe = request.query_params.get("token"), request.method in SAFE_METHODS
+        admitted = safe and given is not None and self._access.admits(given)
+        if not admitted:
+            if self._access.knows(request.cookies.get(cookie, "")):
+                return None
+            return page("token.html", 401, wrong=given is not None, again=safe)
         rest = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "token"])
         path = f"/{request.url.path.lstrip('/')}"  # "//host" would lead to another site
         answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)

@@ -85,6 +85,7 @@ def configuration(application: ASGIApp) -> uvicorn.Config:
         access_log=False,  # an address may hold the token
         log_level="warning",
         lifespan="off",
+        ws="none",
         timeout_graceful_shutdown=ENDING_SECONDS,
         limit_concurrency=CONNECTIONS,
         server_header=False,

@@ -10,9 +10,11 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.web import guard
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.application import create_application
 from codex_multi_role.web.forms import MOST_BYTES
+from codex_multi_role.web.listing import RunList
 from tests.cli.run_folders import make_run
 
 HOST = "127.0.0.1:8765"
@@ -33,7 +35,7 @@ def runs(tmp_path: Path) -> Path:
 
 def client(runs: Path, access: Access | None = None, host: str = HOST) -> TestClient:
     application = create_application(runs, None, access or Access("127.0.0.1"))
-    return TestClient(application, base_url=f"http://{host}", follow_redirects=False)
+    return TestClient(application, f"http://{host}", raise_server_exceptions=False, follow_redirects=False)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "localhost", "[::1]:8765", "127.0.0.2"])
@@ -59,7 +61,7 @@ def test_beyond_this_machine_addresses_and_own_names_are_served_and_others_are_n
 
 def posts(visitor: TestClient) -> list[str]:
     """Every address that takes a form, of the run ``first``."""
-    routes = [each for each in visitor.app.routes if isinstance(each, Route)]  # type: ignore[attr-defined]
+    routes = [each for each in visitor.app.app.routes if isinstance(each, Route)]  # type: ignore[attr-defined]
     return [each.path.replace("{run}", "first") for each in routes if "POST" in (each.methods or ())]
 
 
@@ -153,6 +155,27 @@ def test_a_server_that_others_reach_has_a_token_that_cannot_be_guessed() -> None
 @pytest.mark.parametrize("body", [b"x" * (MOST_BYTES + 1), b"a=1&" * 1000, b"\xff\xfe=1", b"form_secret=%zz&&&"])
 def test_forms_are_bounded(runs: Path, body: bytes) -> None:
     assert client(runs).post("/start", content=body, headers=FORM).status_code in (400, 403, 413)
+
+
+def test_the_form_for_the_token_leads_to_no_other_site_and_to_a_page(runs: Path) -> None:
+    visitor = client(runs, Access("127.0.0.1", TOKEN))
+    assert '<form class="card" method="get"' in visitor.get(f"http://{HOST}//evil.example/").text
+    assert '<form class="card" action="/" method="get"' in visitor.post("/runs/first/stop").text
+
+
+def test_the_token_leaves_the_address_of_those_who_are_known_already(runs: Path) -> None:
+    visitor = client(runs, Access("127.0.0.1", TOKEN))
+    for _ in range(2):
+        assert visitor.get(f"/?token={TOKEN}&q=it").headers["location"] == "/?q=it"
+    assert visitor.get("/?q=it").status_code == 200
+
+
+def test_a_page_that_fails_is_guarded_as_any_other(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunList, "page", lambda *_, **__: 1 / 0)
+    answer = client(runs).get("/")
+    assert (answer.status_code, "Something went wrong here" in answer.text) == (500, True)
+    assert answer.headers["content-security-policy"] == guard.POLICY
+    assert answer.headers["x-frame-options"] == "DENY"
 
 
 LEADING_OUT = [
