@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -74,8 +75,10 @@ class _FirstPages:
         """All runs."""
         self._starter.reap()
         search, show = request.query_params.get("q", ""), request.query_params.get("show", EVERY)
-        number = request.query_params.get("page", "")
-        listed = self._list.page(search=search, show=show, number=int(number) if number.isdecimal() else 1)
+        number = 1
+        with suppress(ValueError):  # no number, or one too long to be read
+            number = int(request.query_params.get("page", ""))
+        listed = self._list.page(search=search, show=show, number=number)
 
         def link(**changes: object) -> str:
             return f"/?{urlencode({'q': search, 'show': show, **changes})}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -25,8 +25,12 @@ class Entry:
 
 
 def is_shown(path: Path) -> bool:
-    """Whether that path, relative to a run's folder, may be looked at."""
-    return not any(part.startswith((".", JOURNAL)) for part in path.parts)
+    """Whether that path, relative to a run's folder, may be looked at, and can be named in an address."""
+    return not any(part.startswith((".", JOURNAL)) or _is_no_text(part) for part in path.parts)
+
+
+def _is_no_text(name: str) -> bool:
+    return name.encode("utf-8", "ignore").decode() != name
 
 
 def real_path(root: Path, wanted: str) -> Path | None:
@@ -51,10 +55,11 @@ def list_folder(root: Path, folder: Path) -> list[Entry]:
             path = folder / each.name
             if each.is_symlink() or not is_shown(path):
                 continue
-            if each.is_dir(follow_symlinks=False):
-                found.append(Entry(each.name, path.as_posix(), None))
-            elif each.is_file(follow_symlinks=False):
-                found.append(Entry(each.name, path.as_posix(), each.stat(follow_symlinks=False).st_size))
+            with suppress(FileNotFoundError):  # it has gone meanwhile
+                if each.is_dir(follow_symlinks=False):
+                    found.append(Entry(each.name, path.as_posix(), None))
+                elif each.is_file(follow_symlinks=False):
+                    found.append(Entry(each.name, path.as_posix(), each.stat(follow_symlinks=False).st_size))
     return sorted(found, key=lambda entry: (entry.size is not None, entry.name))[:MOST_ENTRIES]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC
 from functools import cache
 from pathlib import Path
@@ -61,9 +63,9 @@ def _environment() -> Environment:
         "lines": _lines,
         "duration": duration,
         "compact": compact,
-        "clock": clock,
-        "day": lambda at: f"{moment(at):%Y-%m-%d %H:%M}" if at else "",
-        "machine_time": lambda at: moment(at).astimezone(UTC).isoformat() if at else "",
+        "clock": _of_time(clock),
+        "day": _of_time(lambda at: f"{moment(at):%Y-%m-%d %H:%M}"),
+        "machine_time": _of_time(lambda at: moment(at).astimezone(UTC).isoformat()),
         "amounts": amounts,
         "plural": plural,
         "verdict": verdict,
@@ -73,6 +75,17 @@ def _environment() -> Environment:
         "words": lambda name: one_line(str(name).replace("_", " ")),
     }
     return environment
+
+
+def _of_time(shown: Callable[[str], str]) -> Callable[[Any], str]:
+    """``shown``, of what a file says is a time; empty where it is none."""
+
+    def show(at: object) -> str:
+        with suppress(ValueError, OverflowError):
+            return shown(str(at))
+        return ""
+
+    return show
 
 
 def _lines(text: str) -> str:

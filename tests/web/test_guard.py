@@ -10,7 +10,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.web import guard
+from codex_multi_role.web import artifacts, guard
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.application import create_application
 from codex_multi_role.web.forms import MOST_BYTES
@@ -216,6 +216,34 @@ def test_a_file_comes_as_text_to_be_saved(runs: Path) -> None:
     listed = client(runs).get("/runs/first/files/").text
     assert "events.jsonl" in listed
     assert not [name for name in ("journal", ".codex", ".snapshots", "latest") if f">{name}" in listed]
+
+
+def test_a_folder_is_listed_whatever_names_it_has_and_whatever_goes_meanwhile(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(os.fsdecode(bytes(runs / "first") + b"/no text \xff.txt")).touch()
+    (runs / "first/gone.txt").touch()
+
+    def is_shown(path: Path) -> bool:
+        (runs / "first/gone.txt").unlink(missing_ok=True)
+        return shown(path)
+
+    shown = artifacts.is_shown
+    monkeypatch.setattr(artifacts, "is_shown", is_shown)
+    answer = client(runs).get("/runs/first/files/")
+    assert (answer.status_code, ">events.jsonl<" in answer.text) == (200, True)
+    assert "no text" not in answer.text
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "x", "-1"])
+def test_a_page_of_the_list_that_is_none_is_the_nearest(runs: Path, number: str) -> None:
+    assert "Convert roman numerals" in client(runs).get(f"/?page={number}").text
+
+
+@pytest.mark.parametrize("at", ["yesterday", 7, {}, "0001-01-01T00:00:00+23:59"])
+def test_a_time_that_is_none_hides_no_run(tmp_path: Path, at: object) -> None:
+    visitor = client(make_run(tmp_path / "runs", "first", started_at=at).path.parent)
+    assert all("Convert roman numerals" in visitor.get(path).text for path in ("/", "/runs/first"))
 
 
 def test_a_report_is_a_page_that_can_reach_nothing_of_ours(runs: Path) -> None:
