@@ -12,7 +12,7 @@ import click
 
 from codex_multi_role.cli.completing import flow_names, playbook_names, run_ids
 from codex_multi_role.cli.report_options import REPORTS
-from codex_multi_role.cli.serve_options import HOST, PORT, TOKEN
+from codex_multi_role.cli.serve_options import HOST, PORT, PUBLIC_URL, TOKEN
 from codex_multi_role.cli.settings import Setting, SettingsCommand
 from codex_multi_role.cli.values import assignments, finite, not_empty
 from codex_multi_role.options import MOST_REPAIRS, REPLAY_MATCHES, RunOptions
@@ -225,7 +225,7 @@ RUN = [
     *(PYTEST_CMD, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, RECORD, REPLAY, REPLAY_MATCH),
     *(MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES, YES, DATABASE_URL, DRY_RUN, *OF_THIS_PROCESS),
 ]
-SERVE = [HOST, PORT, RUNS_DIR, ROLES, TOKEN]
+SERVE = [HOST, PORT, PUBLIC_URL, RUNS_DIR, ROLES, TOKEN]
 
 BOUNDING = [
     *(CYCLES, REPAIR_ATTEMPTS, RUN_TESTS, TEST_SECONDS, MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES),

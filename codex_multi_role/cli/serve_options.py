@@ -15,6 +15,13 @@ PORT = Setting(
     default=8765,
     help="The port to listen on; 0 takes one that is free.",
 )
+PUBLIC_URL = Setting(
+    ["--public-url"],
+    metavar="URL",
+    callback=not_empty,
+    help="The address of a proxy in front, where visitors come by one; they then need the token.",
+    show_default="none",
+)
 TOKEN = Setting(
     ["--token"],
     metavar="TEXT",

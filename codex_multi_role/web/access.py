@@ -25,29 +25,46 @@ def is_loopback(host: str) -> bool:
     return host.lower() in LOCAL_NAMES
 
 
+def _name_in(public_url: str) -> str:
+    """The host of an address that is one, and no more: the pages' links begin at its root."""
+    with suppress(ValueError):
+        parts = urlsplit(public_url)
+        if parts.hostname and parts.scheme in ("http", "https") and public_url == f"{parts.scheme}://{parts.netloc}":
+            return parts.hostname
+    raise UsageError(f"the public address '{public_url}' is none", "It is of the form https://runs.example.com.")
+
+
 @dataclass(frozen=True)
 class Access:
     """``host``: where the server listens. ``token``: what a visitor needs to have, or None.
 
+    ``names``: those it is reached under, beside addresses. ``public_url``: of a proxy in front, None without one.
     ``form_secret`` is in every form of this server, and in no page that another site can read.
     """
 
     host: str
     token: str | None = None
+    names: frozenset[str] = frozenset()
+    public_url: str | None = None
     form_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     @classmethod
-    def to(cls, host: str, token: str | None) -> Access:
+    def to(cls, host: str, token: str | None, public_url: str | None = None) -> Access:
         """For a server on ``host``, which makes its own token where one is needed and none given.
 
-        Raises `UsageError` for a token that could be guessed.
+        Raises `UsageError` for a token that could be guessed, and for a public address that is none.
         """
         if token is not None and len(token) < LEAST_TOKEN_CHARACTERS:
             raise UsageError(
                 f"the token has {len(token)} characters, {LEAST_TOKEN_CHARACTERS} are the least",
                 "Leave it out: then one is made, where one is needed.",
             )
-        return cls(host, token or (None if is_loopback(host) else secrets.token_urlsafe(32)))
+        names = set() if is_loopback(host) else {host, socket.gethostname(), socket.getfqdn()}
+        if public_url is not None:
+            public_url = public_url.rstrip("/").lower()
+            names.add(_name_in(public_url))
+        made = secrets.token_urlsafe(32) if names else None
+        return cls(host, token or made, frozenset(map(str.lower, names)), public_url)
 
     def serves(self, host_header: str) -> bool:
         """Whether a request for this ``Host`` is meant for us; other names belong to pages that point theirs here.
@@ -59,17 +76,15 @@ class Access:
             name, _ = (parts.hostname or "").lower(), parts.port  # which is read for what it raises
         except ValueError:
             return False
-        if is_loopback(name):
+        if is_loopback(name) or name in self.names:
             return True
-        if is_loopback(self.host):
-            return False
         with suppress(ValueError):
-            return bool(ipaddress.ip_address(name))
-        return name in self._own_names
+            return not is_loopback(self.host) and bool(ipaddress.ip_address(name))
+        return False
 
-    @cached_property
-    def _own_names(self) -> frozenset[str]:
-        return frozenset(name.lower() for name in (self.host, socket.gethostname(), socket.getfqdn()))
+    def is_own_origin(self, origin: str, host_header: str) -> bool:
+        """Whether a page of that origin is one of ours, where the request came with this ``Host``."""
+        return origin in (f"http://{host_header}", self.public_url)
 
     def admits(self, token: str) -> bool:
         """Whether that is the token, compared in constant time."""

@@ -59,7 +59,7 @@ class Guard:
         """The answer to a request that goes no further."""
         if not self._access.serves(request.headers.get("host", "")):
             return PlainTextResponse("This server does not go by that name.", 421)
-        if _comes_from_elsewhere(request):
+        if self._comes_from_elsewhere(request):
             return PlainTextResponse("Requests of other sites are not answered.", 403)
         if self._access.token is None or request.scope["path"].startswith(OPEN_PATHS):
             return None
@@ -82,16 +82,15 @@ class Guard:
             max_age=COOKIE_SECONDS,
             httponly=True,
             samesite="lax",
-            secure=request.url.scheme == "https",
+            secure=(self._access.public_url or "").startswith("https:"),
         )
         return answer
 
-
-def _comes_from_elsewhere(request: Request) -> bool:
-    """Whether another site's page made the browser send this; a link that was followed to a page is harmless."""
-    site = request.headers.get("sec-fetch-site", "none")
-    followed = request.method in SAFE_METHODS and request.headers.get("sec-fetch-dest") == "document"
-    if site not in ("none", "same-origin") and not followed:
-        return True
-    origin = request.headers.get("origin")
-    return origin is not None and origin != f"{request.url.scheme}://{request.headers.get('host', '')}"
+    def _comes_from_elsewhere(self, request: Request) -> bool:
+        """Whether another site's page made the browser send this; a link that was followed to a page is harmless."""
+        site = request.headers.get("sec-fetch-site", "none")
+        followed = request.method in SAFE_METHODS and request.headers.get("sec-fetch-dest") == "document"
+        if site not in ("none", "same-origin") and not followed:
+            return True
+        origin = request.headers.get("origin")
+        return origin is not None and not self._access.is_own_origin(origin, request.headers.get("host", ""))

@@ -107,4 +107,6 @@ def _address(access: Access, listening: socket.socket) -> str:
     port = listening.getsockname()[1]
     host = socket.gethostname() if access.host in ("0.0.0.0", "::", "") else access.host
     shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{port}/" + (f"?token={quote(access.token, safe='')}" if access.token else "")
+    return f"{access.public_url or f'http://{shown}:{port}'}/" + (
+        f"?token={quote(access.token, safe='')}" if access.token else ""
+    )

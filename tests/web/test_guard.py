@@ -56,7 +56,31 @@ def test_beyond_this_machine_addresses_and_own_names_are_served_and_others_are_n
     assert access.serves("[fe80::1]:8765")
     assert access.serves("localhost")
     assert not access.serves("evil.example")
-    assert Access("pages.example", TOKEN).serves("Pages.Example:80")
+    assert Access.to("pages.example", TOKEN).serves("Pages.Example:80")
+
+
+PROXY = "https://runs.example.com"
+
+
+def test_behind_a_proxy_its_pages_are_ours_and_a_token_is_needed(runs: Path) -> None:
+    access = Access.to("127.0.0.1", None, f"{PROXY}/")
+    assert access.token is not None
+    for host in ("runs.example.com", HOST):  # as the browser has it, or the proxy's own
+        visitor = client(runs, access, host=host)
+        assert visitor.get("/").status_code == 401
+        cookie = visitor.get(f"/?token={access.token}").headers["set-cookie"]
+        assert "Secure" in cookie
+        sent = {"cookie": cookie.partition(";")[0], "origin": PROXY, "sec-fetch-site": "same-origin"}
+        fields = {"form_secret": access.form_secret, "flow": "no such flow"}
+        assert visitor.post("/start", data=fields, headers=sent).status_code == 404
+        for origin in ("http://runs.example.com.evil.example", "https://evil.example", ""):
+            assert visitor.post("/start", data=fields, headers={**sent, "origin": origin}).status_code == 403
+
+
+@pytest.mark.parametrize("url", ["runs.example.com", "ftp://x", "https://", f"{PROXY}/runs", f"{PROXY}?a", "http://[x"])
+def test_a_public_address_that_is_none_is_wrong_usage(url: str) -> None:
+    with pytest.raises(UsageError, match="is none"):
+        Access.to("127.0.0.1", None, url)
 
 
 def posts(visitor: TestClient) -> list[str]:
