@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 import yaml
 
 from codex_multi_role.playbook import Playbook, PlaybookServer
+from tests.web.serving import listening
 
 TOP = Path(__file__).parents[1]
 PREPARE = re.compile(r"^python3 -m venv \.venv && \.venv/bin/pip install --quiet -e \S+ && \.venv/bin/")
@@ -111,20 +109,9 @@ def test_looking_at_a_run_and_going_on_with_it(tmp_path: Path, newcomer: dict[st
 def test_the_server_answers_until_it_is_ended(tmp_path: Path, newcomer: dict[str, str]) -> None:
     """On a port that is free: the one of the README may be somebody's."""
     environment = {**newcomer, "CODEX_MULTI_ROLE_PORT": "0"}
-    with subprocess.Popen(
-        ["bash", "-c", f"exec {SERVER}"], cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
-    ) as server:
-        watchdog = threading.Timer(60, server.kill)
-        watchdog.start()
-        assert server.stderr is not None
-        address = re.search(r"http://\S+", server.stderr.readline())
-        assert address is not None
-        with urlopen(address[0], timeout=30) as page:
-            assert b"There are no runs in runs yet." in page.read()
-        server.send_signal(signal.SIGINT)
-        assert server.stderr.read() == ""
-        assert server.wait(30) == 0
-        watchdog.cancel()
+    with listening(["bash", "-c", f"exec {SERVER}"], tmp_path, environment) as server:
+        assert "There are no runs in runs yet." in server.client.get("/").text
+        assert server.end() == (0, "")
 
 
 def test_replaying_what_was_recorded(tmp_path: Path, newcomer: dict[str, str]) -> None:

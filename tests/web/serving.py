@@ -7,7 +7,9 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ from tests.cli.console import environment
 
 DEADLINE_SECONDS = 60
 LIFE_SECONDS = 900
-ADDRESS = re.compile(r"http://\S+")
+ADDRESS = re.compile(r"http://\S+(?=\s)")
 FORM_SECRET = re.compile(r'name="form_secret" value="([^"]+)"')
 
 
@@ -29,7 +31,8 @@ class Served:
     """``address`` as the terminal shows it."""
 
     address: str
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
+    said: Path
     client: httpx2.Client
 
     def post(self, path: str, seen_at: str, **fields: str) -> httpx2.Response:
@@ -42,42 +45,53 @@ class Served:
         with self.client.stream("GET", path, headers=headers) as answer:
             assert answer.headers["content-type"].startswith("text/event-stream")
             number = 0
+            end = time.monotonic() + DEADLINE_SECONDS
             for line in answer.iter_lines():
+                assert time.monotonic() < end, "what was looked for did not come"  # though pings did
                 if line.startswith("id:"):
                     number = int(line[3:])
                 if line.startswith("data:"):
                     yield number, json.loads(line[5:])
 
     def end(self, how: signal.Signals = signal.SIGINT) -> tuple[int, str]:
-        """Ask it to end; its exit code and what more it said."""
+        """Ask it to end; its exit code and what more it said than where it listens."""
         self.process.send_signal(how)
-        _, said = self.process.communicate(timeout=DEADLINE_SECONDS)
-        return self.process.returncode, said
+        code = self.process.wait(DEADLINE_SECONDS)
+        return code, self.said.read_text().partition("\n")[2]
 
 
 @contextmanager
 def served(folder: Path, *arguments: str, **variables: str) -> Iterator[Served]:
     """The server of ``folder`` with these arguments; gone afterwards."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "codex_multi_role", "serve", "--port", "0", *arguments],
-        cwd=folder,
-        env=environment(**variables),
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    watchdog = threading.Timer(LIFE_SECONDS, process.kill)
-    watchdog.start()
-    try:
-        assert process.stderr is not None
-        line = process.stderr.readline()
-        found = ADDRESS.search(line)
-        assert found is not None, line
-        with httpx2.Client(base_url=found[0].split("?")[0], timeout=DEADLINE_SECONDS) as client:
-            yield Served(found[0], process, client)
-    finally:
-        watchdog.cancel()
-        process.kill()
-        process.communicate()
+    command = [sys.executable, "-m", "codex_multi_role", "serve", "--port", "0", *arguments]
+    with listening(command, folder, environment(**variables)) as server:
+        yield server
+
+
+@contextmanager
+def listening(command: list[str], folder: Path, variables: dict[str, str]) -> Iterator[Served]:
+    """The server that this command starts, once it says where it listens; gone afterwards."""
+    with tempfile.NamedTemporaryFile() as said:
+        process = subprocess.Popen(command, cwd=folder, env=variables, stderr=said)
+        watchdog = threading.Timer(LIFE_SECONDS, process.kill)
+        watchdog.start()
+        try:
+            address = _address(process, Path(said.name))
+            with httpx2.Client(base_url=address.split("?")[0], timeout=DEADLINE_SECONDS) as client:
+                yield Served(address, process, Path(said.name), client)
+        finally:
+            watchdog.cancel()
+            process.kill()
+            process.wait(DEADLINE_SECONDS)
+
+
+def _address(process: subprocess.Popen[bytes], said: Path) -> str:
+    end = time.monotonic() + DEADLINE_SECONDS
+    while (found := ADDRESS.search(said.read_text())) is None:
+        assert process.poll() is None, said.read_text()
+        assert time.monotonic() < end, said.read_text()
+        time.sleep(0.02)
+    return found[0]
 
 
 def form_secret(html: str) -> str:

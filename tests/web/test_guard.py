@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from starlette.routing import Route
@@ -225,6 +226,8 @@ def test_only_files_of_the_run_are_handed_out(runs: Path, path: str) -> None:
     (folder / "links").symlink_to("/etc")
     (folder / "within").symlink_to(folder / ".codex")
     os.mkfifo(folder / "fifo")
+    # a client of ours mends some of these before it sends them
+    assert path == "fifo" or artifacts.real_path(folder, unquote(path)) is None
     answer = client(runs).get(f"/runs/first/files/{path}")
     assert answer.status_code in (404, 421), answer.text
     assert "secret" not in answer.text.lower().replace("form_secret", "")
@@ -294,7 +297,7 @@ def test_what_a_model_wrote_is_text_wherever_it_is_shown(tmp_path: Path) -> None
         assert "<img" not in shown
         assert "&lt;img src=x" in shown
         assert not {"\u202e", "\x1b"} & set(shown)
-        assert "{{ 7*7 }}" in shown or "49" not in shown
+        assert "{{ 7*7 }}" in shown
 
 
 def test_what_is_said_to_be_done_cannot_be_made_up_by_a_link(runs: Path) -> None:
