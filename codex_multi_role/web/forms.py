@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qsl
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from codex_multi_role.web.access import Access
@@ -52,5 +52,5 @@ async def _read(request: Request) -> Form | None:
         async with asyncio.timeout(READ_SECONDS):
             body = await request.body()
         return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"))
-    except (TimeoutError, ValueError):
+    except (TimeoutError, ValueError, ClientDisconnect):
         return None

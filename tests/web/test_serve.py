@@ -26,6 +26,17 @@ from tests.teams import TeamFolder, read
 from .serving import Served, served
 from .team import PLAYBOOK, QUICK, project
 
+HALF_A_FORM = b"\r\n".join(
+    [
+        b"POST /start HTTP/1.1",
+        b"Host: 127.0.0.1",
+        b"Content-Type: application/x-www-form-urlencoded",
+        b"Content-Length: 100",
+        b"",
+        b"flow=",
+    ]
+)
+
 
 def test_it_ends_at_once_however_many_look_on(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first")
@@ -33,6 +44,9 @@ def test_it_ends_at_once_however_many_look_on(tmp_path: Path) -> None:
         streams = [server.news("/runs/first/events") for _ in range(5)]
         for stream in streams:
             next(stream)
+        with socket.create_connection(("127.0.0.1", server.client.base_url.port or 0), 60) as breaking_off:
+            breaking_off.sendall(HALF_A_FORM)
+        assert server.client.get("/").status_code == 200
         assert server.end(signal.SIGTERM) == (0, "")
 
 
