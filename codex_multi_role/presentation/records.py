@@ -10,6 +10,7 @@ from typing import Any
 
 from codex_multi_role.presentation.recorded import read_record
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.folder import RUN_ID
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,6 @@ class Records:
 def _folders(runs_dir: Path) -> list[str]:
     try:
         with os.scandir(runs_dir) as entries:
-            return [
-                each.name for each in entries if each.is_dir(follow_symlinks=False) and not each.name.startswith(".")
-            ]
+            return [each.name for each in entries if each.is_dir(follow_symlinks=False) and RUN_ID.fullmatch(each.name)]
     except OSError:
         return []

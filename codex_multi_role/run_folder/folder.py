@@ -170,7 +170,8 @@ def list_runs(runs_dir: Path) -> list[RunFolder]:
 
 
 def _recorded(runs_dir: Path) -> Iterable[Path]:
-    return (path.parent for path in runs_dir.glob("*/run.json") if not path.parent.is_symlink())
+    folders = (path.parent for path in runs_dir.glob("*/run.json"))
+    return (path for path in folders if RUN_ID.fullmatch(path.name) and not path.is_symlink())
 
 
 def _started_at(folder: RunFolder) -> str:
