@@ -14,8 +14,6 @@ from codex_multi_role.run_folder import Question, RunFolder
 
 ROWS = 50
 WAITING, WORKING, EVERY = "waiting", "running", "all"
-UNDECIDED = frozenset({"running", "parked", "interrupted"})
-"""Statuses of runs that may have an open question."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +82,13 @@ class RunList:
 
     def _row(self, folder: RunFolder, record: dict[str, Any]) -> RunRow:
         status = status_now(folder, record)
-        asked = open_questions(folder, record) if status in UNDECIDED else []
+        asked = open_questions(folder, record)
         return RunRow(folder, record, shown_status(status, asked), asked[0].question if asked else "")
 
 
 def shown_status(status: str, asked: Sequence[Question]) -> str:
     """The status of now, or that the run waits for an answer."""
-    return WAITING if asked and status in UNDECIDED else status
+    return WAITING if asked else status
 
 
 def _of(rows: list[RunRow], status: str) -> list[RunRow]:

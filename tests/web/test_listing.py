@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role.run_folder import Question, Questions
 from codex_multi_role.web.listing import ROWS, RunList
 from tests.cli.run_folders import make_run, record
@@ -48,8 +50,15 @@ def test_a_run_without_an_end_is_shown_with_what_its_turns_came_to(tmp_path: Pat
     assert (row.turns, row.tokens) == (2, 2468)
 
 
-def test_who_waits_for_a_person_is_told_with_the_question(tmp_path: Path) -> None:
-    folder = make_run(tmp_path, "one", status="parked", outcome="waiting_for_review", exit_code=4)
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"status": "parked", "outcome": "waiting_for_review", "exit_code": 4},
+        {"status": "running", "exit_code": None},  # and killed
+    ],
+)
+def test_who_waits_for_a_person_is_told_with_the_question(tmp_path: Path, state: dict[str, object]) -> None:
+    folder = make_run(tmp_path, "one", **state)
     make_run(tmp_path, "two")
     Questions(folder.path).ask(Question("ok.1", "Ship it?", "", "2026-01-31T10:15:00.000+00:00", None, None))
     waiting = RunList(tmp_path).page(show="waiting")
@@ -61,6 +70,8 @@ def test_what_is_no_run_or_cannot_be_read_hides_no_other(tmp_path: Path) -> None
     make_run(tmp_path, "good")
     make_run(tmp_path, "bad").record_path.write_text("{")
     (tmp_path / "empty").mkdir()
+    (tmp_path / "my run").mkdir()
+    (tmp_path / "my run/run.json").write_text("{}")
     (tmp_path / ".starting").mkdir()
     assert {row.run_id: row.status for row in RunList(tmp_path).page().rows} == {"good": "ended", "bad": "unreadable"}
     assert RunList(tmp_path / "nowhere").page().rows == []
