@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.types import Receive, Scope, Send
 
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
+from codex_multi_role.presentation.outcome import report_command
 from codex_multi_role.presentation.recorded import is_alive
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import RUN_ID
@@ -22,7 +23,7 @@ from codex_multi_role.stopping import stop_run
 from codex_multi_role.web.artifacts import chunks, list_folder, open_file, real_path
 from codex_multi_role.web.following import Followers, TooManyViewers
 from codex_multi_role.web.forms import Form, problem
-from codex_multi_role.web.starting import Starter
+from codex_multi_role.web.starting import NotBegun, Starter
 from codex_multi_role.web.templating import page
 
 PING_SECONDS = 15
@@ -102,8 +103,11 @@ class RunPages:
         """The run's report, as a page that can reach nothing of ours."""
         folder = self._folder(request)
         path = real_path(folder.path, REPORT) if folder is not None else None
-        if folder is None or path is None:
-            return problem(404, "There is no report of this run", "`codex-multi-role report` makes one.")
+        if folder is None:
+            return _no_run()
+        if path is None:
+            how = report_command(folder.run_id, self._runs_dir)
+            return problem(404, "There is no report of this run", f"`{how}` makes one.")
         return self._send(folder, path, "text/html; charset=utf-8", {"Content-Security-Policy": REPORT_POLICY})
 
     async def answer(self, request: Request, form: Form) -> Response:
@@ -174,7 +178,10 @@ class RunPages:
             folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
         )
         if form.get("go_on") and not is_alive(folder):
-            self._starter.resume(folder)
+            try:
+                self._starter.resume(folder)
+            except CodexMultiRoleError as error:
+                raise NotBegun(f"Your answer is recorded, but the run does not go on:\n{error}", error.hint) from error
         return "answered" if answered.words and approved else "approved" if approved else "rejected"
 
     def _stop(self, folder: RunFolder, form: Form) -> str:

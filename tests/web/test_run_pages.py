@@ -40,6 +40,24 @@ def test_an_answer_without_a_verdict_decides_nothing(asking: RunFolder, fields: 
     assert [question.key for question in Questions(asking.path).pending()] == ["ok.1"]
 
 
+def test_an_answer_is_recorded_though_the_run_cannot_go_on(asking: RunFolder) -> None:
+    sent = form(question="ok.1", verdict="approve", go_on="yes")
+    answer = visitor(asking).post("/runs/first/answer", data=sent)
+    assert (answer.status_code, "Your answer is recorded, but" in answer.text) == (409, True)
+    assert Questions(asking.path).pending() == []
+
+
+def test_a_report_that_is_missing_comes_with_the_command_that_makes_it(asking: RunFolder) -> None:
+    shown = visitor(asking).get("/runs/first/report").text
+    assert f"`codex-multi-role report first --runs-dir {asking.path.parent}` makes one" in shown
+
+
+def test_a_folder_that_is_named_as_no_run_leads_nowhere(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "first")
+    folder.path.rename(folder.path.with_name("my run"))
+    assert visitor(folder).get("/runs/my run").status_code == 404
+
+
 def test_a_playbook_that_is_gone_is_not_taken_for_the_model(tmp_path: Path) -> None:
     sent = form(flow="cycles", goal="go", workspace=str(tmp_path), cycles="1", playbook="gone")
     answer = client(tmp_path / "runs", ACCESS).post("/start", data=sent)
