@@ -125,6 +125,17 @@ def test_the_key_enter_decides_nothing(page: Page, team: TeamFolder) -> None:
 
 
 @pytest.mark.long
+def test_what_is_unticked_stays_so_while_news_come(page: Page, team: TeamFolder) -> None:
+    run = make_run(team.runs, "unticked", status="parked", outcome="waiting_for_review", exit_code=4)
+    Questions(run.path).ask(Question("ok.1", "Ship it?", "", whole_run()[0]["at"], None, None))
+    page.goto("/runs/unticked")
+    page.get_by_label("Go on with the run").uncheck()
+    Questions(run.path).ask(Question("ok.2", "Really?", "", whole_run()[1]["at"], None, None))
+    page.get_by_role("heading", name="Your decision: Really?").wait_for()
+    assert [each.is_checked() for each in page.get_by_label("Go on with the run").all()] == [False, True]
+
+
+@pytest.mark.long
 def test_a_rejection_wants_a_reason_and_what_is_typed_stays_while_news_come(page: Page, team: TeamFolder) -> None:
     run_id = start(page, "ship")
     page.get_by_role("button", name="Reject").click()

@@ -29,14 +29,14 @@ function clock(each) {
 // Put new content into an element; what was typed, opened and focused in it stays.
 function replace(element, html) {
   const typed = new Map();
-  for (const field of element.querySelectorAll("textarea[id], input[id], select[id]")) typed.set(field.id, field.value);
+  for (const field of element.querySelectorAll("textarea[id], input[id], select[id]")) typed.set(field.id, [field.value, field.checked]);
   const opened = element.querySelector("details[open]") !== null;
   const focused = element.contains(document.activeElement) ? document.activeElement : null;
   const start = focused && "selectionStart" in focused ? focused.selectionStart : null;
   element.innerHTML = html; // made by our own templates, which escape all that they fill in
-  for (const [id, value] of typed) {
+  for (const [id, [value, checked]] of typed) {
     const field = document.getElementById(id);
-    if (field && (field.tagName !== "SELECT" || [...field.options].some((option) => option.value === value))) field.value = value;
+    if (field && (field.tagName !== "SELECT" || [...field.options].some((option) => option.value === value))) Object.assign(field, field.type === "checkbox" ? { checked } : { value });
   }
   if (opened) for (const each of element.querySelectorAll("details")) each.open = true;
   if (focused) {
