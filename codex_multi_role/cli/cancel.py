@@ -14,11 +14,10 @@ from codex_multi_role.presentation.outcome import outcome_in_words, resume_comma
 from codex_multi_role.presentation.recorded import is_alive
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.states import COMPLETED, IN_PROGRESS, SKIPPED
+from codex_multi_role.run_folder.states import IN_PROGRESS, OVER
 from codex_multi_role.run_folder.tasks import find_task
 from codex_multi_role.stopping import stop_run
 
-OVER = (COMPLETED, SKIPPED)
 LOOK_SECONDS = 0.1
 TAKEN_SECONDS = 10.0
 """How long a task's end is waited for: as long as an interrupted turn has to end."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from codex_multi_role.presentation.progress_events import TAKEN_IN
-from codex_multi_role.presentation.role_progress import OVER, RoleProgress
+from codex_multi_role.presentation.role_progress import ENDED_TASKS, RoleProgress
 from codex_multi_role.presentation.wording import seconds_between
 from codex_multi_role.run_folder import Record
 
@@ -79,7 +79,7 @@ class Progress:
 
     @property
     def tasks_over(self) -> int:
-        return sum(state in OVER for state in self.tasks.values())
+        return sum(state in ENDED_TASKS for state in self.tasks.values())
 
     def left(self, now: str) -> dict[str, float]:
         """What is left of each limit at the moment ``now`` (as an event's ``at``)."""

@@ -20,7 +20,7 @@ from codex_multi_role.run_folder.folder import number_of
 from codex_multi_role.run_folder.reading import read_object
 from codex_multi_role.run_folder.turns import INHERITED
 
-OVER = (0, 1)
+ENDED_CODES = (0, 1)
 
 
 def read_turns(folder: RunFolder) -> list[dict[str, Any]]:
@@ -88,7 +88,7 @@ def totals_now(folder: RunFolder, record: dict[str, Any]) -> dict[str, float]:
 
 def open_questions(folder: RunFolder, record: dict[str, Any]) -> list[Question]:
     """What the run asks a person now; none when it is over."""
-    return [] if record.get("exit_code") in OVER else Questions(folder.path).pending()
+    return [] if record.get("exit_code") in ENDED_CODES else Questions(folder.path).pending()
 
 
 def is_alive(folder: RunFolder) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 STARTING, READY, WORKING, REPAIRING, SKIPPED = "starting", "ready", "working", "repairing", "skipped"
-OVER = frozenset({"COMPLETED", "FAILED", "SKIPPED"})
+ENDED_TASKS = frozenset({"COMPLETED", "FAILED", "SKIPPED"})
 BUSY = frozenset({WORKING, REPAIRING})
 
 

@@ -30,7 +30,6 @@ from codex_multi_role.run_folder import RunFolder, read_events
 from codex_multi_role.run_folder.atomic import write_pieces
 from codex_multi_role.run_folder.events import now
 
-NAME = "report.html"
 PIECE = 1 << 16
 
 
@@ -40,7 +39,7 @@ def write_report(folder: RunFolder, runs_dir: Path, path: Path | None = None) ->
     ``runs_dir`` is what the commands in it name. The run may still be going on. Turns are read one by one, as the page
     is written. Returns the path. Raises `StorageError`.
     """
-    path = path or folder.path / NAME
+    path = path or folder.report_path
     write_pieces(path, _pieces(_page(folder, runs_dir)))
     return path
 

@@ -34,6 +34,7 @@ from codex_multi_role.spelling import as_on_disk
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 LATEST = "latest"
 MOST_AT_ONCE = 1000
+JOURNAL = "journal.sqlite"
 FOR_READING = ("goal", "inputs", "reason")
 
 
@@ -49,7 +50,8 @@ class RunFolder:
         self.events_path = path / "events.jsonl"
         self.inherited_events_path = path / "inherited_events.jsonl"
         self.owner_path = path / "owner.json"
-        self.journal_path = path / "journal.sqlite"
+        self.journal_path = path / JOURNAL
+        self.report_path = path / "report.html"
         self.catalog_path = path / "catalog"
         self.snapshots_path = path / ".snapshots"
 

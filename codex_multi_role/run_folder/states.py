@@ -19,6 +19,8 @@ RUN = ""
 """In place of a unit's key: the run itself."""
 PENDING, IN_PROGRESS, COMPLETED, FAILED, SKIPPED = "PENDING", "IN_PROGRESS", "COMPLETED", "FAILED", "SKIPPED"
 """The states of an item. One that failed may be tried again; a skipped one was not begun, or cancelled."""
+OVER = (COMPLETED, SKIPPED)
+"""Those after which nothing comes."""
 
 
 class ToldStates:

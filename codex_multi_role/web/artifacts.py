@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from codex_multi_role.run_folder.folder import JOURNAL
+
 MOST_ENTRIES = 1000
 CHUNK_BYTES = 256 * 1024
-JOURNAL = "journal.sqlite"
 
 
 @dataclass(frozen=True)

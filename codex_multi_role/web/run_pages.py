@@ -27,7 +27,6 @@ from codex_multi_role.web.starting import NotBegun, Starter
 from codex_multi_role.web.templating import page
 
 PING_SECONDS = 15
-REPORT = "report.html"
 REPORT_POLICY = "; ".join(
     [
         "sandbox allow-scripts allow-modals",  # without allow-same-origin it is a stranger to our pages
@@ -102,7 +101,7 @@ class RunPages:
     def report(self, request: Request) -> Response:
         """The run's report, as a page that can reach nothing of ours."""
         folder = self._folder(request)
-        path = real_path(folder.path, REPORT) if folder is not None else None
+        path = real_path(folder.path, folder.report_path.name) if folder is not None else None
         if folder is None:
             return _no_run()
         if path is None:

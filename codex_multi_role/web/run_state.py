@@ -19,7 +19,7 @@ from codex_multi_role.presentation.progress import OF_ANOTHER_VERSION, Progress
 from codex_multi_role.presentation.recorded import is_alive, open_questions, read_record, status_now
 from codex_multi_role.presentation.role_progress import BUSY
 from codex_multi_role.run_folder import Question, Record, RunFolder
-from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ToldStates
+from codex_multi_role.run_folder.states import FAILED, OVER, ToldStates
 from codex_multi_role.web.listing import shown_status
 from codex_multi_role.web.templating import fill
 
@@ -27,7 +27,6 @@ KEPT_LINES = 1000
 EVENTS_A_LOOK = 5000
 FACTS_SECONDS = 1.0
 """How old the run's record, its questions and whether it lives may be while it tells nothing."""
-OVER = (COMPLETED, SKIPPED)
 WITHOUT_IT = 1
 PARTS = ("questions", "overview", "controls")
 
@@ -134,7 +133,7 @@ class RunState:
             status=shown_status(status, questions),
             alive=alive,
             questions=questions,
-            report=(self._folder.path / "report.html").is_file(),
+            report=self._folder.report_path.is_file(),
             next_command="" if alive else next_from_record(self._folder, self._folder.path.parent, record, status),
         )
 
