@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.options import RunOptions
 from codex_multi_role.web.forms import Form
-from codex_multi_role.web.starting import NewRun, default_cycles
+from codex_multi_role.web.starting import NewRun
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import FlowEntry, FlowSpec, InputSpec
@@ -92,7 +93,7 @@ def form_of(flow: FlowSpec, playbooks: list[str], sent: Form | None = None) -> F
         fields=[_field(name, spec, sent) for name, spec in flow.inputs.items()],
         playbooks=playbooks,
         goal=sent.get("goal", ""),
-        cycles=sent.get("cycles", str(default_cycles())),
+        cycles=sent.get("cycles", str(RunOptions.cycles)),
         workspace=sent.get("workspace", str(Path.cwd())),
         playbook=sent.get("playbook", ""),
     )

@@ -70,8 +70,12 @@ class Snapshot:
     lines: tuple[tuple[int, str], ...] = ()
     dropped: int = 0
     parts: tuple[Part, ...] = ()
-    status: str = ""
     facts: Facts | None = field(default=None, repr=False)
+
+    @property
+    def status(self) -> str:
+        """That of the facts; empty before there are any."""
+        return self.facts.status if self.facts is not None else ""
 
     def lines_after(self, number: int) -> list[str]:
         return [line for of_event, line in self.lines if of_event > number]
@@ -155,7 +159,6 @@ class RunState:
             lines=tuple(self._lines),
             dropped=self._told - len(self._lines),
             parts=tuple(_part(name, fill(f"{name}.html", **values)) for name in PARTS),
-            status=facts.status,
             facts=facts,
         )
 

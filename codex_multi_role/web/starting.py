@@ -15,7 +15,6 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
-from codex_multi_role.options import RunOptions
 from codex_multi_role.presentation.outcome import EXIT_MEANINGS
 from codex_multi_role.presentation.recorded import read_owner
 from codex_multi_role.presentation.wording import printable
@@ -143,11 +142,6 @@ class Starter:
         with self._lock:
             self._children.append(child)
         return child
-
-
-def default_cycles() -> int:
-    """Of a run whose form says nothing of it."""
-    return RunOptions().cycles
 
 
 def _take_words(said: Path) -> str:
