@@ -99,12 +99,14 @@ def _steps_line(progress: Progress, names: list[str], first: int, last: int) -> 
 
 def _progress_line(progress: Progress, now: str, width: int) -> RenderableType:
     words = Text(f"{progress.where}  {duration(seconds_between(progress.began, now))}".strip())
-    share = progress.tasks_over / len(progress.tasks) if progress.tasks else progress.share if progress.cycle else None
-    if width < MIDDLE or share is None:
+    if width < MIDDLE or progress.share is None:
         return words
     line = Table.grid(padding=(0, 1))
     line.add_row(
-        words, ProgressBar(total=1.0, completed=share, width=width // 3, complete_style="cyan", finished_style="cyan")
+        words,
+        ProgressBar(
+            total=1.0, completed=progress.share, width=width // 3, complete_style="cyan", finished_style="cyan"
+        ),
     )
     return line
 

@@ -107,8 +107,10 @@ class Progress:
         return f"cycle {self.cycle}" + (f" of {self.cycles}" if self.cycle <= self.cycles else "")
 
     @property
-    def share(self) -> float:
-        """How much of the cycles is behind us, 0 to 1."""
+    def share(self) -> float | None:
+        """How much of a fan-out, or else of the cycles, is behind us, 0 to 1; None where there is neither."""
+        if self.tasks:
+            return self.tasks_over / len(self.tasks)
         if not (self.cycle and self.cycles and self.roles):
-            return 0.0
+            return None
         return min(1.0, (self.cycle - 1 + len(self.finished_in_cycle) / len(self.roles)) / self.cycles)

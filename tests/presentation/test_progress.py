@@ -44,7 +44,7 @@ def test_a_repair_turn_is_told_apart() -> None:
 
 def test_the_share_grows_with_the_roles_that_have_spoken_in_a_cycle() -> None:
     records = in_order(started(), *turn("planner", 1, 1), *turn("implementer", 1, 1), *turn("planner", 2, 2))
-    shares = [round(Progress.of(records[:end]).share, 3) for end in (1, 4, 7, 8, 10)]
+    shares = [round(Progress.of(records[:end]).share or 0.0, 3) for end in (1, 4, 7, 8, 10)]
     assert shares == [0.0, 0.167, 0.333, 0.333, 0.5]
 
 
@@ -90,6 +90,7 @@ def test_where_a_run_is_in_its_own_words_and_how_many_tasks_are_behind_it() -> N
         "SOLVING, 1 of 2 tasks",
         "SOLVING",
     ]
+    assert [Progress.of(records[:end]).share for end in (1, 5, 7, 8)] == [None, 0.0, 0.5, 0.0]
 
 
 def test_what_is_left_counts_while_tests_run_and_not_while_a_person_is_asked() -> None:
