@@ -21,7 +21,6 @@ ENDS = {"response.completed": "completed", "response.failed": "failed", "respons
 BROKEN, TEXT = "broken", "text"
 KEPT_OF_RESPONSE = ("status", "usage", "error", "incomplete_details", "end_turn")
 KEPT_HEADERS = ("content-type", "retry-after")
-EVENT_STREAM = "text/event-stream"
 
 
 def reduced(status: int, headers: Mapping[str, str], raw: bytes, *, whole: bool) -> Fields:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from codex_multi_role.run_folder import states
+
 STARTING, READY, WORKING, REPAIRING, SKIPPED = "starting", "ready", "working", "repairing", "skipped"
-ENDED_TASKS = frozenset({"COMPLETED", "FAILED", "SKIPPED"})
+ENDED_TASKS = frozenset({states.COMPLETED, states.FAILED, states.SKIPPED})
 BUSY = frozenset({WORKING, REPAIRING})
 
 
