@@ -1,18 +1,31 @@
 """What holds for every test: a pytest that it starts loads no plugin but those that it is told of, and no CI is about.
 
 What is installed beside it here, hypothesis above all, would take most of its time, and hundreds of them are started.
+
+Property tests run one of two profiles. ``gate`` draws the same examples every time, so that a red gate always means the
+change at hand; ``--hypothesis-profile=search`` draws 100,000 new ones per property. A property whose examples are
+costly asks for a fraction of ``settings().max_examples``.
 """
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.browser import browser
 
 __all__ = ["browser"]
 WITHOUT_PLUGINS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+
+settings.register_profile("gate", derandomize=True, database=None, deadline=None)
+settings.register_profile("search", max_examples=100_000, deadline=None)
+settings.load_profile("gate")
+
+# A shell starts background jobs with Ctrl-C ignored, which every child would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

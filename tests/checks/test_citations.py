@@ -73,7 +73,7 @@ def research(body: str) -> Research:
     return Research(body, "quick", "2026-01-01", chapters, [fact], [{**conflict, "sources": ["S2"]}], SOURCES, [body])
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples // 2)
 @given(WILD)
 def test_no_report_cites_what_is_no_source_whatever_was_written(body: str) -> None:
     left = with_citations(body, ["S1"], lambda name: f"<{name}>")
@@ -81,7 +81,7 @@ def test_no_report_cites_what_is_no_source_whatever_was_written(body: str) -> No
     assert set(citations_in(as_markdown(research(body)))) <= {"S1", "S2"}
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples // 2)
 @given(WILD)
 def test_no_page_loads_or_runs_anything_whatever_was_written(body: str) -> None:
     written = page(research(body))

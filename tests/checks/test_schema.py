@@ -172,7 +172,7 @@ SCHEMAS = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(WORDS, SCHEMAS, max_size=4), SCHEMAS)
 def test_no_schema_is_too_wild(schema: dict[str, Any], value: object) -> None:
     try:

@@ -267,7 +267,7 @@ RESULTS = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples // 2)
 @given(RESULTS)
 def test_combining_loses_no_source_and_leaves_none_twice(found: list[Json]) -> None:
     found = [{**each, "sketch": sketch(each["text"])} for each in found]
@@ -280,7 +280,7 @@ def test_combining_loses_no_source_and_leaves_none_twice(found: list[Json]) -> N
             assert not nearly_same(one["sketch"], other["sketch"])
 
 
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.text(max_size=200))
 def test_a_text_is_nearly_itself_whatever_it_is(text: str) -> None:
     assert nearly_same(sketch(text), sketch(f"  {text}"))

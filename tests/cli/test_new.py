@@ -166,7 +166,7 @@ def test_every_line_of_a_new_role_can_be_taken_as_it_is() -> None:
     assert before["behaviors"]["timeout_policy"] == "default"
 
 
-@settings(max_examples=50)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, unique=True), st.data())
 def test_wherever_comments_stand_the_entry_comes_after_the_last_role(roles: list[str], data: st.DataObject) -> None:
     comment = st.sampled_from(["", "# a comment\n", "\n\n", "      # deep\n", "# - name: x\n"])

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, load_flows, packaged_roles
@@ -346,7 +346,6 @@ def test_a_run_in_which_all_goes_wrong_comes_to_its_worst_case(steps: str, proce
         assert came_to.seconds == pytest.approx(most.seconds)
 
 
-@settings(deadline=None)
 @given(
     flows=flows_that_call(),
     repairs=st.integers(0, 2),

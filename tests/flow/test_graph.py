@@ -4,7 +4,7 @@ import re
 from html import unescape
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.catalog import FlowSpec
@@ -124,7 +124,6 @@ NASTY = st.lists(st.sampled_from([*ODD, "__x__", "1. ", "- ", "subgraph", "-->",
 )
 
 
-@settings(deadline=None)
 @given(question=NASTY.filter(str.strip), outcome=NASTY.filter(str.strip))
 def test_whatever_stands_in_a_label_is_text(question: str, outcome: str) -> None:
     step = {"id": "end", "review": question, "next": [{"when": f"x == '{question}'", "end": outcome}, {"to": "end"}]}
@@ -135,7 +134,6 @@ def test_whatever_stands_in_a_label_is_text(question: str, outcome: str) -> None
     assert edges[1][1].replace("\n", " ") == one_line(f"x == '{question}'")
 
 
-@settings(deadline=None)
 @given(flows=flows_that_call())
 def test_every_way_of_every_flow_is_an_edge(flows: dict[str, FlowSpec]) -> None:
     _, edges, subgraphs = parts(mermaid(flows, "main"))

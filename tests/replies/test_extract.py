@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.replies.extract import MAX_DEPTH, find_object
@@ -31,7 +31,6 @@ SURROUNDINGS = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(OBJECTS, SURROUNDINGS, PROSE, PROSE, st.sampled_from([None, 2]))
 def test_any_object_comes_back_equal_from_prose_and_fences(
     value: dict[str, object], around: tuple[str, str], before: str, after: str, indent: int | None
@@ -40,14 +39,12 @@ def test_any_object_comes_back_equal_from_prose_and_fences(
     assert find_object(text).value == value
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_no_text_makes_it_fail(text: str) -> None:
     found = find_object(text)
     assert (found.value is None) == bool(found.problem)
 
 
-@settings(deadline=None)
 @given(OBJECTS, st.data())
 def test_a_cut_off_object_never_yields_one_of_its_parts(value: dict[str, object], data: st.DataObject) -> None:
     text = json.dumps({"outer": value})

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.replies.extract import find_object
@@ -34,7 +34,6 @@ def test_small_damage_is_mended(text: str, expected: dict[str, object]) -> None:
     assert _mended(text) == expected
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab{}[],:\"\\\n\t `'é"), max_size=30))
 def test_mending_keeps_every_file_as_it_was(content: str) -> None:
     """json-repair alone takes braces and commas of the code for damage, and drops the line end that ends a string."""

@@ -181,7 +181,7 @@ def test_a_refused_write_leaves_the_old_file_and_no_other(workspace: Workspace) 
     assert _leftovers(workspace.root) == []
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=settings().max_examples // 2)
 @given(
     st.recursive(
         st.none() | st.integers() | st.text(max_size=5),

@@ -53,7 +53,7 @@ def _one_side(path: str, base: Contents, ours: Contents, theirs: Contents) -> tu
     return "conflict"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings().max_examples // 4)
 @given(base=_trees(), ours=_trees(), theirs=_trees())
 def test_a_merge_takes_what_one_side_changed_and_leaves_what_both_did(
     base: Contents, ours: Contents, theirs: Contents

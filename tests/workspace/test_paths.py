@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from codex_multi_role.errors import UsageError
@@ -169,7 +169,6 @@ def trapped(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return Workspace(base / "work", (base / "work" / "runs",))
 
 
-@settings(deadline=None)
 @given(st.lists(PARTS, max_size=5).map("/".join) | st.text(max_size=30))
 @example("link/work/runs/x")
 @example("link/work/link/outside")

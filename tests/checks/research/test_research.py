@@ -171,7 +171,7 @@ def test_one_source_never_counts_more_than_it_says_nor_than_the_most(confidence:
 LEADS = st.lists(st.sampled_from(["a", "A!", "b", "c", "d", "", "!"]), max_size=3)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rounds=st.lists(st.lists(LEADS, max_size=4), min_size=1, max_size=5), recursion=st.integers(0, 3))
 def test_topics_end_and_none_is_followed_twice_whatever_sources_lead_to(
     make_context: MakeContext, rounds: list[list[list[str]]], recursion: int
