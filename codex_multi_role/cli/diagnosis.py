@@ -7,6 +7,7 @@ import platform
 import re
 import resource
 import shutil
+import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -42,6 +43,7 @@ class Finding:
 def diagnose(codex_bin: Path | None, config: tuple[str, ...], runs_dir: Path) -> Iterator[Finding]:
     """Look at everything in turn; nothing is left behind and no model is asked."""
     yield Finding("python", True, f"{platform.python_version()} ({sys.executable})")
+    yield _sqlite()
     yield _git()
     try:
         codex = find_codex(codex_bin, os.environ)
@@ -54,6 +56,13 @@ def diagnose(codex_bin: Path | None, config: tuple[str, ...], runs_dir: Path) ->
         yield _login(codex, config)
     yield _runs_folder(runs_dir)
     yield _open_files()
+
+
+def _sqlite() -> Finding:
+    from codex_multi_role.engine.sqlite_clock import UPGRADE, sqlite_problem  # here: loading the engine takes a while
+
+    problem = sqlite_problem()
+    return Finding("sqlite", not problem, problem or sqlite3.sqlite_version, UPGRADE if problem else "")
 
 
 def _git() -> Finding:

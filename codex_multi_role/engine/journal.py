@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.engine.library import DBOS, SetWorkflowID
+from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.engine.step_ids import RESUME, in_words
 from codex_multi_role.errors import StorageError
 
@@ -42,7 +43,7 @@ def resumed_queue(run_id: str) -> str:
 def open_journal(database_url: str, run_id: str) -> Iterator[None]:
     """Open the journal of that run for the time of the block.
 
-    Raises `StorageError` when the database cannot be used.
+    Raises `StorageError` when the database cannot be used, `UsageError` if the SQLite library is too old.
     """
     log = logging.getLogger("dbos")
     log.setLevel(logging.CRITICAL)
@@ -52,7 +53,7 @@ def open_journal(database_url: str, run_id: str) -> Iterator[None]:
     DBOS(
         config={
             "name": APPLICATION,
-            "system_database_url": database_url,
+            "system_database_url": url_with_clock(database_url),
             "application_version": JOURNAL_VERSION,
             # Unlike any before, whatever pids come again: DBOS begins anew by itself what its executor left unfinished,
             # and so would begin twice what is gone on with.

@@ -18,6 +18,7 @@ from codex_multi_role.engine.journal import (
     resumed_queue,
 )
 from codex_multi_role.engine.library import DBOSClient, SetWorkflowID
+from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.steps import Json
 
@@ -79,7 +80,9 @@ def _client(database_url: str) -> Iterator[DBOSClient]:
     logging.getLogger("dbos").setLevel(logging.CRITICAL)
     try:
         client = DBOSClient(
-            system_database_url=database_url, application_name=APPLICATION, retry_connection_errors=False
+            system_database_url=url_with_clock(database_url),
+            application_name=APPLICATION,
+            retry_connection_errors=False,
         )
         try:
             yield client
