@@ -108,7 +108,7 @@ class _FirstPass:
     def _tell_ask(self, step: StepSpec, role: RoleSpec, payload: Json | None, which: str | None) -> None:
         prompt = build_prompt(self._catalog, role, self.state.goal, payload, self.state.latest_tests)
         self._put("ask", step, which, {"role": role.name, "prompt": prompt})
-        self.state.absorb_handoff(role.name, role.name, 0, _handoff_of(role))
+        self.state.absorb_handoff(role.name, role.name, 0, _handoff_of(role), shown=self._flow.shows(step.id))
         if self._definitions.options.run_tests and role.may_change_workspace:
             self.state.latest_tests = TEST_RESULT
 
@@ -121,7 +121,7 @@ class _FirstPass:
             prefix = f"{self._prefix}{step.id}/"
             inner = _FirstPass(self._definitions, called, inputs, self._records, prefix, item)
             inner.tell()
-            self.state.history += inner.state.history
+            self.state.take_handoffs(inner.state.shown_handoffs, shown=self._flow.shows(step.id))
             self.state.latest_tests = inner.state.latest_tests or self.state.latest_tests
 
     def _put(self, kind: str, step: StepSpec, which: str | None, fields: Json) -> None:

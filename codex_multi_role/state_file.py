@@ -24,7 +24,8 @@ def write_state(folder: RunFolder, state: FlowState) -> None:
         }
         for entry in state.history
     ]
-    record = {"goal": state.goal, "latest_json_by_role": state.latest_handoffs, "history": history}
+    latest = {entry["role"]: entry["handoff"] for entry in history}
+    record = {"goal": state.goal, "latest_json_by_role": latest, "history": history}
     write_json(folder.state_path, record)
 
 

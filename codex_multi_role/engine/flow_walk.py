@@ -110,7 +110,7 @@ class FlowWalk:
             unit = self._unit(step, key, self.state.context(), ids, self._asker, self.state, self._run)
             outcome = carry_out(self._run, unit)
             outcome = merged_back(self._run, step, key, outcome, ids.record)
-            self._absorb(outcome)
+            self._absorb(step, outcome)
             self._leave(step, outcome.output, outcome.error)
 
     def _leave(self, step: StepSpec, output: Json, error: str) -> None:
@@ -178,7 +178,7 @@ class FlowWalk:
                 for index, outcome in enumerate(done)
             ]
         for outcome in done:
-            self._absorb(outcome)
+            self._absorb(step, outcome)
         if error is not None:
             raise error
         results = [_result(index, outcome) for index, outcome in enumerate(done)]
@@ -233,7 +233,7 @@ class FlowWalk:
             caller.history += state.history
         steps = {name: each.output for name, each in state.steps.items() if each.visits and flow.shows(name)}
         output = {"outcome": end.outcome, "exit_code": end.exit_code, "vars": state.vars, "steps": steps}
-        return Outcome(output, walk.error, tests=state.latest_tests)
+        return Outcome(output, walk.error, tests=state.latest_tests, handoffs=state.shown_handoffs)
 
     def _ask_every_role(self, step: StepSpec, ids: StepIds) -> None:
         """Every role of the catalog, each when those it depends on have answered."""
@@ -247,19 +247,21 @@ class FlowWalk:
         team = Team(dependencies, self.state.latest_tests)
         answers = team.work(lambda role, handoffs, tests: asks[role](handoffs or before, tests))
         for answer in answers:
-            self._absorb(Outcome({}, answer=answer, tests=answer.tests))
+            self._absorb(step, Outcome({}, answer=answer, tests=answer.tests))
         team.raise_failure()
         self._leave(step, {"results": [answer.handoff for answer in answers]}, "")
 
     def _room_for_ask(self, role: str) -> int:
         return steps_per_ask(self._run.catalog.role(role))
 
-    def _absorb(self, outcome: Outcome) -> None:
+    def _absorb(self, step: StepSpec, outcome: Outcome) -> None:
+        shown = self._flow.shows(step.id)
+        self.state.take_handoffs(outcome.handoffs, shown=shown)
         if outcome.tests is not None:
             self.state.latest_tests = outcome.tests
         answer = outcome.answer
         if answer is not None and answer.handoff is not None:
-            self.state.absorb_handoff(answer.role, answer.instance, answer.turn, answer.handoff)
+            self.state.absorb_handoff(answer.role, answer.instance, answer.turn, answer.handoff, shown=shown)
         if answer is not None and answer.done and not self.state.finished_by:
             self.state.finished_by = answer.role
 

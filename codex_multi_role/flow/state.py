@@ -40,7 +40,10 @@ class StepState:
 
 @dataclass
 class FlowState:
-    """One run's progress through its flow. ``cycle`` is the number of times its first step was entered."""
+    """One run's progress through its flow. ``cycle`` is the number of times its first step was entered.
+
+    ``latest_handoffs``: one for each role, the most recent last. ``shown_handoffs``: those that a calling flow sees.
+    """
 
     flow: str
     goal: str
@@ -50,6 +53,7 @@ class FlowState:
     steps: dict[str, StepState]
     vars: dict[str, Any] = field(default_factory=dict)
     latest_handoffs: dict[str, Json] = field(default_factory=dict)
+    shown_handoffs: dict[str, Json] = field(default_factory=dict)
     latest_tests: Json | None = None
     asks: dict[str, int] = field(default_factory=dict)
     history: list[HistoryEntry] = field(default_factory=list)
@@ -83,13 +87,20 @@ class FlowState:
             for role, number in item.asks.items():
                 self.asks[role] = self.asks.get(role, 0) + number - before.get(role, 0)
 
-    def absorb_handoff(self, role: str, instance: str, turn: int, handoff: Json) -> None:
-        self.latest_handoffs[role] = handoff
+    def absorb_handoff(self, role: str, instance: str, turn: int, handoff: Json, *, shown: bool = True) -> None:
+        self.take_handoffs({role: handoff}, shown=shown)
         self.history.append(HistoryEntry(role, instance, turn))
+
+    def take_handoffs(self, handoffs: Mapping[str, Json], *, shown: bool = True) -> None:
+        """Make these, of a turn or of a called flow, the latest handoffs of their roles, in this order."""
+        for known in (self.latest_handoffs, self.shown_handoffs)[: 2 if shown else 1]:
+            for role, handoff in handoffs.items():
+                known.pop(role, None)
+                known[role] = handoff
 
     def handed_on(self, item: Json | None) -> Json | None:
         """What an ask starts from: the handoff before it and, by its name, its item; with neither, the inputs."""
-        before = self.latest_handoffs.get(self.history[-1].role) if self.history else None
+        before = next(reversed(self.latest_handoffs.values()), None)
         return {**(before or {}), **(item or {})} or dict(self.inputs) or None
 
     def leave(self, step_id: str, output: Json, error: str = "") -> None:

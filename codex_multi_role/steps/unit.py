@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from codex_multi_role.catalog import StepSpec, render
@@ -61,13 +61,17 @@ class Unit:
 
 @dataclass(frozen=True)
 class Outcome:
-    """``output``: the fields templates see. ``error``: why it failed, where that was tolerated, or was ``skipped``."""
+    """``output``: the fields templates see. ``error``: why it failed, where that was tolerated, or was ``skipped``.
+
+    ``handoffs``: those that a called flow shows, by role, the most recent last.
+    """
 
     output: Json
     error: str = ""
     answer: Answered | None = None
     tests: Json | None = None
     skipped: bool = False
+    handoffs: Mapping[str, Json] = field(default_factory=dict)
 
     @classmethod
     def of(cls, record: Json) -> Outcome:

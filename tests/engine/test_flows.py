@@ -81,3 +81,40 @@ def test_of_a_called_flow_its_caller_sees_the_outputs_alone(tmp_path: Path) -> N
     seen = "steps.inner.steps.shown.exit_code == 0 and steps.inner.steps.hidden is not defined"
     steps = [{"call": "inner", "next": [{"when": seen, "end": "as_declared"}, {"end": "otherwise", "exit": 1}]}]
     assert with_flow(team, {"steps": steps}).run(flow="own").outcome == "as_declared"
+
+
+TWICE: Record = {"for_each": [1, 2], "concurrency": 2}
+
+
+@pytest.mark.parametrize(
+    ("keys", "outputs", "handed"),
+    [
+        ({}, None, "last of inner 1"),
+        ({}, ["one"], "first of inner 1"),
+        ({}, [], "outside"),
+        (TWICE, None, "last of inner 2"),
+        (TWICE, ["one"], "first of inner 2"),
+        (TWICE, [], "outside"),
+    ],
+)
+def test_the_role_after_a_call_starts_from_what_the_called_flow_shows(
+    tmp_path: Path, keys: Record, outputs: list[str] | None, handed: str
+) -> None:
+    """Not from the handoff before the call, nor from an older one of the role that was asked last."""
+    plays = {
+        "one": [say("outside"), say("first of inner {{ 2 if 'item\": 2' in prompt else 1 }}")],
+        "two": [say("last of inner {{ 2 if 'inner 2' in prompt else 1 }}")],
+        "three": [say("end")],
+    }
+    team = TeamFolder(tmp_path, {role: {} for role in plays}, plays)
+    inner: Record = {"steps": [{"ask": "one"}, {"ask": "two"}]}
+    with_flow(team, inner if outputs is None else {"outputs": outputs, **inner}, "inner")
+    steps = [{"ask": "one"}, {"call": "inner", **keys}, {"ask": "three"}]
+    report = with_flow(team, {"steps": steps}).run(flow="own")
+    state = read(report.folder / "controller_state.json")
+    latest = {name: handoff["summary"] for name, handoff in state["latest_json_by_role"].items()}
+    visits = 2 if keys else 1
+    assert latest == {"one": f"first of inner {visits}", "two": f"last of inner {visits}", "three": "end"}
+    prompt = (report.folder / "three/turn_001/prompt.txt").read_text()
+    assert f'"{handed}"' in prompt
+    assert prompt.count('"summary"') == 1

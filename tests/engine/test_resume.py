@@ -19,6 +19,7 @@ from sqlalchemy.exc import OperationalError
 from codex_multi_role import run
 from codex_multi_role.engine import sqlite_url
 from codex_multi_role.engine.library import DBOSClient
+from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import RunBusy, UsageError
 from tests.teams import Record, TeamFolder, read, say
 
@@ -212,7 +213,7 @@ def test_a_run_that_is_cancelled_in_its_database_fails_and_goes_on_when_it_is_re
     def cancel(event: Record) -> None:
         if event["type"] == "turn_started" and event["role"] == "two":
             [run] = team.runs.glob("2*")
-            client = DBOSClient(system_database_url=sqlite_url(run / "journal.sqlite"))
+            client = DBOSClient(system_database_url=url_with_clock(sqlite_url(run / "journal.sqlite")))
             client.cancel_workflow(run.name)
             client.destroy()
 

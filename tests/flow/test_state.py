@@ -132,3 +132,24 @@ def test_states_share_nothing() -> None:
     one.next_ask("planner")
     one.absorb_handoff("planner", "planner", 1, {})
     assert other == state_of("plan")
+
+
+def test_an_ask_after_a_called_flow_starts_from_its_last_handoff() -> None:
+    state = state_of("plan")
+    state.absorb_handoff("planner", "planner", 1, {"summary": "before the call"})
+    state.absorb_handoff("developer", "developer", 1, {"summary": "also before"})
+    called = state_of("build")
+    called.absorb_handoff("developer", "developer", 2, {"summary": "inner"})
+    called.absorb_handoff("planner", "planner", 2, {"summary": "last"})
+    called.absorb_handoff("reviewer", "reviewer", 1, {"summary": "hidden"}, shown=False)
+    state.take_handoffs(called.shown_handoffs)
+    assert state.handed_on(None) == {"summary": "last"}
+    assert state.context()["roles"] == {"developer": {"summary": "inner"}, "planner": {"summary": "last"}}
+    assert called.handed_on(None) == {"summary": "hidden"}
+
+
+def test_an_ask_after_a_called_flow_without_handoffs_starts_from_the_one_before() -> None:
+    state = state_of("plan")
+    state.absorb_handoff("planner", "planner", 1, {"summary": "before the call"})
+    state.take_handoffs(state_of("build").shown_handoffs)
+    assert state.handed_on(None) == {"summary": "before the call"}
