@@ -59,6 +59,8 @@ def run_command(
     family.leader = process.pid
     streams = [stream for stream in (process.stdout, process.stderr) if stream is not None]
     pipes = {stream.fileno(): kept for stream, kept in zip(streams, (output, errors), strict=False)}
+    for pipe in pipes:
+        os.set_blocking(pipe, False)
     stopping = stopping or Event()
     try:
         _collect(process, pipes, started + timeout_seconds, stopping)
@@ -68,6 +70,7 @@ def run_command(
     finally:
         family.end()
         _still_runs(process, time.monotonic() + _DRAIN_SECONDS, Event())
+        _read_rest(pipes)
         for stream in streams:
             stream.close()
     return CommandResult(
@@ -106,7 +109,6 @@ def _collect(process: subprocess.Popen[bytes], pipes: Mapping[int, _Output], dea
     """
     with selectors.DefaultSelector() as selector:
         for pipe in pipes:
-            os.set_blocking(pipe, False)
             selector.register(pipe, selectors.EVENT_READ)
         while selector.get_map() and (now := time.monotonic()) < deadline and not stopping.is_set():
             ready = selector.select(min(_POLL_SECONDS, deadline - now))
@@ -117,6 +119,18 @@ def _collect(process: subprocess.Popen[bytes], pipes: Mapping[int, _Output], dea
                 if not ready:
                     return
                 deadline = min(deadline, time.monotonic() + _DRAIN_SECONDS)
+
+
+def _read_rest(pipes: Mapping[int, _Output]) -> None:
+    """Read what the pipes hold once all who wrote there have ended.
+
+    The end of a process may be seen before its last output. Whoever escaped with a pipe must not hold us.
+    """
+    deadline = time.monotonic() + _DRAIN_SECONDS
+    for pipe, output in pipes.items():
+        with contextlib.suppress(BlockingIOError):
+            while output.read(pipe) and time.monotonic() < deadline:
+                pass
 
 
 def _still_runs(process: subprocess.Popen[bytes], deadline: float, stopping: Event) -> bool:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
+import selectors
 import sys
+import time
 from pathlib import Path
 from threading import Event, Timer
 from typing import Any
@@ -47,6 +49,45 @@ def test_both_streams_are_read_at_once_and_each_is_bounded(tmp_path: Path) -> No
 def test_a_command_that_closed_one_stream_is_still_heard_on_the_other(tmp_path: Path) -> None:
     result = _run("exec 2>&-; sleep 0.3; echo late", tmp_path, errors_apart=True)
     assert (result.output, result.returncode) == ("late\n", 0)
+
+
+class LateSelector(selectors.DefaultSelector):
+    """Sees nothing the first time, and returns only once the command has ended."""
+
+    looked = False
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if self.looked:
+            return super().select(timeout)
+        self.looked = True
+        deadline = time.monotonic() + 20
+        while psutil.Process().children()[-1].status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return []
+
+
+@pytest.mark.parametrize("errors_apart", [False, True])
+def test_output_written_just_before_the_end_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, errors_apart: bool
+) -> None:
+    """The command writes and ends between a look at its pipe, which saw nothing, and the look at its exit code."""
+    monkeypatch.setattr("codex_multi_role.workspace.commands.selectors.DefaultSelector", LateSelector)
+    result = _run("echo out; echo err >&2", tmp_path, errors_apart=errors_apart)
+    assert sorted((result.output + result.errors).split()) == ["err", "out"]
+
+
+def test_output_written_while_being_ended_is_kept(tmp_path: Path) -> None:
+    """Such as what a test runner prints of the tests so far."""
+    result = _run("trap 'echo ended; exit' TERM; echo begun; while :; do :; done", tmp_path, 0.5)
+    assert (result.timed_out, result.output) == (True, "begun\nended\n")
+
+
+def test_who_escapes_with_the_pipe_cannot_hold_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that nothing connects with the command: it keeps the pipe open, silent or not."""
+    monkeypatch.setattr("codex_multi_role.workspace.commands.Family.end", lambda _: 0)
+    result = _run("(setsid sh -c 'echo $$ > pid; exec yes' &); while ! [ -s pid ]; do :; done; exit 4", tmp_path, 60)
+    psutil.Process(int((tmp_path / "pid").read_text())).kill()
+    assert result.returncode == 4
 
 
 def test_a_signal_is_a_negative_exit_code(tmp_path: Path) -> None:

@@ -62,6 +62,13 @@ WAITS = (
         ),
     ),
     broken(
+        "the output of a command is read to its end",
+        "workspace/commands.py",
+        "        _read_rest(pipes)\n",
+        "",
+        ("workspace/test_commands.py::test_output_written_just_before_the_end_is_kept",),
+    ),
+    broken(
         "a process is known by its mark where nothing else tells of it",
         "processes.py",
         'return f"{process.environ().get(self.variable, \'\')}/".startswith(f"{self.mark}/")',
