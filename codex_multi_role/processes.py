@@ -25,6 +25,7 @@ class Family:
     They are known by their session, by their parents, and by a mark in the environment that every child inherits: an
     orphan in a session of its own has nothing else. Members bear ``mark``, or a path below it, as ``variable``.
     With ``others``, whoever else is below this process belongs to it as well, bearing a mark or not, such as git.
+    Those whose pids are ``spared`` are left alone.
     Signals go to a pid whose start time is still the one it was found with; names mean nothing.
     """
 
@@ -33,6 +34,7 @@ class Family:
         self.variable = variable
         self.mark = mark or uuid.uuid4().hex
         self.others: set[psutil.Process] | None = None
+        self.spared = {os.getpid()}  # a run may be started by a command of another one, with a mark of its own
         self._seen: set[psutil.Process] = set()
 
     @classmethod
@@ -63,13 +65,13 @@ class Family:
 
     def kill(self) -> None:
         """Send SIGKILL to whoever is there, and wait for nobody."""
-        for process in self._members():
+        for process in self.members():
             with contextlib.suppress(psutil.Error):
                 process.kill()
 
     def _end_once(self, how: signal.Signals) -> int:
         """Signal everyone and wait for them; returns how many had to be signalled."""
-        members = self._members()
+        members = self.members()
         for process in members:
             with contextlib.suppress(psutil.Error):
                 process.send_signal(how)
@@ -78,7 +80,8 @@ class Family:
             time.sleep(_POLL_SECONDS)
         return len(members)
 
-    def _members(self) -> list[psutil.Process]:
+    def members(self) -> list[psutil.Process]:
+        """Those that run now."""
         found = {process for process in _all_processes() if self._owns(process)} | self._seen
         if self.leader:
             with contextlib.suppress(psutil.Error):
@@ -86,11 +89,9 @@ class Family:
             found.update(processes_below(self.leader))
         if self.others is not None:
             found.update(each for each in processes_below(os.getpid()) if each not in self.others)
-        return [process for process in found if _lives(process)]
+        return [process for process in found if process.pid not in self.spared and _lives(process)]
 
     def _owns(self, process: psutil.Process) -> bool:
-        if process.pid == os.getpid():
-            return False  # a run may be started by a command of another one, with a mark of its own
         try:
             if self.leader and os.getsid(process.pid) == self.leader:
                 return True

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -18,6 +19,7 @@ from codex_multi_role.errors import ReviewWaiting, RoleFailed, RunInterrupted, S
 from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.live_roles import LiveRoles
 from codex_multi_role.options import RunReport
+from codex_multi_role.process_guard import end_earlier_guard, guarded
 from codex_multi_role.processes import Family, processes_below
 from codex_multi_role.run_folder import (
     AskPerson,
@@ -89,23 +91,31 @@ class Session:
 
     def work(self) -> RunReport:
         """Run or go on, write the state, report. Raises `RunBusy`, `StorageError`."""
-        owner = Owner(self._folder.owner_path)
-        owner.acquire()
-        family = Family.of_run(self._folder.path)
-        family.others = set(processes_below(os.getpid()))  # a program that runs us may have children of its own
-        try:
+        with ExitStack() as stack:
+            owner = Owner(self._folder.owner_path)
+            owner.acquire()
+            stack.callback(owner.release)
+            stack.callback(self._remove_mount_points)
+            family = self._family(stack, owner.abandoned)
             self._require_journal()
-            self._end_left_over(family)
             self._remove_mount_points()
             self._killed_turns = close_unfinished(self._folder)
             Questions(self._folder.path).close_words()
             self._record.write()
             write_state(self._folder, self._state)
             return self._work(family)
-        finally:
-            family.end()
-            self._remove_mount_points()
-            owner.release()
+
+    def _family(self, stack: ExitStack, killed_before: bool) -> Family:
+        """The processes of the run: those of an earlier session end now, this one's with ``stack`` or this process."""
+        folder = self._folder.path
+        family = Family.of_run(folder)
+        family.others = set(processes_below(os.getpid()))  # a program that runs us may have children of its own
+        if killed_before:
+            end_earlier_guard(folder)
+        self._end_left_over(family)
+        family.spared.add(stack.enter_context(guarded(folder)))
+        stack.callback(family.end)
+        return family
 
     def _end_left_over(self, family: Family) -> None:
         if left := family.end():

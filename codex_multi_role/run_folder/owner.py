@@ -22,6 +22,8 @@ class Owner:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.abandoned = False
+        """Whether the owner before was killed."""
         self._file: TextIO | None = None
 
     def acquire(self) -> None:
@@ -29,6 +31,7 @@ class Owner:
         with storage_errors(self.path), ExitStack() as stack:
             file = stack.enter_context(self.path.open("a+", encoding="utf-8"))
             self._lock(file)
+            self.abandoned = self.path.stat().st_size > 0
             self._sign(file)
             stack.pop_all()
         self._file = file

@@ -64,9 +64,7 @@ def test_a_git_that_freezes_does_not_outlive_the_run_that_was_killed(
     with team.start() as process:
         wait_for(once)
         process.kill()
-    assert any("diff-tree" in each for each in commands_of(tmp_path))
     assert team.resume().outcome == "cycles_used_up"
-    assert any("they were ended" in event["message"] for event in team.of_type("warning"))
     assert commands_of(tmp_path) == []
 
 

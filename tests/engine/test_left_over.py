@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from codex_multi_role.process_guard import PART
 from codex_multi_role.processes import Family, processes_below
 from tests.engine.test_resume import NEVER, running
 from tests.teams import Record, TeamFolder, say
@@ -45,11 +46,13 @@ def test_what_a_roles_command_left_running_ends_with_the_run(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("resumed_at_once", [True, False])
 def test_what_a_killed_run_left_ends_when_it_is_resumed(tmp_path: Path, resumed_at_once: bool) -> None:
+    """Where its guard was killed, too."""
     number = DAY + 1 + resumed_at_once
     plays: dict[str, list[Record]] = {"one": [{"steps": [command(number), say()]}], "two": [NEVER]}
     team = TeamFolder(tmp_path, {"one": FREE, "two": {}}, plays)
     with running(team, until=("turn_started", "two")) as process:
         below = psutil.Process(process.pid).children(recursive=True)
+        Family.of_run(next(team.runs.glob("2*")), PART).kill()
         process.kill()
         for each in [] if resumed_at_once else below:
             with contextlib.suppress(psutil.Error):

@@ -100,6 +100,13 @@ WAITS = (
         ("engine/test_left_over.py::test_what_a_killed_run_left_ends_when_it_is_resumed",),
     ),
     broken(
+        "what a killed run left ends without anybody resuming it",
+        "process_guard.py",
+        "\nend_processes_of(sys.argv[1])\n",
+        "\n",
+        ("test_process_guard.py::test_killed_run_leaves_no_command_of_a_role_running",),
+    ),
+    broken(
         "a command does not outlive its turn",
         "codex/client.py",
         '            self._transport.request("thread/backgroundTerminals/clean"',

@@ -1,0 +1,75 @@
+"""The process that ends what a run started when the run's own process dies without a chance to do so.
+
+After ``kill -9``, a crash or an out-of-memory kill nobody else would: sandboxed tests and what they started would run
+on without a deadline. The guard reads a pipe that only the run's process holds open, and acts at its end.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+from codex_multi_role.errors import StorageError
+from codex_multi_role.processes import Family, processes_below
+
+PART = "guard"
+WAIT_SECONDS = 10.0
+_SCRIPT = """
+import sys
+sys.stdin.buffer.read()
+sys.path += sys.argv[2:]
+from codex_multi_role.process_guard import end_processes_of
+end_processes_of(sys.argv[1])
+"""
+
+
+@contextmanager
+def guarded(folder: Path) -> Iterator[int]:
+    """While the caller works on the run in ``folder``, keep a guard for the processes it starts; yields its pid.
+
+    Every program of a run bears the run's mark, so one guard serves them all and no command gets slower.
+    Raises `StorageError`.
+    """
+    guard = _start(folder)
+    try:
+        yield guard.pid
+    finally:
+        guard.kill()  # before its pipe closes: there is nothing left to end
+        with suppress(subprocess.TimeoutExpired):
+            guard.communicate(timeout=WAIT_SECONDS)
+
+
+def end_earlier_guard(folder: Path) -> None:
+    """End the guard of a session that was killed, so that it cannot end what the next session starts."""
+    Family.of_run(folder, PART).end()
+
+
+def end_processes_of(folder: str) -> None:
+    """End all processes that work for the run in ``folder``, and their descendants, marked or not."""
+    family = Family.of_run(Path(folder))
+    for process in family.members():
+        family.adopt(processes_below(process.pid))
+    family.end()
+
+
+def _start(folder: Path) -> subprocess.Popen[bytes]:
+    # Without site-packages it starts in a few milliseconds; it is told where to find what it needs at the end.
+    places = [str(Path(module).parents[1]) for module in (__file__, psutil.__file__)]
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _SCRIPT, str(folder), *places],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env=Family.of_run(folder, PART).marked(os.environ),
+            start_new_session=True,  # out of reach of a signal to the whole process group
+        )
+    except OSError as error:
+        raise StorageError(f"cannot start {sys.executable}: {error.strerror or error}") from error
