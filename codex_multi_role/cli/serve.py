@@ -16,7 +16,7 @@ def serve(host: str, port: int, public_url: str | None, runs_dir: Path, roles: P
     """Serve pages with all runs below --runs-dir, each of them live: approve, answer, stop, download, start another.
 
     Only this machine reaches them, unless --host or a proxy makes it otherwise; then a token is needed, which the
-    address has that is printed. Ends with Ctrl-C or SIGTERM; runs that were started there go on.
+    address has that is printed. Ends with Ctrl-C, SIGTERM or its terminal; runs that were started there continue.
 
     \b
     Examples:

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.stop_signals import stopping_signals
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.application import create_application
 
@@ -59,13 +60,13 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in stopping_signals():
                 stack.callback(signal.signal, number, signal.signal(number, self.handle_exit))
             yield
 
 
 def serve(runs_dir: Path, roles: Path | None, access: Access, port: int, on_ready: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM; ``on_ready`` gets the address to open.
+    """Serve until one of `stopping_signals`; ``on_ready`` gets the address to open.
 
     Raises `UsageError` where it cannot listen there.
     """

@@ -103,7 +103,7 @@ def test_after_kill_nine_in_the_middle_of_a_turn(tmp_path: Path) -> None:
     assert (killed["status"], killed["outcome"]) == ("interrupted", "killed")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_after_a_stop_signal(tmp_path: Path, number: int) -> None:
     team = team_of_three(tmp_path, NEVER)
     with running(team, until=("turn_started", "two")) as process:

@@ -38,6 +38,12 @@ HALF_A_FORM = b"\r\n".join(
 )
 
 
+@pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGQUIT])
+def test_it_ends_in_order_with_its_terminal(tmp_path: Path, how: signal.Signals) -> None:
+    with served(tmp_path) as server:
+        assert server.end(how) == (0, "")
+
+
 def test_it_ends_at_once_however_many_look_on(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first")
     with served(tmp_path) as server:
