@@ -79,13 +79,13 @@ class RunningTurn:
             received = self._transport.next_message(min(self._deadlines.idle, self._seconds_to(end)))
             late = self._seconds_to(end) <= 0
             if received is None or late:
-                return self._give_up(late)
-            if isinstance(received, Cancelled):
-                continue  # it may have been meant for a turn before
+                return self._give_up(late, received)
             finished = self._take(received)
             if finished is not None:
                 return self.recorder.finished(finished)
-        self._interrupt()
+        finished = self._interrupt()
+        if finished is not None and finished.status == "completed":
+            return self.recorder.finished(finished)
         return self.recorder.outcome("interrupted", CANCELLED, "the run was stopped during this turn")
 
     @property
@@ -95,8 +95,12 @@ class RunningTurn:
     def _seconds_to(self, end: float) -> float:
         return end + (self._helpers.person_seconds if self._helpers else 0.0) - time.monotonic()
 
-    def _give_up(self, late: bool) -> TurnOutcome:
-        """A deadline passed: end the turn, and say which deadline it was."""
+    def _give_up(self, late: bool, received: Message | Cancelled | None) -> TurnOutcome:
+        """A deadline passed: end the turn, and say which deadline it was. What was ``received`` still counts."""
+        self._helpers = None
+        finished = self._take(received)
+        if finished is not None:
+            return self.recorder.finished(finished)
         finished = self._interrupt()
         if finished is not None and finished.status == "completed":
             return self.recorder.finished(finished)
@@ -106,8 +110,10 @@ class RunningTurn:
         message = f"Codex was silent for {self._deadlines.idle:g} s"
         return self.recorder.outcome("stalled", "stalled", message, Remedy.RETRY)
 
-    def _take(self, message: Message) -> TurnFinished | None:
+    def _take(self, message: Message | Cancelled | None) -> TurnFinished | None:
         """Handle one message; what another turn says, a late ``turn/completed`` above all, is not ours."""
+        if message is None or isinstance(message, Cancelled):  # it may have been meant for a turn before
+            return None
         if "id" in message:
             self._answer(message)
             return None
@@ -141,10 +147,7 @@ class RunningTurn:
                 turn = {"threadId": self._thread.id, "turnId": self.recorder.turn_id}
                 self._transport.ask("turn/interrupt", turn)
                 asked = True
-            message = self._transport.next_message(remaining)
-            if message is None or isinstance(message, Cancelled):
-                continue
-            finished = self._take(message)
+            finished = self._take(self._transport.next_message(remaining))
             if finished is not None:
                 return finished
         self.broken = f"Codex did not end the turn within {INTERRUPT_SECONDS:g} s of being asked to"

@@ -7,7 +7,10 @@ import json
 import os
 import signal
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -15,11 +18,13 @@ import pytest
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.client import RoleClient
-from codex_multi_role.codex.events import CodexEvent, ItemCompleted, ItemStarted
+from codex_multi_role.codex.events import CodexEvent, ItemCompleted, ItemStarted, TokensCounted
 from codex_multi_role.codex.failures import Remedy
+from codex_multi_role.codex.incoming import Message
 from codex_multi_role.codex.rollouts import copy_threads
 from codex_multi_role.codex.running_turn import ApprovalAnswered, TurnDeadlines
 from codex_multi_role.codex.settings import without_user_servers
+from codex_multi_role.codex.transport import Cancelled
 from codex_multi_role.codex.turn import ITEMS_TEXT_LIMIT, LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
 from codex_multi_role.errors import CodexNotLoggedIn, CodexStartFailed
 from tests.codex.conftest import ROLE, Harness
@@ -198,6 +203,45 @@ def test_a_turn_longer_than_its_deadline_is_timed_out(harness: Harness) -> None:
     outcome = take(client, 1, TurnDeadlines(idle=30, turn=2))
     assert (outcome.status, outcome.remedy) == ("timed_out", Remedy.FAIL)
     assert take(client, 2).status == "completed"
+
+
+def at_the_end(client: RoleClient, monkeypatch: pytest.MonkeyPatch, deed: Callable[[], None]) -> None:
+    """Have ``deed`` done between the arrival of a turn's end and anybody's look at it."""
+    receive = client._transport.next_message
+
+    def next_message(timeout_seconds: float) -> Message | Cancelled | None:
+        message = receive(timeout_seconds)
+        if isinstance(message, dict) and message.get("method") == "turn/completed":
+            deed()
+        return message
+
+    monkeypatch.setattr(client._transport, "next_message", next_message)
+
+
+def test_turn_that_ended_at_its_deadline_counts(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is paid for, and its answer is whole."""
+    client = harness.client([ANSWER])
+    shift = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + shift[0])
+    monkeypatch.setattr("codex_multi_role.codex.running_turn.time", clock)
+    at_the_end(client, monkeypatch, lambda: shift.append(shift.pop() + 3600))
+    outcome = take(client)
+    assert (outcome.status, json.loads(outcome.text)) == ("completed", {"summary": "fine"})
+    assert client.broken == ""
+
+
+def test_turn_that_ended_as_it_was_cancelled_counts(harness: Harness) -> None:
+    client = harness.client([{**ANSWER, "usage": {"input_tokens": 100, "output_tokens": 7}}])
+
+    def cancel(event: CodexEvent | ApprovalAnswered) -> None:
+        if isinstance(event, TokensCounted):
+            end = time.monotonic() + 30
+            while client._transport._inbox.empty() and time.monotonic() < end:
+                time.sleep(0.01)
+            client.cancel()
+
+    outcome = client.run_turn(request(), PATIENT, cancel)
+    assert (outcome.status, json.loads(outcome.text)) == ("completed", {"summary": "fine"})
 
 
 def test_late_end_of_a_timed_out_turn_is_not_the_next_turns_answer(harness: Harness) -> None:

@@ -24,6 +24,13 @@ WAITS = (
         ("codex/test_client.py::test_a_turn_longer_than_its_deadline_is_timed_out",),
     ),
     broken(
+        "a turn that ended at its deadline counts",
+        "codex/running_turn.py",
+        "        self._helpers = None\n        finished = self._take(received)\n",
+        "        finished = None\n",
+        ("codex/test_client.py::test_turn_that_ended_at_its_deadline_counts",),
+    ),
+    broken(
         "git has a deadline",
         "workspace/git.py",
         "process.communicate(stdin, GIT_SECONDS)",
