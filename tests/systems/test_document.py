@@ -146,6 +146,15 @@ def test_a_batch_that_fails_is_tried_again_and_told_and_its_page_is_left_to_refi
     assert shop.documents == DOCUMENTS
 
 
+def test_nothing_more_is_paid_for_after_all_batches_failed(tmp_path: Path) -> None:
+    shop = Documentation(tmp_path, analyst=[{"text": "I would rather not."}])
+    assert ending(shop.run({"yes": True, "repair_attempts": 0})) == (1, "batches_failed")
+    assert {*shop.asked} == {"analyst"}
+    assert shop.steps == ["static_analysis", "planning", "human_review", "batch_execution", "quality_gate"]
+    assert [each["status"] for each in shop.told["batches"]] == ["failed"] * 3
+    assert (shop.told["quality"]["score"], shop.documents) == (0.0, [])
+
+
 def test_an_analyst_that_leaves_a_file_out_is_asked_again(tmp_path: Path) -> None:
     left_out: Record = {"when": "'said nothing of' not in prompt", "json": {"files": []}}
     shop = Documentation(tmp_path, analyst=[{"choose": [left_out, *PLAYS["analyst"]]}])
@@ -164,9 +173,21 @@ def test_documents_below_the_quality_are_refined_where_they_cost_most(tmp_path: 
     assert shop.asked.count("refiner") == 4
     prompt = shop.prompt("refine.1.0/rewrite.1")
     assert "- the section 'Layers' is missing\n" in prompt
+    assert "- sections: it is 0.0, and has to be at least 1.0\n" in prompt
     assert "- `Nonsense()` is no name that the code knows\n" in prompt
     assert "THE DOCUMENT AS IT IS:\n# Title\n" in prompt
     assert "## Layers\n" in (shop.team.workspace / "docs/ARCHITECTURE.md").read_text()
+
+
+def test_a_refinement_that_lowers_the_score_leaves_the_better_text(tmp_path: Path) -> None:
+    worse: Record = {"json": {"markdown": "# Title\n\nThe try number {{ visit }} has `Invented()`.\n"}}
+    shop = Documentation(tmp_path, document_synthesizer=BARE, refiner=[worse])
+    assert ending(shop.run(threshold=0.9)) == (1, "quality_below")
+    not_kept = shop.told["quality"]["not_kept"]
+    assert len(not_kept) == 3 * 4
+    assert {each["path"] for each in not_kept} == {f"docs/{name}.md" for name in TOP}
+    for name in TOP:
+        assert "[Shop](../shop)" in (shop.team.workspace / f"docs/{name}.md").read_text()
 
 
 def test_after_three_refinements_it_ends_with_the_score_and_the_documents(tmp_path: Path) -> None:

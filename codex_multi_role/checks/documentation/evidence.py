@@ -22,7 +22,7 @@ _NOT_JUDGED = {"self", "cls", "this", *dir(builtins), *keyword.kwlist}
 class Evidence:
     """``files`` as the check ``code_graph`` lists them, ``external`` what they import from elsewhere.
 
-    ``texts``: the sources themselves; a name that stands in none of them is none.
+    What a page says is judged by the file that it is about, other documents by all files.
     """
 
     def __init__(self, name: str, files: Iterable[Mapping[str, Any]], external: Iterable[str]) -> None:
@@ -31,6 +31,7 @@ class Evidence:
         self._words = {name}
         self._symbols: set[str] = set()
         self._places = set(self.paths)
+        self._words_of: dict[str, set[str]] = {}
         for path in self.paths:
             pure = PurePosixPath(path)
             self._words.update(_WORD.findall(path))
@@ -40,29 +41,41 @@ class Evidence:
             for symbol in (*file["functions"], *file["classes"], *file["constants"]):
                 self._symbols.update(_PARTING.split(symbol))
         self._words |= self._symbols
+        self._name = name
 
-    def learn(self, text: str) -> None:
+    def learn(self, path: str, text: str) -> None:
         """Names of parameters and attributes count, too: every word of a source."""
-        self._words.update(_WORD.findall(text))
+        words = set(_WORD.findall(text))
+        self._words |= words
+        self._words_of[path] = {self._name, *words, *_WORD.findall(path)}
 
-    def judge(self, code: str) -> bool | None:
-        """Whether what stands in code font is real; None where it claims nothing about this code."""
+    @property
+    def has_symbols(self) -> bool:
+        """Whether the code defines anything that a document could name."""
+        return bool(self._symbols)
+
+    def judge(self, code: str, about: str = "") -> bool | None:
+        """Whether what stands in code font is real; None where it claims nothing about this code.
+
+        ``about``: the source file of the page that says so. Paths may be of any file.
+        """
         name = _CALL.sub("", code)
-        if _is_path(code):
+        if is_path(code):
             return code.rstrip("/") in self._places
         if not _NAME.fullmatch(name):
             return None
         parts = _PARTING.split(name)
+        words = self._words_of.get(about, self._words)
         if name in self._symbols:
-            return True
+            return name in words
         ordinary = name == code and name.islower() and name.isalnum()  # it may be a command, or a value
         foreign = parts[0] in self._external and (len(parts) > 1 or parts[0] not in self._words)
         if ordinary or foreign or parts[0] in _NOT_JUDGED:
             return None
-        return all(part in self._words for part in parts)
+        return all(part in words for part in parts)
 
 
-def _is_path(code: str) -> bool:
+def is_path(code: str) -> bool:
     """A path of a source file, or a folder's: others may be of anything, such as a user's data."""
     return bool(_PATH.fullmatch(code)) and (
         PurePosixPath(code).suffix in LANGUAGE_OF or ("/" in code and code.endswith("/"))

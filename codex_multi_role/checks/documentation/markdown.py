@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -13,16 +13,29 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
+_MARKUP = re.compile(r"<!--.*?-->|<[^>]*>", re.DOTALL)
 
 
 @dataclass
 class Document:
-    """``anchors`` are the headings' names in links, ``diagrams`` the Mermaid blocks, ``codes`` the inline code."""
+    """``anchors`` are the headings' names in links, ``diagrams`` the Mermaid blocks, ``codes`` the inline code.
+
+    ``sections`` are the headings and the text below each: with its subsections, without headings and comments.
+    ``text`` is all of that text.
+    """
 
     headings: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     diagrams: list[str] = field(default_factory=list)
     codes: list[str] = field(default_factory=list)
+    sections: list[tuple[str, str]] = field(default_factory=list)
+    text: str = ""
+
+    def section(self, heading: str) -> str | None:
+        """The text of all sections with that heading; None if there are none."""
+        name = heading.strip().casefold()
+        found = [text for each, text in self.sections if each.strip().casefold() == name]
+        return "\n".join(found) if found else None
 
     @property
     def anchors(self) -> set[str]:
@@ -39,6 +52,7 @@ def read_markdown(text: str) -> Document:
     """By CommonMark with tables, as GitHub shows it."""
     document = Document()
     tokens = _parser().parse(text)
+    document.sections, document.text = _sections(tokens)
     for index, token in enumerate(tokens):
         if token.type == "fence" and token.info.split()[:1] == ["mermaid"]:
             document.diagrams.append(token.content)
@@ -50,6 +64,34 @@ def read_markdown(text: str) -> Document:
             if part.type == "code_inline":
                 document.codes.append(part.content.strip())
     return document
+
+
+def _sections(tokens: Sequence[Token]) -> tuple[list[tuple[str, str]], str]:
+    levels: list[int] = []
+    sections: list[tuple[str, list[str]]] = []
+    whole: list[str] = []
+    open_sections: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.type == "heading_open":
+            level = int(token.tag[1:])
+            open_sections = [each for each in open_sections if levels[each] < level]
+            open_sections.append(len(sections))
+            levels.append(level)
+            sections.append(("".join(part.content for part in tokens[index + 1].children or ()), []))
+        elif not (index and tokens[index - 1].type == "heading_open"):
+            text = _text(token)
+            whole.append(text)
+            for each in open_sections:
+                sections[each][1].append(text)
+    return [(heading, "\n".join(filter(None, texts))) for heading, texts in sections], "\n".join(filter(None, whole))
+
+
+def _text(token: Token) -> str:
+    """What a reader reads of a block; a comment and the address of a link are not read."""
+    if token.type == "inline":
+        return "".join(" " if part.type.endswith("break") else part.content for part in token.children or ()
+                       if part.type != "html_inline")  # fmt: skip
+    return _MARKUP.sub(" ", token.content).strip() if token.type == "html_block" else token.content
 
 
 def _parts(token: Token) -> Iterator[Token]:

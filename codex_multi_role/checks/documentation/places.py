@@ -11,7 +11,7 @@ from codex_multi_role.checks.options import inside
 
 PAGES = "files"
 _MARK = re.compile(r"\A<!-- source: (?P<path>.+?) sha256: (?P<sha256>[0-9a-f]{64}) -->\n")
-_LARGEST_PAGE_BYTES = 256 * 1024
+LARGEST_PAGE_BYTES = 256 * 1024
 """More is not read: the time to parse crafted Markdown grows with the square of its length."""
 
 
@@ -42,11 +42,21 @@ def marked(source: str, sha256: str, text: str) -> str:
 
 def read_page(place: Path) -> Page | None:
     """The page at ``place``; None where there is none that could be read."""
+    text = read_text(place)
+    return None if text is None else parse_page(text)
+
+
+def read_text(place: Path) -> str | None:
+    """The document at ``place``, in as many bytes as are read of one; None if it cannot be read."""
     try:
         with place.open("rb") as file:
-            text = file.read(_LARGEST_PAGE_BYTES).decode("utf-8", "replace")
+            return file.read(LARGEST_PAGE_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
+
+
+def parse_page(text: str) -> Page:
+    """What the ``text`` of a page is about, and the page without its mark."""
     mark = _MARK.match(text)
     return Page(mark["path"] if mark else "", mark["sha256"] if mark else "", _MARK.sub("", text))
 

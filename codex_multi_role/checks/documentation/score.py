@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-FILES, MERMAID, LINKS, SECTIONS, CLAIMS = "files", "mermaid", "links", "sections", "claims"
-WEIGHTS = {FILES: 0.3, MERMAID: 0.15, LINKS: 0.15, SECTIONS: 0.2, CLAIMS: 0.2}
+FILES, PAGES, MERMAID, LINKS, SECTIONS, CLAIMS = "files", "pages", "mermaid", "links", "sections", "claims"
+WEIGHTS = {FILES: 0.2, PAGES: 0.1, MERMAID: 0.15, LINKS: 0.15, SECTIONS: 0.2, CLAIMS: 0.2}
+MINIMUMS = {FILES: 1.0, PAGES: 0.9, MERMAID: 0.8, LINKS: 0.8, SECTIONS: 1.0, CLAIMS: 0.8}
+"""What no other part makes up for: every page and section that was asked for, and most of what they say."""
 MAX_PROBLEMS = 100
 MOST_REFINED = 12
 _NOTHING = {
     FILES: "there is no source file",
+    PAGES: "there is no source file",
     MERMAID: "no document has a Mermaid diagram",
     LINKS: "no document has a link",
     SECTIONS: "no section is asked for",
@@ -49,7 +52,21 @@ class Score:
     @property
     def total(self) -> float:
         """From 0 to 1."""
-        return round(sum(self._weights[name] * part.score for name, part in self._parts.items()), 4)
+        return round(self.exact, 4)
+
+    @property
+    def exact(self) -> float:
+        """As `total`, to compare: one page of thousands changes less than `total` shows."""
+        return sum(self._weights[name] * part.score for name, part in self._parts.items())
+
+    @property
+    def below(self) -> list[dict[str, object]]:
+        """The parts that do not reach their minimum."""
+        return [
+            {"part": name, "score": round(part.score, 4), "minimum": MINIMUMS[name]}
+            for name, part in self._parts.items()
+            if self._is_below(name)
+        ]
 
     def parts(self) -> list[dict[str, object]]:
         """Each with its figures and its problems."""
@@ -58,6 +75,7 @@ class Score:
                 "name": name,
                 "weight": round(self._weights[name], 4),
                 "score": round(part.score, 4),
+                "minimum": MINIMUMS[name],
                 "good": part.good,
                 "of": part.of,
                 "costs": round(self._weights[name] * (1 - part.score), 4),
@@ -69,17 +87,31 @@ class Score:
         ]
 
     def dearest(self) -> list[dict[str, object]]:
-        """The documents that cost most, and what is wrong with each. Every problem of a part costs the same."""
+        """The documents that cost most, and what is wrong with each. Every problem of a part costs the same.
+
+        Those that keep a part below its minimum come first.
+        """
+        urgent: set[str] = set()
         costs: dict[str, float] = {}
         problems: dict[str, list[str]] = {}
         for name, part in self._parts.items():
             for path, problem in self._problems(name):
                 costs[path] = costs.get(path, 0.0) + self._weights[name] / (part.of or 1)
                 problems.setdefault(path, []).append(problem)
-        paths = sorted(costs, key=lambda path: (-costs[path], path))[:MOST_REFINED]
+                if self._is_below(name):
+                    urgent.add(path)
+        paths = sorted(costs, key=lambda path: (path not in urgent, -costs[path], path))[:MOST_REFINED]
         return [
-            {"path": path, "problems": problems[path][:MAX_PROBLEMS], "costs": round(costs[path], 4)} for path in paths
+            {
+                "path": path,
+                "problems": list(dict.fromkeys(problems[path]))[:MAX_PROBLEMS],
+                "costs": round(costs[path], 4),
+            }
+            for path in paths
         ]
+
+    def _is_below(self, name: str) -> bool:
+        return self._weights[name] > 0 and self._parts[name].score < MINIMUMS[name]
 
     def _problems(self, name: str) -> list[tuple[str, str]]:
         part = self._parts[name]

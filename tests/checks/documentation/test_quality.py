@@ -42,9 +42,10 @@ class Documented:
         self.context = make(SOURCES)
         self.graph = dict[str, Any](read_code_graph(self.context))
         self.write("docs/OVERVIEW.md", OVERVIEW)
-        self.write("docs/CONCEPTS.md", "# Concepts\n\n## Terms\nAn [order](OVERVIEW.md#purpose).\n")
+        self.write("docs/CONCEPTS.md", "# Concepts\n\n## Terms\nAn [order](OVERVIEW.md#purpose) is a list of items.\n")
         for file in self.graph["files"]:
-            text = f"# {file['path']}\n\nAbout it, [from](../../../{file['path']}).\n"
+            name = file["functions"][0].split(".")[-1]
+            text = f"# {file['path']}\n\nAbout {name} in it, [from](../../../{file['path']}).\n"
             self.write(page_of("docs", file["path"]), marked(file["path"], file["sha256"], text))
 
     def write(self, path: str, text: str) -> None:
@@ -71,6 +72,7 @@ def test_documents_without_a_fault_have_the_full_score(documented: Documented) -
     assert (result["status"], result["score"], result["refine"]) == ("passed", 1.0, [])
     assert {part["name"]: (part["good"], part["of"]) for part in result["parts"]} == {
         "files": (2, 2),
+        "pages": (2, 2),
         "mermaid": (1, 1),
         "links": (4, 4),
         "sections": (2, 2),
@@ -88,7 +90,7 @@ def test_no_documents_are_worth_nothing(documented: Documented) -> None:
 def test_a_page_about_an_older_state_of_its_file_covers_it_no_more(documented: Documented) -> None:
     documented.write("docs/files/shop/store.py.md", marked("shop/store.py", "0" * 64, "# shop/store.py\n\nOld."))
     part = documented.part("files")
-    assert (part["good"], part["of"], part["costs"]) == (1, 2, 0.15)
+    assert (part["good"], part["of"], part["costs"]) == (1, 2, 0.1)
     (item,) = documented.measure()["refine"]
     assert (item["path"], item["source"]) == ("docs/files/shop/store.py.md", "shop/store.py")
     assert item["problems"] == ["it is about another state of shop/store.py"]
@@ -136,7 +138,7 @@ def test_a_link_that_leads_nowhere_costs(documented: Documented, link: str, prob
     ],
 )
 def test_a_name_in_code_font_is_one_that_the_code_knows(documented: Documented, code: str, real: bool | None) -> None:
-    documented.write("docs/CONCEPTS.md", f"## Terms\n`{code}`\n")
+    documented.write("docs/CONCEPTS.md", f"## Terms\nAn order may be called `{code}`\n")
     part = documented.part("claims")
     assert (part["good"], part["of"]) == (3 + (real is True), 3 + (real is not None))
     assert bool(part["problems"]) == (real is False)
