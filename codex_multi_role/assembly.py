@@ -18,6 +18,7 @@ from codex_multi_role.members import fleet_of, kept_from_writing
 from codex_multi_role.processes import Family
 from codex_multi_role.recordings.models import ModelsInPlace, put_in_place
 from codex_multi_role.run_folder import EventLog, RunFolder, begun_turns, list_turns, own_turns
+from codex_multi_role.steering import Steering
 from codex_multi_role.steps import RunResources, TestSettings
 from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.work_clock import WorkClock
@@ -32,7 +33,7 @@ def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResou
     events = EventLog(folder.events_path, folder.redact)
     fleet = fleet_of(definitions, folder, events, ModelsInPlace())
     try:
-        yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog)
+        yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog, Steering())
     finally:
         fleet.stop()
         events.close()
@@ -45,20 +46,22 @@ def live_parts(
     events: EventLog,
     clock: WorkClock,
     catalog: Callable[[], RoleSpecCatalog],
+    steering: Steering,
 ) -> Iterator[RunResources]:
     """Start what is played or recorded and the Codex processes, lend what a run needs, and end them all.
 
-    ``clock`` counts how long the run is worked on; ``catalog`` gives the one that holds now.
+    ``clock`` counts how long the run is worked on; ``catalog`` gives the one that holds now; ``steering``: what no
+    role and no test may write.
     """
     with ExitStack() as stack:
         models = put_in_place(definitions, folder, events, stack)
-        read_only = kept_from_writing(definitions, folder)
+        read_only = kept_from_writing(definitions, folder, steering)
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
         fleet = fleet_of(definitions, folder, events, models, read_only, homes, catalog)
         stack.callback(fleet.stop)
         fleet.start(_needed_first(definitions, folder))
         stack.enter_context(homes.made_meanwhile())
-        yield _resources(definitions, folder, events, fleet, clock, catalog, read_only)
+        yield _resources(definitions, folder, events, fleet, clock, catalog, steering, read_only)
 
 
 def _needed_first(definitions: Definitions, folder: RunFolder) -> list[str]:
@@ -77,19 +80,22 @@ def _resources(
     fleet: Fleet,
     clock: WorkClock,
     catalog: Callable[[], RoleSpecCatalog],
+    steering: Steering,
     read_only: tuple[Path, ...] = (),
 ) -> RunResources:
     options = definitions.options
     limits = Limits(options.max_turns, options.max_tokens, options.max_seconds)
     ledger = ((definitions.catalog.role_of(instance), turn) for instance, turn in own_turns(folder))
-    workspace = Workspace.of_run(definitions.workspace, folder.path)
+    workspace = Workspace.of_run(definitions.workspace, folder.path, steering.globs)
     snapshots = Snapshots(folder.snapshots_path, workspace)
-    protect = tuple(sorted({glob for flow in definitions.flows.values() for glob in flow.protect}))
+    protect = tuple(
+        sorted({glob for flow in definitions.flows.values() for glob in flow.protect} | set(steering.links))
+    )
 
     def wrap(argv: Sequence[str], writable: Path) -> list[str]:
         if not options.test_sandbox:
             return list(argv)
-        return sandboxed(definitions.codex, argv, writable, read_only)
+        return sandboxed(definitions.codex, argv, writable, read_only, definitions.workspace)
 
     return RunResources(
         goal=options.goal,
@@ -113,5 +119,6 @@ def _resources(
         left_turns=begun_turns(folder),
         protect=protect,
         first_protected=ProtectedFiles(snapshots, workspace, protect).first() if protect else "",
+        steering_absent=steering.absent,
         yes=options.yes,
     )

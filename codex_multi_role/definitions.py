@@ -38,6 +38,7 @@ from codex_multi_role.tools import find_tool, tool_names
 
 RECORDING = "recording.ndjson"
 """The copy of the recording that a run replays, in its ``catalog/``."""
+ROLES_FOLDER = "roles"
 RELOADED = "reloaded_"
 """How the folders in ``catalog/`` begin that have the roles of a run after somebody changed them."""
 
@@ -110,7 +111,7 @@ def roles_folder(given: Path | None) -> Path:
     """``--roles``, else ``./roles`` when it holds a catalog, else the packaged one."""
     if given is not None:
         return given
-    local = Path("roles")
+    local = Path(ROLES_FOLDER)
     return local if (local / "catalog.yaml").is_file() else packaged_roles()
 
 

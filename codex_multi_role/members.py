@@ -27,13 +27,15 @@ from codex_multi_role.codex.settings import (
 from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.definitions import Definitions
+from codex_multi_role.options import SETTINGS_FILE
 from codex_multi_role.processes import Family
 from codex_multi_role.programs import program_path
 from codex_multi_role.recordings.models import ModelsInPlace
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
+from codex_multi_role.steering import Steering
 from codex_multi_role.tools import find_tool
-from codex_multi_role.workspace import git_folders_below
+from codex_multi_role.workspace import named_below
 
 LOOPBACK = "127.0.0.1,localhost"
 
@@ -134,7 +136,7 @@ def _member(
     permissions = ""
     if role.sandbox == "workspace-write" and not has_own_rules(settings):
         permissions = PROFILE
-        settings = (*settings, *profile(WriteAccess.of(settings, home), read_only))
+        settings = (*settings, *profile(WriteAccess.of(settings, home), read_only, definitions.workspace))
     family = Family.of_run(folder.path, instance)
     return Member(
         role=instance,
@@ -163,13 +165,14 @@ def _tools(role: RoleSpec) -> tuple[ToolSpec, ...]:
     return tuple(ToolSpec(tool.name, tool.description, tool.input_schema) for tool in map(find_tool, role.tools))
 
 
-def kept_from_writing(definitions: Definitions, folder: RunFolder) -> tuple[Path, ...]:
+def kept_from_writing(definitions: Definitions, folder: RunFolder, steering: Steering) -> tuple[Path, ...]:
     """What neither a role nor the tests may change, even where it lies in the workspace or in a temporary folder."""
     runs_dir, store = folder.path.parent, user_store(os.environ)
     databases = [store] if store.is_dir() else []
     recording = definitions.options.record
     written = [recording.resolve()] if recording is not None and recording.is_file() else []
-    return (runs_dir, *databases, *written, *git_folders_below(definitions.workspace, runs_dir))
+    below = named_below(definitions.workspace, (".git", SETTINGS_FILE), runs_dir)
+    return tuple(dict.fromkeys((runs_dir, *databases, *written, *steering.existing, *below)))
 
 
 def _no_proxy() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from codex_multi_role.options import RunReport
 from codex_multi_role.run_folder import RunFolder, totals_of
 from codex_multi_role.run_folder.atomic import write_text
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
+from codex_multi_role.steering import Steering
 
 MOUNT_POINTS = (".git", ".codex", ".agents", ".aws")
 """What Codex's sandbox makes in a workspace to keep it from being written."""
@@ -37,11 +39,19 @@ class RunRecord:
         self._earlier = earlier
         self._forked_from = forked_from or (earlier or {}).get("forked_from")
         self._fields = self._first(catalog_file)
+        self.steering = Steering.of(definitions, self.roles_source)
+        self._fields["steering_absent"] = list(self.steering.absent)
 
     @property
     def absent_at_start(self) -> list[str]:
         """Those of `MOUNT_POINTS` that the workspace did not have when the run began."""
         return list(self._fields["absent_at_start"])
+
+    def doubt_since_kill(self) -> None:
+        """A killed turn may have created what steers a run: what was absent before that session still counts so."""
+        absent = sorted({*self.steering.absent, *(self._earlier or {}).get("steering_absent", [])})
+        self.steering = replace(self.steering, absent=tuple(absent))
+        self._fields["steering_absent"] = absent
 
     @cached_property
     def worked_before(self) -> float:

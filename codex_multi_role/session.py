@@ -100,6 +100,8 @@ class Session:
             self._require_journal()
             self._remove_mount_points()
             self._killed_turns = close_unfinished(self._folder)
+            if self._killed_turns:
+                self._record.doubt_since_kill()
             Questions(self._folder.path).close_words()
             self._record.write()
             write_state(self._folder, self._state)
@@ -180,7 +182,9 @@ class Session:
             definitions, record = self._definitions, self._record
             source, kept = record.roles_source, record.catalog_file
             roles = LiveRoles(definitions, source, kept, self._folder, events, record.reloaded)
-            with live_parts(definitions, self._folder, events, self._clock, lambda: roles.catalog) as parts:
+            with live_parts(
+                definitions, self._folder, events, self._clock, lambda: roles.catalog, record.steering
+            ) as parts:
                 roles.renew = lambda role: parts.fleet.renew(lambda each: definitions.catalog.role_of(each) == role)
                 lent = replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns, states=states)
                 with roles.following():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codex_multi_role.catalog.asked_roles import asked_role_files
-from codex_multi_role.catalog.catalog import RoleSpecCatalog
+from codex_multi_role.catalog.catalog import CATALOG_FILES, RoleSpecCatalog
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.flows import (
     EVERY_ROLE,
@@ -37,6 +37,7 @@ from codex_multi_role.catalog.templates import check_expression, check_template,
 from codex_multi_role.catalog.yaml_source import load_yaml, read_text, validate
 
 __all__ = [
+    "CATALOG_FILES",
     "EVERY_ROLE",
     "STEP_KINDS",
     "ApprovalPolicy",

@@ -19,6 +19,8 @@ from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.catalog.yaml_source import load_yaml, validate
 from codex_multi_role.errors import DefinitionError, UsageError
 
+CATALOG_FILES = ("catalog.yaml", "catalog.yml")
+
 
 class CatalogFile(Definition):
     """``catalog.yaml`` as written."""
@@ -102,7 +104,7 @@ def _catalog_file(path: Path) -> Path:
     try:
         if not path.is_dir():
             return path
-        for candidate in (path / "catalog.yaml", path / "catalog.yml"):
+        for candidate in (path / name for name in CATALOG_FILES):
             if candidate.exists():
                 return candidate
     except OSError as error:

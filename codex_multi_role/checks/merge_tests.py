@@ -221,7 +221,7 @@ def _write(context: CheckContext, files: Collection[str], merged: Mapping[str, s
             if path in merged:
                 write_inside(context.workspace, path, merged[path].encode())
             else:
-                context.workspace.resolve_inside(path).unlink(missing_ok=True)
+                context.workspace.resolve_writable(path).unlink(missing_ok=True)
         except (PathRefused, OSError) as error:
             raise StorageError(f"{path} cannot be written: {error}") from error
 

@@ -14,8 +14,9 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.options import SETTINGS_FILE
 
-FILE = "codex-multi-role.yaml"
+FILE = SETTINGS_FILE
 PREFIX = "CODEX_MULTI_ROLE_"
 HELP_NAMES = frozenset({"-h", "--help"})
 

@@ -7,6 +7,7 @@ lie in one of them: a role could change its own verdict. A permission profile ca
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -49,21 +50,47 @@ class WriteAccess:
         return replace(access, writable_roots=tuple(access.writable_roots))
 
 
-def profile(access: WriteAccess, read_only: Sequence[Path]) -> tuple[str, ...]:
+def profile(access: WriteAccess, read_only: Sequence[Path], workspace: Path | None = None) -> tuple[str, ...]:
     """Settings of a process whose threads may write as ``access`` says, but nothing in ``read_only``.
 
-    The working folder may lie in one of those all the same: the deeper rule counts.
+    The working folder, ``workspace`` or a copy of it, may lie in one of those all the same: the deeper rule counts.
     """
     temporary = {":tmpdir": access.exclude_tmpdir_env_var, ":slash_tmp": access.exclude_slash_tmp}
+    in_workspace = [path.relative_to(workspace) for path in _on_the_way(workspace, read_only)] if workspace else []
+    elsewhere = (path for root in _other_roots(access) for path in _on_the_way(root, read_only))
     filesystem: dict[str, Any] = {
         ":root": "read",
-        ":workspace_roots": {".": "write", **dict.fromkeys(KEPT_FROM_WRITING, "read")},
+        ":workspace_roots": {
+            ".": "write",
+            **dict.fromkeys(map(str, in_workspace), "write"),
+            **dict.fromkeys(KEPT_FROM_WRITING, "read"),
+        },
         **{name: "write" for name, excluded in temporary.items() if not excluded},
         **dict.fromkeys(access.writable_roots, "write"),
-        **{str(folder): "read" for folder in read_only},
+        **dict.fromkeys(map(str, elsewhere), "write"),
+        **{str(path): "read" for path in read_only},
     }
     rules = {"filesystem": filesystem, "network": {"enabled": access.network_access}}
     return as_settings({f"permissions.{PROFILE}": rules, "default_permissions": PROFILE})
+
+
+def _other_roots(access: WriteAccess) -> list[Path]:
+    roots = list(access.writable_roots)
+    if not access.exclude_slash_tmp:
+        roots.append("/tmp")
+    if not access.exclude_tmpdir_env_var and "TMPDIR" in os.environ:
+        roots.append(os.environ["TMPDIR"])
+    return [Path(root).resolve() for root in roots]
+
+
+def _on_the_way(root: Path, read_only: Sequence[Path]) -> list[Path]:
+    """The folders between ``root``, which may be written, and what is ``read_only`` below it.
+
+    With a rule of its own each is a mount point: no command can move it aside and put another in its place (measured).
+    """
+    parents = {parent for path in read_only if path.is_relative_to(root) for parent in path.parents}
+    below = (each for each in parents if each != root and each.is_relative_to(root))
+    return sorted(each for each in below if not any(each.is_relative_to(path) for path in read_only))
 
 
 def has_own_rules(settings: Iterable[str]) -> bool:

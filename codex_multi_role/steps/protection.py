@@ -11,7 +11,7 @@ from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.atomic import write_bytes, write_json
 from codex_multi_role.run_folder.events import ProtectedRestored
 from codex_multi_role.steps.resources import Json, RunResources
-from codex_multi_role.workspace import ProtectedFiles, PutBack
+from codex_multi_role.workspace import ProtectedFiles, PutBack, in_place
 
 TOLD = "protected_restored"
 """The field of a handoff, of a check's result and of ``turn.json`` with the paths that were put back."""
@@ -23,22 +23,25 @@ def _files(run: RunResources, globs: Iterable[str]) -> ProtectedFiles:
     return ProtectedFiles(run.snapshots, run.workspace, tuple(globs))
 
 
+def _remove_steering(run: RunResources) -> PutBack:
+    """Remove what would steer the next run and was not there when this one began."""
+    created = [each for each in run.steering_absent if in_place(run.workspace.root, each)]
+    return _files(run, created).remove() if created else PutBack()
+
+
 @dataclass(frozen=True)
 class Guard:
-    """What a turn must leave as it is, and the ``tree`` it was when the turn began."""
+    """What a turn must leave as it is, and the ``tree`` it was when the turn began; none where nothing is protected."""
 
-    files: ProtectedFiles
-    tree: str
+    files: ProtectedFiles | None = None
+    tree: str = ""
 
     @classmethod
-    def of(cls, run: RunResources, role: RoleSpec, first_try: TurnFolder | None) -> Guard | None:
-        """For a turn about to begin; None where nothing is protected from the role.
-
-        A turn that is taken again keeps to what its first try found.
-        """
+    def of(cls, run: RunResources, role: RoleSpec, first_try: TurnFolder | None) -> Guard:
+        """For a turn about to begin. A turn that is taken again keeps to what its first try found."""
         globs = (*run.protect, *role.protect)
         if not globs:
-            return None
+            return cls()
         files = _files(run, globs)
         known = str(first_try.result().get("protected", "")) if first_try else ""
         return cls(files, known or files.take())
@@ -46,7 +49,8 @@ class Guard:
     def put_back(self, run: RunResources, instance: str, folder: TurnFolder) -> list[str]:
         """Undo what the turn changed of it, keep that as ``protected.patch``, and tell. Returns the paths."""
         with run.workspace_lock:
-            undone = self.files.put_back(self.tree)
+            undone = self.files.put_back(self.tree) if self.files else PutBack()
+            undone |= _remove_steering(run)
         if undone.paths:
             folder.write_protected(undone.patch)
             _tell(run, instance, folder.number, undone)
@@ -78,10 +82,9 @@ def checked(run: RunResources, folder: Path, check: Callable[[], Json], said: Co
 
 
 def _put_back_first(run: RunResources, role: str, patch: Path) -> PutBack:
-    if not run.protect:
-        return PutBack()
     with run.workspace_lock:
-        undone = _files(run, run.protect).put_back(run.first_protected)
+        undone = _files(run, run.protect).put_back(run.first_protected) if run.protect else PutBack()
+        undone |= _remove_steering(run)
     if undone.paths:
         write_bytes(patch, undone.patch)
         _tell(run, role, 0, undone)

@@ -46,6 +46,7 @@ class RunResources:
     ``left_turns``: those of earlier sessions, by their places in the journal.
     ``changes_workspace``: something of the run can. ``killed_turns``: how many the session before left unfinished;
     ``under_way``: the instances that take a turn now. ``copy``: the key of the copy it is `in_copy` of, or empty.
+    ``steering_absent``: globs of files that steer a run and that nobody had created when it began.
     ``protect``: what the flow keeps every role from changing, and ``first_protected`` its state when the run began.
     ``at_work``: the items of fan-outs that are, by unit, and what stops each.
     ``waits_for``: the keys of the questions for which it is to park.
@@ -73,6 +74,7 @@ class RunResources:
     killed_turns: int = 0
     protect: tuple[str, ...] = ()
     first_protected: str = ""
+    steering_absent: tuple[str, ...] = ()
     yes: bool = False
     ask_person: AskPerson | None = None
     stopping: StopFlag = field(default_factory=StopFlag)

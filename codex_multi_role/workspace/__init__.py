@@ -2,9 +2,10 @@
 
 from codex_multi_role.workspace.commands import CommandResult, run_command
 from codex_multi_role.workspace.files import AppliedFile, apply_files, write_inside
+from codex_multi_role.workspace.globs import in_place
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 from codex_multi_role.workspace.protected import ProtectedFiles, PutBack
-from codex_multi_role.workspace.repository import git_folders_below
+from codex_multi_role.workspace.repository import named_below
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.worktrees import IsolatedWorkspace, MergeResult, Worktrees
 
@@ -20,7 +21,8 @@ __all__ = [
     "Workspace",
     "Worktrees",
     "apply_files",
-    "git_folders_below",
+    "in_place",
+    "named_below",
     "run_command",
     "write_inside",
 ]

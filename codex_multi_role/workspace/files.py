@@ -83,7 +83,7 @@ def write_inside(workspace: Workspace, relative: str, data: bytes) -> None:
     The resolved path is walked folder by folder without following symlinks, so that one put there in between cannot
     lead outside. Raises PathRefused, OSError.
     """
-    parts = workspace.resolve_inside(relative).relative_to(workspace.root).parts
+    parts = workspace.resolve_writable(relative).relative_to(workspace.root).parts
     with _open_folder(workspace.root, parts[:-1]) as folder:
         # The name follows from the target, so a run killed here leaves nothing that its resume does not replace.
         temporary = f".codex-multi-role-{hashlib.sha256(parts[-1].encode()).hexdigest()[:16]}.tmp"

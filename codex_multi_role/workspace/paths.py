@@ -5,17 +5,21 @@ A path is judged twice: as text (what no relative path may say) and on disk, wit
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.spelling import as_on_disk
+from codex_multi_role.workspace.globs import Pattern, covers, patterns_of
 
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
@@ -39,11 +43,13 @@ class PathRefused(Exception):
 class Workspace:
     """The folder ``root`` that the roles work on, without the ``forbidden`` folders (the run folders).
 
-    Both are kept as real paths. Raises UsageError if ``root`` is not a folder.
+    Both are kept as real paths. ``steering``: globs of files that may be read, but that no model may write.
+    Raises UsageError if ``root`` is not a folder.
     """
 
     root: Path
     forbidden: tuple[Path, ...] = ()
+    steering: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.root.is_dir():
@@ -53,10 +59,10 @@ class Workspace:
         object.__setattr__(self, "forbidden", tuple(as_on_disk(folder) for folder in self.forbidden))
 
     @classmethod
-    def of_run(cls, root: Path, run_folder: Path) -> Workspace:
+    def of_run(cls, root: Path, run_folder: Path, steering: tuple[str, ...] = ()) -> Workspace:
         """Without the folder of all runs; or without the run's own, where ``root`` lies in that of all."""
         runs_dir = run_folder.parent
-        return cls(root, (run_folder if root.is_relative_to(runs_dir) else runs_dir,))
+        return cls(root, (run_folder if root.is_relative_to(runs_dir) else runs_dir,), steering)
 
     def resolve_inside(self, relative: str) -> Path:
         """The real path of a file that a model named relative to the workspace; it need not exist.
@@ -70,9 +76,31 @@ class Workspace:
             raise PathRefused("unsafe path")
         if self.is_forbidden(path) or path.is_symlink():
             raise PathRefused("unsafe path")
-        if path.exists() and not path.is_file():
-            raise PathRefused("invalid path")
+        try:
+            if path.exists() and not path.is_file():
+                raise PathRefused("invalid path")
+        except OSError as error:  # where nobody may look, the reason is that of the write that fails
+            if error.errno == errno.ENAMETOOLONG:  # with the root before it, or where a link leads
+                raise PathRefused("invalid path") from None
         return path
+
+    def resolve_writable(self, relative: str) -> Path:
+        """As `resolve_inside`, for a file that is about to be written or deleted."""
+        path = self.resolve_inside(relative)
+        if self.is_off_limits(path.relative_to(self.root).as_posix()):
+            raise PathRefused("unsafe path")
+        return path
+
+    def is_off_limits(self, path: str) -> bool:
+        """Whether the file ``path`` (real, relative) steers a run, or would lie in what git takes for a repository."""
+        parts = path.split("/")
+        return covers(self._steering, path) or any(
+            _is_repository(self.root.joinpath(*parts[:depth]), name) for depth, name in enumerate(parts)
+        )
+
+    @cached_property
+    def _steering(self) -> tuple[Pattern, ...]:
+        return patterns_of(self.steering)
 
     def is_forbidden(self, path: Path) -> bool:
         """Whether ``path`` is or lies in a folder that is off limits: by name, and by identity.
@@ -113,7 +141,20 @@ def is_git_folder(name: str) -> bool:
     return _plain(name) in {".git", "git~1"}
 
 
+def _is_repository(folder: Path, name: str) -> bool:
+    """Whether git takes ``folder`` for a repository once it has ``name``: it would run what ``config`` names there.
+
+    Source: git's ``is_git_directory``; ``commondir`` says where the rest is.
+    """
+    with suppress(OSError):
+        names = {_plain(each) for each in (*os.listdir(folder), name)}  # noqa: PTH208 - names are all that is needed
+        return "head" in names and ("commondir" in names or names >= {"objects", "refs"})
+    return False
+
+
 def _plain(name: str) -> str:
+    if name.isascii():
+        return name.casefold().split(":")[0].rstrip(" .")
     visible = "".join(character for character in name if unicodedata.category(character) != "Cf")
     return unicodedata.normalize("NFKC", visible).casefold().split(":")[0].rstrip(" .")
 

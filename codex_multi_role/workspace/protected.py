@@ -20,6 +20,7 @@ from pathlib import Path
 from codex_multi_role.errors import StorageError
 from codex_multi_role.spelling import folded
 from codex_multi_role.workspace.git import Git
+from codex_multi_role.workspace.globs import covers, patterns_of
 from codex_multi_role.workspace.paths import PathRefused, Workspace, is_git_folder
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.trees import Change, changes
@@ -37,6 +38,12 @@ class PutBack:
     damaged: tuple[str, ...] = ()
     patch: bytes = b""
 
+    def __or__(self, other: PutBack) -> PutBack:
+        paths, damaged = (
+            tuple(sorted({*one, *two})) for one, two in ((self.paths, other.paths), (self.damaged, other.damaged))
+        )
+        return PutBack(paths, damaged, self.patch + other.patch)
+
 
 class ProtectedFiles:
     """The files of ``workspace`` that ``globs`` name. A state of them is a tree in the repository of ``snapshots``.
@@ -49,7 +56,7 @@ class ProtectedFiles:
         self._snapshots = snapshots
         self._workspace = workspace
         self._globs = sorted(set(globs))
-        self._patterns = [tuple(folded(glob).split("/")) for glob in self._globs]
+        self._patterns = patterns_of(self._globs)
         self._caches = [name for name in CACHES if not any(name in pattern for pattern in self._patterns)]
 
     def take(self) -> str:
@@ -67,6 +74,10 @@ class ProtectedFiles:
             known = self.take()
             git.run("update-ref", name, known)
         return known
+
+    def remove(self) -> PutBack:
+        """Remove them all: there were none before."""
+        return self.put_back(self._snapshots.repository().run("mktree").stdout.decode().strip())
 
     def put_back(self, tree: str) -> PutBack:
         """Make them what they were in the state ``tree``; no other file is touched but caches of their bytecode."""
@@ -152,8 +163,7 @@ class ProtectedFiles:
         return is_git_folder(name) or any(fnmatchcase(name, cache) for cache in self._caches)
 
     def _covers(self, path: str) -> bool:
-        parts = folded(path).split("/")
-        return any(_matches(pattern, parts) for pattern in self._patterns)
+        return covers(self._patterns, path)
 
     def _drop_bytecode(self) -> None:
         """Python runs what a ``__pycache__`` holds instead of the source, if that seems to be as old and as long."""
@@ -163,14 +173,6 @@ class ProtectedFiles:
                 cache.unlink(missing_ok=True)
             else:
                 shutil.rmtree(cache, ignore_errors=True)
-
-
-def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
-    if not pattern:
-        return True
-    if pattern[0] == "**":
-        return any(_matches(pattern[1:], path[start:]) for start in range(len(path)))
-    return bool(path) and fnmatchcase(path[0], pattern[0]) and _matches(pattern[1:], path[1:])
 
 
 def _fixed_part(glob: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -80,13 +81,13 @@ class Repository:
         return os.fsdecode(self.git.run("ls-files", "--cached", "-z", *options).stdout).split("\0")[:-1]
 
 
-def git_folders_below(root: Path, left_out: Path) -> tuple[Path, ...]:
-    """The ``.git`` of every repository nested in ``root``, its own aside; none in caches, nor in ``left_out``."""
+def named_below(root: Path, wanted: Collection[str], left_out: Path) -> tuple[Path, ...]:
+    """What is called one of ``wanted`` in any subfolder of ``root``; nothing in caches, nor in ``left_out``."""
     found = []
     for folder, names, files in os.walk(root):
         here = Path(folder)
-        if here != root and ".git" in (*names, *files):
-            found.append(here / ".git")
+        if here != root:
+            found += [here / name for name in (*names, *files) if name in wanted]
         names[:] = [
             name
             for name in names

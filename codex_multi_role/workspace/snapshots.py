@@ -102,7 +102,7 @@ class Snapshots:
         """
         with self._lock:
             self._prepare()
-            existing = self._trackable(path for path in paths if (self._workspace.root / path).is_file())
+            existing = self._trackable(paths, existing=True)
             if not existing:
                 return tree
             ignored = self._git.run("check-ignore", "-z", "--stdin", stdin=existing, allowed=(0, 1)).stdout
@@ -157,12 +157,15 @@ class Snapshots:
     def _write_tree(self, index: Path | None = None) -> str:
         return self._git.run("write-tree", index=index).stdout.decode().strip()
 
-    def _trackable(self, paths: Iterable[str]) -> bytes:
-        """``paths`` the way git reads them, without those that git could not take."""
+    def _trackable(self, paths: Iterable[str], *, existing: bool = False) -> bytes:
+        """``paths`` the way git reads them, without those that git could not take; or only those that exist."""
         found = set()
         for path in paths:
             with contextlib.suppress(PathRefused):
-                real = self._workspace.resolve_inside(path).relative_to(self._workspace.root)
+                place = self._workspace.resolve_inside(path)
+                if existing and not os.path.isfile(place):  # noqa: PTH113 - Path's raises where nobody may look
+                    continue
+                real = place.relative_to(self._workspace.root)
                 if not any((self._workspace.root / parent / ".git").exists() for parent in list(real.parents)[:-1]):
                     found.add(real.as_posix())
         return b"".join(os.fsencode(path) + b"\0" for path in sorted(found))

@@ -8,7 +8,7 @@ do in the workspace; elsewhere, and where the repository ignores the workspace, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, cast
@@ -100,7 +100,7 @@ class Worktrees:
                 self._open[key] = IsolatedWorkspace(
                     key=key,
                     kind=copy.kind,
-                    workspace=workspace_of(self._folder, copy),
+                    workspace=replace(workspace_of(self._folder, copy), steering=self._workspace.steering),
                     snapshots=snapshots_of(self._folder, copy),
                     base=copy.base,
                 )

@@ -67,7 +67,7 @@ def _judge(workspace: Workspace, path: str) -> None:
         raise IsADirectoryError(path)
     # Beside a symlink, the same folders lead to a name that follows no link.
     beside = f"{path}.codex-multi-role" if place.is_symlink() else path
-    if workspace.resolve_inside(beside) != workspace.root / beside:
+    if workspace.resolve_inside(beside) != workspace.root / beside or workspace.is_off_limits(path):
         raise PathRefused("unsafe path")
 
 

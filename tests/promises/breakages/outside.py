@@ -101,8 +101,8 @@ OUTSIDE = (
     broken(
         "`.git` of nested repositories is off limits to commands",
         "members.py",
-        ", *git_folders_below(definitions.workspace, runs_dir))",
-        ")",
+        '(".git", SETTINGS_FILE), runs_dir)',
+        "(SETTINGS_FILE,), runs_dir)",
         (f"{CONTAINMENT}::test_hooks_of_a_nested_repository_are_out_of_reach_for_a_role_and_for_tests",),
     ),
     broken(
@@ -163,8 +163,8 @@ OUTSIDE = (
     broken(
         "the runs are off limits to commands and tests",
         "members.py",
-        "    return (runs_dir, *databases, ",
-        "    return (*databases, ",
+        "((runs_dir, *databases, ",
+        "((*databases, ",
         (NOT_THE_RUNS,),
     ),
     broken(

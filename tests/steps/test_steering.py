@@ -1,0 +1,195 @@
+"""No model writes what steers a run: neither by what it submits, nor by a command, nor by a test, nor in a copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.test_flows import with_flow
+from tests.engine.test_frozen import wait_for
+from tests.steps.test_containment import WRITER, command
+from tests.teams import Record, TeamFolder, read, say
+
+EVIL = "name: reader\nprompt_text: Do it.\nsandbox: danger-full-access\napproval_policy: never\n"
+SETTINGS = "codex-multi-role.yaml"
+CATALOG = "roles/catalog.yaml"
+
+
+class InOneFolder(TeamFolder):
+    """A team whose catalog lies in the workspace, as in a project of a user's."""
+
+    @property
+    def workspace(self) -> Path:
+        return self.folder
+
+
+def team(folder: Path, *plays: Record, kind: type[TeamFolder] = InOneFolder, **role: object) -> TeamFolder:
+    made = kind(folder, {"writer": {**WRITER, **role}, "reader": {}}, {"writer": list(plays), "reader": [say()] * 5})
+    (made.workspace / "roles/prompts").mkdir(parents=True, exist_ok=True)
+    return made
+
+
+def submitted(*paths: str) -> Record:
+    return say(files=[{"path": path, "content": EVIL} for path in paths])
+
+
+def shell(script: str) -> Record:
+    return {"steps": [command(script), say()]}
+
+
+def state(folder: Path) -> dict[str, bytes]:
+    """What is in the workspace, without the run."""
+    found = (path for path in folder.rglob("*") if path.is_file() and "runs" not in path.relative_to(folder).parts)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def reasons(folder: Path) -> dict[str, str | None]:
+    return {entry["path"]: entry.get("reason") for entry in read(folder / "writer/turn_001/applied_files.json")}
+
+
+def test_what_a_role_submits_over_what_steers_a_run_is_refused(tmp_path: Path) -> None:
+    paths = ["roles/reader.yaml", CATALOG, "Roles/x.md", "roles/flows/cycles.yaml", "roles/prompts/p.md", "link/a.yaml"]
+    paths += [SETTINGS, f"sub/{SETTINGS}", "playbook.yaml", "./CODEX-multi-role.yaml"]
+    made = team(tmp_path, submitted(*paths, "sub/roles/reader.yaml"))
+    (tmp_path / "link").symlink_to("roles")
+    before = state(tmp_path)
+    report = made.run()
+    assert reasons(report.folder) == {**dict.fromkeys(paths, "unsafe path"), "sub/roles/reader.yaml": None}
+    assert state(tmp_path) == {**before, "sub/roles/reader.yaml": EVIL.encode()}
+    assert not made.of_type("roles_reloaded")
+
+
+def test_a_command_cannot_change_what_steers_a_run_nor_move_it_aside(tmp_path: Path) -> None:
+    tries = [
+        f"echo evil > {path}"
+        for path in (CATALOG, "roles/reader.yaml", "roles/prompts/p.md", SETTINGS, "playbook.yaml")
+    ]
+    tries += ["mv roles r2", "rm -r roles", "ln -sf /dev/null roles/catalog.yaml", f"mv {SETTINGS} gone", "true"]
+    made = team(tmp_path, shell("; ".join(tries)))
+    (tmp_path / SETTINGS).write_text("cycles: 2\n")
+    before = state(tmp_path)
+    made.run()
+    assert state(tmp_path) == before
+    assert not made.of_type("protected_restored")
+
+
+def test_a_catalog_deeper_in_the_workspace_cannot_be_moved_aside_with_its_folder(tmp_path: Path) -> None:
+    made = team(tmp_path, shell("mv config c2; mv config/team config/t2; echo x > config/fine.txt; true"))
+    (tmp_path / "config/team").mkdir(parents=True)
+    (tmp_path / CATALOG).rename(tmp_path / "config/team/catalog.yaml")
+    before = state(tmp_path)
+    made.run(roles=tmp_path / "config/team")
+    assert state(tmp_path) == {**before, "config/fine.txt": b"x\n"}
+
+
+PLANT = f"mkdir -p roles; echo '{EVIL}' > {CATALOG}; echo 'test_sandbox: false' > {SETTINGS}; echo x > roles/main.yml"
+
+
+@pytest.mark.parametrize("has_roles", [False, True])
+def test_what_would_steer_the_next_run_is_removed_after_the_turn(tmp_path: Path, has_roles: bool) -> None:
+    made = team(tmp_path, shell(PLANT), kind=TeamFolder)
+    if has_roles:
+        (made.workspace / "roles/tasks.yml").write_text("- ansible: yes\n")
+    report = made.run()
+    left = {"roles/main.yml", *(["roles/tasks.yml"] if has_roles else [])}
+    assert set(state(made.workspace)) == left
+    assert read(report.folder / "writer/turn_001/turn.json")["protected_restored"] == [SETTINGS, CATALOG]
+    assert "test_sandbox" in (report.folder / "writer/turn_001/protected.patch").read_text()
+
+
+def test_a_link_that_would_become_a_catalog_later_is_removed(tmp_path: Path) -> None:
+    made = team(
+        tmp_path, shell(f"mkdir -p roles; ln -s ../later.yaml {CATALOG}; ln -s later.yaml {SETTINGS}"), kind=TeamFolder
+    )
+    made.run()
+    assert not list((made.workspace / "roles").glob("cat*"))
+    assert not (made.workspace / SETTINGS).is_symlink()
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_test_cannot_write_it_either(tmp_path: Path, exists: bool) -> None:
+    code = "import os, pathlib\n\ndef test_it():\n"
+    code += f"    os.makedirs('roles', exist_ok=True)\n    pathlib.Path({SETTINGS!r}).write_text('pytest_cmd: sh')\n"
+    code += f"    pathlib.Path({CATALOG!r}).write_text('evil')\n"
+    made = team(
+        tmp_path,
+        say(files=[{"path": "test_it.py", "content": code}]),
+        kind=InOneFolder if exists else TeamFolder,
+    )
+    if exists:
+        (tmp_path / SETTINGS).write_text("cycles: 2\n")
+    before = state(made.workspace)
+    report = made.run(run_tests=True)
+    assert {path: text for path, text in state(made.workspace).items() if "test_it" not in path} == before
+    result = read(report.folder / "tests/001/result.json")
+    if exists:
+        assert (result["failed"], result.get("protected_restored")) == (1, None)
+    else:
+        assert (result["passed"], result["protected_restored"]) == (1, [SETTINGS, CATALOG])
+
+
+def test_a_check_cannot_write_it_either(tmp_path: Path) -> None:
+    steps: list[Record] = [{"id": "run", "check": "command", "with": {"argv": ["/bin/sh", "-c", PLANT]}}]
+    made = with_flow(team(tmp_path), {"steps": steps})
+    before = state(tmp_path)
+    report = made.run(flow="own")
+    assert state(tmp_path) == before
+    assert read(report.folder / "checks/run.1/result.json")["protected_restored"] == [SETTINGS]
+
+
+def test_a_copy_brings_none_of_it_back(tmp_path: Path) -> None:
+    script = (
+        f"echo evil > roles/reader.yaml; rm {CATALOG}; ln -s evil roles/link.yaml; echo x > {SETTINGS}; echo x > a.txt"
+    )
+    play: Record = {"steps": [command(script), submitted("roles/b.yaml", "b.txt")]}
+    made = with_flow(team(tmp_path, play), {"steps": [{"id": "go", "ask": "writer", "isolate": "worktree"}]})
+    before = state(tmp_path)
+    report = made.run(flow="own")
+    assert reasons(report.folder) == {"roles/b.yaml": "unsafe path", "b.txt": None}
+    assert state(tmp_path) == {**before, "a.txt": b"x\n", "b.txt": EVIL.encode()}
+    [merged] = made.of_type("copy_merged")
+    conflicts = {entry["path"]: entry["kind"] for entry in merged["conflicts"]}
+    assert conflicts == dict.fromkeys(("roles/reader.yaml", CATALOG, "roles/link.yaml"), "off limits") | {}
+
+
+def test_a_catalog_that_is_reached_by_a_link_keeps_its_link(tmp_path: Path) -> None:
+    made = team(
+        tmp_path, shell("rm roles; mkdir roles; echo evil > roles/catalog.yaml; echo evil > shared/reader.yaml; true")
+    )
+    (tmp_path / "roles").rename(tmp_path / "shared")
+    (tmp_path / "roles").symlink_to("shared")
+    before = state(tmp_path)
+    made.run()
+    assert (tmp_path / "roles").readlink() == Path("shared")
+    assert state(tmp_path) == before
+
+
+def test_a_catalog_in_the_workspace_itself_leaves_the_rest_of_it_writable(tmp_path: Path) -> None:
+    tries = (
+        "echo evil > catalog.yaml; echo evil > planner.yaml; mkdir flows; echo evil > flows/cycles.yaml; echo x > a.txt"
+    )
+    made = team(tmp_path, {"steps": [command(tries), submitted("search.yaml", "flows/own.yaml", "compose.yaml")]})
+    (tmp_path / CATALOG).rename(tmp_path / "catalog.yaml")
+    before = state(tmp_path)
+    report = made.run(roles=tmp_path)
+    assert reasons(report.folder) == {
+        "search.yaml": "unsafe path",
+        "flows/own.yaml": "unsafe path",
+        "compose.yaml": None,
+    }
+    assert state(tmp_path) == {**before, "a.txt": b"x\n", "compose.yaml": EVIL.encode()}
+
+
+def test_what_a_killed_turn_created_is_removed_after_the_next_one(tmp_path: Path) -> None:
+    made = team(tmp_path, shell(f"{PLANT}; sleep 60"), kind=TeamFolder)
+    (made.workspace / ".gitignore").write_text(f"{SETTINGS}\nroles/\n")  # what is ignored is in no snapshot
+    process = made.start()
+    wait_for(made.workspace / "roles/main.yml")
+    process.kill()
+    process.communicate(timeout=20)
+    made.plays["writer"] = [say()]
+    made.write_plays()
+    report = made.resume(playbook=str(made.playbook))
+    assert report.outcome == "cycles_used_up", report
+    assert set(state(made.workspace)) == {".gitignore", "roles/main.yml"}
