@@ -14,9 +14,12 @@ from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.codex.member import Member, Started
 from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile
+from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.codex.settings import (
+    WITHOUT_SKILLS,
     app_server_argv,
     as_settings,
+    known_settings,
     marking,
     needs_user_home,
     user_home,
@@ -112,7 +115,15 @@ def _kept_tools(role: RoleSpec, kept: Sequence[str]) -> str:
 
 def set_up_by(role: RoleSpec) -> tuple[object, ...]:
     """Of a role's settings those that its process and its thread are set up by."""
-    return (role.sandbox, role.approval_policy, role.auto_approve, role.model, role.model_env, role.codex_config)
+    return (
+        role.sandbox,
+        role.approval_policy,
+        role.auto_approve,
+        role.model,
+        role.model_env,
+        role.codex_config,
+        role.project_instructions,
+    )
 
 
 def _member(
@@ -137,6 +148,11 @@ def _member(
     if role.sandbox == "workspace-write" and not has_own_rules(settings):
         permissions = PROFILE
         settings = (*settings, *profile(WriteAccess.of(settings, home), read_only, definitions.workspace))
+    instructions = None
+    if role.project_instructions:
+        instructions = ProjectInstructions.configured(definitions.workspace, known_settings(settings, home))
+    else:
+        settings = (WITHOUT_SKILLS, *settings)
     family = Family.of_run(folder.path, instance)
     return Member(
         role=instance,
@@ -148,7 +164,13 @@ def _member(
             family=family,
         ),
         thread=ThreadSettings(
-            str(definitions.workspace), role.sandbox, role.approval_policy, model, permissions, _tools(role)
+            str(definitions.workspace),
+            role.sandbox,
+            role.approval_policy,
+            model,
+            permissions,
+            _tools(role),
+            instructions,
         ),
         approvals=ApprovalPolicy(role.auto_approve.commands, role.auto_approve.file_changes),
         wire_log=folder.role_folder(instance) / "events.jsonl",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import Field, JsonValue, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, JsonValue, StrictBool, TypeAdapter, ValidationError, model_validator
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.nearest import no_such
@@ -37,7 +37,7 @@ class InputSpec(Definition):
 
     type: InputType = "string"
     default: JsonValue = None
-    required: bool = False
+    required: StrictBool = False
     description: str = ""
     choices: tuple[JsonValue, ...] = ()
     minimum: float | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, JsonValue, StrictBool, StringConstraints, model_validator
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.nearest import no_such
@@ -55,6 +55,7 @@ class RoleSettings(Definition):
     limits: LimitsEntry = LimitsEntry()
     protect: ProtectedGlobs = ()
     codex_config: dict[str, JsonValue] = Field(default_factory=dict)
+    project_instructions: StrictBool = True
 
     @model_validator(mode="before")
     @classmethod
@@ -79,7 +80,7 @@ class RoleFile(RoleSettings):
     output_schema: Annotated[Any, AfterValidator(schema_or_path)] = None
     tools: tuple[Text, ...] = ()
     max_steps: Annotated[int, Field(ge=0, le=MOST_STEPS)] = 0
-    optional: bool = False
+    optional: StrictBool = False
 
 
 class RoleEntry(RoleFile):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, JsonValue, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, JsonValue, StrictBool, ValidationInfo, field_validator
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.protected_globs import ProtectedGlobs
@@ -62,25 +62,25 @@ RoleName = Annotated[str, AfterValidator(check_role_name)]
 class PromptFlags(Definition):
     """What the role is told it may do; also the source of its sandbox and approval policy."""
 
-    allow_tools: bool = True
-    allow_read: bool = True
-    allow_write: bool = False
-    allow_file_suggestions: bool = False
+    allow_tools: StrictBool = True
+    allow_read: StrictBool = True
+    allow_write: StrictBool = False
+    allow_file_suggestions: StrictBool = False
 
 
 class RoleBehaviors(Definition):
     """What the controller does with the role's answer, and how patient it is."""
 
     timeout_policy: Literal["default", "planner"] = "default"
-    apply_files: bool = False
-    can_finish: bool = False
+    apply_files: StrictBool = False
+    can_finish: StrictBool = False
 
 
 class AutoApprove(Definition):
     """Which of Codex's approval requests are granted without asking; the others are declined."""
 
-    commands: bool = False
-    file_changes: bool = False
+    commands: StrictBool = False
+    file_changes: StrictBool = False
 
 
 class RoleLimits(Definition):
@@ -108,7 +108,8 @@ class RoleSpec(Definition):
     without ``allow_tools`` or ``allow_read``. ``limits``: 120 s idle and 900 s a turn, or 300 s and 1800 s with
     ``timeout_policy: planner``; key by key. ``protect``: files it must leave as they are. ``tools``: which of the
     controller's tools its model may call. ``max_steps``: how often a turn is continued that ended without its JSON and
-    without the tool ``terminate``. ``optional``: the run goes on when the role fails. ``source``: the file that defines
+    without the tool ``terminate``. ``project_instructions``: whether it gets the project's AGENTS.md, and the
+    skills that Codex finds. ``optional``: the run goes on when the role fails. ``source``: the file that defines
     the role.
     """
 
@@ -131,6 +132,7 @@ class RoleSpec(Definition):
     limits: RoleLimits = Field(default_factory=dict, validate_default=True)
     protect: ProtectedGlobs = ()
     codex_config: dict[str, JsonValue] = Field(default_factory=dict)
+    project_instructions: bool = True
     optional: bool = False
     source: Path = Path()
 

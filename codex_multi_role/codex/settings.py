@@ -61,6 +61,10 @@ def without_project_settings(*folders: Path) -> str:
     return f"projects={toml_value({place: {'trust_level': 'untrusted'} for place in sorted(places)})}"
 
 
+WITHOUT_SKILLS = "skills.include_instructions=false"
+"""Leaves out every skill that Codex finds; those of a project count even if it is untrusted (measured)."""
+
+
 def as_settings(config: Mapping[str, object]) -> tuple[str, ...]:
     """A role's ``codex_config`` as ``key=value`` settings."""
     return tuple(f"{key}={toml_value(value)}" for key, value in config.items())
@@ -146,8 +150,8 @@ def _as_table(setting: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(setting)
     except tomllib.TOMLDecodeError:
-        key, _, value = setting.partition("=")
-        return {key: value} if key == "model_provider" else {}
+        key, _, value = setting.partition("=")  # Codex takes for text what is no TOML
+        return {key: value}
 
 
 def _merge(known: dict[str, Any], table: Mapping[str, Any]) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from codex_multi_role.codex.approvals import ToolSpec
 from codex_multi_role.codex.incoming import Message
+from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.turn import TurnRequest
 from codex_multi_role.errors import CodexRefused
@@ -21,7 +23,8 @@ class ThreadSettings:
     """``thread/start``: where the role works, what it may do, which model answers, and which tools of ours it has.
 
     ``permissions``, a profile that the process was started with, stands in for ``sandbox``. A thread keeps the tools it
-    was started with: ``thread/resume`` and ``thread/fork`` take none (measured).
+    was started with: ``thread/resume`` and ``thread/fork`` take none (measured). ``instructions``: those of the project
+    that its role gets.
     """
 
     folder: str
@@ -30,11 +33,14 @@ class ThreadSettings:
     model: str | None
     permissions: str = ""
     tools: tuple[ToolSpec, ...] = ()
+    instructions: ProjectInstructions | None = None
 
     def params(self) -> dict[str, Any]:
         model = {"model": self.model} if self.model else {}
         access = {"permissions": self.permissions} if self.permissions else {"sandbox": self.sandbox}
-        return {"cwd": self.folder, "approvalPolicy": self.approval_policy, **access, **model}
+        told = self.instructions.developer_message(Path(self.folder)) if self.instructions else ""
+        instructions = {"developerInstructions": told} if told else {}
+        return {"cwd": self.folder, "approvalPolicy": self.approval_policy, **access, **model, **instructions}
 
     def start_params(self) -> dict[str, Any]:
         tools = {"dynamicTools": [tool.as_json() for tool in self.tools]} if self.tools else {}

@@ -197,3 +197,24 @@ def test_mistakes_in_a_schema_file_name_that_file(write: Write, content: str, na
     with pytest.raises(DefinitionError) as caught:
         RoleSpecCatalog.load(path)
     assert str(caught.value).startswith(f"{schema}: {message}")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "prompt_flags: {allow_write: 1}",
+        "behaviors: {can_finish: 'yes'}",
+        "auto_approve: {commands: 1.0}",
+        "optional: 1",
+        "project_instructions: 0",
+    ],
+)
+def test_boolean_of_a_role_must_be_true_or_false(write: Write, key: str) -> None:
+    """What only looks like one is refused with file and key path, in a role's own file as well."""
+    path = key.partition(":")[0] + (f".{key.partition('{')[2].partition(':')[0]}" if "{" in key else "")
+    catalog = write(_roles(f"name: a, prompt_text: A, {key}"))
+    with pytest.raises(DefinitionError, match=f"{catalog}: roles.0..{path}: must be true or false, not "):
+        RoleSpecCatalog.load(catalog)
+    role = write(f"name: a\nprompt_text: A\n{key}\n", "a.yaml")
+    with pytest.raises(DefinitionError, match=f"{role}: {path}: must be true or false, not "):
+        RoleSpecCatalog.load(write(_roles("role_file: a.yaml")))

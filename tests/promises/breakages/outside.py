@@ -151,6 +151,13 @@ OUTSIDE = (
         (f"{CONTAINMENT}::test_what_codex_would_run_of_a_project_is_neither_handed_in_nor_heard",),
     ),
     broken(
+        "a role cannot put a device in the place of AGENTS.md",
+        "codex/project_instructions.py",
+        " if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None",
+        "",
+        ("codex/test_project_instructions.py::test_what_is_no_file_is_no_document",),
+    ),
+    broken(
         "the runs are off limits to what is handed in",
         "workspace/paths.py",
         "        if self.is_forbidden(path) or path.is_symlink():\n",

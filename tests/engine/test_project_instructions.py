@@ -1,0 +1,127 @@
+"""AGENTS.md and skills of a project reach its roles; what its ``.codex/config.toml`` says takes no effect."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.playbook import Playbook, PlaybookServer
+from tests.model_requests import model_requests, texts
+from tests.teams import TeamFolder, say
+
+SKILL = "---\nname: {name}\ndescription: {name} for testing\n---\nbody\n"
+MARKS = ("RULES OF THE PROJECT", "RULES OF THE FOLDER", "in-codex", "in-agents")
+
+
+def project(team: TeamFolder) -> Path:
+    """A git repository whose folder ``part`` the roles work in, with all that Codex looks for in a project."""
+    root = team.workspace
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    (root / "AGENTS.md").write_text("RULES OF THE PROJECT\n")
+    part = root / "part"
+    part.mkdir()
+    (part / "AGENTS.md").write_text("RULES OF THE FOLDER\n")
+    (root / ".codex").mkdir()
+    touch = f'developer_instructions = "FROM CONFIG"\n[mcp_servers.own]\ncommand = "touch"\nargs = ["{root}/started"]\n'
+    (root / ".codex" / "config.toml").write_text(touch)
+    for place, name in ((".codex", "in-codex"), (".agents", "in-agents")):
+        skill = root / place / "skills" / name
+        skill.mkdir(parents=True)
+        (skill / "SKILL.md").write_text(SKILL.format(name=name))
+    return part
+
+
+def prompt_of(team: TeamFolder, **options: object) -> str:
+    with model_requests() as requests:
+        assert team.run(**options).exit_code == 1
+    return texts(requests[-1])
+
+
+@pytest.mark.parametrize("sandbox", ["read-only", "workspace-write", "danger-full-access"])
+def test_agents_md_reaches_every_role_and_project_settings_do_not(tmp_path: Path, sandbox: str) -> None:
+    """As with plain Codex: the outermost file first, and the skills by name."""
+    team = TeamFolder(tmp_path, {"one": {"sandbox": sandbox}}, {"one": [say()]})
+    part = project(team)
+    prompt = prompt_of(team, workspace=part)
+    assert [mark for mark in MARKS if mark not in prompt] == []
+    assert prompt.index("RULES OF THE PROJECT") < prompt.index("RULES OF THE FOLDER")
+    assert f"# AGENTS.md instructions for {part}\n\n<INSTRUCTIONS>\n" in prompt
+    assert "FROM CONFIG" not in prompt
+    assert not (team.workspace / "started").exists()
+
+
+def test_project_instructions_can_be_switched_off_for_a_role(tmp_path: Path) -> None:
+    roles = {"one": {"project_instructions": False}}
+    team = TeamFolder(tmp_path, roles, {"one": [say()]})
+    prompt = prompt_of(team, workspace=project(team))
+    assert [mark for mark in MARKS if mark in prompt] == []
+
+
+def test_agents_md_survives_a_compaction(tmp_path: Path) -> None:
+    """Each visit's usage fills the context, so that Codex compacts the thread before the next one."""
+    full = {"input_tokens": 5_000, "output_tokens": 10}
+    keys = {"codex_config": {"model_auto_compact_token_limit": 1_000}}
+    team = TeamFolder(tmp_path, {"one": keys}, {"one": [{**say(), "usage": full}, say()]})
+    (team.workspace / "AGENTS.md").write_text("RULES OF THE PROJECT\n")
+    with model_requests() as requests:
+        assert team.run(cycles=2).exit_code == 1
+    assert any("Another language model started" in texts(body) for body in requests)
+    assert texts(requests[-1]).count("RULES OF THE PROJECT") == 1
+
+
+def test_own_developer_instructions_stay_beside_agents_md(tmp_path: Path) -> None:
+    keys = {"codex_config": {"developer_instructions": "BE BRIEF"}}
+    team = TeamFolder(tmp_path, {"one": keys}, {"one": [say()]})
+    (team.workspace / "AGENTS.md").write_text("RULES OF THE PROJECT\n")
+    prompt = prompt_of(team)
+    assert prompt.index("BE BRIEF") < prompt.index("RULES OF THE PROJECT")
+
+
+def test_agents_md_reaches_a_role_in_a_copy_of_the_workspace(tmp_path: Path) -> None:
+    """The copy's own file, and those above the workspace, each once."""
+    team = TeamFolder(tmp_path, {"one": {"sandbox": "workspace-write"}}, {"one": [say()]})
+    part = project(team)
+    flow = "name: copied\nsteps:\n  - id: work\n    ask: one\n    isolate: worktree\n"
+    (tmp_path / "roles" / "flows").mkdir()
+    (tmp_path / "roles" / "flows" / "copied.yaml").write_text(flow)
+    with model_requests() as requests:
+        team.run(workspace=part, flow="copied")
+    prompt = texts(requests[-1])
+    assert [prompt.count(mark) for mark in MARKS[:2]] == [1, 1]
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_user_agents_md_counts_with_the_users_own_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool
+) -> None:
+    """Also where the user trusts the project: what that would start is still left out."""
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    part = project(team)
+    home = user_home(tmp_path, team.workspace if trusted else None)
+    monkeypatch.setenv("CODEX_HOME", str(home))
+    playbook = Playbook.model_validate({"name": "test", "roles": {"one": [say()]}})
+    with PlaybookServer(playbook) as server:
+        provider = f'name = "mine"\nbase_url = "{server.base_url}"\nwire_api = "responses"\n'
+        with (home / "config.toml").open("a") as config:
+            config.write(f"[model_providers.mine]\n{provider}")
+        prompt = prompt_of(team, workspace=part, playbook=None, config=('model_provider="mine"', 'model="m"'))
+    assert [mark for mark in (*MARKS, "RULES OF THE USER") if mark not in prompt] == []
+    assert "FROM CONFIG" not in prompt
+    assert not (team.workspace / "started").exists()
+
+
+def user_home(folder: Path, trusted: Path | None) -> Path:
+    home = folder / "home"
+    home.mkdir()
+    (home / "AGENTS.md").write_text("RULES OF THE USER\n")
+    trust = f'[projects."{trusted}"]\ntrust_level = "trusted"\n' if trusted else ""
+    (home / "config.toml").write_text(trust)
+    return home
+
+
+def test_user_agents_md_stays_out_of_a_playbook_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    monkeypatch.setenv("CODEX_HOME", str(user_home(tmp_path, None)))
+    assert "RULES OF THE USER" not in prompt_of(team)
