@@ -21,6 +21,7 @@ from codex_multi_role.live_roles import LiveRoles
 from codex_multi_role.options import RunReport
 from codex_multi_role.process_guard import end_earlier_guard, guarded
 from codex_multi_role.processes import Family, processes_below
+from codex_multi_role.resuming import require_same_past
 from codex_multi_role.run_folder import (
     AskPerson,
     Cancellations,
@@ -71,6 +72,7 @@ class Session:
         self._on_event = on_event
         self._ask_person = self._person(ask_person)
         self._notes = list(notes)
+        self._earlier = earlier
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         self._clock = WorkClock(self._record.worked_before)
         self._killed_turns = 0
@@ -90,7 +92,7 @@ class Session:
         return new_state(self._definitions.flow, options.goal, self._definitions.inputs, options.cycles)
 
     def work(self) -> RunReport:
-        """Run or go on, write the state, report. Raises `RunBusy`, `StorageError`."""
+        """Run or go on, write the state, report. Raises `RunBusy`, `StorageError`, `UsageError`."""
         with ExitStack() as stack:
             owner = Owner(self._folder.owner_path)
             owner.acquire()
@@ -98,6 +100,8 @@ class Session:
             stack.callback(self._remove_mount_points)
             family = self._family(stack, owner.abandoned)
             self._require_journal()
+            if self._earlier is not None:
+                require_same_past(self._definitions, self._folder, self._earlier)
             self._remove_mount_points()
             self._killed_turns = close_unfinished(self._folder)
             if self._killed_turns:

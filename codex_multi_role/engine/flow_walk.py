@@ -14,7 +14,7 @@ from codex_multi_role.engine.fan_out import fan_out
 from codex_multi_role.engine.items import Item
 from codex_multi_role.engine.step_ids import StepIds
 from codex_multi_role.engine.team import Team
-from codex_multi_role.errors import RoleFailed
+from codex_multi_role.errors import RoleFailed, UsageError
 from codex_multi_role.flow import (
     End,
     FlowState,
@@ -76,8 +76,11 @@ class FlowWalk:
 
     @property
     def _bound(self) -> WalkBound:
+        return self._bound_with(self.state.cycles)
+
+    def _bound_with(self, cycles: int) -> WalkBound:
         """The most that this walk can come to."""
-        bound = self._flows.bound(self.state.cycles)
+        bound = self._flows.bound(cycles)
         for step_id in self._calls:
             bound = bound.called[step_id]
         return bound
@@ -149,7 +152,8 @@ class FlowWalk:
         items, concurrency = items_of(step, context)
         needs = needs_of(step, items, context)
         outcomes: dict[int, Outcome] = {}
-        work = [Item(self._run, f"{key}.{index}", index, value, ids.row(size)) for index, value in enumerate(items)]
+        in_row = ids.announcing(lambda: self._require_room(step, key, size, cycles))
+        work = [Item(self._run, f"{key}.{index}", index, value, in_row.row(size)) for index, value in enumerate(items)]
         askers = [self._asker.apart(item.run, self.state, step, item.value) for item in work]
         states = [self.state.apart() for _ in items]
 
@@ -197,6 +201,16 @@ class FlowWalk:
         }
         given = {index: outcome for index, outcome in found.items() if outcome is not None}
         return {"size": self._bound.unit_records[step.id], "cycles": self.state.cycles, "given": given}
+
+    def _require_room(self, step: StepSpec, key: str, size: int, cycles: int) -> None:
+        """Raise `UsageError`, before more is done for an item, if its row may be too short for changed inputs."""
+        if size < self._bound_with(cycles).unit_records[step.id]:
+            top = ":".join(key.partition("/")[0].split(".")[:2])
+            raise UsageError(
+                f"step {step.id}: with the inputs as changed, its items can take more steps than when they began",
+                f"`codex-multi-role fork {self._run.folder.run_id} --from {top}` with the same options repeats them; "
+                "without the change, `resume` continues them.",
+            )
 
     def _call(
         self,

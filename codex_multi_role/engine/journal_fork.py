@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from codex_multi_role.engine.journal import (
     QUEUE_SECONDS,
     require_version,
     resumed_queue,
+    sqlite_url,
 )
 from codex_multi_role.engine.library import DBOSClient, SetWorkflowID
 from codex_multi_role.engine.sqlite_clock import url_with_clock
@@ -64,7 +65,25 @@ def fork_journal(database_url: str, run_id: str, fork_id: str, place: int) -> di
         client.register_queue(resumed_queue(fork_id), polling_interval_sec=QUEUE_SECONDS)
         with SetWorkflowID(fork_id):
             client.fork_workflow(run_id, place, application_version=JOURNAL_VERSION, queue_name=NO_QUEUE)
-        steps: list[Any] = client.list_workflow_steps(fork_id)
+        return _by_place(client.list_workflow_steps(fork_id))
+
+
+def recorded_steps(journal: str | Path, run_id: str) -> dict[int, Recorded]:
+    """What the run has recorded, by place; empty before its first session reached the journal. Raises `StorageError`.
+
+    ``journal``: a database URL, or the run's own file.
+    """
+    if isinstance(journal, Path) and not (journal.exists() and journal.stat().st_size):
+        return {}
+    with _client(journal if isinstance(journal, str) else sqlite_url(journal)) as client:
+        known = client.list_workflows(workflow_ids=[run_id], load_input=False, load_output=False)
+        if not known:
+            return {}
+        require_version(run_id, known[0].app_version)
+        return _by_place(client.list_workflow_steps(run_id))
+
+
+def _by_place(steps: Sequence[Any]) -> dict[int, Recorded]:
     return {step["function_id"]: Recorded(step["function_name"], step["output"]) for step in steps}
 
 

@@ -1,13 +1,17 @@
-"""Walking a run's past again from what its journal holds, to see that it leads where a fork is to begin.
+"""Walking a run's past again from what its journal holds: does it lead where a fork begins, or as far as it did?
 
-Nothing is done: where anything would be, the flow, its inputs or the roles no longer fit that past.
+Nothing is done: where anything would be, the walk ends.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 
+from codex_multi_role.ending import ending_for
 from codex_multi_role.engine.askers import Asker
 from codex_multi_role.engine.flow_walk import Flows, FlowWalk
 from codex_multi_role.engine.halt import RunHalted
@@ -15,18 +19,21 @@ from codex_multi_role.engine.journal_fork import Recorded
 from codex_multi_role.engine.leases import Instances
 from codex_multi_role.engine.library import StepOptions
 from codex_multi_role.engine.step_ids import StepIds
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import ReviewWaiting, UsageError
 from codex_multi_role.flow import FlowState
-from codex_multi_role.steps import Json, RunResources
+from codex_multi_role.steps import Json, RunResources, Unit, Work
 
 HINT = "Up to there the flow, its inputs and cycles, and the roles' names and order must be as they were."
 
 
-class _Left(BaseException):
-    """The walk has come to the place, or would do what the past did not; ``problem`` says what."""
+class _Left(RunHalted):
+    """The walk has come to the place, or would do what the past did not; ``problem`` says what.
+
+    As with a person's answer that is missing, the other items of a fan-out go on.
+    """
 
     def __init__(self, problem: str) -> None:
-        super().__init__(problem)
+        super().__init__(ending_for(ReviewWaiting(problem)))
         self.problem = problem
 
 
@@ -67,6 +74,51 @@ class _PastIds(StepIds):
         if number >= self._end:
             raise _Left("" if number == self._end else "steps before it would record more")
         return number
+
+
+class PastUnits:
+    """What each unit of a walk was given and has recorded, how often each of the flow's own steps was visited, and
+    which visit the walk stopped in; none if it ended.
+    """
+
+    def __init__(self) -> None:
+        self.units: dict[str, tuple[Json, list[Json]]] = {}
+        self.visits: dict[str, int] = {}
+        self.stopped_in = ""
+
+    def watch(self, unit: Unit) -> Unit:
+        given = unit.given
+
+        def record(name: str, work: Work) -> Json:
+            recorded = unit.record(name, work)
+            self.units.setdefault(unit.key, (given, []))[1].append(recorded)
+            return recorded
+
+        return replace(unit, record=record)
+
+
+def walk_past(flows: Flows, state: FlowState, run: RunResources, past: Mapping[int, Recorded]) -> PastUnits:
+    """Walk as far as the past goes. Raises `DefinitionError` for a template that fails on the way."""
+    found = PastUnits()
+    run = replace(run, observe=found.watch)
+    walk = FlowWalk(run, flows, state, _PastIds(past, sys.maxsize), Asker(run, Instances()))
+    with suppress(RunHalted):
+        walk.walk()
+    found.visits = {name: step.visits for name, step in state.steps.items()}
+    running = (f"{name}.{step.visits}" for name, step in state.steps.items() if step.status == "running")
+    found.stopped_in = next(running, "")
+    return found
+
+
+def first_difference(before: PastUnits, after: PastUnits) -> tuple[str, str]:
+    """The first unit of ``before`` that was given something else ``after``, or is missing there, and ``STEP:VISIT``:
+    up to there the two are the same. Two empty texts if nothing differs.
+    """
+    fewer = (f"{step}.{visits}" for step, visits in before.visits.items() if after.visits[step] < visits)
+    differing = (unit for unit, known in before.units.items() if after.units.get(unit) != known)
+    unit = next(differing, next(fewer, ""))
+    place = unit if unit in after.units else after.stopped_in or next(reversed(after.units), unit)
+    return unit, ":".join(place.partition("/")[0].split(".")[:2])
 
 
 def rehearse(

@@ -21,7 +21,7 @@ def carry_out(run: RunResources, unit: Unit) -> Outcome:
 
     Raises what its kind raises, when the last try failed and the failure is not tolerated.
     """
-    retry = unit.step.retry
+    unit, retry = run.observe(unit), unit.step.retry
     attempts = retry.attempts if retry else 1
     for attempt in range(1, attempts + 1):
         last = attempt == attempts

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.fleet import Fleet
@@ -16,6 +16,9 @@ from codex_multi_role.steps.budget import Budget
 from codex_multi_role.steps.stop_flag import StopFlag
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
+
+if TYPE_CHECKING:
+    from codex_multi_role.steps.unit import Unit
 
 Json = dict[str, Any]
 Work = Callable[[int], Json]
@@ -51,6 +54,7 @@ class RunResources:
     ``at_work``: the items of fan-outs that are, by unit, and what stops each.
     ``waits_for``: the keys of the questions for which it is to park.
     ``states``: where changes of state are told, None where nothing is done.
+    ``observe`` is shown every unit and may wrap it; only a rehearsal does.
     ``yes`` approves every review; ``ask_person`` asks whoever is there, None where nobody is.
     """
 
@@ -83,6 +87,7 @@ class RunResources:
     at_work: dict[str, StopFlag] = field(default_factory=dict)
     copy: str = ""
     states: States | None = None
+    observe: Callable[[Unit], Unit] = lambda unit: unit
     workspace_lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property

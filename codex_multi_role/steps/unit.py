@@ -48,6 +48,14 @@ class Unit:
         """The place of the step's templates, for errors."""
         return f"step {self.step.id}"
 
+    @property
+    def given(self) -> Json:
+        """What its step's templates come to, whatever the cycles, and its item. Raises `DefinitionError`."""
+        step, item = self.step, self.context.get("item")
+        templates = {"with": step.with_, "prompt": step.prompt, "review": step.review, "show": step.show}
+        filled: Json = render(templates, {**self.context, "cycles": 1}, self.where)
+        return {**filled, "item": item}
+
     def prompt(self, template: str) -> object:
         """The step's own prompt, filled in. Raises `DefinitionError`."""
         return render(template, self.context, f"{self.where}: prompt")

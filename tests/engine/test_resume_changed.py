@@ -1,0 +1,85 @@
+"""A resumed run may have other inputs, as long as nothing that it has recorded depends on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role import fork
+from codex_multi_role.errors import UsageError
+from tests.engine.test_flows import with_flow
+from tests.teams import Record, TeamFolder, say
+
+LOOK: Record = {"check": "command", "with": {"argv": ["echo", "{{ inputs.word }}"], "json": False}}
+INPUTS: Record = {"most": 1, "word": "a", "files": ["x", "y"], "at_once": 1}
+AGAIN: list[Record] = [{"when": "steps.one.visits < inputs.most", "to": "one"}, {"end": "timeout", "exit": 1}]
+INNER: Record = {"inputs": {"most": 1}, "steps": [{"ask": "one", "max_visits": 9, "next": AGAIN}]}
+EACH: Record = {"for_each": "{{ inputs.files }}", "max_items": 5, "concurrency": "{{ inputs.at_once }}"}
+CALL: Record = {"id": "rounds", "call": "inner", "with": {"most": "{{ inputs.most }}"}}
+
+
+def team_with(folder: Path, *steps: Record) -> TeamFolder:
+    team = TeamFolder(folder, {"one": {}}, {"one": [say(f"answer {number}") for number in range(20)]})
+    with_flow(team, INNER, "inner")
+    return with_flow(team, {"inputs": INPUTS, "steps": [{"max_visits": 9, **step} for step in steps]})
+
+
+@pytest.mark.parametrize(
+    ("steps", "changes", "unit", "start"),
+    [
+        ([CALL | EACH, {"id": "figures", **LOOK}], {"most": 3}, "figures.1", "rounds:1"),
+        ([CALL, {"id": "figures", **LOOK}], {"most": 3}, "figures.1", "rounds:1"),
+        ([CALL, {"id": "figures", **LOOK}], {"word": "b"}, "figures.1", "figures:1"),
+        ([{"ask": "one", "prompt": "Say {{ inputs.word }}."}], {"word": "b"}, "one.1", "one:1"),
+        ([{"ask": "one", **EACH}], {"files": ["z"]}, "one.1.0", "one:1"),
+        ([{"ask": "one", **EACH}], {"files": ["x"]}, "one.1.1", "one:1"),
+    ],
+)
+def test_an_input_that_recorded_work_depends_on_cannot_change(
+    tmp_path: Path, steps: list[Record], changes: dict[str, Any], unit: str, start: str
+) -> None:
+    """Before anything is paid: the rest of what was recorded would be of the old input."""
+    team = team_with(tmp_path, *steps)
+    team.run(flow="own")
+    before = (team.runs / "latest/run.json").read_text()
+    with pytest.raises(UsageError, match=rf"{next(iter(changes))} cannot change now.* {unit} depends on it") as caught:
+        team.resume(inputs=changes)
+    assert f"--from {start}`" in caught.value.hint
+    assert team.turns() == []
+    assert (team.runs / "latest/run.json").read_text() == before
+    forked = fork("latest", runs_dir=team.runs, start=start, changes={"inputs": changes})
+    assert forked.exit_code < 2
+
+
+def test_a_lower_limit_cannot_leave_out_what_is_recorded(tmp_path: Path) -> None:
+    team = team_with(tmp_path, {"ask": "one", "next": AGAIN})
+    team.run(flow="own", inputs={"most": 3})
+    with pytest.raises(UsageError, match=r"most cannot change now.* one\.2 depends on it") as caught:
+        team.resume(inputs={"most": 1})
+    assert "--from one:1`" in caught.value.hint
+
+
+def test_an_input_that_only_leads_further_can_change(tmp_path: Path) -> None:
+    team = team_with(tmp_path, {"ask": "one", "next": AGAIN})
+    assert team.run(flow="own").exit_code == 1
+    assert team.resume(inputs={"most": 3, "word": "b"}).exit_code == 1
+    assert [turn for _, turn, _ in team.turns()] == [2, 3]
+
+
+def test_how_many_items_are_done_at_once_can_change(tmp_path: Path) -> None:
+    team = team_with(tmp_path, {"ask": "one", **EACH})
+    team.run(flow="own", max_turns=1)
+    assert team.resume(inputs={"at_once": 2}, max_turns=None).outcome == "success"
+    assert len(team.turns()) == 1
+
+
+def test_items_that_need_more_room_than_they_began_with_are_refused(tmp_path: Path) -> None:
+    """Nothing is paid for that could not be recorded."""
+    team = team_with(tmp_path, CALL | EACH)
+    assert team.run(flow="own", max_turns=1).exit_code == 5
+    report = team.resume(inputs={"most": 3}, max_turns=None)
+    assert (report.exit_code, team.turns()) == (2, [])
+    assert "--from rounds:1" in report.hint
+    assert team.resume(inputs={"most": 1}).outcome == "success"
