@@ -144,3 +144,25 @@ def test_a_resumed_run_goes_on_with_what_was_saved_and_follows_the_files_further
     last = max((report.folder / "one").glob("turn_*"))
     assert "in verse" in (last / "prompt.txt").read_text()
     assert read(report.folder / "run.json")["roles_source"] == str(tmp_path / "roles/catalog.yaml")
+
+
+def test_a_role_that_is_yet_to_be_asked_in_a_cycle_has_what_was_saved_in_it(tmp_path: Path) -> None:
+    """The roles of a cycle wait for each other; what is saved meanwhile holds from the next turn on."""
+    wait = {"cmd": "until [ -e noticed ]; do sleep 0.05; done", "yield_time_ms": 30_000}
+    slow = {"steps": [{"call": "exec_command", "arguments": wait}, say("first")]}
+    team = TeamFolder(tmp_path, {"one": {}, "two": {"depends_on": ["one"]}}, {"one": [slow], "two": [say()]})
+
+    def edit(record: Record) -> None:
+        if record["type"] == "turn_started" and record["role"] == "one":
+            for role in team.roles.values():
+                role["prompt_text"] = "Do it in verse."
+            team.write_catalog()
+        elif record["type"] == "roles_reloaded":
+            (team.workspace / "noticed").touch()
+
+    report = run(team.options(), edit)
+    assert report.outcome == "cycles_used_up"
+    assert "in verse" not in prompt(report, 1)
+    assert "in verse" in (report.folder / "two/turn_001/prompt.txt").read_text()
+    assert team.resume().outcome == "cycles_used_up"
+    assert team.turns() == []

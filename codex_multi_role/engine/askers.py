@@ -79,12 +79,15 @@ class Asker:
         return self._threads.get(role, NEW_THREAD)
 
     def question(self, name: str, state: FlowState, ids: StepIds) -> Callable[[dict[str, Json], Json | None], Answered]:
-        """The ask of one role of a team, with its number drawn now; what it builds on is told later."""
-        role = self._run.catalog.role(name)
+        """The ask of one role of a team, with its number drawn now; what it builds on is told later.
+
+        The role is read when it is asked: it may have been edited while others took their turns.
+        """
         number, cycle, earlier = state.next_ask(name), state.cycle, state.latest_handoffs.get(name)
         instance, thread = self._leases.instance(name), self._threads.get(name, NEW_THREAD)
 
         def ask_role(handoffs: dict[str, Json], tests: Json | None) -> Answered:
+            role = self._run.catalog.role(name)
             question = Ask(
                 role=role,
                 instance=instance,
