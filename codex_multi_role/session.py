@@ -76,6 +76,7 @@ class Session:
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         self._clock = WorkClock(self._record.worked_before)
         self._killed_turns = 0
+        self._ending: Future[Ending] | None = None
         self._state = self._first_state()
 
     def _person(self, there: AskPerson | None) -> AskPerson | None:
@@ -96,7 +97,7 @@ class Session:
         with ExitStack() as stack:
             owner = Owner(self._folder.owner_path)
             owner.acquire()
-            stack.callback(owner.release)
+            stack.callback(self._let_go, owner)
             stack.callback(self._remove_mount_points)
             family = self._family(stack, owner.abandoned)
             self._require_journal()
@@ -110,6 +111,12 @@ class Session:
             self._record.write()
             write_state(self._folder, self._state)
             return self._work(family)
+
+    def _let_go(self, owner: Owner) -> None:
+        if self._ending is not None and not self._ending.done():
+            owner.keep()
+        else:
+            owner.release()
 
     def _family(self, stack: ExitStack, killed_before: bool) -> Family:
         """The processes of the run: those of an earlier session end now, this one's with ``stack`` or this process."""
@@ -206,6 +213,7 @@ class Session:
             stop.interrupts = False
             while True:
                 durable = DurableRun(flows, self._state, parts)
+                self._ending = durable.ending
                 begin(self._folder.run_id, durable)
                 ending = self._wait(durable.ending, parts, stop)
                 if ending.outcome != ReviewWaiting.reason or not answered_meanwhile(parts):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from codex_multi_role.errors import RunBusy, UsageError
-from codex_multi_role.presentation.recorded import is_alive, read_owner
+from codex_multi_role.presentation.recorded import is_alive, lives, read_owner
 from codex_multi_role.run_folder import RunFolder
 
 SIGNALS = ((signal.SIGINT, 15.0), (signal.SIGTERM, 45.0))
 """What is sent, and the seconds it has to work. A shell's ``&`` may have made a process deaf to the first one."""
 LOOK_SECONDS = 0.1
+LEAVING_SECONDS = 15.0
+"""What a process has for its report and its way out."""
 
 
 def stop_run(folder: RunFolder, is_ending: Callable[[], bool] = lambda: False) -> None:
@@ -41,6 +44,16 @@ def stop_run(folder: RunFolder, is_ending: Callable[[], bool] = lambda: False) -
     raise RunBusy(
         f"process {owner['pid']} still works on the run {folder.run_id}", f"`kill -9 {owner['pid']}`, then resume it."
     )
+
+
+def outlives(owner: Mapping[str, Any]) -> bool:
+    """Whether the process that `read_owner` named still runs `LEAVING_SECONDS` after it has let go of its run."""
+    end = time.monotonic() + LEAVING_SECONDS
+    while lives(owner):
+        if time.monotonic() > end:
+            return True
+        time.sleep(LOOK_SECONDS)
+    return False
 
 
 def _not_running(folder: RunFolder) -> UsageError:

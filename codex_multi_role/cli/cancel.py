@@ -11,12 +11,12 @@ import click
 from codex_multi_role.cli.options import JSON, QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.streams import put_json, say
 from codex_multi_role.presentation.outcome import outcome_in_words, resume_command
-from codex_multi_role.presentation.recorded import is_alive
+from codex_multi_role.presentation.recorded import is_alive, read_owner
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.states import IN_PROGRESS, OVER
 from codex_multi_role.run_folder.tasks import find_task
-from codex_multi_role.stopping import stop_run
+from codex_multi_role.stopping import outlives, stop_run
 
 LOOK_SECONDS = 0.1
 TAKEN_SECONDS = 10.0
@@ -30,7 +30,8 @@ TAKEN_SECONDS = 10.0
 def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool, quiet: bool) -> None:
     """Stop RUN (an id, a unique prefix of one, or `latest`) as Ctrl-C in its terminal does; it can be resumed.
 
-    Waits until its process has let go of it, and says how it ended. With --task, the id that an item of a fan-out has
+    Waits until its process has ended, and says how the run ended; exit code 2 if the process still works on it after a
+    minute. With --task, the id that an item of a fan-out has
     in `show`, only that one ends: it is skipped, and so are those that need it.
 
     \b
@@ -46,7 +47,11 @@ def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool,
         elif not quiet:
             say(_in_words(folder, told))
         return
+    owner = read_owner(folder)
     stop_run(folder)
+    if outlives(owner):
+        say(f"warning: the run has ended, but process {owner['pid']}, which worked on it, is still running")
+        say(f"hint: `kill -9 {owner['pid']}`, unless it is a program of yours that has more to do")
     record = folder.record()
     if json:
         put_json(record)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
+import time
+from contextlib import suppress
 
 import click
 
 import codex_multi_role
-from codex_multi_role.cli.boundary import run_guarded
+from codex_multi_role.cli.boundary import INTERRUPTED, run_guarded
 from codex_multi_role.cli.completion import VARIABLE
 from codex_multi_role.cli.lazy import LazyGroup
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.wording import PROGRAM
 
+LEAVING_SECONDS = 2.0
 COMMANDS = {
     name: "codex_multi_role.cli.{0}:{0}".format(name.replace("-", "_"))
     for name in (
@@ -94,4 +98,18 @@ def main() -> int:
             return 1
     code = run_guarded(group, sys.argv[1:])
     gc.freeze()  # the interpreter would walk all it ever imported once more before it ends: a quarter of its exit
+    _leave(code)
     return code
+
+
+def _leave(code: int) -> None:
+    """End this process here if one of its threads would hold it up: work that could not be interrupted."""
+    end = time.monotonic() + LEAVING_SECONDS
+    threads = [each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon]
+    for thread in threads if code == INTERRUPTED else []:
+        thread.join(max(0.0, end - time.monotonic()))
+        if thread.is_alive():
+            for stream in filter(None, (sys.stdout, sys.stderr)):
+                with suppress(OSError, ValueError):
+                    stream.flush()
+            os._exit(code)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -93,7 +93,11 @@ def open_questions(folder: RunFolder, record: dict[str, Any]) -> list[Question]:
 
 def is_alive(folder: RunFolder) -> bool:
     """Whether the process that last owned the run still works on it."""
-    owner = read_owner(folder)
+    return lives(read_owner(folder))
+
+
+def lives(owner: Mapping[str, Any]) -> bool:
+    """Whether the process that `read_owner` named is running."""
     if "pid" not in owner:
         return False
     import psutil  # here: most looks at a run need no process table

@@ -43,6 +43,11 @@ class Owner:
                 self._file = None
                 file.truncate(0)
 
+    def keep(self) -> None:
+        """Hold the lock until this process ends: something in it still works on the run and cannot be stopped."""
+        if self._file is not None:
+            os.dup(self._file.fileno())
+
     def _lock(self, file: TextIO) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,105 @@
+"""``cancel`` tells the truth about a run's process, also where a part of the run cannot be interrupted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from codex_multi_role.cli.main import group
+from codex_multi_role.errors import RunBusy
+from codex_multi_role.presentation.recorded import is_alive
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.stopping import stop_run
+from tests.cli.console import console
+from tests.engine.test_frozen import wait_for
+from tests.engine.test_resume import NEVER
+from tests.teams import TeamFolder, read, say
+
+WAIT_SECONDS = 60.0
+STUCK = """
+import sys
+from pathlib import Path
+import codex_multi_role.session
+import codex_multi_role.cli.main as main
+import codex_multi_role.steps.attempt as attempt
+
+def never(*_):
+    Path("stuck").touch()
+    while True:
+        pass
+
+attempt.read_reply = never
+codex_multi_role.session.STOP_SECONDS = 0.5
+{more}
+sys.exit(main.main())
+"""
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> TeamFolder:
+    return TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+
+
+def stuck(team: TeamFolder, more: str = "") -> subprocess.Popen[bytes]:
+    """A run whose work no signal can interrupt."""
+    command = [sys.executable, "-c", STUCK.format(more=more), *team.command("--quiet")[3:]]
+    process = subprocess.Popen(command, cwd=team.folder)
+    wait_for(team.folder / "stuck")
+    return process
+
+
+@pytest.fixture
+def ended() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Processes that are gone after the test."""
+    processes: list[subprocess.Popen[bytes]] = []
+    yield processes
+    for each in processes:
+        each.kill()
+        each.wait()
+
+
+def test_process_of_a_cancelled_run_ends_though_its_work_does_not(
+    team: TeamFolder, ended: list[subprocess.Popen[bytes]]
+) -> None:
+    ended.append(stuck(team))
+    cancelled = console("cancel", "latest", folder=team.folder)
+    assert (cancelled.returncode, cancelled.stdout) == (0, "")
+    assert ended[0].poll() == 130
+    assert read(team.runs / "latest/run.json")["status"] == "interrupted"
+
+
+def test_run_that_is_still_worked_on_is_not_reported_as_cancelled(
+    team: TeamFolder, ended: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process outlives the end of its session, as within another program, and its work goes on."""
+    ended.append(stuck(team, "main._leave = lambda code: __import__('time').sleep(600)"))
+    monkeypatch.setattr("codex_multi_role.stopping.SIGNALS", ((2, 8.0),))
+    with pytest.raises(RunBusy, match="still works on the run") as refused:
+        stop_run(RunFolder.find(team.runs, "latest"))
+    assert refused.value.hint.startswith(f"`kill -9 {ended[0].pid}`")
+    assert is_alive(RunFolder.find(team.runs, "latest"))
+    assert console("resume", "latest", folder=team.folder).returncode == 2
+
+
+def test_process_that_outlives_its_run_is_named(
+    team: TeamFolder, ended: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as another program that ran it as a library."""
+    code = (
+        "import subprocess, sys, time; from codex_multi_role.cli.main import group, run_guarded; "
+        "run_guarded(group, sys.argv[1:]); time.sleep(600)"
+    )
+    team.plays["one"] = [NEVER]
+    team.write_plays()
+    ended.append(subprocess.Popen([sys.executable, "-c", code, *team.command("--quiet")[3:]], cwd=team.folder))
+    wait_for(team.runs / "latest/one/turn_001/turn.json")
+    monkeypatch.setattr("codex_multi_role.stopping.LEAVING_SECONDS", 0.2)
+    told = CliRunner().invoke(group, ["cancel", "latest", "--runs-dir", str(team.runs)])
+    assert told.exit_code == 0
+    assert f"process {ended[0].pid}, which worked on it, is still running" in told.stderr
+    assert "Cancelled" in told.stderr
