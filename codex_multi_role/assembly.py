@@ -11,6 +11,7 @@ from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.codex.member import instance_name
 from codex_multi_role.codex.sandbox import sandboxed
+from codex_multi_role.codex.settings import as_settings, searches_web
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.flow import first_at_once, new_state
@@ -97,6 +98,10 @@ def _resources(
             return list(argv)
         return sandboxed(definitions.codex, argv, writable, read_only, definitions.workspace)
 
+    def searches(name: str) -> bool:
+        role = next((each for each in catalog().roles if each.name == name), None)
+        return role is not None and searches_web((*as_settings(role.codex_config), *options.config))
+
     return RunResources(
         goal=options.goal,
         catalog_now=catalog,
@@ -120,5 +125,6 @@ def _resources(
         protect=protect,
         first_protected=ProtectedFiles(snapshots, workspace, protect).first() if protect else "",
         steering_absent=steering.absent,
+        searches_web=searches,
         yes=options.yes,
     )

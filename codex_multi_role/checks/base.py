@@ -26,7 +26,8 @@ def no_sandbox(argv: Sequence[str], writable: Path) -> list[str]:
 class RunFacts:
     """The run so far. ``unit``: the key of the unit that the check is.
 
-    ``turns``: the ``turn.json`` of each that the run paid for, with its ``role``.
+    ``turns``: the ``turn.json`` of each that the run paid for, with its ``role``. ``searches_web``: whether the role of
+    that name has Codex's own web search.
     """
 
     run_id: str
@@ -35,6 +36,7 @@ class RunFacts:
     folder: Path
     unit: str
     turns: Sequence[Mapping[str, Any]]
+    searches_web: Callable[[str], bool] = lambda _: False
 
 
 def _no_run() -> RunFacts:

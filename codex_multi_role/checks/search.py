@@ -13,7 +13,14 @@ from codex_multi_role.checks.base import CheckContext, configured_by, lasts, onl
 from codex_multi_role.checks.languages import language_of
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.search_providers import Question, Searched, ask_all, missing
-from codex_multi_role.checks.search_settings import FILES, LONGEST_SECONDS, SEARCH_FILE, Provider, SearchFile
+from codex_multi_role.checks.search_settings import (
+    CODEX_WEB,
+    FILES,
+    LONGEST_SECONDS,
+    SEARCH_FILE,
+    Provider,
+    SearchFile,
+)
 from codex_multi_role.checks.searching.addresses import place
 from codex_multi_role.checks.searching.sketches import nearly_same
 from codex_multi_role.errors import CheckFailed, UsageError
@@ -36,10 +43,11 @@ class SearchOptions(CheckOptions):
 
 
 class ReadyOptions(CheckOptions):
-    """As those of the check ``search``."""
+    """As those of the check ``search``. ``web_role``: who searches for a provider ``codex-web``."""
 
     folder: str = Field(default="", description="a folder of documents")
     language: str = Field(default="", pattern=r"^([a-z]{2,3})?$", description="a language's code, such as en")
+    web_role: str = Field(default="researcher", min_length=1, description="the name of a role")
 
 
 def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
@@ -100,8 +108,10 @@ def search_ready(context: CheckContext) -> dict[str, object]:
             f"Give --input sources=DIR, or enable a provider in roles/{SEARCH_FILE}.",
         )
     for provider in providers:
-        if problem := missing(context, provider, options.folder):
-            raise UsageError(f"the search provider {provider.name} cannot be asked: {problem}", _hint(provider))
+        if problem := _obstacle(context, provider, options):
+            raise UsageError(
+                f"the search provider {provider.name} cannot be asked: {problem}", _hint(provider, options.web_role)
+            )
     if options.language:
         language_of("A text that is long enough to tell which language it is in.")
     patience = {"timeout_seconds": LONGEST_SECONDS}  # reading a folder for the first time may take long
@@ -175,5 +185,14 @@ def _without_documents(read: Sequence[Json]) -> str:
     return "; ".join(["there is no document to search", *failed, *unread[:5]])
 
 
-def _hint(provider: Provider) -> str:
+def _obstacle(context: CheckContext, provider: Provider, options: ReadyOptions) -> str:
+    if provider.kind == CODEX_WEB and not context.run().searches_web(options.web_role):
+        return f"the role {options.web_role} has no web search"
+    return missing(context, provider, options.folder)
+
+
+def _hint(provider: Provider, web_role: str) -> str:
+    if provider.kind == CODEX_WEB:
+        where = f"codex_config: {{web_search: live}} in roles/{web_role}.yaml"
+        return f"Write {where}, or run with -c 'web_search=\"live\"'."
     return "Give --input sources=DIR." if provider.kind == FILES else f"Set it, or mend roles/{SEARCH_FILE}."

@@ -146,6 +146,14 @@ def known_settings(settings: tuple[str, ...], home: Path | None) -> dict[str, An
     return known
 
 
+def searches_web(settings: tuple[str, ...]) -> bool:
+    """Whether a process with these ``settings`` offers the model Codex's web search: live, indexed or cached.
+
+    The lean settings turn it off, and win over the user's ``config.toml``; older switches of Codex have no effect.
+    """
+    return bool(known_settings((*LEAN, *settings), None)["web_search"] != "disabled")
+
+
 def _as_table(setting: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(setting)

@@ -54,7 +54,8 @@ class TurnOutcome:
     """How a turn ended. ``status``: completed, failed, timed_out, stalled, crashed or interrupted; ``reason`` why.
 
     ``text`` is the last completed agent message, ``items_text`` a readable account of every item, tokens are what this
-    turn alone used, ``turn_id`` is Codex's name for it. ``remedy`` and ``pause_seconds`` as in `Failure`.
+    turn alone used, ``turn_id`` is Codex's name for it, ``web_searches`` counts Codex's own searches of the web.
+    ``remedy`` and ``pause_seconds`` as in `Failure`.
     ``resets_at``: when a usage limit that is used up begins anew, in Unix seconds, where the provider told.
     """
 
@@ -71,6 +72,7 @@ class TurnOutcome:
     resets_at: int | None = None
     ran_commands: bool = False
     turn_id: str = ""
+    web_searches: int = 0
 
 
 class TurnRecorder:
@@ -86,6 +88,7 @@ class TurnRecorder:
         self._resets_at: int | None = None
         self.started_items: dict[str, Mapping[str, Any]] = {}
         self._ran_commands = False
+        self._web_searches = 0
         self.begun = False
         self.turn_id = ""
 
@@ -112,6 +115,7 @@ class TurnRecorder:
         self.started_items.pop(str(item.get("id")), None)
         if kind == "userMessage":
             return
+        self._web_searches += kind == "webSearch"
         if kind == "agentMessage":
             self._text = str(item.get("text", ""))
         if self._items_room > 0:
@@ -149,6 +153,7 @@ class TurnRecorder:
             resets_at=self._resets_at,
             ran_commands=self._ran_commands,
             turn_id=self.turn_id,
+            web_searches=self._web_searches,
         )
 
     def finished(self, event: TurnFinished) -> TurnOutcome:

@@ -1,6 +1,7 @@
 """The stream of the Responses API for one scripted answer: server-sent events, as plain objects. Pure.
 
-Every model request gets exactly one output item, so one tool output comes back for each tool call.
+Every model request gets exactly one output item, so one tool output comes back for each tool call. Only the model's own
+web searches, which need no output, come before a message.
 """
 
 from __future__ import annotations
@@ -66,16 +67,26 @@ def _endless(fault: Fault) -> Message:
 def _message(message: Message, usage: Usage, ids: StreamIds) -> Iterator[Event]:
     pieces = DEFAULT_DELTAS if message.deltas is None else message.deltas
     item: Event = {"type": "message", "id": ids.item, "role": "assistant", "content": []}
+    place = len(message.searches)
     yield _created(ids)
-    yield {"type": "response.output_item.added", "output_index": 0, "item": item}
+    for index, query in enumerate(message.searches):
+        yield from _web_search(index, query, ids)
+    yield {"type": "response.output_item.added", "output_index": place, "item": item}
     for piece in split(message.text, pieces):
         yield {
-            "type": "response.output_text.delta", "item_id": ids.item, "output_index": 0, "content_index": 0,
+            "type": "response.output_text.delta", "item_id": ids.item, "output_index": place, "content_index": 0,
             "delta": piece,
         }  # fmt: skip
     whole: Event = item | {"content": [{"type": "output_text", "text": message.text, "annotations": []}]}
-    yield {"type": "response.output_item.done", "output_index": 0, "item": whole}
+    yield {"type": "response.output_item.done", "output_index": place, "item": whole}
     yield _completed(usage, ids)
+
+
+def _web_search(index: int, query: str, ids: StreamIds) -> Iterator[Event]:
+    item: Event = {"type": "web_search_call", "id": f"{ids.item}_search_{index}", "status": "in_progress"}
+    yield {"type": "response.output_item.added", "output_index": index, "item": item}
+    done: Event = item | {"status": "completed", "action": {"type": "search", "query": query}}
+    yield {"type": "response.output_item.done", "output_index": index, "item": done}
 
 
 def _tool_call(call: ToolCall, usage: Usage, ids: StreamIds) -> Iterator[Event]:

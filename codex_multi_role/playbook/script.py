@@ -89,11 +89,14 @@ class Fault(_OneOf):
 
 
 class Step(_OneOf):
-    """One model request. Strings of ``json``, ``text``, ``arguments`` and ``patch`` are templates."""
+    """One model request. Strings of ``json``, ``text``, ``arguments`` and ``patch`` are templates.
+
+    ``web_search``: what the model itself searches the web for before it answers.
+    """
 
     forms: ClassVar[Forms] = {
-        "json": {"delay_seconds", "deltas", "usage"},
-        "text": {"delay_seconds", "deltas", "usage"},
+        "json": {"web_search", "delay_seconds", "deltas", "usage"},
+        "text": {"web_search", "delay_seconds", "deltas", "usage"},
         "call": {"arguments", "delay_seconds", "usage"},
         "patch": {"delay_seconds", "usage"},
         "fault": {"delay_seconds"},
@@ -107,6 +110,7 @@ class Step(_OneOf):
     patch: str = ""
     fault: Fault | None = None
     choose: list[Choice] = Field(default_factory=list, min_length=1)
+    web_search: list[str] = Field(default_factory=list)
     delay_seconds: float = Field(default=0.0, ge=0, le=LONGEST_WAIT_SECONDS)
     deltas: int | None = Field(default=None, ge=0, le=MOST_DELTAS)
     usage: Usage | None = None

@@ -16,10 +16,14 @@ CHARACTERS_PER_TOKEN = 4
 
 @dataclass(frozen=True)
 class Message:
-    """The assistant's text, streamed in ``deltas`` pieces; None leaves their number to the stream."""
+    """The assistant's text, streamed in ``deltas`` pieces; None leaves their number to the stream.
+
+    ``searches``: the queries of the model's own web searches, which come before the text.
+    """
 
     text: str
     deltas: int | None = None
+    searches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,8 +108,10 @@ def _answer(step: Step, templates: _Templates) -> Answer:
             arguments = templates.fill(step.arguments)
             return ToolCall(step.call, arguments if isinstance(arguments, str) else json.dumps(arguments))
         case "json":
-            return Message(json.dumps(templates.fill(step.payload), ensure_ascii=False, indent=2), step.deltas)
-    return Message(str(templates.fill(step.text)), step.deltas)
+            text = json.dumps(templates.fill(step.payload), ensure_ascii=False, indent=2)
+        case _:
+            text = str(templates.fill(step.text))
+    return Message(text, step.deltas, tuple(str(templates.fill(query)) for query in step.web_search))
 
 
 def _estimate(answer: Answer, asked_characters: int) -> Usage:

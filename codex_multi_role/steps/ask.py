@@ -26,6 +26,9 @@ from codex_multi_role.steps.turns import take_turn
 from codex_multi_role.steps.unit import Answered, Outcome, Unit
 from codex_multi_role.workspace import apply_files
 
+WEB_SEARCHES = "web_searches"
+"""The field of a handoff that counts how often its role searched the web; missing if it did not."""
+
 
 @dataclass(frozen=True)
 class Ask:
@@ -65,6 +68,8 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
         tests = record("run tests", lambda _: _test(run, question, turn, put_back)) or None
     done = role.behaviors.can_finish and says_done(turn.handoff)
     handoff = {**turn.handoff, TOLD: put_back} if put_back else turn.handoff
+    if turn.web_searches:
+        handoff = {**handoff, WEB_SEARCHES: turn.web_searches}
     return Answered(role.name, turn.instance, turn.thread_id, turn.turn, handoff, "", tests, done)
 
 
@@ -88,16 +93,17 @@ def role_for(role: RoleSpec, step: StepSpec, fill: Callable[[str], object]) -> R
 
 
 def _turn_with_repairs(run: RunResources, question: Ask, record: Recorder) -> TurnResult:
-    """The last turn; its ``changed_paths`` and ``protected_restored`` are those of all turns it took."""
+    """The last turn; what it changed, restored and searched is that of all turns it took."""
     asked = _first_prompt(run, question)
     turn = _recorded_turn(run, asked, question, record)
-    changed, put_back = set(turn.changed_paths), set(turn.protected_restored)
+    changed, put_back, searches = set(turn.changed_paths), set(turn.protected_restored), turn.web_searches
     while turn.ask_again:
         asked = _next_prompt(run, asked, turn)
         turn = _recorded_turn(run, asked, question, record)
         changed.update(turn.changed_paths)
         put_back.update(turn.protected_restored)
-    return replace(turn, changed_paths=sorted(changed), protected_restored=sorted(put_back))
+        searches += turn.web_searches
+    return replace(turn, changed_paths=sorted(changed), protected_restored=sorted(put_back), web_searches=searches)
 
 
 def _next_prompt(run: RunResources, asked: Prompted, turn: TurnResult) -> Prompted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from codex_multi_role.codex.client import RoleClient
@@ -138,6 +139,7 @@ class Attempt:
             before = self.run.snapshots.take()
         end = self._end(outcome, reply)
         turn = self._result(reply, end, handoff, before, changed, put_back) if reply is not None else None
+        turn = replace(turn, web_searches=outcome.web_searches) if turn else None
         self.folder.write_result(
             {
                 **end._asdict(),

@@ -9,7 +9,7 @@ from typing import Any
 from codex_multi_role.catalog import load_yaml, render, settings_file, validate
 from codex_multi_role.checks import CheckContext, RunFacts, find_check, settings_of
 from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, DefinitionError, RunInterrupted
-from codex_multi_role.run_folder import RunFolder, own_turns
+from codex_multi_role.run_folder import own_turns
 from codex_multi_role.run_folder.atomic import make_folder
 from codex_multi_role.run_folder.events import TestsEnded, TestsStarted
 from codex_multi_role.steps.protection import checked
@@ -88,7 +88,7 @@ def _context(
         stopping=run.stopping,
         worktrees=run.worktrees,
         redact=run.folder.redact,
-        run=lambda: _facts(run.folder, key),
+        run=lambda: _facts(run, key),
         settings=lambda: load_settings(name, run.catalog.source.parent),
     )
 
@@ -107,7 +107,8 @@ def load_settings(name: str, roles: Path) -> Any:  # noqa: ANN401 - whatever mod
     return validate(settings.model, load_yaml(file), file)
 
 
-def _facts(folder: RunFolder, key: str) -> RunFacts:
+def _facts(run: RunResources, key: str) -> RunFacts:
+    folder = run.folder
     record = folder.record()
     turns = [{"role": role, **turn} for role, turn in own_turns(folder)]
-    return RunFacts(folder.run_id, record["flow"], record["started_at"], folder.path, key, turns)
+    return RunFacts(folder.run_id, record["flow"], record["started_at"], folder.path, key, turns, run.searches_web)

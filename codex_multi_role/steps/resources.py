@@ -55,6 +55,7 @@ class RunResources:
     ``waits_for``: the keys of the questions for which it is to park.
     ``states``: where changes of state are told, None where nothing is done.
     ``observe`` is shown every unit and may wrap it; only a rehearsal does.
+    ``searches_web``: whether the role of that name has Codex's own web search.
     ``yes`` approves every review; ``ask_person`` asks whoever is there, None where nobody is.
     """
 
@@ -79,6 +80,7 @@ class RunResources:
     protect: tuple[str, ...] = ()
     first_protected: str = ""
     steering_absent: tuple[str, ...] = ()
+    searches_web: Callable[[str], bool] = lambda _: False
     yes: bool = False
     ask_person: AskPerson | None = None
     stopping: StopFlag = field(default_factory=StopFlag)

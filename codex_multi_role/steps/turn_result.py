@@ -23,6 +23,7 @@ class TurnResult:
     ``ask_again``: a repair turn is to follow, or, if ``unfinished``, one that continues it. ``snapshot`` is the
     workspace's state before the turn's changes, empty where it could change nothing. ``protected_restored``: files that
     it changed but must not, and that were put back. ``kept``: what tools kept for the handoff, in this ask so far.
+    ``web_searches``: how often the role searched the web by itself.
     """
 
     instance: str
@@ -37,6 +38,7 @@ class TurnResult:
     outcome: str = "invalid_reply"
     kept: Json = field(default_factory=dict)
     unfinished: bool = False
+    web_searches: int = 0
 
     @property
     def gave_up(self) -> bool:

@@ -50,7 +50,7 @@ class Searching:
         context = self.make_context(
             {}, environment={"KEY": "s3cret"}, **{**given, "folder": str(self.sources), **options}
         )
-        facts = RunFacts("r1", "research", "", self.folder / "run", "search.1", [])
+        facts = RunFacts("r1", "research", "", self.folder / "run", "search.1", [], lambda role: role == "reporter")
         found: Json = check(replace(context, settings=lambda: own, run=lambda: facts))
         return found
 
@@ -213,6 +213,14 @@ def test_codex_web_is_left_to_the_flow(searching: Searching) -> None:
     searching.write(a_md=BRIDGE)
     found = searching("bridge", web, FOLDER)
     assert (found["status"], found["ask_web"]) == ("found", True)
+
+
+def test_codex_web_is_ready_only_if_its_role_can_search(searching: Searching) -> None:
+    web = {"name": "web", "kind": "codex-web"}
+    with pytest.raises(UsageError, match="web cannot be asked: the role researcher has no web search") as error:
+        searching("", web, check=search_ready)
+    assert "codex_config: {web_search: live} in roles/researcher.yaml" in (error.value.hint or "")
+    assert searching("", web, check=search_ready, web_role="reporter")["providers"] == ["web"]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from codex_multi_role.codex.settings import (
     as_settings,
     holds_secret,
     needs_user_home,
+    searches_web,
     toml_value,
     without_own_retries,
     without_user_servers,
@@ -36,6 +37,23 @@ def test_values_of_yaml_survive_as_toml(value: object) -> None:
 def test_the_users_settings_come_after_ours() -> None:
     argv = app_server_argv(find_codex(None, {}), ('web_search="live"',))
     assert argv.index('web_search="disabled"') < argv.index('web_search="live"')
+
+
+@pytest.mark.parametrize(
+    ("settings", "can"),
+    [
+        ((), False),
+        (('web_search="live"',), True),
+        (("web_search=live",), True),
+        (("web_search=cached",), True),
+        (('web_search="indexed"',), True),
+        (('web_search="live"', "web_search=disabled"), False),
+        (("features.web_search_request=true", "tools.web_search=true"), False),
+    ],
+)
+def test_only_the_setting_web_search_gives_a_role_web_search(settings: tuple[str, ...], can: bool) -> None:
+    """As measured by the tools that each of them puts into a model request."""
+    assert searches_web(settings) is can
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,7 @@ class Researching:
             "verifier": [VERIFIES],
         }
         self.team = TeamFolder(folder, {"bystander": {}}, {**PLAYS, **own, **plays}, {"repeat_last": True})
+        self.config: tuple[str, ...] = ()
         self.sources = folder / "sources"
         self.sources.mkdir()
         for name, text in documents.items():
@@ -79,7 +80,7 @@ class Researching:
 
     def run(self, on_event: Callable[[Record], None] | None = None, **inputs: object) -> RunReport:
         given = {"depth": "quick", "sources": str(self.sources), "concurrency": 1, **inputs}
-        options = self.team.options(flow="research", goal=QUESTION, inputs=given)
+        options = self.team.options(flow="research", goal=QUESTION, inputs=given, config=self.config)
         self.team.events.clear()
 
         def told(event: Record) -> None:

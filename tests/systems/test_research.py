@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.checks.citations import citations_in, count_words
+from codex_multi_role.checks.research.searches import NOT_SEARCHED
 from codex_multi_role.errors import UsageError
 from tests.checks.sources import answer, serving
 from tests.engine.test_resume import NEVER, running
@@ -278,7 +279,7 @@ def test_a_roles_own_web_search_is_a_provider_like_the_others(tmp_path: Path) ->
         "date": "2001",
     }
     lie = {"title": "", "url": "javascript:alert(1)", "snippet": "x", "date": ""}
-    looks = {"json": {"results": [page, lie]}}
+    looks = {"json": {"results": [page, lie]}, "web_search": ["{{ prompt | length }} bridges"]}
     searches = [
         {"when": "'Search the web' in prompt and 'zebras' in prompt", **SERVER_ERROR},
         {"when": "'Search the web' in prompt", **looks},
@@ -286,6 +287,7 @@ def test_a_roles_own_web_search_is_a_provider_like_the_others(tmp_path: Path) ->
     ]
     given = Researching(tmp_path, researcher=[{"choose": searches}], verifier=[VERIFIES])
     given.search_with(FILES, {"name": "web", "kind": "codex-web"})
+    given.config = ("web_search=live",)
     assert given.run(results=1).outcome == "completed"
     found = given.data()
     assert "news.example" in {source["origin"] for source in given.sources_found.values()}
@@ -294,6 +296,30 @@ def test_a_roles_own_web_search_is_a_provider_like_the_others(tmp_path: Path) ->
     assert (web[OPENED]["name"], web[OPENED]["status"], web[OPENED]["found"]) == ("web", "ok", 1)
     assert web[ZEBRA]["status"] == "failed"
     assert "bad_request" in web[ZEBRA]["reason"]
+
+
+def test_pages_that_were_named_without_a_search_do_not_count(tmp_path: Path) -> None:
+    invented = {"title": "News", "url": "https://made-up.example/1", "snippet": "It was opened in 1700.", "date": ""}
+    answers = [{"when": "'Search the web' in prompt", "json": {"results": [invented]}}, read_with()]
+    given = Researching(tmp_path, researcher=[{"choose": answers}], verifier=[VERIFIES])
+    given.search_with(FILES, {"name": "web", "kind": "codex-web"})
+    given.config = ("web_search=live",)
+    assert given.run(results=1).outcome == "completed"
+    assert "made-up" not in json.dumps(given.sources_found) + given.text
+    assert {each["providers"][-1]["reason"] for each in given.data()["searches"]} == {NOT_SEARCHED}
+    given.search_with({"name": "web", "kind": "codex-web"})
+    report = given.run(results=1, sources="")
+    assert report.exit_code == 3
+    assert NOT_SEARCHED in report.reason
+
+
+def test_web_search_without_a_role_that_can_search_is_refused_before_a_turn(tmp_path: Path) -> None:
+    given = Researching(tmp_path)
+    given.search_with({"name": "web", "kind": "codex-web"})
+    report = given.run(sources="")
+    assert (report.exit_code, report.outcome) == (2, "wrong_usage")
+    assert "the role researcher has no web search" in report.reason
+    assert given.asked("research_planner") == 0
 
 
 def test_a_model_that_fails_or_answers_in_another_shape_is_asked_again(tmp_path: Path) -> None:

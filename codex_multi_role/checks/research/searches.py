@@ -11,14 +11,15 @@ from codex_multi_role.checks.searching.sketches import sketch
 
 Json = dict[str, Any]
 NOT_ASKED = ("disabled", "to be asked")
+NOT_SEARCHED = "the role answered without searching the web: what it named does not count"
 
 
 def searched(topic: Json, found: Json, web: Json) -> Json:
     """For the log; ``answered``: whether any provider did. ``web``: a role's own search, empty without one."""
     providers = [each for each in found.get("providers", []) if each["status"] not in NOT_ASKED]
     if web:
-        status = "failed" if web.get("status") == "failed" else "ok"
-        told = {"name": "web", "kind": CODEX_WEB, "status": status, "reason": web.get("error", "")}
+        reason = web.get("error", "") if web.get("status") == "failed" else "" if _has_searched(web) else NOT_SEARCHED
+        told = {"name": "web", "kind": CODEX_WEB, "status": "failed" if reason else "ok", "reason": reason}
         providers.append({**told, "found": len(results_of_web(web))})
     number = sum(each["found"] for each in providers)
     return {
@@ -34,9 +35,17 @@ def searched(topic: Json, found: Json, web: Json) -> Json:
     }
 
 
+def _has_searched(web: Json) -> bool:
+    return int(web.get("web_searches", 0)) > 0
+
+
 def results_of_web(web: Json) -> list[Json]:
-    """What a role's own search named, as other providers' results: pages only, with something that they say."""
-    named = [each for each in web.get("results", []) if each["snippet"].strip() and is_web_address(each["url"])]
+    """What a role's own search named, as other providers' results: pages only, with something that they say.
+
+    What it named without searching is made up.
+    """
+    given = web.get("results", []) if _has_searched(web) else []
+    named = [each for each in given if each["snippet"].strip() and is_web_address(each["url"])]
     return [
         {
             "title": each["title"] or each["url"],
