@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
+from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog, without_wider_rights
 from codex_multi_role.definitions import Definitions, changed_catalog, keep_changed_roles
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.members import set_up_by
@@ -26,12 +26,19 @@ UNWATCHED_SECONDS = 0.5
 FIXED = ("depends_on", "tools", "max_steps", "behaviors.can_finish")
 """Keys of a role that a run keeps: its order, its conversations, its journal and where it ends are built on them."""
 
+WiderRights = dict[str, list[str]]
+"""The keys of each role that would have let it do more."""
+
+
+def named_keys(wider: WiderRights) -> str:
+    return ", ".join(f"role {name}: {' and '.join(keys)}" for name, keys in wider.items())
+
 
 class LiveRoles:
     """``catalog`` is the one that holds now. ``source``: the catalog file that people edit.
 
     ``catalog_file``: the run's copy of it, below its ``catalog/``. ``keep`` is told when that is another one, which a
-    resumed run is to go on with.
+    resumed run is to go on with, and which rights in it were refused here.
     """
 
     def __init__(
@@ -41,7 +48,7 @@ class LiveRoles:
         catalog_file: str,
         folder: RunFolder,
         events: EventLog,
-        keep: Callable[[str], None],
+        keep: Callable[[str, WiderRights], None],
     ) -> None:
         self._definitions = definitions
         self._source = source
@@ -99,16 +106,24 @@ class LiveRoles:
 
     def _take(self, read: RoleSpecCatalog) -> None:
         before = self.catalog
-        changed = _changes(before, read)
-        definitions = replace(self._definitions, catalog=read).checked()
-        _require_possible(before, read, changed, may_change=self._definitions.changes_workspace)
+        _require_same_roles(before, read)
+        taken, wider = _without_wider_rights(before, read)
+        changed = _changes(before, taken)
+        definitions = replace(self._definitions, catalog=taken).checked()
+        _require_possible(taken, changed)
         self._catalog_file = keep_changed_roles(read, self._folder, self._catalog_file)
-        self._keep(self._catalog_file)
-        self._events.publish(RolesReloaded(changed, self._catalog_file))
+        self._keep(self._catalog_file, wider)
+        if changed:
+            self._events.publish(RolesReloaded(changed, self._catalog_file))
         self._definitions = definitions
         for name in changed:
-            if set_up_by(before.role(name)) != set_up_by(read.role(name)):
+            if set_up_by(before.role(name)) != set_up_by(taken.role(name)):
                 self.renew(name)
+        if wider:
+            self._warn(
+                f"{named_keys(wider)}: a running run never widens what a role may do, so the old values stay; "
+                "to apply the new ones, stop the run and resume it"
+            )
 
     def _warn(self, message: str) -> None:
         if message != self._said:
@@ -125,16 +140,26 @@ def _same(one: RoleSpecCatalog, other: RoleSpecCatalog) -> bool:
     )
 
 
-def _changes(before: RoleSpecCatalog, after: RoleSpecCatalog) -> dict[str, list[str]]:
-    """The keys that differ, by role; ``general_prompts`` are everybody's. Raises `DefinitionError` for other roles."""
-    then, now = ({role.name: role for role in each.roles} for each in (before, after))
-    if then.keys() != now.keys():
+def _require_same_roles(before: RoleSpecCatalog, after: RoleSpecCatalog) -> None:
+    then, now = ([role.name for role in each.roles] for each in (before, after))
+    if set(then) != set(now):
         raise DefinitionError(
             f"{after.source}: a run keeps its roles, {', '.join(then)}; it has {', '.join(now)} now",
             "Start another run for that.",
         )
+
+
+def _without_wider_rights(before: RoleSpecCatalog, after: RoleSpecCatalog) -> tuple[RoleSpecCatalog, WiderRights]:
+    """``after`` with the rights that each role had ``before`` or fewer, and what was refused, by role."""
+    judged = [without_wider_rights(before.role(role.name), role) for role in after.roles]
+    wider = {role.name: keys for role, keys in judged if keys}
+    return replace(after, roles=tuple(role for role, _ in judged)), wider
+
+
+def _changes(before: RoleSpecCatalog, after: RoleSpecCatalog) -> dict[str, list[str]]:
+    """The keys that differ, by role; ``general_prompts`` are everybody's."""
     common = ["general_prompts"] if before.general_prompts != after.general_prompts else []
-    found = {name: [*_differing(then[name], now[name]), *common] for name in then}
+    found = {role.name: [*_differing(before.role(role.name), role), *common] for role in after.roles}
     return {name: keys for name, keys in found.items() if keys}
 
 
@@ -153,14 +178,8 @@ def _fields(role: RoleSpec) -> dict[str, Any]:
     return found
 
 
-def _require_possible(
-    before: RoleSpecCatalog, after: RoleSpecCatalog, changed: dict[str, list[str]], *, may_change: bool
-) -> None:
+def _require_possible(after: RoleSpecCatalog, changed: dict[str, list[str]]) -> None:
     for name, keys in changed.items():
-        place = f"{after.role(name).source}: role {name}"
         if fixed := [key for key in keys if key in FIXED]:
+            place = f"{after.role(name).source}: role {name}"
             raise DefinitionError(f"{place}: a run keeps {', '.join(fixed)}", "Start another run for that.")
-        if after.role(name).may_change_workspace and not may_change:
-            raise DefinitionError(
-                f"{place}: nothing in this run may change the workspace", "Start another run for that."
-            )

@@ -69,9 +69,17 @@ class RunRecord:
         """The copy that it works with, below its ``catalog/``."""
         return str(self._fields["catalog_file"])
 
-    def reloaded(self, catalog_file: str) -> None:
-        """The run works with other YAML from now on, below its ``catalog/``. Raises `StorageError`."""
-        self._fields["catalog_file"] = catalog_file
+    @property
+    def wider_rights(self) -> dict[str, list[str]]:
+        """What roles may do from this session on that the session before refused, by role and key."""
+        return dict((self._earlier or {}).get("wider_rights", {}))
+
+    def reloaded(self, catalog_file: str, wider_rights: dict[str, list[str]]) -> None:
+        """The run works with other YAML from now on, below its ``catalog/``; ``wider_rights`` wait for a resume.
+
+        Raises `StorageError`.
+        """
+        self._fields |= {"catalog_file": catalog_file, "wider_rights": wider_rights}
         self.write()
 
     def write(self) -> None:

@@ -17,7 +17,7 @@ from codex_multi_role.definitions import Definitions
 from codex_multi_role.ending import Ending, ending_for
 from codex_multi_role.errors import ReviewWaiting, RoleFailed, RunInterrupted, StorageError
 from codex_multi_role.flow import FlowState, new_state
-from codex_multi_role.live_roles import LiveRoles
+from codex_multi_role.live_roles import LiveRoles, named_keys
 from codex_multi_role.options import RunReport
 from codex_multi_role.process_guard import end_earlier_guard, guarded
 from codex_multi_role.processes import Family, processes_below
@@ -74,6 +74,8 @@ class Session:
         self._notes = list(notes)
         self._earlier = earlier
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
+        if wider := self._record.wider_rights:
+            self._notes.append(f"{named_keys(wider)}: may do more from now on, as edited while the run was at work")
         self._clock = WorkClock(self._record.worked_before)
         self._killed_turns = 0
         self._ending: Future[Ending] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunReport, run
+from codex_multi_role.codex.permissions import PROFILE
 from codex_multi_role.run_folder import Answer, Question, answer_of_person
 from tests.engine.test_flows import with_flow
 from tests.teams import Record, TeamFolder, read, say
@@ -89,8 +91,8 @@ def test_a_flow_that_is_edited_meanwhile_is_not_the_runs(tmp_path: Path) -> None
 
 
 def test_what_a_process_is_set_up_by_gives_the_role_another_one_on_its_thread(tmp_path: Path) -> None:
-    before: Record = {"prompt_flags": {"allow_write": True}, "sandbox": "read-only", "behaviors": {"apply_files": True}}
-    team, _ = edited(tmp_path, "roles_reloaded", before=before, sandbox="workspace-write")
+    before: Record = {"prompt_flags": {"allow_write": True}, "behaviors": {"apply_files": True}}
+    team, _ = edited(tmp_path, "roles_reloaded", before=before, sandbox="read-only")
     first, second = team.of_type("role_started")
     assert (first["thread_id"], first["resumed"]) == (second["thread_id"], False)
     assert second["resumed"]
@@ -104,7 +106,6 @@ def test_what_a_process_is_set_up_by_gives_the_role_another_one_on_its_thread(tm
         ({"promt_text": "Do."}, "unknown key"),
         ({"tools": ["calculator"]}, "role one: a run keeps tools"),
         ({"behaviors": {"can_finish": True}}, "role one: a run keeps behaviors.can_finish"),
-        ({"behaviors": {"apply_files": True}}, "role one: nothing in this run may change the workspace"),
     ],
 )
 def test_what_cannot_be_taken_is_told_and_the_last_good_one_stays(tmp_path: Path, keys: Record, message: str) -> None:
@@ -114,6 +115,46 @@ def test_what_cannot_be_taken_is_told_and_the_last_good_one_stays(tmp_path: Path
     assert message in told
     assert "Do it." in prompt(report, 2)
     assert team.of_type("roles_reloaded") == []
+
+
+WIDE: Record = {
+    "sandbox": "danger-full-access",
+    "approval_policy": "never",
+    "auto_approve": {"commands": True},
+    "protect": [],
+    "codex_config": {"web_search": "live"},
+    "behaviors": {"apply_files": True},
+    "prompt_flags": {"allow_write": True, "allow_tools": False},
+}
+
+
+def test_an_edit_never_widens_what_a_role_may_do_until_somebody_resumes_the_run(tmp_path: Path) -> None:
+    def edit(team: TeamFolder) -> None:
+        team.roles["one"] = {**WIDE, "prompt_text": "Do it in verse."}
+        team.write_catalog()
+
+    before: Record = {"sandbox": "workspace-write", "protect": ["tests/**"]}
+    team = TeamFolder(tmp_path, {"one": before}, {"one": [say("first")]})  # the second answer is missing: the run fails
+    report = Edited(team, edit, "warning").run()
+    assert report.exit_code == 3
+    [told] = team.of_type("roles_reloaded")
+    assert told["roles"] == {"one": ["prompt_text", "prompt_flags.allow_tools"]}
+    [warning] = [each["message"] for each in team.of_type("warning")]
+    assert warning.startswith("role one: sandbox and approval_policy and auto_approve and prompt_flags and behaviors")
+    assert "in verse" in prompt(report, 2)
+    assert set(sandboxes(report)) == {PROFILE}
+    team.plays["one"].append(say("second"))
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).exit_code == 0
+    assert "role one: sandbox" in team.of_type("warning")[0]["message"]
+    assert sandboxes(report)[-1] == "danger-full-access"
+
+
+def sandboxes(report: RunReport) -> list[str]:
+    """What each of the role's threads was started or resumed with."""
+    sent = map(json.loads, (report.folder / "one/events.jsonl").read_text().splitlines())
+    asked = (line["message"] for line in sent if str(line["message"].get("method")).startswith("thread/"))
+    return [each["params"].get("permissions") or each["params"]["sandbox"] for each in asked if "cwd" in each["params"]]
 
 
 def test_another_role_belongs_to_another_run(tmp_path: Path) -> None:

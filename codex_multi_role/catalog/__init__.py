@@ -24,6 +24,7 @@ from codex_multi_role.catalog.general_prompts import CapabilityRules, GeneralPro
 from codex_multi_role.catalog.nearest import did_you_mean, no_such
 from codex_multi_role.catalog.packaged import packaged_roles, settings_file
 from codex_multi_role.catalog.prompts import build_continue_prompt, build_prompt, build_repair_prompt
+from codex_multi_role.catalog.rights import without_wider_rights
 from codex_multi_role.catalog.roles import (
     ApprovalPolicy,
     AutoApprove,
@@ -77,4 +78,5 @@ __all__ = [
     "render",
     "settings_file",
     "validate",
+    "without_wider_rights",
 ]

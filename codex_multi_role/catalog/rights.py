@@ -1,0 +1,38 @@
+"""What a role may do, and what is left of a change of its YAML that would let it do more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+from codex_multi_role.catalog.roles import RoleSpec, Sandbox
+
+_SANDBOXES = get_args(Sandbox)  # from the strictest on
+
+
+def _only_what_both_allow(then: BaseModel, now: BaseModel) -> BaseModel:
+    return now.model_copy(update={name: allowed and getattr(then, name) for name, allowed in now})
+
+
+def _all_globs(then: tuple[str, ...], now: tuple[str, ...]) -> tuple[str, ...]:
+    return (*now, *(glob for glob in then if glob not in now))
+
+
+_NARROWER: dict[str, Callable[[Any, Any], Any]] = {
+    "sandbox": lambda then, now: min(then, now, key=_SANDBOXES.index),
+    "approval_policy": lambda then, now: now if now == "untrusted" else then,
+    "auto_approve": _only_what_both_allow,
+    "prompt_flags": _only_what_both_allow,
+    "behaviors": lambda then, now: now.model_copy(update={"apply_files": then.apply_files and now.apply_files}),
+    "protect": _all_globs,
+    "codex_config": lambda then, _: then,  # Codex alone knows what a change of it allows
+}
+
+
+def without_wider_rights(then: RoleSpec, now: RoleSpec) -> tuple[RoleSpec, list[str]]:
+    """``now`` without what it may do beyond ``then``, and the keys that would have allowed it."""
+    narrower = {key: choose(getattr(then, key), getattr(now, key)) for key, choose in _NARROWER.items()}
+    refused = [key for key, value in narrower.items() if value != getattr(now, key)]
+    return now.model_copy(update={key: narrower[key] for key in refused}), refused

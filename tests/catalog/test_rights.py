@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+
+from codex_multi_role.catalog import RoleSpec, without_wider_rights
+from tests.teams import Record
+
+HAS: Record = {"sandbox": "workspace-write", "auto_approve": {"commands": True}, "protect": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "refused"),
+    [
+        ({}, {"sandbox": "workspace-write"}, {"sandbox": "read-only"}),
+        (HAS, {**HAS, "sandbox": "read-only"}, {}),
+        ({}, {"approval_policy": "never"}, {"approval_policy": "on-request"}),
+        ({"approval_policy": "untrusted"}, {"approval_policy": "on-request"}, {"approval_policy": "untrusted"}),
+        ({}, {"approval_policy": "untrusted"}, {}),
+        (HAS, {**HAS, "protect": ["a", "b"]}, {}),
+        (HAS, {**HAS, "protect": ["b"]}, {"protect": ("b", "a")}),
+        ({}, {"codex_config": {"x": 1}}, {"codex_config": {}}),
+        ({"codex_config": {"x": 1}}, {}, {"codex_config": {"x": 1}}),
+        ({}, {"prompt_text": "Other.", "model": "other", "limits": {"turn_seconds": 9}}, {}),
+    ],
+)
+def test_what_lets_a_role_do_more_stays_as_it_was(then: Record, now: Record, refused: Record) -> None:
+    taken, keys = without_wider_rights(role(then), role(now))
+    assert {key: getattr(taken, key) for key in keys} == refused
+    assert taken.model_copy(update={key: getattr(role(now), key) for key in keys}) == role(now)
+
+
+def test_what_is_taken_away_holds_beside_what_is_refused() -> None:
+    taken, keys = without_wider_rights(role(HAS), role({"auto_approve": {"file_changes": True}, "protect": ["a"]}))
+    assert keys == ["auto_approve"]
+    assert (taken.auto_approve.commands, taken.auto_approve.file_changes) == (False, False)
+
+
+def role(keys: Record) -> RoleSpec:
+    return RoleSpec.model_validate({"name": "one", "prompt_text": "Do.", **keys})
