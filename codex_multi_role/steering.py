@@ -16,6 +16,7 @@ from codex_multi_role.catalog import CATALOG_FILES, packaged_roles
 from codex_multi_role.definitions import ROLES_FOLDER, Definitions
 from codex_multi_role.options import SETTINGS_FILE
 from codex_multi_role.spelling import as_on_disk
+from codex_multi_role.steps.protection import HEAD
 from codex_multi_role.workspace import in_place
 
 BESIDE_A_CATALOG = ("flows", "playbooks")
@@ -23,9 +24,10 @@ BESIDE_A_CATALOG = ("flows", "playbooks")
 
 @dataclass(frozen=True)
 class Steering:
-    """``globs`` name these files in the workspace, ``absent`` are those that match nothing yet.
+    """``globs`` name these files in the workspace, ``existing`` are on disk, there or elsewhere.
 
-    ``existing`` are on disk, in the workspace or not. ``links``: symlinks of the workspace that lead to some of them.
+    ``absent``: those globs that match nothing yet, and a repository's HEAD. ``links``: symlinks of the workspace that
+    lead to some of the files.
     """
 
     globs: tuple[str, ...] = ()
@@ -49,7 +51,7 @@ class Steering:
         existing = [path for path in sorted(real) if os.path.lexists(path)]
         return cls(
             globs=(*globs, f"**/{SETTINGS_FILE}"),
-            absent=tuple(each for each in globs if not in_place(root, each)),
+            absent=tuple(each for each in (*globs, HEAD) if not in_place(root, each)),
             existing=tuple(path for path in existing if not any(parent in real for parent in path.parents)),
             links=tuple(sorted(_below(root, {link for path in named for link in _links_to(path, root)}))),
         )

@@ -11,12 +11,14 @@ from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.atomic import write_bytes, write_json
 from codex_multi_role.run_folder.events import ProtectedRestored
 from codex_multi_role.steps.resources import Json, RunResources
-from codex_multi_role.workspace import ProtectedFiles, PutBack, in_place
+from codex_multi_role.workspace import ProtectedFiles, PutBack, in_place, is_repository
 
 TOLD = "protected_restored"
 """The field of a handoff, of a check's result and of ``turn.json`` with the paths that were put back."""
 GOOD = ("passed", "ok", "no tests")
 SHOWN_PATHS = 20
+HEAD = "HEAD"
+"""Without it git does not take a folder for a repository, whose ``config`` it would obey."""
 
 
 def _files(run: RunResources, globs: Iterable[str]) -> ProtectedFiles:
@@ -25,7 +27,8 @@ def _files(run: RunResources, globs: Iterable[str]) -> ProtectedFiles:
 
 def _remove_steering(run: RunResources) -> PutBack:
     """Remove what would steer the next run and was not there when this one began."""
-    created = [each for each in run.steering_absent if in_place(run.workspace.root, each)]
+    root = run.workspace.root
+    created = [each for each in run.steering_absent if in_place(root, each) and (each != HEAD or is_repository(root))]
     return _files(run, created).remove() if created else PutBack()
 
 

@@ -3,7 +3,7 @@
 from codex_multi_role.workspace.commands import CommandResult, run_command
 from codex_multi_role.workspace.files import AppliedFile, apply_files, write_inside
 from codex_multi_role.workspace.globs import in_place
-from codex_multi_role.workspace.paths import PathRefused, Workspace
+from codex_multi_role.workspace.paths import PathRefused, Workspace, is_repository
 from codex_multi_role.workspace.protected import ProtectedFiles, PutBack
 from codex_multi_role.workspace.repository import named_below
 from codex_multi_role.workspace.snapshots import Snapshots
@@ -22,6 +22,7 @@ __all__ = [
     "Worktrees",
     "apply_files",
     "in_place",
+    "is_repository",
     "named_below",
     "run_command",
     "write_inside",

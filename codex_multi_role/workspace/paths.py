@@ -95,7 +95,7 @@ class Workspace:
         """Whether the file ``path`` (real, relative) steers a run, or would lie in what git takes for a repository."""
         parts = path.split("/")
         return covers(self._steering, path) or any(
-            _is_repository(self.root.joinpath(*parts[:depth]), name) for depth, name in enumerate(parts)
+            is_repository(self.root.joinpath(*parts[:depth]), name) for depth, name in enumerate(parts)
         )
 
     @cached_property
@@ -141,7 +141,7 @@ def is_git_folder(name: str) -> bool:
     return _plain(name) in {".git", "git~1"}
 
 
-def _is_repository(folder: Path, name: str) -> bool:
+def is_repository(folder: Path, name: str = "") -> bool:
     """Whether git takes ``folder`` for a repository once it has ``name``: it would run what ``config`` names there.
 
     Source: git's ``is_git_directory``; ``commondir`` says where the rest is.

@@ -193,3 +193,26 @@ def test_what_a_killed_turn_created_is_removed_after_the_next_one(tmp_path: Path
     report = made.resume(playbook=str(made.playbook))
     assert report.outcome == "cycles_used_up", report
     assert set(state(made.workspace)) == {".gitignore", "roles/main.yml"}
+
+
+REPOSITORY = "mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; touch config a.txt"
+
+
+def test_a_workspace_that_a_command_makes_a_repository_is_none_after_the_turn(tmp_path: Path) -> None:
+    made = team(tmp_path, shell(REPOSITORY), kind=TeamFolder)
+    made.run()
+    assert set(state(made.workspace)) == {"config", "a.txt"}
+    assert made.of_type("protected_restored")[0]["paths"] == ["HEAD"]
+
+
+def test_a_copy_brings_no_repository_back(tmp_path: Path) -> None:
+    script = f"mkdir sub; cd sub; {REPOSITORY}; touch objects/x refs/x"
+    made = with_flow(
+        team(tmp_path, shell(script), kind=TeamFolder),
+        {"steps": [{"id": "go", "ask": "writer", "isolate": "worktree"}]},
+    )
+    made.run(flow="own")
+    [merged] = made.of_type("copy_merged")
+    assert [entry["kind"] for entry in merged["conflicts"]] == ["off limits"]
+    found = {path.name for path in (made.workspace / "sub").iterdir()}
+    assert not {"HEAD", "objects", "refs"} <= found
