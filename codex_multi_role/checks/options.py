@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,7 +53,7 @@ def inside(workspace: Workspace, relative: str, option: str) -> Path:
     """The place of ``relative``, which may be a folder. Raises UsageError that begins with ``option``."""
     given = relative.rstrip("/")
     try:
-        if (workspace.root / given).is_dir():
+        if os.path.isdir(workspace.root / given):  # noqa: PTH112 - Path's raises for what no file can be called
             return workspace.resolve_inside(f"{given}/x").parent
         return workspace.resolve_inside(given)
     except PathRefused as error:

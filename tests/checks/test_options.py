@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pydantic import Field
 
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.options import CheckOptions, inside, read_options
 from codex_multi_role.errors import UsageError
+from codex_multi_role.workspace import Workspace
 from tests.checks.conftest import MakeContext
 
 
@@ -70,3 +73,8 @@ def test_a_large_value_is_not_shown_whole(make_context: MakeContext) -> None:
     with pytest.raises(UsageError) as caught:
         read_options(Options, make_context({}, names="x" * 10_000), "parcel")
     assert len(str(caught.value)) < 200
+
+
+def test_a_path_that_no_file_can_have_is_a_wrong_option(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="target: invalid path"):
+        inside(Workspace(tmp_path), "x" * 300, "target")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from codex_multi_role.presentation.recorded import changed_files
 from codex_multi_role.run_folder import RunFolder
+from tests.engine.test_flows import with_flow
 from tests.teams import Record, TeamFolder, read, say
 
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_file_suggestions": True}}
@@ -156,3 +158,22 @@ def test_long_analysis_moves_to_its_own_file(tmp_path: Path) -> None:
     folder = team.run().folder / "one/turn_001"
     assert (folder / "analysis.md").read_text() == "# Long\n\ntext"
     assert read(folder / "handoff.json") == {"summary": "fine", "analysis_md_path": "one/turn_001/analysis.md"}
+
+
+HOPELESS = ["x" * 256, "x" * 5000, "é" * 128, "a/" * 2500 + "b", "nul\0.txt", "d/" + "y" * 300, "d/", ""]
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_a_path_that_no_file_can_have_is_skipped_and_the_run_goes_on(tmp_path: Path, isolated: bool) -> None:
+    files = [{"path": path, "content": "x"} for path in [*HOPELESS, "fine.txt"]]
+    roles: dict[str, Record] = {"writer": {"behaviors": {"apply_files": True}, "protect": ["tests/**"]}}
+    step: Record = {"id": "go", "ask": "writer", **({"isolate": "worktree"} if isolated else {})}
+    team = with_flow(
+        TeamFolder(tmp_path, roles, {"writer": [{"text": json.dumps({"summary": "x", "files": files})}]}),
+        {"steps": [step]},
+    )
+    report = team.run(flow="own")
+    assert report.exit_code == 0, report
+    applied = read(report.folder / "writer/turn_001/applied_files.json")
+    assert [entry.get("reason") for entry in applied] == ["invalid path"] * len(HOPELESS) + [None]
+    assert (team.workspace / "fine.txt").read_text() == "x"

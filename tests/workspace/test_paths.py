@@ -183,3 +183,11 @@ def test_no_path_ever_leads_outside(trapped: Workspace, path: str) -> None:
     assert ".git" not in resolved.parts
     assert not resolved.is_relative_to(trapped.root / ".codex")
     assert Path(os.path.realpath(resolved)) == resolved
+
+
+def test_a_path_that_is_too_long_only_with_the_workspace_before_it_is_invalid(tmp_path: Path) -> None:
+    """The text alone would do; what a link leads to, and the place of the workspace, count as well."""
+    nearly = "/".join(["n" * 200] * 20)
+    root = tmp_path / ("w" * 200)
+    root.mkdir()
+    assert _reason(Workspace(root), nearly) == "invalid path"

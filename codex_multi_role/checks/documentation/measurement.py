@@ -163,11 +163,14 @@ class Measurement:
                 part.count(not problem, path, f"the link {link} {problem}")
 
     def _link_problem(self, path: str, target: str, anchor: str, texts: Texts) -> str:
-        place = ((self._root / path).parent / target).resolve() if target else self._root / path
-        if target.startswith("/") or not place.is_relative_to(self._root):
-            return "leads outside the workspace"
-        relative = place.relative_to(self._root).as_posix()
-        if not (texts[relative] if relative in texts else place.exists()):
+        try:
+            place = ((self._root / path).parent / target).resolve() if target else self._root / path
+            if target.startswith("/") or not place.is_relative_to(self._root):
+                return "leads outside the workspace"
+            relative = place.relative_to(self._root).as_posix()
+            if not (texts[relative] if relative in texts else place.exists()):
+                return "leads nowhere"
+        except (OSError, ValueError):  # no file could have such a name
             return "leads nowhere"
         if anchor and place.suffix == ".md" and anchor not in self._anchors(relative, texts):
             return f"names a heading that {place.name} has not"

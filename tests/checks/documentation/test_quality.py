@@ -100,6 +100,8 @@ def test_a_page_about_an_older_state_of_its_file_covers_it_no_more(documented: D
     ("link", "problem"),
     [
         ("nowhere.md", "leads nowhere"),
+        ("x" * 300, "leads nowhere"),
+        ("nul%00", "leads nowhere"),
         ("CONCEPTS.md#none", "names a heading that CONCEPTS.md has not"),
         ("#none", "names a heading that OVERVIEW.md has not"),
         ("../../secret.md", "leads outside the workspace"),
