@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from codex_multi_role.codex.warning_texts import WARNING_TEXTS
+
 JsonObject = dict[str, Any]
 USED_UP_PERCENT = 100
 
@@ -50,6 +52,8 @@ class TurnFinished:
 
 @dataclass(frozen=True)
 class WarningIssued:
+    """``message`` is empty if nobody needs to know."""
+
     message: str
 
 
@@ -92,6 +96,10 @@ def _limits(params: Mapping[str, Any]) -> LimitsTold:
     return LimitsTold(max((_a(int, each) for each in used_up if each is not None), default=None))
 
 
+def _warning_reader(text: Callable[[Mapping[str, Any]], str]) -> Callable[[Mapping[str, Any]], CodexEvent]:
+    return lambda params: WarningIssued(text(params))
+
+
 class EventParser:
     """Turns notifications into events; what it does not know, or a newer Codex shapes otherwise, is no event."""
 
@@ -102,9 +110,8 @@ class EventParser:
         "item/completed": lambda params: ItemCompleted(_a(dict, params["item"])),
         "thread/tokenUsage/updated": _tokens,
         "turn/completed": _finish,
-        "warning": lambda params: WarningIssued(_a(str, params["message"])),
         "account/rateLimits/updated": _limits,
-        "configWarning": lambda params: WarningIssued(_a(str, params["summary"])),
+        **{method: _warning_reader(text) for method, text in WARNING_TEXTS.items()},
     }
     METHODS = frozenset(_READERS)
 

@@ -10,8 +10,11 @@ from pathlib import Path
 
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder.atomic import storage_errors
-from codex_multi_role.run_folder.events import Record, RunEvent
+from codex_multi_role.run_folder.events import Record, RunEvent, Warning
 from codex_multi_role.run_folder.reading import read_records
+
+MAX_WARNINGS = 100
+"""Distinct warnings of Codex that a run shows."""
 
 Subscriber = Callable[[Record], None]
 
@@ -43,6 +46,7 @@ class EventLog:
         self._redact = redact
         self._lock = threading.Lock()
         self._subscribers: list[Subscriber] = []
+        self._warned: set[str] = set()
         with storage_errors(path):
             cut_short = _ends_within_a_line(path)
             self._file = path.open("a", encoding="utf-8", errors="replace")
@@ -64,6 +68,18 @@ class EventLog:
                 self._file.flush()
             for subscriber in self._subscribers:
                 subscriber(record)
+
+    def warn_once(self, role: str, text: str) -> None:
+        """Publish a warning of Codex, unless this run has shown one of that text, for whichever role."""
+        text = self._redact(text)
+        with self._lock:
+            if not self._warned:
+                earlier = (event for event in read_events(self._path) if event.get("type") == "warning")
+                self._warned = {event["message"].partition(": ")[2] for event in earlier}
+            if text in self._warned or len(self._warned) >= MAX_WARNINGS:
+                return
+            self._warned.add(text)
+        self.publish(Warning(f"{role}: {text}"))
 
     def close(self) -> None:
         with storage_errors(self._path):

@@ -20,7 +20,6 @@ from codex_multi_role.run_folder.events import (
     RunEvent,
     TurnEnded,
     TurnStarted,
-    Warning,
 )
 from codex_multi_role.steps.prompted import Prompted
 from codex_multi_role.steps.resources import Json, RunResources
@@ -67,8 +66,8 @@ class TurnEvents:
                 self._tell_activity(describe(item))
             case ItemCompleted(item) if item.get("type") == "commandExecution":
                 self._publish(self._command(item))
-            case WarningIssued(message) if "transcript" in message:
-                self._publish(Warning(f"{self._instance}: {message}"))
+            case WarningIssued(message) if message:
+                self._run.events.warn_once(self._instance, message)
             case _:
                 pass
 

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.codex.events import EventParser, TurnFinished, turn_id_of
+from codex_multi_role.codex.events import EventParser, TurnFinished, WarningIssued, turn_id_of
 from codex_multi_role.codex.turn import TurnRecorder
 
 WORDS = ["fileChange", "agentMessage", "commandExecution", "completed", "failed"]
@@ -42,3 +43,27 @@ def test_a_finished_turn() -> None:
     message = {"method": "turn/completed", "params": {"threadId": "t", "turn": {"id": "u", "status": "failed"}}}
     assert EventParser().parse(message) == TurnFinished("failed", None)
     assert turn_id_of(message) == "u"
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "text"),
+    [
+        (
+            "model/rerouted",
+            {"fromModel": "a", "toModel": "b", "reason": "highRiskCyberActivity", "turnId": "u", "threadId": "t"},
+            "the model b answers instead of a (highRiskCyberActivity)",
+        ),
+        ("warning", {"message": "Model metadata for `x` not found.\n Be careful."}, None),
+        ("warning", {"message": "Model metadata for `playbook` not found."}, ""),
+        ("guardianWarning", {"message": "denied", "threadId": "t"}, "denied"),
+        ("configWarning", {"summary": "Error parsing rules", "details": "line 1\nline 2"}, None),
+        ("deprecationNotice", {"summary": "old is deprecated.", "details": "Use new."}, "old is deprecated. Use new."),
+        ("mcpServer/startupStatus/updated", {"name": "s", "status": "starting", "error": None}, ""),
+        ("mcpServer/startupStatus/updated", {"name": "s", "status": "failed"}, "the MCP server s did not start"),
+        ("warning", {"message": "x" * 5_000}, "x" * 500),
+    ],
+)
+def test_every_kind_of_warning_has_its_text(method: str, params: dict[str, object], text: str | None) -> None:
+    """In one line, and bounded; empty if nobody needs to know."""
+    said = " ".join(" ".join(str(params[key]) for key in ("message", "summary", "details") if key in params).split())
+    assert EventParser().parse({"method": method, "params": params}) == WarningIssued(said if text is None else text)
