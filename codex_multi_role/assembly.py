@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.codex.member import instance_name
-from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.codex.settings import as_settings, searches_web
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
-from codex_multi_role.definitions import Definitions
+from codex_multi_role.definitions import Definitions, sandbox_of_tests
 from codex_multi_role.flow import first_at_once, new_state
 from codex_multi_role.members import fleet_of, kept_from_writing
 from codex_multi_role.processes import Family
@@ -93,11 +92,6 @@ def _resources(
         sorted({glob for flow in definitions.flows.values() for glob in flow.protect} | set(steering.links))
     )
 
-    def wrap(argv: Sequence[str], writable: Path) -> list[str]:
-        if not options.test_sandbox:
-            return list(argv)
-        return sandboxed(definitions.codex, argv, writable, read_only, definitions.workspace)
-
     def searches(name: str) -> bool:
         role = next((each for each in catalog().roles if each.name == name), None)
         return role is not None and searches_web((*as_settings(role.codex_config), *options.config))
@@ -114,8 +108,8 @@ def _resources(
         environment=Family.of_run(folder.path, "checks").marked(
             {**os.environ, "CODEX_HOME": str(folder.codex_home(SANDBOX_HOME))}
         ),
-        tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds),
-        sandbox=wrap,
+        tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds, definitions.python),
+        sandbox=sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
         budget=Budget(limits, ledger, clock),
         clock=clock,
         repair_attempts=options.repair_attempts,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,12 @@ from codex_multi_role.catalog import (
     read_flows,
     settings_file,
 )
-from codex_multi_role.checks import CheckFunction, find_check, may_change_workspace, settings_of
+from codex_multi_role.checks import CheckFunction, find_check, may_change_workspace, needs_python, settings_of
+from codex_multi_role.checks.base import Sandbox, no_sandbox
+from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
 from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.codex.settings import as_settings, holds_secret, needs_user_home
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
@@ -55,6 +59,7 @@ class Definitions:
     recording: Any
     codex: Path
     workspace: Path
+    python: Interpreter
 
     @property
     def flow(self) -> FlowSpec:
@@ -82,7 +87,25 @@ class Definitions:
         settings = [(*as_settings(role.codex_config), *self.options.config) for role in self.roles]
         if self.playbook is None and self.recording is None and any(map(needs_user_home, settings)):
             require_user_home(os.environ)
-        return self
+        return self._with_python_inspected() if self._needs_python else self
+
+    def _with_python_inspected(self) -> Definitions:
+        with tempfile.TemporaryDirectory(prefix="codex-home-") as home:
+            environment = {**os.environ, "CODEX_HOME": home}
+            sandbox = sandbox_of_tests(self.options, self.codex, self.workspace)
+            python = inspect(self.python, self.workspace, environment, sandbox)
+        if python.problem:
+            raise UsageError(python.problem, python.hint)
+        return replace(self, python=python)
+
+    @property
+    def _needs_python(self) -> bool:
+        """Whether tests of the run start pytest by themselves, not by a command of the user's."""
+        own = not self.options.pytest_cmd
+        after_turns = self.options.run_tests and any(role.may_change_workspace for role in self.roles)
+        steps = [step for flow in self.flows.values() for step in flow.steps if step.check]
+        in_steps = any(step.check == "tests" and "pytest_cmd" not in step.with_ for step in steps)
+        return any(map(needs_python, self._checks)) or (own and (after_turns or in_steps))
 
     @property
     def roles(self) -> list[RoleSpec]:
@@ -105,6 +128,15 @@ class Definitions:
     @property
     def _checks(self) -> set[CheckFunction]:
         return {find_check(step.check) for flow in self.flows.values() for step in flow.steps if step.check}
+
+
+def sandbox_of_tests(options: RunOptions, codex: Path, workspace: Path, read_only: Sequence[Path] = ()) -> Sandbox:
+    """The sandbox that tests run in, which ``read_only`` cannot be written from; none with ``--no-test-sandbox``."""
+
+    def wrap(argv: Sequence[str], writable: Path) -> list[str]:
+        return sandboxed(codex, argv, writable, read_only, workspace)
+
+    return wrap if options.test_sandbox else no_sandbox
 
 
 def roles_folder(given: Path | None) -> Path:
@@ -182,6 +214,7 @@ def load_definitions(options: RunOptions) -> Definitions:
         recording=recording,
         codex=codex,
         workspace=workspace,
+        python=find_interpreter(workspace, os.environ, options.python),
     ).checked()
 
 

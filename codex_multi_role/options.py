@@ -46,6 +46,7 @@ class RunOptions:
     repair_attempts: int = 2
     run_tests: bool = True
     pytest_cmd: str | None = None
+    python: Path | None = None
     test_sandbox: bool = True
     test_seconds: float = 300.0
     config: tuple[str, ...] = ()
@@ -83,13 +84,15 @@ class RunOptions:
 
     def as_record(self) -> dict[str, Any]:
         """JSON for ``run.json``, with absolute paths, so that any folder can resume the run."""
-        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        record = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        # Not to where it leads: the Python of a virtual environment is a link.
+        return {**record, "python": str(self.python.absolute()) if self.python else None}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> RunOptions:
         """What `as_record` wrote."""
         known = {each.name: record[each.name] for each in fields(cls) if each.name in record}
-        for name in ("workspace", "roles", "runs_dir", "codex_bin", "record", "replay"):
+        for name in ("workspace", "roles", "runs_dir", "python", "codex_bin", "record", "replay"):
             known[name] = Path(known[name]) if known.get(name) else None
         return cls(**{**known, "config": tuple(known.get("config", ()))})
 

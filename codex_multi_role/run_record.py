@@ -166,6 +166,7 @@ class RunRecord:
             steps=[step.id for step in definitions.flow.steps],
             limits={name: limit for name, limit in limits.items() if limit is not None},
             worked_seconds=self.worked_before,
+            python=definitions.python.as_json(),
         )
 
 

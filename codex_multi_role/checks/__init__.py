@@ -11,6 +11,7 @@ from codex_multi_role.checks.base import (
     lasts,
     longest_seconds,
     may_change_workspace,
+    needs_python,
     only_looks,
     settings_of,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "lasts",
     "longest_seconds",
     "may_change_workspace",
+    "needs_python",
     "only_looks",
     "settings_of",
 ]

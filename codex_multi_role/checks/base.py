@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.workspace import Workspace, Worktrees
+
+if TYPE_CHECKING:
+    from codex_multi_role.checks.interpreter import Interpreter
 
 Sandbox = Callable[[Sequence[str], Path], list[str]]
 
@@ -55,6 +58,7 @@ class CheckContext:
     ``sandbox`` wraps a command so that it can write only to the workspace and to the folder it is given. ``options`` is
     the step's ``with``. ``worktrees`` are the run's copies of the workspace, ``run`` tells what is known of the run,
     ``settings`` what the check is `configured_by`.
+    ``python`` is the one that runs the project's tests, None where it is still to be found.
     ``stopping`` is set when the run is to stop: give it to the commands you run.
     """
 
@@ -69,6 +73,7 @@ class CheckContext:
     redact: Redactor = field(default_factory=lambda: Redactor({}))
     run: Callable[[], RunFacts] = _no_run
     settings: Callable[[], Any] = _no_settings
+    python: Interpreter | None = None
 
 
 def in_copy(context: CheckContext, key: str) -> CheckContext:
@@ -142,6 +147,20 @@ def only_looks(check: CheckFunction) -> CheckFunction:
 def may_change_workspace(check: CheckFunction) -> bool:
     """Whether the check may change the workspace: each may that does not declare that it only looks."""
     return check not in _LOOKING
+
+
+_USING_PYTHON: set[CheckFunction] = set()
+
+
+def uses_python(check: CheckFunction) -> CheckFunction:
+    """Declare that the check runs tests with the project's Python, which needs pytest and coverage for it."""
+    _USING_PYTHON.add(check)
+    return check
+
+
+def needs_python(check: CheckFunction) -> bool:
+    """Whether the check declares `uses_python`."""
+    return check in _USING_PYTHON
 
 
 def no_time(options: Mapping[str, object], deadline_seconds: float) -> float:

@@ -15,6 +15,7 @@ from pydantic import Field, StringConstraints, field_validator
 from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.base import CheckContext, at_most_own, lasts
 from codex_multi_role.checks.documents import parse_json
+from codex_multi_role.checks.interpreter import OWN
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.errors import UsageError
 from codex_multi_role.redaction import without_secrets
@@ -66,7 +67,7 @@ def run_argv(context: CheckContext) -> dict[str, object]:
     options = read_options(CommandOptions, context, "command")
     folder = _folder(context.workspace, options.cwd)
     with scratch_folder(context.workspace) as scratch:
-        environment = {**without_secrets(context.environment), "TMPDIR": str(scratch), **options.environment}
+        environment = {**_environment(context, options), "TMPDIR": str(scratch), **options.environment}
         if problem := _missing(folder, options, environment):
             return _record(context, options, ("could not run", problem))
         try:
@@ -95,6 +96,13 @@ def _folder(workspace: Workspace, cwd: str) -> Path:
     except PathRefused as error:
         hint = "Name a folder of the workspace, relative to it."
         raise UsageError(f"check command: cwd: {error.reason} {cwd!r}", hint) from error
+
+
+def _environment(context: CheckContext, options: CommandOptions) -> dict[str, str]:
+    """In the sandbox the project's Python is active; outside of it no program may come from where models write."""
+    environment = without_secrets(context.environment)
+    python = context.python
+    return python.activate(environment) if options.sandbox and python and python.source != OWN else environment
 
 
 def _missing(folder: Path, options: CommandOptions, environment: Mapping[str, str]) -> str:

@@ -8,10 +8,11 @@ from dataclasses import asdict
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, at_most_own, in_copy, lasts
+from codex_multi_role.checks.base import CheckContext, at_most_own, in_copy, lasts, uses_python
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageRun, Outcome
 from codex_multi_role.checks.options import CheckOptions, read_options
-from codex_multi_role.checks.sources import Paths, missing_part, named_path, named_paths, none_python, not_python
+from codex_multi_role.checks.python import interpreter_of
+from codex_multi_role.checks.sources import Paths, named_path, named_paths, none_python, not_python
 
 MAX_TAIL_CHARACTERS = 4_000
 
@@ -35,6 +36,7 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return at_most_own(options, deadline_seconds) + reports * REPORT_SECONDS
 
 
+@uses_python
 @lasts(_longest)
 def measure_coverage(context: CheckContext) -> dict[str, object]:
     """Parse the tests, run them under coverage.py with branches, and read what they reached of the target.
@@ -44,7 +46,8 @@ def measure_coverage(context: CheckContext) -> dict[str, object]:
     and ``result.json``. Returns what ``result.json`` holds: ``{status, reason, crashed, exit_code, passed, failed,
     errors, skipped, failures, coverage, uncovered: [{file, lines, branches}], seconds, output_tail}``. The status is
     ``passed``, ``failed``, ``no tests``, ``syntax error``, ``crashed``, ``timed out`` or ``could not run``, and
-    ``crashed`` is true unless every test has an outcome. ``coverage`` is in percent of lines and branches;
+    ``crashed`` is true unless every test has an outcome; one that takes pytest with it has failed, and the others run
+    again without it. ``coverage`` is in percent of lines and branches, null where nothing was measured;
     ``uncovered`` says where (``3-5, 9`` and ``4->exit``). With ``per_test`` there is ``reached: {test: [{file, lines,
     branches}]}`` besides, of at most `MAX_TESTS` tests.
 
@@ -54,7 +57,7 @@ def measure_coverage(context: CheckContext) -> dict[str, object]:
     context = in_copy(context, options.copy_)
     target = named_path(context.workspace, "coverage", options, "target")
     tests = named_paths(context.workspace, "coverage", options, "tests")
-    if problem := missing_part(context.workspace) or not_python(context.workspace.root, target):
+    if problem := interpreter_of(context).problem or not_python(context.workspace.root, target):
         return _record(context, Outcome("could not run", problem))
     if problem := none_python(context.workspace.root, tests):
         return _record(context, Outcome("syntax error", problem))

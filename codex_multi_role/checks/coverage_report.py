@@ -22,10 +22,14 @@ class Uncovered:
 
 @dataclass(frozen=True)
 class Measured:
-    """``percent`` of all lines and branches together; files that are covered whole are not in ``uncovered``."""
+    """``percent`` of all lines and branches together, None where nothing was measured.
 
-    percent: float = 0.0
+    Files that are covered whole are not in ``uncovered``; of those in ``unseen`` no line was executed.
+    """
+
+    percent: float | None = None
     uncovered: tuple[Uncovered, ...] = ()
+    unseen: frozenset[str] = frozenset()
 
 
 NOTHING = Measured()
@@ -59,9 +63,12 @@ def parse_coverage(report: bytes) -> Measured:
         document = json.loads(report)
         files = [_uncovered(name, file) for name, file in sorted(document["files"].items())]
         percent = float(document["totals"]["percent_covered"])
+        unseen = {
+            name for name, file in document["files"].items() if file["missing_lines"] and not file["executed_lines"]
+        }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"the coverage report cannot be read: {error!r}") from error
-    return Measured(round(percent, 2), tuple(file for file in files if file.lines or file.branches))
+    return Measured(round(percent, 2), tuple(file for file in files if file.lines or file.branches), frozenset(unseen))
 
 
 def parse_reached(report: bytes) -> dict[str, Reached]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,14 +10,21 @@ from pathlib import Path
 from codex_multi_role.checks.artifacts import write_artifact
 from codex_multi_role.checks.base import CheckContext
 from codex_multi_role.checks.coverage_report import NOTHING, Measured, Reached, parse_coverage, parse_reached
-from codex_multi_role.checks.junit import TestCounts, parse_report, read_report
-from codex_multi_role.checks.python import NO_TESTS_COLLECTED, TESTS_FAILED, environment_of_tests, python_of
-from codex_multi_role.checks.suite import PLUGINS, with_plugins, write_files
-from codex_multi_role.checks.working_copy import copy_workspace
+from codex_multi_role.checks.imports import PLUGINS
+from codex_multi_role.checks.junit import MAX_FAILURES, TestCounts, parse_report, read_report
+from codex_multi_role.checks.measured_process import PLUGIN, MeasuredProcess
+from codex_multi_role.checks.python import NO_TESTS_COLLECTED, TESTS_FAILED, environment_of_tests, interpreter_of
+from codex_multi_role.checks.suite import INTERRUPTED, LIMIT_VARIABLE, MOST_OVERDUE, OVERDUE_VARIABLE, write_files
+from codex_multi_role.checks.working_copy import copy_workspace, left_out_of_copies
 from codex_multi_role.workspace import CommandResult, run_command
 
 REPORT_SECONDS = 30.0
 """For coverage.py to write its report, after the tests' own deadline."""
+MOST_LOST = 5
+"""So many tests that end the whole process are left out one by one; with more it is given up."""
+TESTS_AT_LEAST = 4
+"""A single test is given this part of the time for all, and `LEAST_SECONDS` at least."""
+LEAST_SECONDS = 1.0
 MAX_TESTS = 400
 """Of so many it is told what each of them reaches."""
 SETTINGS = "[run]\nbranch = True\nrelative_files = True\ndata_file = {data}\nsource = {source}\n"
@@ -42,19 +50,42 @@ class Outcome:
         return self.status not in ("passed", "failed")
 
 
-def judge(ran: CommandResult, counts: TestCounts | None, broken: str) -> Outcome:
-    """From pytest's exit code **and** its report; ``counts`` is None where there is none, and ``broken`` says why."""
+def judge(ran: CommandResult, counts: TestCounts | None, broken: str, lost: Mapping[str, str]) -> Outcome:
+    """From pytest's exit code **and** its report; ``counts`` is None where there is none, and ``broken`` says why.
+
+    ``lost``: tests that were left out because pytest did not survive them, by pytest's id, and what became of it.
+    """
+    if lost and (counts := counts or (TestCounts() if ran.returncode == NO_TESTS_COLLECTED else None)):
+        failures = [{"test": junit_name(test), "message": message} for test, message in lost.items()]
+        failures = [*failures, *counts.failures][:MAX_FAILURES]
+        counts = replace(counts, failed=counts.failed + len(lost), failures=failures)
     status, reason = _verdict(ran, counts, broken)
     return Outcome(status, reason, ran, counts or TestCounts())
+
+
+def junit_name(node: str) -> str:
+    """How pytest's JUnit report calls the test whose id is ``node``: ``tests.test_a.TestX::test_y[1]``."""
+    path, *names = node.partition("[")[0].split("::")
+    place = [path.removesuffix(".py").replace("/", "."), *names[:-1]]
+    return f"{'.'.join(place)}::{names[-1]}{''.join(node.partition('[')[1:])}" if names else place[0]
+
+
+def _last_words(ran: CommandResult) -> str:
+    if ran.timed_out:
+        return f"no end after {ran.seconds:.0f} s; the tests were run again without it"
+    said = f": {ran.output.strip().splitlines()[-1][:300]}" if ran.output.strip() else ""
+    return f"it ended the whole test process (exit code {ran.returncode}){said}; the tests were run again without it"
 
 
 def _verdict(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[str, str]:
     code = ran.returncode
     if ran.timed_out:
         return "timed out", f"no end after {ran.seconds:.0f} s"
-    if code == NO_TESTS_COLLECTED:
+    if code == NO_TESTS_COLLECTED and not (counts and counts.failed):
         return "no tests", "pytest found no test"
-    if code not in (0, TESTS_FAILED):
+    if code == INTERRUPTED and counts and counts.failed and not counts.errors:
+        return "failed", f"{MOST_OVERDUE} tests did not end; the rest was not run"
+    if code not in (0, TESTS_FAILED, NO_TESTS_COLLECTED):
         return "crashed", f"pytest ended with exit code {code}"
     if counts is None:
         return "crashed", broken
@@ -80,11 +111,14 @@ class CoverageRun:
     ) -> None:
         self._context, self._target, self._tests, self._scratch = context, target, list(tests), scratch
         self._per_test = per_test
-        self._root = copy_workspace(context.workspace, scratch)
+        self._root = copy_workspace(context.workspace, scratch, left_out_of_copies(context.workspace, [target, *tests]))
         write_files(self._root, files or {})
+        self._python = interpreter_of(context)
+        self._process = MeasuredProcess(scratch, context.workspace.root, self._root, target, self._python)
         # The quickest way to measure (Python 3.14) sees each line once, whichever test reaches it next.
         noting = {"COVERAGE_CORE": "ctrace"} if per_test else {}
-        self._environment = with_plugins({**environment_of_tests(context, scratch), **noting}, self._root)
+        environment = self._process.environment(environment_of_tests(context, scratch, self._python))
+        self._environment = {**environment, **noting}
         self._settings = scratch / "coverage.ini"
 
     def outcome(self, seconds: float) -> Outcome:
@@ -94,16 +128,33 @@ class CoverageRun:
         self._settings.write_text(SETTINGS.format(data=self._scratch / "coverage.data", source=measured))
         junit = self._scratch / "junit.xml"
         noting = ["-p", "codex_multi_role_contexts"] if self._per_test else []
-        pytest = ["-m", "pytest", "-p", "no:cacheprovider", *noting, f"--junitxml={junit}", *self._tests]
-        ran = self._coverage("run", pytest, seconds)
-        outcome = self._with_coverage(judge(ran, *self._counts(junit)))
+        plugins = [*PLUGIN, "-p", "codex_multi_role_limits", *noting]
+        pytest = ["-m", "pytest", "-p", "no:cacheprovider", *plugins, f"--junitxml={junit}", *self._tests]
+        outcome = self._with_coverage(self._to_their_end(pytest, junit, seconds))
         return self._with_reached(outcome) if self._per_test and not outcome.crashed else outcome
 
-    def _coverage(self, command: str, arguments: list[str], seconds: float) -> CommandResult:
-        return self._python(["-m", "coverage", command, f"--rcfile={self._settings}", *arguments], seconds)
+    def _to_their_end(self, pytest: list[str], junit: Path, seconds: float) -> Outcome:
+        """Run the tests; where one takes the whole process with it, the others run again, in the time that is left."""
+        until = time.monotonic() + seconds
+        own_seconds = max(LEAST_SECONDS, seconds / TESTS_AT_LEAST)
+        self._environment |= {LIMIT_VARIABLE: str(own_seconds), OVERDUE_VARIABLE: str(MOST_OVERDUE)}
+        lost: dict[str, str] = {}
+        while True:
+            self._process.prepare(lost)
+            junit.unlink(missing_ok=True)
+            ran = self._coverage("run", pytest, max(0.0, until - time.monotonic()))
+            outcome = judge(ran, *self._counts(junit), lost)
+            test, running_seconds = self._process.running()
+            blamed = bool(test) and (not ran.timed_out or running_seconds >= own_seconds)
+            if not blamed or test in lost or len(lost) == MOST_LOST or time.monotonic() >= until:
+                return outcome
+            lost[test] = _last_words(ran)
 
-    def _python(self, arguments: list[str], seconds: float) -> CommandResult:
-        sandboxed = self._context.sandbox([python_of(self._context.workspace), *arguments], self._scratch)
+    def _coverage(self, command: str, arguments: list[str], seconds: float) -> CommandResult:
+        return self._run(["-m", "coverage", command, f"--rcfile={self._settings}", *arguments], seconds)
+
+    def _run(self, arguments: list[str], seconds: float) -> CommandResult:
+        sandboxed = self._context.sandbox([str(self._python.path), *arguments], self._scratch)
         return run_command(sandboxed, self._root, self._environment, seconds, stopping=self._context.stopping)
 
     def _counts(self, junit: Path) -> tuple[TestCounts | None, str]:
@@ -117,17 +168,20 @@ class CoverageRun:
         report = self._scratch / "coverage.json"
         said = self._coverage("json", [f"--include={self._included}", "-o", str(report)], REPORT_SECONDS).output
         try:
-            return replace(outcome, measured=parse_coverage(self._kept(report, "coverage report")))
+            measured = parse_coverage(self._kept(report, "coverage report"))
         except ValueError as error:
-            if outcome.crashed:
-                return outcome
             last_line = (said.strip().splitlines() or ["no output"])[-1]
-            return replace(outcome, status="crashed", reason=f"{error}: {last_line}")
+            return outcome if outcome.crashed else replace(outcome, status="crashed", reason=f"{error}: {last_line}")
+        if outcome.crashed:
+            return replace(outcome, measured=measured) if measured.percent else outcome
+        if problem := self._process.import_problem(measured.unseen):
+            return replace(outcome, status="crashed", reason=problem)
+        return replace(outcome, measured=measured)
 
     def _with_reached(self, outcome: Outcome) -> Outcome:
         report = self._scratch / "reached.json"
         program = str(PLUGINS / "codex_multi_role_reached.py")
-        self._python([program, str(self._settings), self._included, str(report), str(MAX_TESTS)], REPORT_SECONDS)
+        self._run([program, str(self._settings), self._included, str(report), str(MAX_TESTS)], REPORT_SECONDS)
         try:
             return replace(outcome, reached=parse_reached(read_report(report, "report of what each test reached")))
         except ValueError as error:
@@ -135,7 +189,8 @@ class CoverageRun:
 
     @property
     def _included(self) -> str:
-        return f"{self._target}/*" if (self._root / self._target).is_dir() else self._target
+        path = Path(self._target)
+        return (path / "*" if (self._root / path).is_dir() else path).as_posix()
 
     def _kept(self, report: Path, kind: str) -> bytes:
         """What the sandbox left, and a copy of it for people. Raises ValueError where there is nothing to read."""

@@ -24,7 +24,7 @@ class Measurement:
 
     problem: str = ""
     timed_out: bool = False
-    coverage: float = 0.0
+    coverage: float | None = None
     reached: Mapping[str, Reached] = field(default_factory=dict)
     kills: Mapping[str, frozenset[str]] = field(default_factory=dict)
     matrix: KillMatrix = field(default_factory=KillMatrix)
@@ -40,7 +40,7 @@ class Measurement:
     def is_kept_by(self, other: Measurement) -> bool:
         """Whether ``other`` covers and kills all that this one does."""
         killed, still = ({*each.matrix.killers} - {*each.matrix.survived} for each in (self, other))
-        return other.coverage >= self.coverage and killed <= still
+        return (other.coverage or 0.0) >= (self.coverage or 0.0) and killed <= still
 
     def part(self, tests: Collection[str]) -> dict[str, int]:
         """The figures of ``tests`` alone."""
@@ -54,7 +54,7 @@ class Measurement:
         return {
             "coverage": self.coverage,
             "mutants": len(matrix.killers),
-            "score_percent": matrix.score_percent if matrix.killers else 0.0,
+            "score_percent": matrix.score_percent if matrix.killers else None,
             "ids": list(matrix.killers),
             "survivors": matrix.survived,
             "matrix": {test: sorted(killed) for test, killed in self.kills.items()},
@@ -79,7 +79,7 @@ class Bench:
 
     def repeat(self, files: Mapping[str, str], runs: int) -> Repeated:
         """Run the modules ``files`` so many times. Raises what a run raises."""
-        return repeat(Suite(self._context, list(files), self._folder(), files), runs, self._until)
+        return repeat(Suite(self._context, list(files), self._folder(), self._target, files), runs, self._until)
 
     def measure(self, files: Mapping[str, str]) -> Measurement:
         """Run the modules under coverage.py and on every mutant. Raises what a run raises."""
@@ -87,7 +87,7 @@ class Bench:
         outcome = run.outcome(max(0.0, self._until - time.monotonic()))
         if outcome.status != "passed":
             return Measurement(outcome.reason or f"the tests have {outcome.status}", outcome.status == "timed out")
-        suite = Suite(self._context, list(files), self._folder(), files)
+        suite = Suite(self._context, list(files), self._folder(), self._target, files)
         undisturbed = repeat(suite, 1, self._until)
         if undisturbed.problem or undisturbed.bad:
             return Measurement(undisturbed.problem or f"{undisturbed.bad[0]} fails", undisturbed.timed_out)

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.artifacts import scratch_folder, write_result
-from codex_multi_role.checks.base import CheckContext, at_most_own, lasts
+from codex_multi_role.checks.base import CheckContext, at_most_own, lasts, uses_python
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS
 from codex_multi_role.checks.documents import read_document
 from codex_multi_role.checks.measured_tests import Bench, Measurement, units
@@ -60,6 +60,7 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return at_most_own(options, deadline_seconds) + 4 * REPORT_SECONDS + END_SECONDS
 
 
+@uses_python
 @lasts(_longest)
 def merge_tests(context: CheckContext) -> dict[str, object]:
     """Measure all candidates' tests together, keep the fewest that lose nothing, and measure these again.

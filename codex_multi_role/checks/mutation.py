@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import scratch_folder, write_result
-from codex_multi_role.checks.base import CheckContext, at_most_own, in_copy, lasts
+from codex_multi_role.checks.base import CheckContext, at_most_own, in_copy, lasts, uses_python
 from codex_multi_role.checks.kill_matrix import Judge, KillMatrix
 from codex_multi_role.checks.mutants import HOW_TO_INSTALL, Mutant, MutatedFile, is_installed
 from codex_multi_role.checks.options import CheckOptions, read_options
@@ -59,6 +59,7 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return at_most_own(options, deadline_seconds) + END_SECONDS
 
 
+@uses_python
 @lasts(_longest)
 def judge_mutants(context: CheckContext) -> dict[str, object]:
     """Run the tests on mutants of the target, each in a private copy of the workspace, in the sandbox.
@@ -99,7 +100,7 @@ def _judged(context: CheckContext, options: MutationOptions, until: float) -> Ju
     if not mutants:
         return Judged("no mutants", "there is nothing in its functions to change", len(file.places))
     with scratch_folder(context.workspace) as scratch:
-        suite = Suite(context, options.tests, scratch)
+        suite = Suite(context, options.tests, scratch, options.target)
         undisturbed = repeat(suite, options.runs, until)
         if undisturbed.problem or undisturbed.bad:
             problem = undisturbed.problem or f"a test fails as it is: {undisturbed.bad[0]}"
@@ -147,7 +148,7 @@ def _record(context: CheckContext, options: MutationOptions, judged: Judged, sec
         "ids": list(matrix.killers),
         "killed": matrix.killed,
         "survived": len(survivors),
-        "score_percent": matrix.score_percent if matrix.killers else 0.0,
+        "score_percent": matrix.score_percent if matrix.killers else None,
         "survivors": [each.as_json() for each in survivors[:MAX_SURVIVORS]],
         "matrix": matrix.by_test(judged.tests),
         "unattributed": matrix.unattributed,

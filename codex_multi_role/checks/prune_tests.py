@@ -10,12 +10,13 @@ from typing import Any
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, at_most_own, lasts, longest_seconds
+from codex_multi_role.checks.base import CheckContext, at_most_own, lasts, longest_seconds, uses_python
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.judge_tests import suspected_bugs
 from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.python import interpreter_of
 from codex_multi_role.checks.repeated import repeat
-from codex_multi_role.checks.sources import missing_part, none_python
+from codex_multi_role.checks.sources import none_python
 from codex_multi_role.checks.suite import Suite
 from codex_multi_role.checks.test_files import (
     TestFile,
@@ -29,7 +30,7 @@ from codex_multi_role.checks.test_files import (
 )
 
 Json = dict[str, Any]
-NOTHING: Json = {"status": "no tests", "crashed": True, "passed": 0, "coverage": 0.0, "failures": []}
+NOTHING: Json = {"status": "no tests", "crashed": True, "passed": 0, "coverage": None, "failures": []}
 MOST_ROUNDS = 5
 """A report names twenty failures at most, and a test may fail only once another is gone."""
 MOST_RUNS = 10
@@ -54,6 +55,7 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return MOST_ROUNDS * longest_seconds(measure_coverage, options, deadline_seconds) + repeated
 
 
+@uses_python
 @lasts(_longest)
 def prune_tests(context: CheckContext) -> dict[str, object]:
     """What the check coverage says of the tests that pass, and besides ``{files: [path], pruned: [{test, message}],
@@ -91,11 +93,15 @@ def prune_tests(context: CheckContext) -> dict[str, object]:
 def _flaky(context: CheckContext, options: PruneTestsOptions, texts: Texts) -> Json:
     nothing: Json = {"runs": options.runs, "reason": "", "tests": {}}
     root = context.workspace.root
-    if not texts or options.runs == 1 or missing_part(context.workspace) or none_python(root, list(texts)):
+    if not texts or options.runs == 1 or interpreter_of(context).problem or none_python(root, list(texts)):
         return {**nothing, "runs": 0, "reason": "not looked for" if options.runs == 1 else "no test can run"}
     seconds = at_most_own({"timeout_seconds": options.timeout_seconds}, context.deadline_seconds)
     with scratch_folder(context.workspace) as scratch:
-        repeated = repeat(Suite(context, list(texts), scratch), options.runs, time.monotonic() + options.runs * seconds)
+        repeated = repeat(
+            Suite(context, list(texts), scratch, options.target),
+            options.runs,
+            time.monotonic() + options.runs * seconds,
+        )
     return {"runs": len(repeated.outcomes), "reason": repeated.problem, "tests": dict(repeated.flaky)}
 
 

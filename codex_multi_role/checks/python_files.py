@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import Field
 
 from codex_multi_role.checks.artifacts import write_result
 from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.imports import module_name
 from codex_multi_role.checks.options import CheckOptions, inside, read_options
-from codex_multi_role.checks.suite import SOURCE_FOLDER
-from codex_multi_role.checks.working_copy import LEFT_OUT
+from codex_multi_role.checks.working_copy import is_left_out
 from codex_multi_role.errors import UsageError
 from codex_multi_role.python_source import NotPython, syntax_tree
 
 MOST_FILES = 200
+PYTHON = (".py", ".pyw", "")
+ONLY_PYTHON = "testgen supports Python only"
 FOUND, NO_FILES = "found", "no files"
 
 
@@ -44,22 +47,27 @@ def find_python_files(context: CheckContext) -> dict[str, object]:
     target = inside(context.workspace, options.target, "check python_files: target")
     out = inside(context.workspace, options.out, "check python_files: out")
     root = context.workspace.root
+    if target.is_file() and target.suffix not in PYTHON:
+        raise UsageError(f"check python_files: target: {ONLY_PYTHON}: {options.target} is not a Python file")
     if not target.exists():
         raise UsageError(f"check python_files: target: there is no {options.target}", "Name a file or a folder.")
     files = [target] if target.is_file() else [path for path in _python(target) if _needs_tests(path, out)]
     if len(files) > MOST_FILES:
         raise UsageError(f"check python_files: target: {len(files)} files", f"{MOST_FILES} at most at once.")
     taken = {_family(path.stem) for path in _python(root)}
-    reason = "" if files else f"{options.target} has no Python file that could be tested"
-    listed = [_entry(path, root, out, taken) for path in files]
+    reason = "" if files else f"{options.target} has no Python file that could be tested; {ONLY_PYTHON}"
+    known = context.python.folders if context.python else ()
+    listed = [_entry(path, root, out, taken, known) for path in files]
     return write_result(context, {"status": FOUND if files else NO_FILES, "reason": reason, "files": listed})
 
 
 def _python(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*.py")):
-        parts = path.relative_to(folder).parts
-        if path.is_file() and LEFT_OUT.isdisjoint(parts) and not any(part.startswith(".") for part in parts):
-            yield path
+    for place, folders, names in os.walk(folder):
+        here = Path(place)
+        folders[:] = sorted(each for each in folders if not each.startswith(".") and not is_left_out(here / each))
+        for name in sorted(names):
+            if name.endswith(".py") and not name.startswith(".") and (here / name).is_file():
+                yield here / name
 
 
 def _needs_tests(path: Path, out: Path) -> bool:
@@ -83,16 +91,14 @@ def _is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _entry(path: Path, root: Path, out: Path, taken: set[str]) -> dict[str, str]:
+def _entry(path: Path, root: Path, out: Path, taken: set[str], known: Sequence[Path]) -> dict[str, str]:
     relative = path.relative_to(root)
-    parts = relative.with_suffix("").parts
-    parts = parts[1:] if parts[0] == SOURCE_FOLDER and len(parts) > 1 else parts
-    parts = parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
+    module = module_name(root, relative, known)
     problem = _parsed(path) or ""
     return {
         "file": relative.as_posix(),
-        "module": ".".join(parts),
-        "tests": (out.relative_to(root) / _free_name("_".join(parts), taken)).as_posix(),
+        "module": module,
+        "tests": (out.relative_to(root) / _free_name(module.replace(".", "_"), taken)).as_posix(),
         "problem": f"{relative.as_posix()}: {problem}" if problem else "",
     }
 

@@ -45,6 +45,8 @@ def _problem(outcome: SuiteOutcome) -> str:
         return f"the tests did not finish: {outcome.problem}"
     if outcome.ran.returncode == NO_TESTS_COLLECTED or not outcome.cases:
         return "pytest found no test"
+    if outcome.problem:
+        return outcome.problem
     return "" if outcome.complete else f"the tests did not finish: exit code {outcome.ran.returncode}"
 
 

@@ -57,9 +57,10 @@ class TestResultsOptions(CheckOptions):
 def write_test_results(context: CheckContext) -> dict[str, object]:
     """Write ``results.json`` into the run folder; returns it with ``status``: success, timeout or incomplete.
 
-    ``{run_id, flow, started_at, results: [{file, tests, status, reason, metrics: {coverage_percent, n_passed_tests,
-    n_failed_tests, failed_tests, iterations, total_tokens, mutation_score_percent, mutation_killed,
-    mutation_survived}, rounds, pruned, flaky, suspected_bugs, refused_plan_items, mutation}]}``. ``tests`` are paths,
+    ``{run_id, flow, started_at, python: {path, version, source}, results: [{file, tests, status, reason, metrics:
+    {coverage_percent, n_passed_tests, n_failed_tests, failed_tests, iterations, total_tokens, mutation_score_percent,
+    mutation_killed, mutation_survived}, rounds, pruned, flaky, suspected_bugs, refused_plan_items, mutation}]}``.
+    ``tests`` are paths,
     ``failed_tests`` were taken out of them, and so were those in ``flaky``. ``mutation`` is ``{status: judged|partly
     judged|not judged, reason}`` and, where there are mutants, the fields of the check: among them the kill matrix
     ``matrix: {test: [mutant]}`` and the ``survivors``. Figures of mutants that were not judged are null. The status is
@@ -72,6 +73,7 @@ def write_test_results(context: CheckContext) -> dict[str, object]:
         "run_id": run.run_id,
         "flow": run.flow,
         "started_at": run.started_at,
+        "python": context.python.as_json() if context.python else None,
         "results": results,
     }
     told = json.dumps(context.redact.within(document), indent=2, ensure_ascii=False)

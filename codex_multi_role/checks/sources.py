@@ -9,8 +9,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from codex_multi_role.checks.options import CheckOptions, inside
-from codex_multi_role.checks.python import OWN_ENVIRONMENT, has_own
-from codex_multi_role.checks.working_copy import LEFT_OUT
+from codex_multi_role.checks.working_copy import is_left_out
 from codex_multi_role.python_source import NotPython, syntax_tree
 from codex_multi_role.workspace import Workspace
 
@@ -39,12 +38,6 @@ def _relative(workspace: Workspace, given: str, option: str) -> str:
     return given
 
 
-def missing_part(workspace: Workspace) -> str:
-    if has_own(workspace, "pytest") and not has_own(workspace, "coverage"):
-        return f"{OWN_ENVIRONMENT} has pytest but not coverage: install it there"
-    return ""
-
-
 def none_python(root: Path, relatives: Sequence[str]) -> str:
     """As `not_python`, of the first of several for which there is something to say."""
     return next(filter(None, (not_python(root, relative) for relative in relatives)), "")
@@ -54,11 +47,16 @@ def not_python(root: Path, relative: str) -> str:
     """What keeps the file, or the first such file of the folder, from being parsed; ``""`` if nothing does."""
     path = root / relative
     found = sorted(path.rglob(PYTHON)) if path.is_dir() else [path]
-    files = [file for file in found if LEFT_OUT.isdisjoint(file.relative_to(root).parts)]
+    files = [file for file in found if path == file or not any(map(is_left_out, _folders(file, path)))]
     if not files:
         return f"{relative} has no Python file"
     problems = (_problem(file, file.relative_to(root).as_posix()) for file in files)
     return next(filter(None, problems), "")
+
+
+def _folders(file: Path, top: Path) -> list[Path]:
+    """Those that ``file`` lies in, below ``top``."""
+    return [top / each for each in file.relative_to(top).parents if each != Path()]
 
 
 def _problem(file: Path, name: str) -> str:

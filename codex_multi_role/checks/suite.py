@@ -10,21 +10,23 @@ from pathlib import Path
 
 from codex_multi_role.checks.base import CheckContext
 from codex_multi_role.checks.junit import TestCase, parse_cases, read_report
-from codex_multi_role.checks.python import environment_of_tests, python_of
-from codex_multi_role.checks.working_copy import copy_workspace
+from codex_multi_role.checks.measured_process import PLUGIN, MeasuredProcess
+from codex_multi_role.checks.python import environment_of_tests, interpreter_of
+from codex_multi_role.checks.working_copy import copy_workspace, left_out_of_copies
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command, write_inside
 
-SOURCE_FOLDER = "src"
-PLUGINS = Path(__file__).parent / "plugins"
 MOST_OVERDUE = 3
 """So many tests may take longer than they are given; the rest is then not run (exit code INTERRUPTED)."""
 INTERRUPTED = 2
+LIMIT_VARIABLE, OVERDUE_VARIABLE = "CODEX_MULTI_ROLE_TEST_SECONDS", "CODEX_MULTI_ROLE_TESTS_OVERDUE"
+"""What ``codex_multi_role_limits`` is told by."""
 
 
 @dataclass(frozen=True)
 class SuiteOutcome:
-    """What came of one run. ``cases`` are the tests by name, None without a report; ``problem`` says why there is none.
+    """What came of one run. ``cases`` are the tests by name, None without a report; ``problem`` says why there is none,
+    or why it tells nothing of the target.
 
     ``complete`` says that a test that is missing among the cases has failed: its file could not be collected.
     """
@@ -49,12 +51,22 @@ class SuiteOutcome:
 
 
 class Suite:
-    """``tests`` are files or folders, relative to the workspace; ``files`` are texts that all its copies have."""
+    """``tests``, files or folders, are for ``target``, or for nothing in particular where that is empty.
+
+    Both are relative to the workspace; ``files`` are texts that all its copies have.
+    """
 
     def __init__(
-        self, context: CheckContext, tests: Sequence[str], scratch: Path, files: Mapping[str, str] | None = None
+        self,
+        context: CheckContext,
+        tests: Sequence[str],
+        scratch: Path,
+        target: str = "",
+        files: Mapping[str, str] | None = None,
     ) -> None:
         self._context, self._tests, self._scratch, self._files = context, list(tests), scratch, files or {}
+        self._target, self._python = target, interpreter_of(context)
+        self._left_out = left_out_of_copies(context.workspace, [*tests, *filter(None, [target])])
         self._numbers = count(1)
 
     def run(self, seconds: float, files: Mapping[str, str] | None = None, test_seconds: float = 0.0) -> SuiteOutcome:
@@ -65,36 +77,34 @@ class Suite:
         folder = self._scratch / f"run{next(self._numbers)}"
         folder.mkdir()
         try:
-            root = copy_workspace(self._context.workspace, folder)
+            root = copy_workspace(self._context.workspace, folder, self._left_out)
             write_files(root, {**self._files, **(files or {})})
             report = folder / "junit.xml"
-            python = python_of(self._context.workspace)
-            flags = ["-p", "no:cacheprovider", "-p", "codex_multi_role_limits", "--continue-on-collection-errors"]
-            argv = [python, "-m", "pytest", *flags, f"--junitxml={report}", *self._tests]
-            environment = self._environment(folder, root, test_seconds)
+            process = MeasuredProcess(folder, self._context.workspace.root, root, self._target, self._python)
+            process.prepare()
+            flags = [
+                "-p",
+                "no:cacheprovider",
+                *PLUGIN,
+                "-p",
+                "codex_multi_role_limits",
+                "--continue-on-collection-errors",
+            ]
+            argv = [str(self._python.path), "-m", "pytest", *flags, f"--junitxml={report}", *self._tests]
+            environment = process.environment(self._environment(folder, test_seconds))
             ran = run_command(
                 self._context.sandbox(argv, folder), root, environment, seconds, stopping=self._context.stopping
             )
-            return _outcome(ran, report)
+            return _outcome(ran, report, process.import_problem())
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _environment(self, folder: Path, root: Path, test_seconds: float) -> dict[str, str]:
+    def _environment(self, folder: Path, test_seconds: float) -> dict[str, str]:
         limits = {
-            "CODEX_MULTI_ROLE_TEST_SECONDS": str(test_seconds),
-            "CODEX_MULTI_ROLE_TESTS_OVERDUE": str(MOST_OVERDUE),
+            LIMIT_VARIABLE: str(test_seconds),
+            OVERDUE_VARIABLE: str(MOST_OVERDUE),
         }
-        return {**with_plugins(environment_of_tests(self._context, folder), root), **limits}
-
-
-def with_plugins(environment: Mapping[str, str], root: Path) -> dict[str, str]:
-    """``environment`` in which any Python finds our plugins for pytest, and what lies in ``src`` below ``root``.
-
-    A package of the workspace may be installed from there: the one of the copy at ``root`` is the one to be tested.
-    """
-    source = [str(root / SOURCE_FOLDER)] if (root / SOURCE_FOLDER).is_dir() else []
-    places = [str(PLUGINS), *source, environment.get("PYTHONPATH")]
-    return {**environment, "PYTHONPATH": ":".join(filter(None, places))}
+        return {**environment_of_tests(self._context, folder, self._python), **limits}
 
 
 def write_files(root: Path, files: Mapping[str, str]) -> None:
@@ -106,10 +116,10 @@ def write_files(root: Path, files: Mapping[str, str]) -> None:
             raise StorageError(f"{name} cannot be written into {root}: {error}") from error
 
 
-def _outcome(ran: CommandResult, report: Path) -> SuiteOutcome:
+def _outcome(ran: CommandResult, report: Path, problem: str) -> SuiteOutcome:
     if ran.timed_out:
         return SuiteOutcome(ran, None, f"no end after {ran.seconds:.0f} s")
     try:
-        return SuiteOutcome(ran, parse_cases(read_report(report)))
+        return SuiteOutcome(ran, parse_cases(read_report(report)), problem)
     except ValueError as error:
         return SuiteOutcome(ran, None, f"{error} (exit code {ran.returncode})")

@@ -8,8 +8,9 @@ from pathlib import Path, PurePath
 
 from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.base import CheckContext, only_looks
+from codex_multi_role.checks.interpreter import Interpreter
 from codex_multi_role.checks.junit import TestCounts, parse_report, read_report
-from codex_multi_role.checks.python import NO_TESTS_COLLECTED, TESTS_FAILED, environment_of_tests, python_of
+from codex_multi_role.checks.python import NO_TESTS_COLLECTED, TESTS_FAILED, environment_of_tests, interpreter_of
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import CommandResult, run_command
 
@@ -20,7 +21,7 @@ MAX_TAIL_CHARACTERS = 4_000
 def run_tests(context: CheckContext) -> dict[str, object]:
     """Run the workspace's tests; write ``pytest_output.txt``, ``pytest_rc.txt``, ``junit.xml`` and ``result.json``.
 
-    Options: ``pytest_cmd``, a command line; by default pytest of the workspace's ``.venv``, or else our own.
+    Options: ``pytest_cmd``, a command line; by default pytest of the project's Python, which is active in any case.
     Returns what ``result.json`` holds: ``{status, reason, exit_code, passed, failed, errors, skipped, failures: [{test,
     message}], seconds, output_tail, command}``; the status is ``passed``, ``failed``, ``no tests``, ``timed out`` or
     ``could not run``. Raises StorageError if the artifacts cannot be written; a bad verdict is a result.
@@ -36,8 +37,9 @@ def run_tests(context: CheckContext) -> dict[str, object]:
 def _run_in(scratch: Path, context: CheckContext) -> dict[str, object]:
     report = scratch / "junit.xml"
     try:
-        command, additions = _command(context, report)
-        environment = {**environment_of_tests(context, scratch), **additions}
+        python = interpreter_of(context)
+        command, additions = _command(context, report, python)
+        environment = {**environment_of_tests(context, scratch, python), **additions}
         argv = context.sandbox(command, scratch)
         ran = run_command(
             argv, context.workspace.root, environment, context.deadline_seconds, stopping=context.stopping
@@ -81,7 +83,7 @@ def _pytest_cmd(context: CheckContext) -> str:
     return str(context.options.get("pytest_cmd") or "")
 
 
-def _command(context: CheckContext, report: Path) -> tuple[list[str], dict[str, str]]:
+def _command(context: CheckContext, report: Path, python: Interpreter) -> tuple[list[str], dict[str, str]]:
     """The tests' command line, made to write ``report``, and what to add to its environment.
 
     Raises ValueError for a ``pytest_cmd`` that is no command line.
@@ -89,7 +91,7 @@ def _command(context: CheckContext, report: Path) -> tuple[list[str], dict[str, 
     option = f"--junitxml={report}"
     given = shlex.split(_pytest_cmd(context))
     if not given:
-        return [python_of(context.workspace), "-m", "pytest", "-p", "no:cacheprovider", option], {}
+        return [str(python.path), "-m", "pytest", "-p", "no:cacheprovider", option], {}
     if any(PurePath(word).name in {"pytest", "py.test"} for word in given):
         return [*given, option], {}
     # A command that runs pytest somewhere inside, such as `make test`, would not know our option.

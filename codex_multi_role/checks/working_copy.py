@@ -3,31 +3,54 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from codex_multi_role.checks.python import OWN_ENVIRONMENT
+from codex_multi_role.checks.environments import is_environment
 from codex_multi_role.errors import StorageError
-from codex_multi_role.workspace import Workspace
+from codex_multi_role.workspace import Workspace, ignored_folders
 
-LEFT_OUT = frozenset({".git", OWN_ENVIRONMENT, "__pycache__", "node_modules", ".tox", ".mypy_cache", ".pytest_cache"})
+LEFT_OUT = frozenset({".git", "__pycache__", "node_modules", ".tox", ".nox", ".mypy_cache", ".pytest_cache"})
 """Folders that no test needs a copy of: they are large, or made anew."""
 
 
-def copy_workspace(workspace: Workspace, folder: Path) -> Path:
+def is_left_out(folder: Path) -> bool:
+    """Whether ``folder`` holds what is made or installed, and nothing of the project's own; environments are."""
+    return folder.name in LEFT_OUT or is_environment(folder)
+
+
+def left_out_of_copies(workspace: Workspace, needed: Iterable[str]) -> frozenset[Path]:
+    """What copies of the workspace go without: the run folders, and the folders that git ignores.
+
+    Not one that holds any of the ``needed`` paths. Raises UsageError where there is no git, StorageError.
+    """
+    root = workspace.root
+    paths = [root / each for each in needed]
+    ignored = (root / each for each in ignored_folders(root))
+    return frozenset([*workspace.forbidden, *(each for each in ignored if not _holds(each, paths))])
+
+
+def copy_workspace(workspace: Workspace, folder: Path, left_out: Collection[Path]) -> Path:
     """Copy the workspace into ``folder``; returns the copy's root, which keeps its name. Raises StorageError."""
     root = folder / "copy" / (workspace.root.name or "workspace")
 
-    def left_out(place: str, names: list[str]) -> set[str]:
+    def ignore(place: str, names: list[str]) -> set[str]:
         here = Path(place)
-        return {each for each in names if each in LEFT_OUT or _left_out(here / each, workspace)}
+        return {each for each in names if here / each in left_out or _is_no_copy(here / each)}
 
     try:
-        shutil.copytree(workspace.root, root, symlinks=True, ignore=left_out)
+        shutil.copytree(workspace.root, root, symlinks=True, ignore=ignore)
     except (OSError, shutil.Error) as error:
         raise StorageError(f"the workspace cannot be copied to {root}: {error}") from error
     return root
 
 
-def _left_out(path: Path, workspace: Workspace) -> bool:
-    """Besides the run folders what is neither file nor folder: a pipe would be waited for."""
-    return path in workspace.forbidden or not (path.is_symlink() or path.is_file() or path.is_dir())
+def _is_no_copy(path: Path) -> bool:
+    """What is neither file nor folder is not copied either: a pipe would be waited for."""
+    if path.is_symlink() or path.is_file():
+        return path.name in LEFT_OUT
+    return not path.is_dir() or is_left_out(path)
+
+
+def _holds(folder: Path, paths: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(folder) for path in paths)

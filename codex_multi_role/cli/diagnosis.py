@@ -16,11 +16,15 @@ from importlib import metadata
 from pathlib import Path
 
 from codex_multi_role import __version__
+from codex_multi_role.checks.interpreter import find_interpreter, inspect
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.login import login_state
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.codex.sandbox import sandboxed
+from codex_multi_role.definitions import sandbox_of_tests
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
+from codex_multi_role.options import RunOptions
+from codex_multi_role.spelling import as_on_disk
 from codex_multi_role.workspace import run_command
 
 ANSWER_SECONDS = 20.0
@@ -40,7 +44,9 @@ class Finding:
     advice: str = ""
 
 
-def diagnose(codex_bin: Path | None, config: tuple[str, ...], runs_dir: Path) -> Iterator[Finding]:
+def diagnose(
+    codex_bin: Path | None, config: tuple[str, ...], workspace: Path, python: Path | None, runs_dir: Path
+) -> Iterator[Finding]:
     """Look at everything in turn; nothing is left behind and no model is asked."""
     yield Finding("python", True, f"{platform.python_version()} ({sys.executable})")
     yield _sqlite()
@@ -54,6 +60,7 @@ def diagnose(codex_bin: Path | None, config: tuple[str, ...], runs_dir: Path) ->
         yield _protocol(codex)
         yield _sandbox(codex)
         yield _login(codex, config)
+        yield _tests(codex, workspace, python)
     yield _runs_folder(runs_dir)
     yield _open_files()
 
@@ -104,6 +111,20 @@ def _sandbox(codex: Path) -> Finding:
         ok, said = _ask(sandboxed(codex, ["true"], Path(folder)), Path(folder))
     advice = "Allow unprivileged user namespaces, or run the tests with --no-test-sandbox."
     return Finding("sandbox", ok, "commands run in it" if ok else said, "" if ok else advice)
+
+
+def _tests(codex: Path, workspace: Path, setting: Path | None) -> Finding:
+    """The Python that runs the tests of the project in ``workspace``."""
+    root = as_on_disk(workspace)
+    with tempfile.TemporaryDirectory() as home:
+        environment = {**os.environ, "CODEX_HOME": home}
+        try:
+            found = find_interpreter(root, environment, setting)
+        except UsageError as error:
+            return Finding("tests", False, str(error), error.hint)
+        found = inspect(found, root, environment, sandbox_of_tests(RunOptions(), codex, root))
+    detail = f"Python {found.version} ({found.source}: {found.path})"
+    return Finding("tests", not found.problem, found.problem or detail, found.hint)
 
 
 def _login(codex: Path, config: tuple[str, ...]) -> Finding:

@@ -8,14 +8,25 @@ from pathlib import Path
 import click
 
 from codex_multi_role.cli.boundary import WRONG_USAGE
-from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, RUNS_DIR, command
+from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, PYTHON, RUNS_DIR, WORKSPACE, command
 from codex_multi_role.cli.streams import put_json
 from codex_multi_role.presentation.wording import one_line
 
 
-@command(CODEX_BIN, CONFIG, RUNS_DIR, JSON, short_help="Check that everything is here that a run needs.")
+@command(
+    CODEX_BIN, CONFIG, WORKSPACE, PYTHON, RUNS_DIR, JSON, short_help="Check that everything is here that a run needs."
+)
 @click.pass_context
-def doctor(ctx: click.Context, /, codex_bin: Path | None, config: tuple[str, ...], runs_dir: Path, json: bool) -> None:
+def doctor(
+    ctx: click.Context,
+    /,
+    codex_bin: Path | None,
+    config: tuple[str, ...],
+    workspace: Path,
+    python: Path | None,
+    runs_dir: Path,
+    json: bool,
+) -> None:
     """Look at what a run needs from this machine and say what to do about each problem. No model is asked.
 
     Exits with 0 if all is well, with 2 if something has to be mended first.
@@ -28,7 +39,7 @@ def doctor(ctx: click.Context, /, codex_bin: Path | None, config: tuple[str, ...
     from codex_multi_role.cli.diagnosis import diagnose  # here: `--help` should not load what knows Codex
 
     findings = []
-    for finding in diagnose(codex_bin, config, runs_dir):
+    for finding in diagnose(codex_bin, config, workspace, python, runs_dir):
         findings.append(finding)
         if json:
             continue

@@ -93,7 +93,14 @@ PYTEST_CMD = Setting(
     metavar="COMMAND",
     callback=not_empty,
     help="How to start pytest.",
-    show_default="python -m pytest of the Python that runs this",
+    show_default="python -m pytest of the project's Python",
+)
+PYTHON = Setting(
+    ["--python"],
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="The Python that runs the tests, or the folder of its environment.",
+    show_default="the project's own environment",
 )
 TEST_SANDBOX = Setting(
     ["--test-sandbox/--no-test-sandbox"],
@@ -222,7 +229,7 @@ OF_THIS_PROCESS = [AWAIT_ANSWERS, JSON, PLAIN, QUIET, *REPORTS]
 
 RUN = [
     *(GOAL, GOAL_FILE, CYCLES, FLOW, INPUT, WORKSPACE, ROLES, RUNS_DIR, RUN_ID, MODEL, REPAIR_ATTEMPTS, RUN_TESTS),
-    *(PYTEST_CMD, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, RECORD, REPLAY, REPLAY_MATCH),
+    *(PYTEST_CMD, PYTHON, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, RECORD, REPLAY, REPLAY_MATCH),
     *(MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES, YES, DATABASE_URL, DRY_RUN, *OF_THIS_PROCESS),
 ]
 SERVE = [HOST, PORT, PUBLIC_URL, RUNS_DIR, ROLES, TOKEN]
@@ -241,7 +248,10 @@ def _remembered(setting: Setting) -> Setting:
 
 
 CHANGEABLE = [
-    *map(_remembered, (CYCLES, INPUT, WORKSPACE, ROLES, MODEL, REPAIR_ATTEMPTS, RUN_TESTS, PYTEST_CMD, TEST_SANDBOX)),
+    *map(
+        _remembered,
+        (CYCLES, INPUT, WORKSPACE, ROLES, MODEL, REPAIR_ATTEMPTS, RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX),
+    ),
     *map(_remembered, (TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS)),
     *map(_remembered, (MAX_PROCESSES, YES, REPLAY_MATCH)),
 ]

@@ -15,6 +15,7 @@ from codex_multi_role.cli.options import (
     CONFIG,
     JSON,
     PYTEST_CMD,
+    PYTHON,
     QUIET,
     REPLAY_MATCH,
     ROLES,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from codex_multi_role.replay_tests import Replayed
 
 SHOWN_DIFFERENCES, SHOWN_LINES = 20, 40
-OF_THE_RUN = [ROLES, REPLAY_MATCH, RUN_TESTS, PYTEST_CMD, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN]
+OF_THE_RUN = [ROLES, REPLAY_MATCH, RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN]
 
 
 @command(*OF_THE_RUN, JSON, QUIET, short_help="Replay recordings and compare: the regression test of a team.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import clock, duration, one_line, plural, verdict
@@ -36,8 +36,16 @@ def _run_started(record: Record) -> list[str]:
     lines = [
         f"run {record['run_id']} {verb}: flow {record['flow']}, {plural(record['cycles'], 'cycle')}",
         f"goal: {one_line(record['goal'])}",
+        *_python(record.get("python", {})),
     ]
     return [*lines, NO_MODEL.format(one_line(record["playbook"]))] if record["playbook"] else lines
+
+
+def _python(python: Mapping[str, str]) -> list[str]:
+    """Which Python runs the tests, where any test needs one."""
+    if not python.get("version"):
+        return []
+    return [f"tests run with Python {python['version']} ({one_line(python['source'])}): {one_line(python['path'])}"]
 
 
 def _about(record: Record, words: str) -> list[str]:

@@ -32,7 +32,8 @@ class RunEvent:
 class RunStarted(RunEvent):
     """A session begins. ``steps``: the flow's, in order. ``limits``: of turns, tokens and seconds, those there are.
 
-    ``worked_seconds`` as in `TurnEnded`: those of the sessions before.
+    ``worked_seconds`` as in `TurnEnded`: those of the sessions before. ``python``: the one that runs the tests,
+    ``{path, version, source}``; its version is empty where nothing needs it.
     """
 
     run_id: str
@@ -47,6 +48,7 @@ class RunStarted(RunEvent):
     steps: list[str] = field(default_factory=list)
     limits: dict[str, float] = field(default_factory=dict)
     worked_seconds: float = 0.0
+    python: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

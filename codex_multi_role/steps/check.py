@@ -89,6 +89,7 @@ def _context(
         worktrees=run.worktrees,
         redact=run.folder.redact,
         run=lambda: _facts(run, key),
+        python=run.tests.python,
         settings=lambda: load_settings(name, run.catalog.source.parent),
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.catalog import RoleSpecCatalog
+from codex_multi_role.checks.interpreter import Interpreter
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder, TurnFolder
 from codex_multi_role.run_folder.states import States
@@ -32,13 +33,14 @@ What ``work`` raises is not recorded: it ends the run, and a resumed run does th
 
 @dataclass(frozen=True)
 class TestSettings:
-    """``--run-tests``, ``--pytest-cmd``, ``--test-sandbox``, ``--test-seconds``."""
+    """``--run-tests``, ``--pytest-cmd``, ``--test-seconds``, and the Python that runs the tests."""
 
     __test__ = False
 
     enabled: bool
     pytest_cmd: str | None
     deadline_seconds: float
+    python: Interpreter
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from codex_multi_role.workspace.files import AppliedFile, apply_files, write_ins
 from codex_multi_role.workspace.globs import in_place
 from codex_multi_role.workspace.paths import PathRefused, Workspace, is_repository
 from codex_multi_role.workspace.protected import ProtectedFiles, PutBack
-from codex_multi_role.workspace.repository import named_below
+from codex_multi_role.workspace.repository import ignored_folders, named_below
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.worktrees import IsolatedWorkspace, MergeResult, Worktrees
 
@@ -21,6 +21,7 @@ __all__ = [
     "Workspace",
     "Worktrees",
     "apply_files",
+    "ignored_folders",
     "in_place",
     "is_repository",
     "named_below",

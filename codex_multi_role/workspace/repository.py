@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -122,3 +123,21 @@ def has_own_commits(worktree: Path, commit: str) -> bool:
 
 def _ignores(git: Git, below: Path) -> bool:
     return git.run("check-ignore", "--quiet", str(below), allowed=(0, 1)).returncode == 0
+
+
+def ignored_folders(root: Path) -> list[Path]:
+    """The folders below ``root`` that git ignores as a whole, relative to it. Raises UsageError, StorageError."""
+    if repository := Repository.around(root):
+        return _ignored_folders(repository.git, root.relative_to(repository.top))
+    if not (root / ".gitignore").is_file():
+        return []
+    with tempfile.TemporaryDirectory(prefix="ignored-") as folder:
+        git = Git(Path(folder), root)
+        git.run("init", "--quiet", "--template=")
+        return _ignored_folders(git, Path())
+
+
+def _ignored_folders(git: Git, below: Path) -> list[Path]:
+    options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z", "--", f":(literal){below}")
+    listed = os.fsdecode(git.run("ls-files", *options).stdout).split("\0")
+    return [Path(path).relative_to(below) for path in listed if path.endswith("/") and Path(path) != below]

@@ -98,7 +98,7 @@ def test_failed_tests_are_no_crash(make_context: MakeContext) -> None:
 
 def test_a_module_that_fails_to_import_is_a_crash_that_says_why(make_context: MakeContext) -> None:
     result = _of(make_context, "import nowhere_to_be_found\n")
-    assert (result["status"], result["crashed"], result["coverage"]) == ("crashed", True, 0.0)
+    assert (result["status"], result["crashed"], result["coverage"]) == ("crashed", True, None)
     assert "nowhere_to_be_found" in result["output_tail"]
 
 
@@ -125,9 +125,31 @@ def test_no_tests_is_a_crash(make_context: MakeContext) -> None:
     assert (result["status"], result["crashed"]) == ("no tests", True)
 
 
-def test_tests_that_never_end_are_ended(make_context: MakeContext) -> None:
-    result = _of(make_context, "def test_x():\n    while True: pass\n", timeout_seconds=2.0)
+def test_tests_that_take_too_long_together_are_ended(make_context: MakeContext) -> None:
+    slow = "import pytest, time\n@pytest.mark.parametrize('n', range(90))\ndef test_x(n): time.sleep(0.5)\n"
+    result = _of(make_context, slow, timeout_seconds=3.0)
     assert (result["status"], result["crashed"], result["exit_code"]) == ("timed out", True, None)
+    assert result["coverage"] is None
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        ("exec('while True: pass')", "no end after"),
+        ("signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]); time.sleep(600)", "test process"),
+        ("os._exit(0)", "it ended the whole test process"),
+        ("os.kill(os.getpid(), 9)", "it ended the whole test process"),
+        ("pytest.exit('enough')", "it ended the whole test process"),
+    ],
+)
+def test_harm_of_one_test_is_its_own(make_context: MakeContext, harm: str, words: str) -> None:
+    tests = f"import os, pytest, signal, time\n{HALF}def test_p(): {harm}\ndef test_p2(): assert sign(0) == 'zero'\n"
+    result = _of(make_context, tests, timeout_seconds=20.0)
+    assert (result["status"], result["passed"], result["failed"]) == ("failed", 3, 1), result
+    assert result["coverage"] == 100.0
+    (failure,) = result["failures"]
+    assert failure["test"] == "tests.test_sign::test_p"
+    assert words in failure["message"]
 
 
 def test_tests_that_print_without_end_are_cut(make_context: MakeContext) -> None:
@@ -150,11 +172,41 @@ def test_a_measurement_leaves_nothing_for_the_next(make_context: MakeContext) ->
     assert [_measure(context)["status"] for _ in range(2)] == ["passed", "passed"]
 
 
-def test_the_users_own_settings_do_not_change_the_figures(make_context: MakeContext) -> None:
+MEASURING_SETTINGS = {
+    "coveragerc": {".coveragerc": "[run]\nomit = sign.py\nparallel = true\nsource = elsewhere\n"},
+    "pyproject": {"pyproject.toml": "[tool.coverage.run]\nparallel = true\nsource = ['elsewhere']\nomit = ['*']\n"},
+    "pytest-cov": {"pytest.ini": "[pytest]\naddopts = --cov=sign --cov-branch --cov-fail-under=100\n"},
+    "no-cov": {"pytest.ini": "[pytest]\naddopts = --cov=sign --no-cov\n"},
+    "xdist": {"pytest.ini": "[pytest]\naddopts = -n 2\n"},
+    "both": {"pytest.ini": "[pytest]\naddopts = -n 2 --cov --cov-report=xml\n"},
+    "maxfail": {"pytest.ini": "[pytest]\naddopts = -x\n"},
+}
+
+
+@pytest.mark.parametrize("settings", MEASURING_SETTINGS.values(), ids=MEASURING_SETTINGS)
+def test_the_users_own_settings_do_not_change_the_figures(
+    make_context: MakeContext, tmp_path: Path, settings: dict[str, str]
+) -> None:
+    others = {"COVERAGE_FILE": str(tmp_path / "x"), "COVERAGE_PROCESS_START": "nowhere.ini", "COVERAGE_CORE": "none"}
     context = make_context(
-        {"sign.py": SOURCE, "tests/test_sign.py": HALF, ".coveragerc": "[run]\nomit = sign.py\n"}, target="sign.py"
+        {"sign.py": SOURCE, "tests/test_sign.py": HALF, **settings},
+        target="sign.py",
+        environment={**WITH_PLUGINS, **others},
     )
-    assert _measure(context)["coverage"] == 80.0
+    result = _measure(context)
+    assert (result["status"], result["coverage"]) == ("passed", 80.0), result
+
+
+def test_lost_data_is_no_figure(make_context: MakeContext) -> None:
+    thief = "import sys, coverage\ncoverage.Coverage.current().stop()\n"
+    result = _of(make_context, f"{thief}{WHOLE}")
+    assert (result["status"], result["crashed"], result["coverage"]) == ("crashed", True, None)
+    assert result["reason"] == "coverage.py saw nothing of sign.py, although the tests import it"
+
+
+def test_tests_that_do_not_import_the_target_reach_nothing(make_context: MakeContext) -> None:
+    result = _of(make_context, "def test_x(): assert True\n")
+    assert (result["status"], result["coverage"]) == ("passed", 0.0)
 
 
 @pytest.mark.parametrize("target", ["../up.py", "/etc", ".git/x.py"])

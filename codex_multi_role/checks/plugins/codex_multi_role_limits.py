@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 from collections.abc import Generator
@@ -11,6 +12,8 @@ import pytest
 
 SECONDS = float(os.environ.get("CODEX_MULTI_ROLE_TEST_SECONDS", "0"))
 MOST_OVERDUE = int(os.environ.get("CODEX_MULTI_ROLE_TESTS_OVERDUE", "1"))
+LAST_CALL = 1.5
+"""After so many times `SECONDS` the whole process ends."""
 _overdue: list[str] = []
 
 
@@ -26,6 +29,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     before = signal.signal(signal.SIGALRM, ring)
     # It rings again: what catches everything within a loop would otherwise have caught the only one.
     signal.setitimer(signal.ITIMER_REAL, SECONDS, SECONDS)
+    if SECONDS:  # what never comes back to Python hears no signal
+        faulthandler.dump_traceback_later(LAST_CALL * SECONDS, exit=True, file=2)
     yield
+    faulthandler.cancel_dump_traceback_later()
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,91 @@
+"""From where tests import what they test: the folders for it, the names, and whether it was the copy after all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from codex_multi_role.checks.environments import is_environment
+
+SOURCE_FOLDER = "src"
+PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
+PLUGINS = Path(__file__).parent / "plugins"
+
+
+def known_folders(root: Path, places: Iterable[str]) -> tuple[Path, ...]:
+    """Those of ``places``, from which a Python imports, that are the project's at ``root``; relative to it."""
+    folders = [Path(each).resolve() for each in places]
+    inside = [each for each in folders if each.is_relative_to(root) and not _is_foreign(each, root)]
+    return tuple(each.relative_to(root) for each in inside)
+
+
+def import_folders(root: Path, target: str, known: Sequence[Path]) -> list[Path]:
+    """The folders below ``root``, relative to it, that tests of ``target`` import from, its own first.
+
+    ``known``: folders that the project's Python imports from, such as those of editable installs.
+    """
+    own = [import_folder(root, target, known)] if target else []
+    source = [Path(SOURCE_FOLDER)] if (root / SOURCE_FOLDER).is_dir() else []
+    return list(dict.fromkeys([*own, *known, *source]))
+
+
+def import_folder(root: Path, target: str, known: Sequence[Path] = ()) -> Path:
+    """The folder below ``root``, relative to it, that ``target``'s dotted name starts from."""
+    path = Path(target)
+    folder = path if (root / path).is_dir() else path.parent
+    start = folder
+    while start != start.parent and (root / start / "__init__.py").is_file():
+        start = start.parent
+    above = [start, *start.parents]
+    for each in above:
+        if each in known or (each.name == SOURCE_FOLDER and not (root / each / "__init__.py").is_file()):
+            return each
+    if start != folder:
+        return start
+    return next((each for each in above if any((root / each / name).is_file() for name in PROJECT_FILES)), Path())
+
+
+def module_name(root: Path, file: Path, known: Sequence[Path] = ()) -> str:
+    """The dotted name by which ``file``, relative to ``root``, is imported."""
+    parts = file.with_suffix("").relative_to(import_folder(root, file.as_posix(), known)).parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def import_problem(
+    loaded: Mapping[str, str],
+    originals: Iterable[Path],
+    copy: Path,
+    target: str,
+    known: Sequence[Path],
+    unseen: Collection[str],
+) -> str:
+    """Why what was measured says nothing of ``target`` in ``copy``; empty where nothing speaks against it.
+
+    ``loaded``: the modules of the process that ran the tests, with their files. ``originals``: what was copied.
+    ``unseen``: files of which coverage.py saw no line being executed.
+    """
+    for root in originals:
+        for name, file in loaded.items():
+            if Path(file).is_relative_to(root / target) and not _is_foreign(Path(file), root):
+                return f"the tests import {name} from {file}, not from the copy under test"
+    imported = {Path(file) for file in loaded.values() if Path(file).is_relative_to(copy / target)}
+    if missed := sorted(file for file in unseen if copy / file in imported):
+        return f"coverage.py saw nothing of {missed[0]}, although the tests import it"
+    if imported:
+        return ""
+    for name in _names(copy, target, known):
+        if name in loaded:
+            return f"the tests import {name} from {loaded[name]}, which is not {target} under test"
+    return ""
+
+
+def _is_foreign(path: Path, root: Path) -> bool:
+    """Whether it only happens to be below ``root``: installed there, or ours."""
+    below = [root / each for each in path.relative_to(root).parents if each != Path()]
+    return path.is_relative_to(PLUGINS) or any(map(is_environment, [*below, path]))
+
+
+def _names(copy: Path, target: str, known: Sequence[Path]) -> Iterator[str]:
+    path = copy / target
+    for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+        yield module_name(copy, file.relative_to(copy), known)

@@ -1,0 +1,140 @@
+"""The project's Python: one rule finds it for every check, and says by what."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from codex_multi_role.checks.base import Sandbox
+from codex_multi_role.checks.environments import has_python, named_by_tools
+from codex_multi_role.checks.imports import PLUGINS, known_folders
+from codex_multi_role.checks.plugins.codex_multi_role_python import PACKAGES, described
+from codex_multi_role.checks.requirements import how_to_install, unmet_requirements
+from codex_multi_role.errors import UsageError
+from codex_multi_role.redaction import without_secrets
+from codex_multi_role.workspace import run_command
+
+OWN = "codex-multi-role"
+"""The source of the Python that runs this, which stands in where a project has none."""
+BASE_OF_CONDA = frozenset({"base", "root"})
+ANSWER_SECONDS = 30.0
+PROGRAM = PLUGINS / "codex_multi_role_python.py"
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """``path`` is the program, ``source`` what named it: ``--python``, ``VIRTUAL_ENV``, ``.venv``, `OWN`, and so on.
+
+    Once it was `inspect`ed, ``version`` is known, ``folders`` are those of the ``project`` that it imports from by
+    itself, relative to it, and ``problem`` and ``hint`` say why it cannot run the tests, and what fixes it.
+    """
+
+    path: Path
+    source: str
+    version: str = ""
+    project: Path | None = None
+    folders: tuple[Path, ...] = ()
+    problem: str = ""
+    hint: str = ""
+
+    @property
+    def environment(self) -> Path:
+        """The folder of the virtual or conda environment, or whatever the program's ``bin`` is in."""
+        return self.path.parent.parent
+
+    def as_json(self) -> dict[str, str]:
+        return {"path": str(self.path), "version": self.version, "source": self.source}
+
+    def activate(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """``environment`` as if this Python's own had been activated: ``pytest`` and ``python`` are this one's."""
+        active = {name: value for name, value in environment.items() if name not in ("VIRTUAL_ENV", "PYTHONHOME")}
+        if (self.environment / "pyvenv.cfg").is_file():
+            active["VIRTUAL_ENV"] = str(self.environment)
+        return {**active, "PATH": ":".join(filter(None, [str(self.path.parent), environment.get("PATH", "")]))}
+
+
+def find_interpreter(root: Path, environment: Mapping[str, str], setting: Path | None = None) -> Interpreter:
+    """The Python of the project at ``root``: nothing of it is run to find out.
+
+    In this order: ``setting``, a program or the folder of an environment; the active environment, VIRTUAL_ENV or
+    CONDA_PREFIX; ``.venv``; ``venv``; what uv, poetry or conda name for the project; the one that runs this. Its own
+    environment being active says nothing of the project, nor does conda's base, which is always active.
+
+    Raises UsageError for a ``setting`` that is no Python.
+    """
+    if setting is not None:
+        program = setting / "bin" / "python" if setting.is_dir() else setting
+        if not program.is_file():
+            hint = "Name a Python, or the folder of a virtual environment."
+            raise UsageError(f"--python: {setting.absolute()} is not a Python", hint)
+        return Interpreter(program.absolute(), "--python")
+    for source, folder in _environments(root, environment):
+        if has_python(folder):
+            return Interpreter(folder.absolute() / "bin" / "python", source)
+    return Interpreter(Path(sys.executable), OWN)
+
+
+def _environments(root: Path, environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    if (active := environment.get("VIRTUAL_ENV")) and not _is_own(Path(active), root):
+        yield "VIRTUAL_ENV", Path(active)
+    if (active := environment.get("CONDA_PREFIX")) and environment.get("CONDA_DEFAULT_ENV") not in BASE_OF_CONDA:
+        yield "CONDA_PREFIX", Path(active)
+    yield ".venv", root / ".venv"
+    yield "venv", root / "venv"
+    yield from named_by_tools(root, environment)
+
+
+def _is_own(active: Path, root: Path) -> bool:
+    """Whether the active environment is only the one that this program is installed in."""
+    return active.resolve() == Path(sys.prefix).resolve() and not active.absolute().is_relative_to(root)
+
+
+def inspect(found: Interpreter, root: Path, environment: Mapping[str, str], sandbox: Sandbox) -> Interpreter:
+    """``found`` with all that is known of it only once it runs, which it does in ``sandbox``. Raises RunInterrupted."""
+    if found.source == OWN:
+        return _judged(found, described(), root)
+    with tempfile.TemporaryDirectory(prefix="check-") as folder:
+        scratch = Path(folder).resolve()
+        argv = sandbox([str(found.path), str(PROGRAM)], scratch)
+        given = {**without_secrets(environment), "TMPDIR": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            ran = run_command(argv, root, given, ANSWER_SECONDS, errors_apart=True)
+            facts = json.loads(ran.output)
+        except (UsageError, ValueError) as error:
+            said = (
+                str(error) if isinstance(error, UsageError) else (ran.errors.strip().splitlines() or ["no answer"])[-1]
+            )
+            hint = f"Make the environment again, or name another Python with --python: {found.path}"
+            return replace(found, problem=f"{_named(found)} cannot be started: {said[:300]}", hint=hint)
+    return _judged(found, facts, root)
+
+
+def _judged(found: Interpreter, facts: Mapping[str, object], root: Path) -> Interpreter:
+    packages, roots = facts["packages"], facts["roots"]
+    assert isinstance(packages, Mapping)
+    assert isinstance(roots, Sequence)
+    folders = known_folders(root, map(str, roots))
+    inspected = replace(found, version=str(facts["version"]), project=root, folders=folders)
+    if missing := [name for name in PACKAGES if not packages.get(name)]:
+        problem = f"{_named(found)} has no {' and no '.join(missing)}"
+        return replace(inspected, problem=problem, hint=how_to_install(found.path, missing))
+    if found.source == OWN and (unmet := unmet_requirements(root)):
+        return replace(
+            inspected,
+            problem=f"the project needs {', '.join(unmet)} and has no Python environment of its own",
+            hint=f"{_new_environment(root)}; or name its Python with --python.",
+        )
+    return inspected
+
+
+def _named(found: Interpreter) -> str:
+    return f"the Python that runs the tests ({found.source}: {found.path})"
+
+
+def _new_environment(root: Path) -> str:
+    what = "-e ." if (root / "pyproject.toml").is_file() else "-r requirements.txt"
+    return f"Run in {root}: python3 -m venv .venv && .venv/bin/python -m pip install {' '.join(PACKAGES)} {what}"

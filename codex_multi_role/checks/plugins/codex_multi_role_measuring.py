@@ -1,0 +1,56 @@
+"""What pytest does under measurement: all tests in one process, to the end, with nobody else measuring.
+
+Settings of the project would otherwise take coverage.py's place (pytest-cov), spread the tests over processes (xdist)
+or stop at the first failure. Which test is running is kept in a file, for when pytest itself does not live to tell.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(os.environ["CODEX_MULTI_ROLE_MEASURING"])
+NEUTRAL: dict[str, object] = {"numprocesses": None, "dist": "no", "tx": [], "maxfail": 0}
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
+    if hasattr(early_config.known_args_namespace, "cov_source"):
+        early_config.known_args_namespace.cov_source = []
+    yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None]:
+    for name, value in NEUTRAL.items():
+        if hasattr(config.option, name):
+            setattr(config.option, name, value)
+    yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    excluded = set(json.loads((FOLDER / "excluded.json").read_text()))
+    if gone := [item for item in items if item.nodeid in excluded]:
+        items[:] = [item for item in items if item.nodeid not in excluded]
+        config.hook.pytest_deselected(items=gone)
+
+
+def pytest_runtest_logstart(nodeid: str) -> None:
+    (FOLDER / "running").write_text(nodeid)
+
+
+def pytest_runtest_logfinish(nodeid: str) -> None:
+    (FOLDER / "running").write_text("")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    files = {name: getattr(module, "__file__", None) for name, module in [*sys.modules.items()]}
+    loaded = {name: os.path.realpath(file) for name, file in files.items() if isinstance(file, str)}
+    (FOLDER / "loaded.json").write_text(json.dumps(loaded))

@@ -1,0 +1,42 @@
+"""A program: what the checks need to know of the Python that runs it, as JSON on standard output.
+
+``{version, prefix, packages: {name: version or null}, roots: [folder]}``; ``roots`` are the folders it imports from,
+those of editable installs included.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+
+PACKAGES = ("pytest", "coverage")
+
+
+def described() -> dict[str, object]:
+    return {
+        "version": platform.python_version(),
+        "prefix": sys.prefix,
+        "packages": {name: _version(name) for name in PACKAGES},
+        "roots": [*filter(None, sys.path[1:]), *_editable()],
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _editable() -> list[str]:
+    """Setuptools installs a finder that maps each package to its folder, where one path entry would not do."""
+    finders = [module for name, module in sys.modules.items() if name.startswith("__editable__")]
+    mappings = [getattr(finder, "MAPPING", {}) for finder in finders]
+    return [str(Path(folder).parent) for mapping in mappings for folder in mapping.values()]
+
+
+if __name__ == "__main__":
+    print(json.dumps(described()))  # noqa: T201 - its answer

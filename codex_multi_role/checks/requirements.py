@@ -1,0 +1,65 @@
+"""What a project says it needs to run, and whether the Python that runs this has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from codex_multi_role.checks.environments import read_toml
+
+MAX_NAMED = 5
+
+
+def unmet_requirements(root: Path) -> list[str]:
+    """The declared requirements that are not installed here, at most `MAX_NAMED`.
+
+    Sources: ``pyproject.toml`` (``project.dependencies``, poetry's) and ``requirements.txt``.
+    """
+    unmet = dict.fromkeys(str(each) for each in _declared(root) if not _is_met(each))
+    return list(unmet)[:MAX_NAMED]
+
+
+def how_to_install(python: Path, packages: Sequence[str]) -> str:
+    """The command that installs ``packages`` for ``python``; uv makes environments without pip."""
+    try:
+        made_by_uv = "\nuv =" in (python.parent.parent / "pyvenv.cfg").read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        made_by_uv = False
+    installer = f"uv pip install --python {python}" if made_by_uv else f"{python} -m pip install"
+    return f"Run: {installer} {' '.join(packages)}"
+
+
+def _declared(root: Path) -> Iterator[Requirement]:
+    project = read_toml(root / "pyproject.toml")
+    listed = _strings(project, "project", "dependencies")
+    poetry = _strings(project, "tool", "poetry", "dependencies")
+    try:
+        lines = (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        lines = []
+    for text in [*listed, *(name for name in poetry if name != "python"), *lines]:
+        try:
+            yield Requirement(text.partition(" #")[0].split(" --")[0].strip().removesuffix("\\").strip())
+        except InvalidRequirement:
+            continue  # an option, a comment or a path: what it needs cannot be told
+
+
+def _strings(document: object, *keys: str) -> list[str]:
+    """A list of texts, or the names of a table that are needed, below ``keys``."""
+    for key in keys:
+        document = document.get(key) if isinstance(document, dict) else None
+    if isinstance(document, dict):
+        return [name for name, said in document.items() if not (isinstance(said, dict) and said.get("optional"))]
+    return [each for each in document if isinstance(each, str)] if isinstance(document, list) else []
+
+
+def _is_met(requirement: Requirement) -> bool:
+    if requirement.marker is not None and not requirement.marker.evaluate():
+        return True
+    try:
+        return requirement.specifier.contains(metadata.version(requirement.name), prereleases=True)
+    except metadata.PackageNotFoundError:
+        return False

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.coverage import measure_coverage
+from codex_multi_role.checks.flaky import find_flaky
+from codex_multi_role.checks.imports import import_folder, known_folders, module_name
+from codex_multi_role.checks.mutation import judge_mutants
+from codex_multi_role.checks.python_files import find_python_files
+from tests.checks.conftest import MakeContext
+
+CALC = "def double(x):\n    return x * 2\n"
+TESTS = "from foo.calc import double\n\n\ndef test_double():\n    assert double(3) == 6\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "others", "module"),
+    [
+        ("calc.py", [], "calc"),
+        ("pack/calc.py", ["pack/__init__.py"], "pack.calc"),
+        ("pack/calc.py", [], "pack.calc"),
+        ("pack/__init__.py", [], "pack"),
+        ("src/foo/calc.py", ["src/foo/__init__.py"], "foo.calc"),
+        ("src/foo/calc.py", [], "foo.calc"),
+        ("src/calc.py", ["src/__init__.py"], "src.calc"),
+        ("lib/foo/calc.py", ["lib/foo/__init__.py"], "foo.calc"),
+        ("known/foo/calc.py", [], "foo.calc"),
+        ("packages/foo/src/foo/calc.py", ["packages/foo/src/foo/__init__.py"], "foo.calc"),
+        ("packages/foo/src/space/foo/calc.py", ["packages/foo/src/space/foo/__init__.py"], "space.foo.calc"),
+        ("packages/foo/foo/calc.py", ["packages/foo/foo/__init__.py"], "foo.calc"),
+        ("packages/foo/calc.py", ["packages/foo/pyproject.toml"], "calc"),
+    ],
+)
+def test_the_name_a_file_is_imported_by(tmp_path: Path, file: str, others: list[str], module: str) -> None:
+    for name in [file, *others]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert module_name(tmp_path, Path(file), [Path("known")]) == module
+    assert (tmp_path / import_folder(tmp_path, file, [Path("known")]) / Path(*module.split(".")[:1])).parent.is_dir()
+
+
+def test_what_is_installed_in_the_project_is_not_its_own(tmp_path: Path) -> None:
+    for folder in ("lib", "venv/lib/python3.11/site-packages"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "venv" / "pyvenv.cfg").touch()
+    places = [f"{tmp_path}/lib", f"{tmp_path}/venv/lib/python3.11/site-packages", "/usr/lib", str(tmp_path)]
+    assert known_folders(tmp_path, places) == (Path("lib"), Path())
+
+
+def _result(result: dict[str, Any]) -> dict[str, Any]:
+    return result
+
+
+@pytest.mark.parametrize("folder", ["src", "lib", "packages/foo/src", "packages/foo"])
+def test_the_copy_is_measured_though_the_original_is_installed(
+    make_context: MakeContext, tmp_path: Path, folder: str
+) -> None:
+    files = {f"{folder}/foo/__init__.py": "", f"{folder}/foo/calc.py": CALC, "tests/test_calc.py": TESTS}
+    installed = {"PYTHONPATH": f"{tmp_path}/work/{folder}"}
+    context = make_context(files, environment=installed, target=f"{folder}/foo/calc.py", tests="tests/test_calc.py")
+    result = _result(measure_coverage(context))
+    assert (result["status"], result["coverage"]) == ("passed", 100.0)
+    result = _result(judge_mutants(context))
+    assert (result["status"], result["score_percent"]) == ("ok", 100.0)
+    listed = make_context({}, target=f"{folder}/foo")
+    assert _result(find_python_files(listed))["files"][0]["module"] == "foo.calc"
+
+
+def _shadowed(make_context: MakeContext, tmp_path: Path, place: str) -> CheckContext:
+    """Tests that get the package from ``place``, whatever path they are given."""
+    tests = f"import sys\nsys.path.insert(0, {place!r})\n{TESTS}"
+    files = {"lib/foo/__init__.py": "", "lib/foo/calc.py": CALC, "tests/test_calc.py": tests}
+    return make_context(files, target="lib/foo/calc.py", tests="tests/test_calc.py")
+
+
+def test_the_original_gives_no_figure(make_context: MakeContext, tmp_path: Path) -> None:
+    context = _shadowed(make_context, tmp_path, f"{tmp_path}/work/lib")
+    for result in map(_result, (measure_coverage(context), judge_mutants(context))):
+        assert f"import foo from {tmp_path}/work/lib/foo/__init__.py, not from the copy" in result["reason"] or (
+            f"import foo.calc from {tmp_path}/work/lib/foo/calc.py, not from the copy" in result["reason"]
+        )
+        assert result.get("coverage") is result.get("score_percent") is None
+
+
+def test_an_installed_copy_gives_no_figure(make_context: MakeContext, tmp_path: Path) -> None:
+    for name, text in {"__init__.py": "", "calc.py": CALC}.items():
+        (tmp_path / "site" / "foo").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "site" / "foo" / name).write_text(text)
+    result = _result(measure_coverage(_shadowed(make_context, tmp_path, f"{tmp_path}/site")))
+    assert (result["crashed"], result["coverage"]) == (True, None)
+    assert result["reason"].startswith(f"the tests import foo.calc from {tmp_path}/site/foo/calc.py, which is not lib/")
+
+
+def test_what_is_made_or_installed_is_not_copied(make_context: MakeContext) -> None:
+    folders = ("venv", "env", "node_modules", "built", "sub/kept")
+    tests = f"""
+        from pathlib import Path
+
+        def test_copied():
+            assert [each for each in {folders} if Path(each).exists()] == ["sub/kept"]
+            assert Path("ignored.txt").exists()
+    """
+    marked = {f"{name}/pyvenv.cfg": "" for name in ("env",)}
+    marked["venv/lib/x.py"] = "x = 1\n"
+    files = {"node_modules/x.py": "x = 1\n", "built/x.py": "", "sub/kept/x.py": "x = 1\n", "ignored.txt": "x"}
+    ignored = {".gitignore": "built/\nignored.txt\nsub/kept\n"}
+    context = make_context({**files, **marked, **ignored, "tests/test_a.py": tests}, target="sub/kept/x.py")
+    result = _result(measure_coverage(context))
+    assert result["status"] == "passed", result["failures"]
+
+
+def test_environments_are_no_files_of_the_project(make_context: MakeContext) -> None:
+    broken = {"venv/pyvenv.cfg": "", "venv/lib/x.py": "def", "node_modules/y.py": "def", "a.py": "x = 1\n"}
+    context = make_context({**broken, "tests/test_a.py": "def test_a(): assert 1\n"}, target=".")
+    result = _result(measure_coverage(context))
+    assert (result["status"], result["reason"]) == ("passed", "")
+    found = _result(find_python_files(make_context({}, target=".")))
+    assert [each["file"] for each in found["files"]] == ["a.py"]
+
+
+def test_flaky_tests_are_looked_for_without_a_target(make_context: MakeContext) -> None:
+    assert sys.executable
+    context = make_context({"tests/test_a.py": "def test_a(): assert 1\n"}, runs=2)
+    assert _result(find_flaky(context))["status"] == "ok"

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from codex_multi_role.checks.base import no_sandbox
+from codex_multi_role.checks.interpreter import OWN, Interpreter, find_interpreter, inspect
+from codex_multi_role.errors import UsageError
+from tests.cli.console import console
+from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, plan
+from tests.teams import read
+
+NO_PYTEST = '#!/bin/sh\necho \'{"version": "3.9.1", "prefix": "x", "packages": {"pytest": null}, "roots": []}\'\n'
+
+
+def environment(folder: Path, program: str = "") -> Path:
+    """An environment whose Python is ours, or a shell's ``program``."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "pyvenv.cfg").touch()
+    python = folder / "bin" / "python"
+    python.write_text(program or f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    return folder
+
+
+def _poetry(home: Path, root: Path) -> Path:
+    (root / "pyproject.toml").write_text('[tool.poetry]\nname = "My Shop"\n')
+    digest = base64.urlsafe_b64encode(hashlib.sha256(os.path.realpath(root).encode()).digest()).decode()[:8]
+    environment(home / ".cache/pypoetry/virtualenvs" / f"my_shop-{digest}-py3.9")
+    return environment(home / ".cache/pypoetry/virtualenvs" / f"my_shop-{digest}-py3.11")
+
+
+def _conda(home: Path, root: Path) -> Path:
+    (root / "environment.yml").write_text("name: shop\n")
+    found = environment(home / "miniconda" / "envs" / "shop")
+    (home / ".conda").mkdir()
+    (home / ".conda" / "environments.txt").write_text(f"{home}/miniconda\n{found}\n")
+    return found
+
+
+PLACES: dict[str, Callable[[Path, Path], Path]] = {
+    ".venv": lambda home, root: environment(root / ".venv"),
+    "venv": lambda home, root: environment(root / "venv"),
+    "uv": lambda home, root: environment(root / "of-uv"),
+    "poetry": _poetry,
+    "conda": _conda,
+}
+
+
+@pytest.mark.parametrize("source", PLACES)
+def test_an_environment_of_the_project_is_found(tmp_path: Path, source: str) -> None:
+    home, root = tmp_path / "home", tmp_path / "work"
+    root.mkdir()
+    made = PLACES[source](home, root)
+    variables = {"HOME": str(home), "UV_PROJECT_ENVIRONMENT": "of-uv"}
+    assert find_interpreter(root, variables) == Interpreter(made / "bin" / "python", source)
+
+
+def test_the_active_environment_comes_before_those_of_the_project(tmp_path: Path) -> None:
+    active = environment(tmp_path / "active")
+    environment(tmp_path / "work" / ".venv")
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        found = find_interpreter(tmp_path / "work", {name: str(active)})
+        assert (found.path, found.source) == (active / "bin" / "python", name)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"VIRTUAL_ENV": sys.prefix},
+        {"VIRTUAL_ENV": "/gone"},
+        {"CONDA_PREFIX": sys.prefix, "CONDA_DEFAULT_ENV": "base"},
+    ],
+    ids=["our own", "gone", "the base of conda"],
+)
+def test_what_is_active_for_other_reasons_does_not_count(tmp_path: Path, variables: dict[str, str]) -> None:
+    assert find_interpreter(tmp_path, variables) == Interpreter(Path(sys.executable), OWN)
+    environment(tmp_path / "venv")
+    assert find_interpreter(tmp_path, variables).source == "venv"
+
+
+def test_a_setting_names_a_program_or_an_environment(tmp_path: Path) -> None:
+    given = environment(tmp_path / "given")
+    environment(tmp_path / ".venv")
+    for setting in (given, given / "bin" / "python"):
+        found = find_interpreter(tmp_path, {"VIRTUAL_ENV": str(tmp_path / ".venv")}, setting)
+        assert (found.path, found.source) == (given / "bin" / "python", "--python")
+    with pytest.raises(UsageError, match="is not a Python"):
+        find_interpreter(tmp_path, {}, tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("version", ["3.9.18", "3.13.0"])
+def test_other_versions_can_be_inspected(tmp_path: Path, version: str) -> None:
+    program = Path(f"/root/.pyenv/versions/{version}/bin/python")
+    if not program.is_file():
+        pytest.skip(f"no Python {version} here")
+    (tmp_path / "lib").mkdir()
+    found = inspect(Interpreter(program, "--python"), tmp_path, {"PYTHONPATH": f"{tmp_path}/lib"}, no_sandbox)
+    assert (found.version, found.folders) == (version, (Path("lib"),))
+
+
+def test_what_is_missing_is_named_with_the_command_that_installs_it(tmp_path: Path) -> None:
+    found = inspect(find_interpreter(environment(tmp_path / "venv").parent, {}), tmp_path, {}, no_sandbox)
+    assert (found.problem, found.version) == ("", f"{'.'.join(map(str, sys.version_info[:3]))}")
+    bare = Interpreter(environment(tmp_path / "bare", NO_PYTEST) / "bin" / "python", "venv")
+    found = inspect(bare, tmp_path, {}, no_sandbox)
+    assert found.problem == f"the Python that runs the tests (venv: {bare.path}) has no pytest and no coverage"
+    assert found.hint == f"Run: {bare.path} -m pip install pytest coverage"
+    (bare.environment / "pyvenv.cfg").write_text("home = x\nuv = 0.5\n")
+    assert inspect(bare, tmp_path, {}, no_sandbox).hint.startswith(f"Run: uv pip install --python {bare.path} pytest")
+    broken = Interpreter(
+        environment(tmp_path / "broken", "#!/bin/sh\necho no >&2; exit 1\n") / "bin" / "python", "venv"
+    )
+    assert "cannot be started: no" in inspect(broken, tmp_path, {}, no_sandbox).problem
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "unmet"),
+    [
+        ("pyproject.toml", '[project]\ndependencies = ["click", "not-there-x>=2"]\n', "not-there-x>=2"),
+        ("pyproject.toml", '[project]\ndependencies = ["click>=999"]\n', "click>=999"),
+        ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.9"\nnot-there-x = "*"\n', "not-there-x"),
+        ("requirements.txt", "# x\n-r more.txt\nclick\nnot-there-x==1 --hash=sha256:0 \\\n", "not-there-x==1"),
+        ("pyproject.toml", '[project]\ndependencies = ["click", "gone; python_version < \'3\'"]\n', ""),
+        ("pyproject.toml", "not toml", ""),
+    ],
+)  # fmt: skip
+def test_our_own_python_stands_in_only_where_it_is_enough(tmp_path: Path, name: str, text: str, unmet: str) -> None:
+    (tmp_path / name).write_text(text)
+    found = inspect(find_interpreter(tmp_path, {}), tmp_path, {}, no_sandbox)
+    assert (f"the project needs {unmet} and has no" in found.problem) == bool(unmet), found
+    assert (f"Run in {tmp_path}: python3 -m venv .venv && " in found.hint) == bool(unmet)
+
+
+def test_pytest_by_its_name_is_the_projects(tmp_path: Path) -> None:
+    python = Interpreter(environment(tmp_path / "venv") / "bin" / "python", "venv")
+    active = python.activate({"PATH": "/usr/bin", "VIRTUAL_ENV": "/other", "PYTHONHOME": "/x"})
+    assert active == {"PATH": f"{tmp_path}/venv/bin:/usr/bin", "VIRTUAL_ENV": f"{tmp_path}/venv"}
+
+
+def _generation(folder: Path) -> Generation:
+    plays = {"test_planner": [plan(P1, P2)], "test_developer": [code(IMPORT + BELOW + ABOVE)]}
+    return Generation(folder, {"sign.py": SIGN}, **plays)
+
+
+def test_a_run_says_which_python_runs_its_tests(tmp_path: Path) -> None:
+    given = _generation(tmp_path)
+    python = environment(given.team.workspace / "venv") / "bin" / "python"
+    assert given.run("sign.py", sandbox=True).exit_code == 0
+    version = ".".join(map(str, sys.version_info[:3]))
+    told = {"path": str(python), "version": version, "source": "venv"}
+    assert given.team.of_type("run_started")[0]["python"] == told
+    assert read(given.report.folder / "results.json")["python"] == told
+
+
+def test_a_run_whose_python_lacks_pytest_stops_before_its_first_turn(tmp_path: Path) -> None:
+    given = _generation(tmp_path)
+    environment(given.team.workspace / "venv", NO_PYTEST)
+    with pytest.raises(UsageError, match="has no pytest and no coverage"):
+        given.run("sign.py", sandbox=True)
+    assert not given.team.runs.exists()
+
+
+def test_doctor_says_which_python_runs_the_tests(tmp_path: Path) -> None:
+    environment(tmp_path / "venv", NO_PYTEST)
+    done = console("doctor", "-c", "model_provider=ollama", "--json", folder=tmp_path)
+    (found,) = [SimpleNamespace(**each) for each in json.loads(done.stdout) if each["name"] == "tests"]
+    assert (done.returncode, found.ok) == (2, False)
+    assert found.advice == f"Run: {tmp_path}/venv/bin/python -m pip install pytest coverage"
