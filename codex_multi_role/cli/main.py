@@ -15,6 +15,7 @@ import codex_multi_role
 from codex_multi_role.cli.boundary import INTERRUPTED, run_guarded
 from codex_multi_role.cli.completion import VARIABLE
 from codex_multi_role.cli.lazy import LazyGroup
+from codex_multi_role.cli.streams import open_missing
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.wording import PROGRAM
 
@@ -88,6 +89,7 @@ click.version_option(codex_multi_role.__version__, "--version", "-V", prog_name=
 
 def main() -> int:
     """Run the command line of this process; returns its exit code."""
+    open_missing()
     instruction = os.environ.get(VARIABLE)
     if instruction:
         from click.shell_completion import shell_complete  # here: a shell asks for it, seldom

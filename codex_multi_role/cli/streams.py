@@ -8,6 +8,7 @@ import json
 import os
 import select
 import sys
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
@@ -17,6 +18,21 @@ from codex_multi_role.ci.github import harmless, runs_here
 PATIENCE_SECONDS = 30.0
 PIECE = select.PIPE_BUF
 """So much can be written at once to a pipe that takes anything at all."""
+
+
+def open_missing() -> None:
+    """Put /dev/null in place of standard streams that were closed when this process started (``2>&-``).
+
+    Otherwise the next files to be opened would get their numbers, and with them what others write there.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, errors="replace"))  # noqa: SIM115 - as long as we live
 
 
 def say(text: str) -> None:

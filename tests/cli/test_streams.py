@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from codex_multi_role.cli import streams
 from codex_multi_role.cli.streams import JsonLines, say
+from tests.teams import TeamFolder, read
+from tests.teams import say as answer
 
 
 @pytest.fixture
@@ -48,3 +52,35 @@ def test_words_for_people_that_nobody_reads_are_lost(pipe: tuple[int, int], monk
         for number in range(1_000):
             say(f"{number} {'x' * 500}")
     assert os.read(pipe[0], 1024 * 1024).startswith(b"0 xxx")
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_run_works_with_closed_streams(tmp_path: Path, closed: str, more: list[str]) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [answer()]})
+    redirected = ["sh", "-c", f'exec "$@" {closed}', "sh", *team.command(*more)]
+    run = subprocess.run(redirected, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 1
+    assert read(team.runs / "latest/run.json")["outcome"] == "cycles_used_up"
+    assert ("run_ended" in run.stdout) == (bool(more) and closed == "2>&-")
+    assert (run.stderr != "") == (not more and closed == ">&-")
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-"])
+def test_no_file_gets_the_number_of_a_closed_stream(tmp_path: Path, closed: str) -> None:
+    """What others print there would end up in it."""
+    code = """
+import os, sys
+from codex_multi_role.cli.streams import open_missing
+open_missing()
+with open("number", "w") as file:
+    file.write(str(file.fileno()))
+for stream in (sys.stdout, sys.stderr):
+    stream.write("text")
+    stream.flush()
+os.execvp("sh", ["sh", "-c", "echo out && echo err >&2 && touch inherited"])
+"""
+    command = ["sh", "-c", f'"$@" {closed}', "sh", sys.executable, "-c", code]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True)
+    assert int((tmp_path / "number").read_text()) > 2
+    assert (tmp_path / "inherited").exists()
