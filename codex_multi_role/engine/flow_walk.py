@@ -25,6 +25,7 @@ from codex_multi_role.flow import (
     new_state,
     steps_per_ask,
 )
+from codex_multi_role.flow.state import shown
 from codex_multi_role.run_folder.events import StepStarted, Warning
 from codex_multi_role.run_folder.item_results import ItemResults
 from codex_multi_role.run_folder.states import RUN
@@ -299,4 +300,5 @@ def _not_begun(failed: list[str]) -> Outcome | None:
 def _result(index: int, outcome: Outcome) -> Json:
     """What templates see of an item."""
     status = "skipped" if outcome.skipped else "failed" if outcome.error else "done"
-    return {**outcome.output, "index": index, "status": status, "error": outcome.error}
+    own = {"index": index, "status": status, "error": outcome.error}
+    return shown(outcome.output, own, is_answer=outcome.answer is not None)

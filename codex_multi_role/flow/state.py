@@ -20,22 +20,43 @@ class HistoryEntry:
     turn: int
 
 
+class _Shown(dict[str, Any]):
+    """A mapping with an attribute, which templates reach and which is not printed with the mapping."""
+
+    handoff: Json
+
+
+def shown(output: Json, own: Json, *, is_answer: bool) -> Json:
+    """What templates see of a step or an item: its ``output`` and its ``own`` figures, which no output can pass for.
+
+    ``handoff`` is a role's answer as it is. It is among the fields only if figures hide one of the answer's.
+    """
+    fields = _Shown({**output, **own})
+    if is_answer:
+        fields.handoff = output
+        if output.keys() & own.keys():
+            fields.setdefault("handoff", output)
+    return fields
+
+
 @dataclass
 class StepState:
     """``status``: not_started, running, done or failed. ``output``: the fields of the step's latest result."""
 
+    asks: bool = False
     visits: int = 0
     status: str = "not_started"
     error: str = ""
     output: Json = field(default_factory=dict)
 
     def seen(self) -> Json:
-        """The step as templates see it: its output's fields, and its own figures, which no output can pass for.
+        """The step as templates see it.
 
         ``verdict`` is the output's ``status`` (a check's ``passed``), unless it has a verdict of its own.
         """
         own = {"visits": self.visits, "status": self.status, "error": self.error}
-        return {"verdict": self.output.get("status", ""), **self.output, **own}
+        own |= {} if "verdict" in self.output else {"verdict": self.output.get("status", "")}
+        return shown(self.output, own, is_answer=self.asks)
 
 
 @dataclass
@@ -131,7 +152,7 @@ class FlowState:
 
 def new_state(flow: FlowSpec, goal: str, inputs: Mapping[str, Any], cycles: int) -> FlowState:
     """The state before the first step. Raises `DefinitionError` where a variable's first value cannot be rendered."""
-    steps = {step.id: StepState() for step in flow.steps}
+    steps = {step.id: StepState(asks=step.ask is not None) for step in flow.steps}
     state = FlowState(flow.name, goal, inputs, cycles, flow.steps[0].id, steps)
     known = {"goal": goal, "inputs": dict(inputs), "cycles": cycles}
     state.vars = {name: render(value, known, f"{flow.source}: vars.{name}") for name, value in flow.vars.items()}

@@ -118,3 +118,24 @@ def test_the_role_after_a_call_starts_from_what_the_called_flow_shows(
     prompt = (report.folder / "three/turn_001/prompt.txt").read_text()
     assert f'"{handed}"' in prompt
     assert prompt.count('"summary"') == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"), [({}, "steps.one"), ({"for_each": ["a"]}, "steps.one.results[0]"), ({}, "roles.one")]
+)
+def test_a_flow_can_route_on_a_status_that_its_role_answers(tmp_path: Path, keys: Record, answer: str) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(status="blocked", error="no key")]})
+    place = answer if answer == "roles.one" else f"{answer}.handoff"
+    when = f"{place}.status == 'blocked' and {place}.error == 'no key'"
+    steps = [{"ask": "one", **keys, "next": [{"when": when, "end": "blocked", "exit": 1}, {"end": "missed"}]}]
+    assert with_flow(team, {"steps": steps}).run(flow="own").outcome == "blocked"
+
+
+def test_items_can_call_flows_that_fan_out_themselves(tmp_path: Path) -> None:
+    """What an item comes to is kept in a file, with the answers of its own items in it."""
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(status="blocked")]})
+    with_flow(team, {"steps": [{"ask": "one", "for_each": [1]}]}, "inner")
+    report = with_flow(team, {"steps": [{"id": "outer", "call": "inner", "for_each": [1]}]}).run(flow="own")
+    assert report.outcome == "success"
+    kept = read(report.folder / "items/outer.1.0.json")["outcome"]["output"]["steps"]["one"]["results"]
+    assert [(each["status"], each["handoff"]["status"]) for each in kept] == [("done", "blocked")]

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.catalog import FlowSpec
+from codex_multi_role.catalog import FlowSpec, render
+from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import FlowState, new_state
+from codex_multi_role.flow.state import StepState
 
 
 def flow_of(*step_ids: str, **keys: Any) -> FlowSpec:
@@ -81,6 +83,25 @@ def test_no_answer_can_pass_for_the_controllers_own_figures() -> None:
     state.leave("plan", {"visits": -9, "status": "great", "error": "none", "summary": "x"})
     own = {"visits": 1, "status": "done", "error": "", "verdict": "great"}
     assert state.context()["steps"]["plan"] == {**own, "summary": "x"}
+
+
+def test_fields_that_the_figures_hide_are_in_the_handoff() -> None:
+    answer = {"status": "great", "summary": "x"}
+    step = StepState(asks=True, visits=2, status="done", output=answer).seen()
+    conditions = ["steps.plan.handoff.status == 'great'", "steps.plan.handoff.visits is undefined"]
+    conditions += ["steps.plan.status == 'done'", "steps.plan['handoff'].summary == 'x'"]
+    assert all(evaluate(each, {"steps": {"plan": step}}, "when") for each in conditions)
+    assert render("{{ steps.plan }}", {"steps": {"plan": step}}, "with")["handoff"] == answer
+
+
+def test_an_answer_that_nothing_hides_is_shown_once() -> None:
+    """A prompt that holds the step does not hold the answer twice."""
+    step = StepState(asks=True, visits=1, status="done", output={"summary": "x"}).seen()
+    assert evaluate("steps.plan.handoff.summary == 'x'", {"steps": {"plan": step}}, "when")
+    assert "handoff" not in render("{{ steps.plan }}", {"steps": {"plan": step}}, "with")
+    check = StepState(visits=1, status="done", output={"status": "passed"}).seen()
+    assert "handoff" not in check
+    assert check["verdict"] == "passed"
 
 
 def test_a_role_shows_its_latest_handoff_and_the_history_names_them_all() -> None:
