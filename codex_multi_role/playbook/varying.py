@@ -25,7 +25,7 @@ PASSED_OVER: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b0x[0-9a-fA-F]{6,16}\b"), "<address>"),
     (re.compile(r"(?<![\w.])\d+\.\d+ ?(?:s|ms|us|µs|ns|seconds)\b(?: \(\d+:\d\d:\d\d\))?"), "<duration>"),
     (re.compile(r'(?<="seconds": )\d+(?:\.\d+)?|(?<="seconds":)\d+(?:\.\d+)?'), "<duration>"),
-    (re.compile(r"(?<![\w./-])[\w-]+(?:\.\d+)?/turn_\d{3,}(?=/)"), "<turn>"),
+    (re.compile(r"(?:<<run folder>>/|(?<![\w./-]))[\w-]+(?:\.\d+)?/turn_\d{3,}(?=/)"), "<turn>"),
     (re.compile(r"(?<![\w./-])tests/\d{3,}(?=/)"), "<tests>"),
     (re.compile(rf"{TEMPORARY}/(?:pytest-of-[\w.-]+/pytest-\d+|[\w.+-]+)(?:/copy/[\w.+-]+)?"), "<temporary folder>"),
     (re.compile(r"^(platform|plugins:|cachedir:) .*$", re.MULTILINE), r"\1 <this machine>"),

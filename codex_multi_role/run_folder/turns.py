@@ -14,6 +14,9 @@ from codex_multi_role.run_folder.reading import read_json, read_object
 
 PREFIX = "turn_"
 KILLED = {"status": "interrupted", "outcome": "killed", "reason": "the run was killed during this turn"}
+ANALYSIS = "analysis.md"
+ANALYSIS_PATH = "analysis_md_path"
+"""The key of a handoff that says where its analysis is."""
 INHERITED = "inherited"
 """In ``turn.json`` of a fork: a turn that the run it was forked from took."""
 
@@ -73,15 +76,25 @@ class TurnFolder:
         write_text(self.path / "items_text.md", self.redact(items_text))
 
     def write_handoff(self, handoff: dict[str, Any]) -> dict[str, Any]:
-        """Store the handoff; long prose in ``analysis_md`` moves to ``analysis.md``. Returns what is handed on."""
+        """Store the handoff; long prose in ``analysis_md`` moves to ``analysis.md``. Returns what was stored."""
         analysis = handoff.get("analysis_md")
         if isinstance(analysis, str):
-            write_text(self.path / "analysis.md", self.redact(analysis))
-            relative = self.path.relative_to(self.path.parents[1]) / "analysis.md"
+            write_text(self.path / ANALYSIS, self.redact(analysis))
             handoff = {key: value for key, value in handoff.items() if key != "analysis_md"}
-            handoff["analysis_md_path"] = str(relative)
+            handoff[ANALYSIS_PATH] = self._analysis_reference
         write_json(self.path / "handoff.json", handoff)
         return handoff
+
+    @property
+    def _analysis_reference(self) -> str:
+        """How the stored handoff names the analysis: relative to the run folder, which may be moved."""
+        return str(self.path.relative_to(self.path.parents[1]) / ANALYSIS)
+
+    def passed_on(self, handoff: dict[str, Any]) -> dict[str, Any]:
+        """The turn's ``handoff`` for other roles, with an absolute path to its analysis: they work elsewhere."""
+        if handoff.get(ANALYSIS_PATH) != self._analysis_reference:
+            return handoff
+        return {**handoff, ANALYSIS_PATH: str((self.path / ANALYSIS).absolute())}
 
     def write_files(self, applied: list[dict[str, Any]]) -> None:
         write_json(self.path / "applied_files.json", applied)

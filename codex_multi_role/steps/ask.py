@@ -15,6 +15,7 @@ from codex_multi_role.catalog import RoleSpec, StepSpec, build_continue_prompt, 
 from codex_multi_role.errors import CodexError, RoleFailed
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
+from codex_multi_role.steps.analysis import with_analyses
 from codex_multi_role.steps.attempt import store_patch
 from codex_multi_role.steps.check import run_tests
 from codex_multi_role.steps.prompted import CURRENT_THREAD, Prompted, continued, repair_of
@@ -67,7 +68,9 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
     if changed or put_back:
         tests = record("run tests", lambda _: _test(run, question, turn, put_back)) or None
     done = role.behaviors.can_finish and says_done(turn.handoff)
-    handoff = {**turn.handoff, TOLD: put_back} if put_back else turn.handoff
+    handoff = TurnFolder.of(run.folder, turn.instance, turn.turn).passed_on(turn.handoff)
+    if put_back:
+        handoff = {**handoff, TOLD: put_back}
     if turn.web_searches:
         handoff = {**handoff, WEB_SEARCHES: turn.web_searches}
     return Answered(role.name, turn.instance, turn.thread_id, turn.turn, handoff, "", tests, done)
@@ -114,7 +117,8 @@ def _next_prompt(run: RunResources, asked: Prompted, turn: TurnResult) -> Prompt
 
 def _first_prompt(run: RunResources, question: Ask) -> Prompted:
     def prompt(earlier: list[Json]) -> str:
-        return build_prompt(run.catalog, question.role, run.goal, question.payload, question.tests, earlier=earlier)
+        given, before = with_analyses(question.role, [question.payload, earlier], run.folder.path)
+        return build_prompt(run.catalog, question.role, run.goal, given, question.tests, earlier=before)
 
     return Prompted(
         role=question.role,

@@ -28,6 +28,7 @@ THERE = Places({"workspace": Path("/srv/ci/shop two"), "run folder": Path("/srv/
         ("a\nplatform linux -- Python 3.11.7, pytest-9\nb", "a\nplatform darwin -- Python 3.13.0, pytest-9\nb"),
         ("/tmp/pytest-of-me/pytest-3/test_a0", "/tmp/pytest-of-root/pytest-77/test_a0"),
         ('"solver/turn_001/analysis.md"', '"solver.2/turn_003/analysis.md"'),
+        ('"solver/turn_001/analysis.md"', '"<<run folder>>/solver/turn_003/analysis.md"'),
         ("see tests/001/junit.xml", "see tests/002/junit.xml"),
     ],
 )

@@ -87,6 +87,8 @@ def test_long_prose_moves_to_a_file_of_its_own(run: RunFolder) -> None:
     handed_on = turn.write_handoff(original)
     assert handed_on == {"summary": "s", "analysis_md_path": "one/turn_001/analysis.md"}
     assert (run.path / handed_on["analysis_md_path"]).read_text() == "# Why\n"
+    assert turn.passed_on(handed_on)["analysis_md_path"] == str(run.path.absolute() / "one/turn_001/analysis.md")
+    assert turn.passed_on({"analysis_md_path": "/etc/passwd"}) == {"analysis_md_path": "/etc/passwd"}
     assert original == {"summary": "s", "analysis_md": "# Why\n"}
     assert turn.handoff() == handed_on
 
