@@ -34,12 +34,12 @@ class ItemCompleted:
 
 @dataclass(frozen=True)
 class TokensCounted:
-    """Absolute totals of the thread, and the part of its last model request."""
+    """Absolute totals of the thread, and the part of its last model request; None for what is not a number."""
 
-    input_total: int
-    output_total: int
-    input_last: int
-    output_last: int
+    input_total: int | None
+    output_total: int | None
+    input_last: int | None
+    output_last: int | None
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ def _a(kind: type[Known], value: object) -> Known:
 
 def _tokens(params: Mapping[str, Any]) -> TokensCounted:
     total, last = params["tokenUsage"]["total"], params["tokenUsage"]["last"]
-    counts = [_a(int, part[key]) for part in (total, last) for key in ("inputTokens", "outputTokens")]
-    return TokensCounted(*counts)
+    counts = [part.get(key) for part in (total, last) for key in ("inputTokens", "outputTokens")]
+    return TokensCounted(*(count if type(count) is int else None for count in counts))
 
 
 def _finish(params: Mapping[str, Any]) -> TurnFinished:

@@ -54,8 +54,9 @@ class TurnOutcome:
     """How a turn ended. ``status``: completed, failed, timed_out, stalled, crashed or interrupted; ``reason`` why.
 
     ``text`` is the last completed agent message, ``items_text`` a readable account of every item, tokens are what this
-    turn alone used, ``turn_id`` is Codex's name for it, ``web_searches`` counts Codex's own searches of the web.
-    ``remedy`` and ``pause_seconds`` as in `Failure`.
+    turn alone used; ``odd_usage`` where a count of them shrank, was negative or no number, and so counts as nothing.
+    ``turn_id`` is Codex's name for the turn, ``web_searches`` counts Codex's own searches of the web. ``remedy`` and
+    ``pause_seconds`` as in `Failure`.
     ``resets_at``: when a usage limit that is used up begins anew, in Unix seconds, where the provider told.
     """
 
@@ -73,14 +74,16 @@ class TurnOutcome:
     ran_commands: bool = False
     turn_id: str = ""
     web_searches: int = 0
+    odd_usage: bool = False
 
 
 class TurnRecorder:
     """Gathers one turn's events into a `TurnOutcome`."""
 
     def __init__(self, totals: tuple[int, int] | None) -> None:
-        self._first_totals = totals
         self.totals = totals
+        self._used = [0, 0]
+        self._odd_usage = False
         self._deltas: list[str] = []
         self._items: list[str] = []
         self._items_room = ITEMS_TEXT_LIMIT
@@ -125,10 +128,16 @@ class TurnRecorder:
                 self._items.append("## The items that follow are in events.jsonl only\n")
 
     def _count(self, event: TokensCounted) -> None:
+        totals = (event.input_total, event.output_total)
+        lasts = (event.input_last, event.output_last)
         # A resumed thread's first totals include turns paid for earlier: they start from before its last request.
-        if self._first_totals is None:
-            self._first_totals = (event.input_total - event.input_last, event.output_total - event.output_last)
-        self.totals = (event.input_total, event.output_total)
+        before = self.totals or tuple(
+            (total or 0) - max(last or 0, 0) for total, last in zip(totals, lasts, strict=True)
+        )
+        for index, (total, last) in enumerate(zip(totals, lasts, strict=True)):
+            self._odd_usage |= total is None or total < before[index] or last is None or last < 0
+            self._used[index] += max((total or 0) - before[index], 0)
+        self.totals = (before[0] if totals[0] is None else totals[0], before[1] if totals[1] is None else totals[1])
 
     def outcome(
         self,
@@ -138,7 +147,6 @@ class TurnRecorder:
         remedy: Remedy = Remedy.FAIL,
         pause_seconds: float | None = None,
     ) -> TurnOutcome:
-        before, after = self._first_totals or (0, 0), self.totals or self._first_totals or (0, 0)
         return TurnOutcome(
             status=status,
             reason=reason,
@@ -146,8 +154,9 @@ class TurnRecorder:
             text=self._text,
             delta_text="".join(self._deltas),
             items_text="\n".join(self._items),
-            input_tokens=after[0] - before[0],
-            output_tokens=after[1] - before[1],
+            input_tokens=self._used[0],
+            output_tokens=self._used[1],
+            odd_usage=self._odd_usage,
             remedy=remedy,
             pause_seconds=pause_seconds,
             resets_at=self._resets_at,

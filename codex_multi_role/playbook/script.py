@@ -50,10 +50,10 @@ class _OneOf(Definition):
 
 
 class Usage(Definition):
-    """Tokens of one model request, absolute."""
+    """Tokens of one model request, absolute; negative ones are a fault that some providers have."""
 
-    input_tokens: int = Field(ge=0)
-    output_tokens: int = Field(ge=0)
+    input_tokens: int
+    output_tokens: int
 
 
 class Fault(_OneOf):

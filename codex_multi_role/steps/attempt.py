@@ -33,6 +33,10 @@ from codex_multi_role.steps.turn_result import (
 )
 from codex_multi_role.tools.terminate import TERMINATED
 
+ODD_USAGE = (
+    "its provider reported token counts that shrink, are negative or no numbers; they count as 0, so --max-tokens may "
+    "not stop this run; --max-turns and --max-seconds do"
+)
 COMPLETED, INVALID = "completed", "invalid_reply"
 
 
@@ -86,6 +90,8 @@ class Attempt:
                 self.run.stopping,
             )
         self.run.budget.spend(self.role.name, outcome.input_tokens + outcome.output_tokens, self._seconds())
+        if outcome.odd_usage and self.run.budget.doubt():
+            self.run.events.publish(Warning(f"{self.instance}: {ODD_USAGE}"))
         reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == "completed" else None
         turn = self._store(outcome, reply, before)
         self.told.ended(self._end(outcome, reply), outcome, reply, self._seconds())

@@ -37,9 +37,10 @@ class Budget:
         self._tokens: Counter[str] = Counter()
         self._seconds: dict[str, float] = defaultdict(float)
         self._clock = clock
+        self._doubted = False
         for role, turn in ledger:
             self._turns[role] += 1
-            self._tokens[role] += sum(turn.get("tokens", {}).values())
+            self._tokens[role] += sum(max(count, 0) for count in turn.get("tokens", {}).values())
             self._seconds[role] += turn.get("seconds", 0.0)
 
     def reserve_turn(self, role: str) -> None:
@@ -55,6 +56,12 @@ class Budget:
         with self._lock:
             self._tokens[role] += tokens
             self._seconds[role] += seconds
+
+    def doubt(self) -> bool:
+        """Note that a provider's counts cannot be relied on; whether nobody had noted it before."""
+        with self._lock:
+            first, self._doubted = not self._doubted, True
+            return first
 
     def _check(self, what: str, used: float, limit: float | None, ledger: Mapping[str, float]) -> None:
         if limit is None or used < limit:

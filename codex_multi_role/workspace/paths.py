@@ -74,9 +74,9 @@ class Workspace:
         path = Path(os.path.realpath(self.root / relative))
         if not path.is_relative_to(self.root) or _steers_programs(path.relative_to(self.root).parts):
             raise PathRefused("unsafe path")
-        if self.is_forbidden(path) or path.is_symlink():
-            raise PathRefused("unsafe path")
         try:
+            if self.is_forbidden(path) or path.is_symlink():
+                raise PathRefused("unsafe path")
             if path.exists() and not path.is_file():
                 raise PathRefused("invalid path")
         except OSError as error:  # where nobody may look, the reason is that of the write that fails

@@ -53,6 +53,17 @@ def test_what_was_used_counts_once_across_sessions(tmp_path: Path) -> None:
     assert [turn[0] for turn in parked.turns()] == ["two"]
 
 
+def test_negative_token_counts_do_not_give_tokens_back_and_are_told_of_once(tmp_path: Path) -> None:
+    counts = [100, -1_000_000, 60, -5, 1]
+    plays = [{**say(), "usage": {"input_tokens": count, "output_tokens": 0}} for count in counts]
+    parked = TeamFolder(tmp_path, {"one": {}}, {"one": plays})
+    report = parked.run(cycles=5, max_tokens=150)
+    assert (report.exit_code, report.reason) == (5, "160 of 150 tokens are used: one 160")
+    assert len(parked.turns()) == 3
+    [warning] = parked.of_type("warning")
+    assert warning["message"].startswith("one: its provider reported token counts that shrink, are negative")
+
+
 def test_repair_turns_are_reserved_too(tmp_path: Path) -> None:
     asked = TeamFolder(tmp_path, {"one": {}}, {"one": [{"text": "no", "repairs": [say()]}]})
     assert asked.run(max_turns=1).exit_code == 5
