@@ -46,18 +46,19 @@ def live_parts(
     events: EventLog,
     clock: WorkClock,
     catalog: Callable[[], RoleSpecCatalog],
+    kept_folder: Callable[[], Path],
     steering: Steering,
 ) -> Iterator[RunResources]:
     """Start what is played or recorded and the Codex processes, lend what a run needs, and end them all.
 
-    ``clock`` counts how long the run is worked on; ``catalog`` gives the one that holds now; ``steering``: what no
-    role and no test may write.
+    ``clock`` counts how long the run is worked on; ``catalog`` gives the one that holds now, ``kept_folder``
+    the one with the run's copy of it; ``steering``: what no role and no test may write.
     """
     with ExitStack() as stack:
         models = put_in_place(definitions, folder, events, stack)
         read_only = kept_from_writing(definitions, folder, steering)
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
-        fleet = fleet_of(definitions, folder, events, models, read_only, homes, catalog)
+        fleet = fleet_of(definitions, folder, events, models, read_only, homes, catalog, kept_folder)
         stack.callback(fleet.stop)
         fleet.start(_needed_first(definitions, folder))
         stack.enter_context(homes.made_meanwhile())

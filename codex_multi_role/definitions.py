@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import (
+    SKILLS_FOLDER,
     FlowSpec,
     RoleSpec,
     RoleSpecCatalog,
@@ -140,16 +141,16 @@ def sandbox_of_tests(options: RunOptions, codex: Path, workspace: Path, read_onl
 
 
 def roles_folder(given: Path | None) -> Path:
-    """``--roles``, else ``./roles`` when it holds a catalog, else the packaged one."""
+    """The catalog's folder: ``--roles`` or that file's, else ``./roles`` when it holds a catalog, else the packaged."""
     if given is not None:
-        return given
+        return given.parent if given.is_file() else given
     local = Path(ROLES_FOLDER)
     return local if (local / "catalog.yaml").is_file() else packaged_roles()
 
 
 def load_catalog(given: Path | None) -> RoleSpecCatalog:
-    """The catalog of `roles_folder`, its tools looked up. Raises `UsageError`."""
-    return _with_tools(RoleSpecCatalog.load(roles_folder(given), tool_names))
+    """The catalog that ``--roles`` names, or that of `roles_folder`, its tools looked up. Raises `UsageError`."""
+    return _with_tools(RoleSpecCatalog.load(given or roles_folder(None), tool_names))
 
 
 def _with_tools(catalog: RoleSpecCatalog) -> RoleSpecCatalog:
@@ -275,20 +276,25 @@ def keep_changed_roles(catalog: RoleSpecCatalog, folder: RunFolder, catalog_file
     for path in filter(Path.is_file, before.rglob("*")):
         name = path.relative_to(before)
         is_of_all = name == Path(RECORDING) or name.parts[0].startswith(RELOADED)
-        if not is_of_all and not (kept.parent / name).exists():
+        is_skill = name.parts[0] == SKILLS_FOLDER
+        if not (is_of_all or is_skill) and not (kept.parent / name).exists():
             _copy(path, kept.parent / name)
     return str(kept.relative_to(folder.catalog_path))
 
 
 def _keep_catalog(catalog: RoleSpecCatalog, target: Path) -> Path:
-    """Copy all that ``catalog`` was read from; returns where its own file is."""
-    files = [path.resolve() for path in catalog.files]
+    """Copy all that ``catalog`` was read from, skills unpacked beside it; returns where its own file is."""
+    of_skills = {path for skill in catalog.skills.values() for path in skill.paths}
+    files = [path.resolve() for path in catalog.files if path not in of_skills]
     base = Path(os.path.commonpath([path.parent for path in files]))
     for path in files:
         _copy(path, target / path.relative_to(base))
     kept = target / catalog.source.resolve().relative_to(base)
     for path in catalog.role_files:
         _copy(path, kept.parent / path.name)
+    for skill in catalog.skills.values():
+        with storage_errors(kept.parent):
+            skill.unpack(kept.parent / SKILLS_FOLDER / skill.kept_name)
     return kept
 
 

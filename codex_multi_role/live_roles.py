@@ -64,6 +64,11 @@ class LiveRoles:
     def catalog(self) -> RoleSpecCatalog:
         return self._definitions.catalog
 
+    @property
+    def kept_folder(self) -> Path:
+        """Where the run's copy of ``catalog`` is."""
+        return (self._folder.catalog_path / self._catalog_file).parent
+
     @contextmanager
     def following(self) -> Iterator[None]:
         """Take in what is saved meanwhile."""
@@ -117,7 +122,7 @@ class LiveRoles:
             self._events.publish(RolesReloaded(changed, self._catalog_file))
         self._definitions = definitions
         for name in changed:
-            if set_up_by(before.role(name)) != set_up_by(taken.role(name)):
+            if set_up_by(before.role(name)) != set_up_by(taken.role(name)) or "skills" in changed[name]:
                 self.renew(name)
         if wider:
             self._warn(
@@ -136,6 +141,7 @@ def _same(one: RoleSpecCatalog, other: RoleSpecCatalog) -> bool:
     return (
         len(one.roles) == len(other.roles)
         and one.general_prompts == other.general_prompts
+        and one.skills == other.skills
         and all(_fields(first) == _fields(second) for first, second in pairs)
     )
 
@@ -160,6 +166,9 @@ def _changes(before: RoleSpecCatalog, after: RoleSpecCatalog) -> dict[str, list[
     """The keys that differ, by role; ``general_prompts`` are everybody's."""
     common = ["general_prompts"] if before.general_prompts != after.general_prompts else []
     found = {role.name: [*_differing(before.role(role.name), role), *common] for role in after.roles}
+    for name, keys in found.items():
+        if "skills" not in keys and any(before.skills[each] != after.skills[each] for each in after.role(name).skills):
+            keys.append("skills")
     return {name: keys for name, keys in found.items() if keys}
 
 

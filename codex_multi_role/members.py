@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from codex_multi_role import __version__
-from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
+from codex_multi_role.catalog import SKILLS_FOLDER, RoleSpec, RoleSpecCatalog
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
 from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.fleet import Fleet
@@ -22,6 +22,7 @@ from codex_multi_role.codex.settings import (
     known_settings,
     marking,
     needs_user_home,
+    only_these_skills,
     user_home,
     without_own_retries,
     without_project_settings,
@@ -51,11 +52,13 @@ def fleet_of(
     read_only: tuple[Path, ...] = (),
     homes: WarmHomes | None = None,
     catalog: Callable[[], RoleSpecCatalog] | None = None,
+    kept_folder: Callable[[], Path] | None = None,
 ) -> Fleet:
     """The processes of a run, none started yet: how each is set up, and what is told of it.
 
     ``models``: what stands where a model is expected. ``read_only``: what no role may write. ``homes``: what new
-    Codex homes begin with. ``catalog``: the one that holds when a process is set up, by default the definitions'.
+    Codex homes begin with. ``catalog``: the one that holds when a process is set up, by default the definitions';
+    ``kept_folder``: the one with the run's copy of it, where skills are unpacked.
     """
     now = catalog or (lambda: definitions.catalog)
     threads, began_with = _threads(folder)
@@ -67,9 +70,10 @@ def fleet_of(
 
     def member(instance: str) -> Member:
         role = now().role(definitions.catalog.role_of(instance))
+        skills = _skill_folders(role, now(), kept_folder()) if kept_folder is not None else {}
         if homes is not None and not needs_user_home(settings_of(role)):
             homes.fill(folder.codex_home(instance))
-        each = _member(definitions, folder, role, instance, settings_of(role), models, read_only)
+        each = _member(definitions, folder, role, instance, settings_of(role), models, read_only, skills)
         return replace(each, thread_id=threads.get(instance), inherited=inherited)
 
     for role in definitions.roles:
@@ -123,6 +127,7 @@ def set_up_by(role: RoleSpec) -> tuple[object, ...]:
         role.model_env,
         role.codex_config,
         role.project_instructions,
+        role.skills,
     )
 
 
@@ -134,6 +139,7 @@ def _member(
     settings: tuple[str, ...],
     models: ModelsInPlace,
     read_only: tuple[Path, ...],
+    skills: Mapping[str, Path],
 ) -> Member:
     model = models.model(role.name) or role.resolved_model(os.environ, definitions.options.model)
     if needs_user_home(settings):
@@ -143,7 +149,7 @@ def _member(
         home, own_home = None, {"CODEX_HOME": str(folder.codex_home(instance))}
     settings = (without_project_settings(definitions.workspace, folder.path), *settings)
     settings = (*settings, *models.through(settings, home))
-    settings = (*settings, *without_own_retries(settings, home))
+    settings = (*settings, *without_own_retries(settings, home), *only_these_skills(skills, settings, home))
     permissions = ""
     if role.sandbox == "workspace-write" and not has_own_rules(settings):
         permissions = PROFILE
@@ -151,7 +157,7 @@ def _member(
     instructions = None
     if role.project_instructions:
         instructions = ProjectInstructions.configured(definitions.workspace, known_settings(settings, home))
-    else:
+    elif not skills:
         settings = (WITHOUT_SKILLS, *settings)
     family = Family.of_run(folder.path, instance)
     return Member(
@@ -171,10 +177,16 @@ def _member(
             permissions,
             _tools(role),
             instructions,
+            tuple(str(path) for path in skills.values()),
         ),
         approvals=ApprovalPolicy(role.auto_approve.commands, role.auto_approve.file_changes),
         wire_log=folder.role_folder(instance) / "events.jsonl",
     )
+
+
+def _skill_folders(role: RoleSpec, catalog: RoleSpecCatalog, kept: Path) -> dict[str, Path]:
+    """Where the role's skills are unpacked, by name."""
+    return {name: (kept / SKILLS_FOLDER / catalog.skills[name].kept_name).resolve() for name in role.skills}
 
 
 def _path_of_commands() -> tuple[str, ...]:

@@ -195,9 +195,8 @@ class Session:
             definitions, record = self._definitions, self._record
             source, kept = record.roles_source, record.catalog_file
             roles = LiveRoles(definitions, source, kept, self._folder, events, record.reloaded)
-            with live_parts(
-                definitions, self._folder, events, self._clock, lambda: roles.catalog, record.steering
-            ) as parts:
+            catalog, folder = (lambda: roles.catalog), (lambda: roles.kept_folder)
+            with live_parts(definitions, self._folder, events, self._clock, catalog, folder, record.steering) as parts:
                 roles.renew = lambda role: parts.fleet.renew(lambda each: definitions.catalog.role_of(each) == role)
                 lent = replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns, states=states)
                 with roles.following():

@@ -34,12 +34,14 @@ from codex_multi_role.catalog.roles import (
     RoleSpec,
     Sandbox,
 )
+from codex_multi_role.catalog.skills import SKILLS_FOLDER, Skill
 from codex_multi_role.catalog.templates import check_expression, check_template, evaluate, render
 from codex_multi_role.catalog.yaml_source import load_yaml, read_text, validate
 
 __all__ = [
     "CATALOG_FILES",
     "EVERY_ROLE",
+    "SKILLS_FOLDER",
     "STEP_KINDS",
     "ApprovalPolicy",
     "AutoApprove",
@@ -57,6 +59,7 @@ __all__ = [
     "RoleSpecCatalog",
     "Route",
     "Sandbox",
+    "Skill",
     "StepSpec",
     "asked_role_files",
     "build_continue_prompt",

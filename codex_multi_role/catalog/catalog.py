@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+import shlex
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,17 +14,20 @@ from pydantic import Field
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.general_prompts import GeneralPrompts, completed
 from codex_multi_role.catalog.nearest import no_such
+from codex_multi_role.catalog.original_settings import refuse_settings
 from codex_multi_role.catalog.role_entries import RoleEntry, RoleSettings, RoleSource
 from codex_multi_role.catalog.roles import RoleSpec
+from codex_multi_role.catalog.skills import Skill
 from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.catalog.yaml_source import load_yaml, validate
 from codex_multi_role.errors import DefinitionError, UsageError
 
 CATALOG_FILES = ("catalog.yaml", "catalog.yml")
+MAX_SHOWN_FILES = 5
 
 
 class CatalogFile(Definition):
-    """``catalog.yaml`` as written."""
+    """The catalog file as written."""
 
     version: Literal[1]
     defaults: RoleSettings = RoleSettings()
@@ -36,6 +40,7 @@ class CatalogFile(Definition):
 class RoleSpecCatalog:
     """The roles in the catalog's order. ``source`` is the catalog file, ``files`` are all that it was read from.
 
+    ``skills``: those that roles name, by name.
     ``role_files`` are those of roles that the catalog does not name, but a flow asks; see `asked_roles`.
     """
 
@@ -44,6 +49,7 @@ class RoleSpecCatalog:
     general_prompts: GeneralPrompts
     files: tuple[Path, ...]
     role_files: tuple[Path, ...] = ()
+    skills: Mapping[str, Skill] = field(default_factory=dict)
 
     @classmethod
     def load(
@@ -55,12 +61,14 @@ class RoleSpecCatalog:
         Raises ``DefinitionError`` with file and key path for whatever is wrong with it or the files it refers to.
         """
         source = _catalog_file(path)
-        written = validate(CatalogFile, load_yaml(source), source)
+        data = load_yaml(source)
+        refuse_settings(data, source)
+        written = validate(CatalogFile, data, source)
         files = SourceFiles(source)
         entries = (*written.roles, *(RoleEntry(role_file=str(file.resolve())) for file in role_files))
         roles = build_role_specs(written.model_copy(update={"roles": entries}), files, tool_names)
         own = tuple(path for path in files.paths if path not in {file.resolve() for file in role_files})
-        return cls(source, roles, completed(written.general_prompts), own, role_files)
+        return cls(source, roles, completed(written.general_prompts), own, role_files, files.skills)
 
     def role(self, name: str) -> RoleSpec:
         """The role called ``name``. Raises ``UsageError`` with the nearest name."""
@@ -109,7 +117,14 @@ def _catalog_file(path: Path) -> Path:
                 return candidate
     except OSError as error:
         raise DefinitionError(f"{path}: cannot be read: {error.strerror}") from error
-    raise DefinitionError(f"{path}: holds no catalog.yaml", "`codex-multi-role init` writes one to begin with.")
+    raise DefinitionError(f"{path}: holds no catalog.yaml", _other_catalogs(path))
+
+
+def _other_catalogs(folder: Path) -> str:
+    named = [shlex.quote(str(file)) for file in sorted(folder.glob("*.y*ml"))]
+    if not named:
+        return "`codex-multi-role init` writes one to begin with."
+    return f"A catalog of another name is given as a file: --roles {' or '.join(named[:MAX_SHOWN_FILES])}"
 
 
 def _check_names(sources: Iterable[RoleSource], roles: Iterable[RoleSpec]) -> None:

@@ -41,7 +41,7 @@ class CapabilityRules(Definition):
     own_tools: Annotated[str, AfterValidator(_Holding("{tools}"))] = ""
 
     def lines(self, role: RoleSpec) -> list[str]:
-        """The rules that hold for ``role``. Codex loads a skill when its name stands in the prompt as ``$name``."""
+        """The rules that apply to ``role``. Codex loads a skill when the prompt contains its name as ``$name``."""
         flags = role.prompt_flags
         access = {
             (True, True): self.files_read_and_write,
@@ -49,7 +49,7 @@ class CapabilityRules(Definition):
             (False, True): self.files_write_only,
             (False, False): self.files_forbidden,
         }
-        names = ", ".join(f"${skill.removeprefix('$')}" for skill in role.skills)
+        names = ", ".join(f"${skill}" for skill in role.skills)
         return [
             self.tools_allowed if flags.allow_tools else self.tools_forbidden,
             access[flags.allow_read, flags.allow_write],

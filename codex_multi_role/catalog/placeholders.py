@@ -7,11 +7,26 @@ from collections.abc import Mapping
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """Replace ``{key}`` for every key of ``values``, in one pass; every other brace stays as it was written.
+    """Replace ``{key}`` for every key of ``values``, in one pass.
 
-    ``str.format`` would read pseudo-schemas like ``{ path: <string> }`` as fields (a fault of the original).
+    ``{{`` and the ``}}`` that closes it are single braces, as in ``str.format``. Every other brace stays as written:
+    ``str.format`` would reject pseudo-schemas like ``{ path: <string> }`` and take the end of ``{"a": {}}`` for ``}``.
     """
-    if not values:
-        return text
-    known = "|".join(re.escape(key) for key in values)
-    return re.sub(rf"\{{({known})\}}", lambda match: values[match[1]], text)
+    known = "|".join(map(re.escape, values)) or "(?!)"
+    token = re.compile(rf"\{{({known})\}}|\{{\{{|[{{}}]")
+    parts: list[str] = []
+    open_escaped: list[bool] = []
+    position = 0
+    while found := token.search(text, position):
+        parts.append(text[position : found.start()])
+        position = found.end()
+        if found[1] is not None:
+            parts.append(values[found[1]])
+        elif found[0] == "}":
+            escaped = open_escaped.pop() if open_escaped else True
+            position += escaped and text.startswith("}", position)
+            parts.append("}")
+        else:
+            open_escaped.append(found[0] == "{{")
+            parts.append("{")
+    return "".join([*parts, text[position:]])

@@ -62,7 +62,7 @@ def _contract(catalog: RoleSpecCatalog, role: RoleSpec) -> list[str]:
 def _rules(catalog: RoleSpecCatalog, role: RoleSpec) -> str:
     texts = catalog.general_prompts
     lines = [texts.rules_header, *texts.capability_rules.lines(role), texts.analysis_rules]
-    return fill("\n".join(line.strip("\n") for line in lines if line.strip()), {"role_name": role.name})
+    return "\n".join(fill(line.strip("\n"), {"role_name": role.name}) for line in lines if line.strip())
 
 
 def _pretty(value: object) -> str:

@@ -26,7 +26,7 @@ from codex_multi_role.catalog.roles import (
     Seconds,
 )
 from codex_multi_role.catalog.source_files import SourceFiles
-from codex_multi_role.catalog.yaml_source import validate
+from codex_multi_role.catalog.yaml_source import key_path, line_of, validate
 from codex_multi_role.errors import DefinitionError
 
 Text = Annotated[str, StringConstraints(min_length=1)]
@@ -113,9 +113,13 @@ class RoleSource:
 
     def where(self, key: str) -> tuple[Path, str]:
         """The file and key path of ``key``; the catalog's entry for a key that is nowhere."""
+        path, location = self._location(key)
+        return path, key_path(location)
+
+    def _location(self, key: str) -> tuple[Path, tuple[int | str, ...]]:
         if key in self.file.model_fields_set and key not in self.entry.model_fields_set:
-            return self.path, key
-        return self.catalog, f"roles[{self.index}].{key}"
+            return self.path, (key,)
+        return self.catalog, ("roles", self.index, key)
 
     def place(self, key: str) -> str:
         """``where`` in the form every error begins with, ``file: key.path``."""
@@ -139,6 +143,7 @@ class RoleSource:
             "prompt_text": self._prompt_text(given, files),
             "schema_hint": self._schema_hint(given, schema_hints, schema),
             "output_schema": schema,
+            "skills": self._skills(given, files),
             "source": self.path,
         }
         return RoleSpec.model_validate({key: value for key, value in given.items() if key not in _RESOLVED} | resolved)
@@ -161,6 +166,20 @@ class RoleSource:
         parameters = {key: _as_text(value) for key, value in given.get("schema_hint_params", {}).items()}
         text = schema_hints.get(template, schema_hints.get("default", ""))
         return fill(text, {"role_name": given["name"]} | parameters)
+
+    def _skills(self, given: dict[str, Any], files: SourceFiles) -> tuple[str, ...]:
+        """The names that Codex knows them by."""
+        path, location = self._location("skills")
+        names = []
+        for index, name in enumerate(given.get("skills", ())):
+            try:
+                names.append(files.skill(name))
+            except DefinitionError as error:
+                place = (*location, index)
+                raise DefinitionError(
+                    f"{path}: line {line_of(path, place)}: {key_path(place)}: {error}", error.hint
+                ) from error
+        return tuple(dict.fromkeys(names))
 
     def _output_schema(self, given: dict[str, Any], files: SourceFiles) -> dict[str, JsonValue] | None:
         schema = given.get("output_schema")

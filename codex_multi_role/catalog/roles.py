@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, JsonValue, StrictBool, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, JsonValue, StrictBool, StringConstraints, ValidationInfo, field_validator
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.protected_globs import ProtectedGlobs
@@ -39,6 +39,9 @@ _RUN_FOLDER_NAMES = {
 }
 _DEFAULT_LIMITS = {"default": {"idle_seconds": 120.0, "turn_seconds": 900.0}}
 _DEFAULT_LIMITS["planner"] = {"idle_seconds": 300.0, "turn_seconds": 1800.0}
+TIMEOUT_POLICIES = frozenset(_DEFAULT_LIMITS)
+"""The names with limits of their own; any other name stands for ``default``, as in the original format."""
+WITHOUT_EFFECT = frozenset({"is_orchestrator", "can_request_clarification", "reports_to"})
 
 
 def check_name(name: str) -> str:
@@ -71,9 +74,13 @@ class PromptFlags(Definition):
 class RoleBehaviors(Definition):
     """What the controller does with the role's answer, and how patient it is."""
 
-    timeout_policy: Literal["default", "planner"] = "default"
+    timeout_policy: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] = "default"
     apply_files: StrictBool = False
     can_finish: StrictBool = False
+    # Part of the original format, for its dynamic mode; `WITHOUT_EFFECT` here.
+    is_orchestrator: StrictBool = False
+    can_request_clarification: StrictBool = True
+    reports_to: str = "planner"
 
 
 class AutoApprove(Definition):
@@ -141,7 +148,7 @@ class RoleSpec(Definition):
     def _fill_limits(cls, given: object, info: ValidationInfo) -> object:
         behaviors = info.data.get("behaviors")
         if isinstance(given, Mapping) and isinstance(behaviors, RoleBehaviors):
-            return _DEFAULT_LIMITS[behaviors.timeout_policy] | dict(given)
+            return _DEFAULT_LIMITS.get(behaviors.timeout_policy, _DEFAULT_LIMITS["default"]) | dict(given)
         return given
 
     @property

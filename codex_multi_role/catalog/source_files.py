@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from codex_multi_role.catalog.nearest import no_such
+from codex_multi_role.catalog.skills import SKILLS_FOLDER, Skill, find_skill, known_skills
 from codex_multi_role.catalog.yaml_source import parse_text, read_text
 from codex_multi_role.errors import DefinitionError
 
 
 class SourceFiles:
-    """Reads what a catalog refers to, relative to the catalog's folder, and remembers it in ``paths``."""
+    """Reads what a catalog refers to, relative to the catalog's folder, and remembers it in ``paths``.
+
+    ``skills``: those among it, by the name that Codex knows them by.
+    """
 
     def __init__(self, catalog: Path) -> None:
         self.catalog = catalog
         self.paths: list[Path] = [catalog]
+        self.skills: dict[str, Skill] = {}
 
     def path(self, reference: str) -> Path:
         return self.catalog.parent / reference
@@ -32,3 +38,17 @@ class SourceFiles:
     def data(self, reference: str, place: str) -> object:
         """What a JSON (by its ending) or YAML file says; otherwise like ``text``."""
         return parse_text(self.text(reference, place), self.path(reference))
+
+    def skill(self, reference: str) -> str:
+        """The name that Codex knows the skill ``reference`` by. Raises ``DefinitionError``."""
+        name = reference.removeprefix("$")
+        skill = find_skill(name, self.catalog)
+        if skill is None:
+            message, hint = no_such("skill", name, known_skills(self.catalog))
+            where = self.catalog.parent / SKILLS_FOLDER
+            raise DefinitionError(message, f"{hint} Add {name}/SKILL.md or {name}.skill to {where}.")
+        same = self.skills.setdefault(skill.name, skill)
+        if same.source != skill.source:
+            raise DefinitionError(f'{same.source} and {skill.source} are both called "{skill.name}"')
+        self.paths += [path for path in skill.paths if path not in self.paths]
+        return skill.name

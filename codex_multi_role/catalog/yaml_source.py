@@ -92,6 +92,19 @@ def key_path(location: tuple[int | str, ...]) -> str:
     return text.removeprefix(".")
 
 
+def line_of(path: Path, location: tuple[int | str, ...]) -> int:
+    """The line of a value in a YAML file that has been loaded before; 1 if it is not found."""
+    node = yaml.compose(read_text(path), Loader=yaml.CSafeLoader)
+    for part in location:
+        if isinstance(node, yaml.MappingNode):
+            node = next((value for key, value in node.value if key.value == part), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+        else:
+            return 1
+    return node.start_mark.line + 1 if node is not None else 1
+
+
 def _telling_first(error: ValidationError) -> list[ErrorDetails]:
     """Pydantic calls a list too short when all of its items are bad; then only the items matter."""
     found = error.errors(include_url=False)

@@ -187,6 +187,6 @@ def new_flows(name: str, roles: Path | None) -> None:
 
     path = add_flow(name, roles)
     say(f"wrote {path}")
-    where = option_for(path.parent.parent)
+    where = option_for(roles or path.parent.parent)
     tried = f'codex-multi-role --goal "Try it out" --flow {name}{where} --dry-run'
     say(f"next: edit it, then `codex-multi-role flows validate {name}{where}` and `{tried}`")

@@ -10,20 +10,19 @@ from codex_multi_role.cli.starters import ROLES_FOLDER
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
 
 
-def option_for(folder: Path) -> str:
-    """`` --roles DIR``, to be added to a command; nothing for the folder that is looked in anyway."""
-    return "" if folder == ROLES_FOLDER else f" --roles {shlex.quote(str(folder))}"
+def option_for(roles: Path) -> str:
+    """`` --roles PATH``, to be added to a command; nothing for the folder that is looked in anyway."""
+    return "" if roles == ROLES_FOLDER else f" --roles {shlex.quote(str(roles))}"
 
 
-def own_folder(given: Path | None) -> Path:
+def own_catalog(given: Path | None) -> Path:
     """``--roles``, else ``./roles`` where it has a catalog. Raises `UsageError`: nobody changes the shipped one."""
     from codex_multi_role.catalog import packaged_roles
     from codex_multi_role.definitions import roles_folder  # here: `--help` should not load the catalog
 
-    folder = roles_folder(given)
-    if folder == packaged_roles() and given is None:
+    if given is None and roles_folder(None) == packaged_roles():
         raise UsageError("there is no roles/catalog.yaml here", "`codex-multi-role init` writes one to begin with.")
-    return folder
+    return given or roles_folder(None)
 
 
 def checked(name: str, check: Callable[[str], str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codex_multi_role.cli.new_definitions import checked, in_yaml, own_folder, refuse_existing, write_if_valid
+from codex_multi_role.cli.new_definitions import checked, in_yaml, own_catalog, refuse_existing, write_if_valid
 from codex_multi_role.errors import UsageError
 
 FLOW = """# The flow {name}. `codex-multi-role flows graph {name} --ascii` draws it.
@@ -38,7 +38,7 @@ def add_flow(name: str, given: Path | None) -> Path:
     from codex_multi_role.catalog.roles import check_name
     from codex_multi_role.definitions import load_catalog, load_flow_and_called  # here: `--help` loads no catalog
 
-    catalog = load_catalog(own_folder(given))
+    catalog = load_catalog(own_catalog(given))
     folder = catalog.source.parent
     if known := [each for each in list_flows(folder) if each.name.casefold() == checked(name, check_name).casefold()]:
         raise UsageError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from codex_multi_role.cli.new_definitions import checked, in_yaml, own_folder, refuse_existing, write_if_valid
+from codex_multi_role.cli.new_definitions import checked, in_yaml, own_catalog, refuse_existing, write_if_valid
 from codex_multi_role.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ behaviors:
 """
 
 
-def add_role(name: str, given: Path | None) -> Path:
-    """Write ``<name>.yaml`` beside the catalog and name it there; returns the role's file.
+def add_role(name: str, given: Path | None) -> tuple[Path, Path]:
+    """Write ``<name>.yaml`` beside the catalog and name it there; returns the role's file and the catalog.
 
     Raises `UsageError`, for a name that is taken too, and `StorageError`; then nothing is changed.
     """
     from codex_multi_role.catalog.roles import check_role_name
     from codex_multi_role.definitions import load_catalog  # here: `--help` should not load the catalog
 
-    catalog = load_catalog(own_folder(given))
+    catalog = load_catalog(own_catalog(given))
     names = [role.name for role in catalog.roles]
     if (taken := {each.casefold(): each for each in names}.get(checked(name, check_role_name).casefold())) is not None:
         raise UsageError(f"nothing was written: {catalog.source} has a role {taken} already", "Take another name.")
@@ -63,7 +63,7 @@ def add_role(name: str, given: Path | None) -> Path:
         raise _by_hand(catalog.source, _entry(name, catalog))
 
     write_if_valid({path: ROLE.format(name=in_yaml(name)).encode(), catalog.source: changed.encode()}, check)
-    return path
+    return path, catalog.source
 
 
 def _entry(name: str, catalog: RoleSpecCatalog) -> list[str]:

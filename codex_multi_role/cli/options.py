@@ -60,9 +60,9 @@ WORKSPACE = Setting(
 )
 ROLES = Setting(
     ["--roles"],
-    metavar="DIR",
-    type=FOLDER,
-    help="The folder with catalog.yaml.",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="The catalog file, or the folder with catalog.yaml.",
     show_default="./roles if it has one, otherwise the shipped roles",
 )
 RUNS_DIR = Setting(

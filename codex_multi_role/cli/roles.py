@@ -109,8 +109,8 @@ def new_roles(name: str, roles: Path | None) -> None:
     from codex_multi_role.cli.new_definitions import option_for
     from codex_multi_role.cli.new_role import add_role  # here: `--help` should not load the catalog
 
-    path = add_role(name, roles)
-    say(f"wrote {path}, and named it in {path.parent / 'catalog.yaml'}")
+    path, catalog = add_role(name, roles)
+    say(f"wrote {path}, and named it in {catalog}")
     if (packaged_roles() / path.name).is_file():
         say(f"note: shipped flows that ask {name} ask this one from now on")
-    say(f"next: edit {path}, then `codex-multi-role roles validate{option_for(path.parent)}`")
+    say(f"next: edit {path}, then `codex-multi-role roles validate{option_for(roles or path.parent)}`")

@@ -68,6 +68,8 @@ class RoleClient:
         """
         self.connect(version)
         with _start_failures():
+            if folders := self.thread.settings.skill_folders:
+                self._transport.request("skills/extraRoots/set", {"extraRoots": list(folders)}, REQUEST_SECONDS)
             self.thread.open(thread_id)
 
     def connect(self, version: str) -> str:

@@ -138,6 +138,20 @@ def without_own_retries(settings: tuple[str, ...], home: Path | None) -> tuple[s
     return tuple(f"model_providers.{provider}.{key}=0" for key in OWN_RETRIES if key not in defined)
 
 
+def only_these_skills(skills: Mapping[str, Path], settings: tuple[str, ...], home: Path | None) -> tuple[str, ...]:
+    """The setting that makes each name in ``skills`` mean the folder given there, wherever else there is one.
+
+    Codex loads neither of two skills of the same name (measured).
+    """
+    if not skills:
+        return ()
+    table = known_settings(settings, home).get("skills", {})
+    given = table.get("config", []) if isinstance(table, Mapping) else []
+    rules = [{"name": name, "enabled": False} for name in skills]
+    rules += [{"path": str(folder / "SKILL.md"), "enabled": True} for folder in skills.values()]
+    return (f"skills.config={toml_value([*given, *rules])}",)
+
+
 def known_settings(settings: tuple[str, ...], home: Path | None) -> dict[str, Any]:
     """What ``settings`` say on top of the user's ``config.toml``, as one table."""
     known: dict[str, Any] = {}

@@ -24,7 +24,7 @@ class ThreadSettings:
 
     ``permissions``, a profile that the process was started with, stands in for ``sandbox``. A thread keeps the tools it
     was started with: ``thread/resume`` and ``thread/fork`` take none (measured). ``instructions``: those of the project
-    that its role gets.
+    that its role gets. ``skill_folders``: skills of this role besides those that Codex finds by itself.
     """
 
     folder: str
@@ -34,6 +34,7 @@ class ThreadSettings:
     permissions: str = ""
     tools: tuple[ToolSpec, ...] = ()
     instructions: ProjectInstructions | None = None
+    skill_folders: tuple[str, ...] = ()
 
     def params(self) -> dict[str, Any]:
         model = {"model": self.model} if self.model else {}

@@ -159,8 +159,8 @@ def test_every_mistake_names_file_and_key(tmp_path: Path, write: Write, text: st
         ("prompt_text: A\nnaem: a", 'naem: unknown key; did you mean "name"?'),
         ("prompt_text: A\nrole_file: x.yaml", "role_file: unknown key"),
         (
-            "prompt_text: A\nbehaviors: {timeout_policy: long}",
-            "behaviors.timeout_policy: must be 'default' or 'planner'",
+            "prompt_text: A\nbehaviors: {timeout_policy: ' '}",
+            "behaviors.timeout_policy: must have at least 1",
         ),
         ("prompt_file: p.txt", "prompt_file: {folder}/p.txt: cannot be read"),
         ("prompt_text: A\ndepends_on: [c]", 'depends_on[0]: there is no role "c"'),

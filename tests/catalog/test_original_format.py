@@ -33,6 +33,8 @@ def test_all_files_are_listed(original: RoleSpecCatalog) -> None:
         "roles/implementer.yaml",
         "roles/integrator.yaml",
         "prompts/architect.txt",
+        "skills/python-architect/SKILL.md",
+        "skills/uml/SKILL.md",
     ]
 
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,15 +11,39 @@ from codex_multi_role.catalog.placeholders import fill
 _BRACE_TEXT = st.text("{}abc <>:[]|\n\"'%$\\") | st.text()
 
 
-@given(_BRACE_TEXT)
-def test_text_without_known_placeholders_survives(text: str) -> None:
-    cleaned = text.replace("role_name", "")
-    assert fill(cleaned, {"role_name": "planner"}) == cleaned
+_JSON = st.recursive(
+    st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text("ab"), inner), max_leaves=8
+).map(json.dumps)
 
 
-@given(before=_BRACE_TEXT, after=_BRACE_TEXT, value=_BRACE_TEXT)
-def test_only_the_placeholder_changes(before: str, after: str, value: str) -> None:
-    assert fill(f"{before}{{role_name}}{after}", {"role_name": value}) == f"{before}{value}{after}"
+@given(before=_JSON, after=_JSON, value=_BRACE_TEXT)
+def test_balanced_literal_braces_survive(before: str, after: str, value: str) -> None:
+    assert fill(f"{before} {{role_name}} {after}", {"role_name": value}) == f"{before} {value} {after}"
+
+
+@given(st.lists(_BRACE_TEXT | st.just(None)), _BRACE_TEXT)
+def test_what_str_format_takes_means_the_same(parts: list[str | None], value: str) -> None:
+    escaped = (part.replace("{", "{{").replace("}", "}}") if part is not None else "{role_name}" for part in parts)
+    text = "".join(escaped)
+    assert fill(text, {"role_name": value}) == text.format(role_name=value)
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("tasks: [ {{ id: <int> }} ]", "tasks: [ { id: <int> } ]"),
+        (
+            "questions: [ { id: <int> } ]\nfiles: [ {{ path: <s> }} ]",
+            "questions: [ { id: <int> } ]\nfiles: [ { path: <s> } ]",
+        ),
+        ("{{ a: {{ b: {role_name} }} }}", "{ a: { b: x } }"),
+        ('{"a": {"b": {}}}', '{"a": {"b": {}}}'),
+        ("{{role_name}} {{{role_name}}}", "{role_name} {x}"),
+        ("{ open }} {{ closed", "{ open }} { closed"),
+    ],
+)
+def test_doubled_braces_are_single_ones(text: str, filled: str) -> None:
+    assert fill(text, {"role_name": "x"}) == filled
 
 
 def test_values_are_not_filled_again() -> None:

@@ -72,6 +72,7 @@ def test_a_catalog_can_translate_every_part(write: Write) -> None:
     general = texts | {"repair_section": "<{problem}>", "capability_rules": capability}
     capability |= {"skills": "<{skills}>", "own_tools": "<{tools}>"}
     roles = [{"name": "a", "prompt_text": "<text>", "skills": ["s"], "tools": ["t", "u"]}]
+    write("---\nname: s\ndescription: d\n---\n", "skills/s/SKILL.md")
     path = write(json.dumps({"version": 1, "general_prompts": general, "roles": roles}))
     catalog = RoleSpecCatalog.load(path, lambda: ["t", "u"])
     prompt = build_prompt(catalog, catalog.role("a"), "g", {"p": 1}, {"t": 1}, earlier=[{"e": 1}])

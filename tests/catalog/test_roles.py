@@ -40,6 +40,7 @@ def test_explicit_sandbox_and_approval_policy_win() -> None:
         ("planner", {}, 300, 1800),
         ("planner", {"idle_seconds": 7}, 7, 1800),
         ("default", {"turn_seconds": 7.5}, 120, 7.5),
+        ("any other name", {}, 120, 900),
     ],
 )
 def test_limits_follow_the_policy_key_by_key(

@@ -59,7 +59,7 @@ def names() -> list[str]:
 
 def test_a_new_role_is_valid_and_no_comment_is_lost() -> None:
     catalog = team(COMMENTED)
-    assert add_role("c", None) == Path("roles/c.yaml")
+    assert add_role("c", None) == (Path("roles/c.yaml"), Path("roles/catalog.yaml"))
     assert names() == ["a", "b", "c"]
     entry = "  - name: c\n    role_file: c.yaml\n"
     assert catalog.read_text() == COMMENTED.replace("# quoted\n", f"# quoted\n{entry}")
@@ -121,7 +121,7 @@ def test_a_name_that_is_taken_or_none_is_refused(name: str, problem: str) -> Non
 @pytest.mark.parametrize("name", ["no", "null", "42", "1_000.5"])
 def test_a_name_may_be_what_yaml_takes_for_something_else(name: str) -> None:
     team(f"{FIRST}- name: b\n  depends_on: [a]\n  prompt_text: x\n")
-    assert add_role(name, None).name == f"{name}.yaml"
+    assert add_role(name, None)[0].name == f"{name}.yaml"
     add_role("last", None)
     assert names() == ["a", "b", name, "last"]
     Path("roles/catalog.yaml").write_text(f"version: 1\nroles:\n- {{name: '{name}', prompt_text: x}}\n")
@@ -155,7 +155,7 @@ def test_no_other_catalog_than_the_one_that_was_named_is_changed() -> None:
 
 def test_every_line_of_a_new_role_can_be_taken_as_it_is() -> None:
     team(COMMENTED)
-    path = add_role("c", None)
+    path, _ = add_role("c", None)
     lines = re.sub(r"(?m)^# (?=[a-z_]+: )", "", path.read_text())
     assert len(yaml.safe_load(lines)) == len(yaml.safe_load(path.read_text())) + 5
     path.write_text(lines)

@@ -1,0 +1,203 @@
+"""Codex skills that roles name: folders or archives (zip, 7z) with a ``SKILL.md``, beside the catalog or in a project.
+
+An archive is read into memory within bounds, and nothing is unpacked before every name in it has been checked.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from codex_multi_role.catalog.yaml_source import parse_text
+from codex_multi_role.errors import DefinitionError
+
+SKILLS_FOLDER = "skills"
+SKILL_FILE = "SKILL.md"
+ARCHIVE_SUFFIX = ".skill"
+MAX_SKILL_FILES = 500
+MAX_SKILL_BYTES = 10 * 1024 * 1024
+NO_LINKS = "a skill must not contain links"
+_ZIP, _SEVEN_ZIP = b"PK\x03\x04", b"7z\xbc\xaf\x27\x1c"
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:-]{0,63}")
+_IGNORED = {"__MACOSX", ".DS_Store"}
+
+
+@dataclass(frozen=True)
+class Skill:
+    """``name`` as ``SKILL.md`` declares it, which is how Codex knows it; ``files`` by their path below its folder."""
+
+    name: str
+    source: Path = field(compare=False)
+    files: Mapping[str, bytes]
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that it was read from."""
+        return tuple(self.source / name for name in self.files) if self.source.is_dir() else (self.source,)
+
+    @property
+    def kept_name(self) -> str:
+        """Its folder below ``skills/`` in a copy of the catalog: what the roles call it."""
+        return self.source.name.removesuffix(ARCHIVE_SUFFIX)
+
+    def unpack(self, folder: Path) -> None:
+        """Write its files below ``folder``. Raises `OSError`."""
+        for name, content in self.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            path.chmod(0o755 if content.startswith(b"#!") else 0o644)
+
+
+def skill_folders(catalog: Path) -> Iterator[Path]:
+    """Where skills are looked up: beside the catalog, then where Codex itself finds those of a project and a user."""
+    yield catalog.parent / SKILLS_FOLDER
+    for folder in catalog.resolve().parents:
+        yield from (folder / ".agents" / SKILLS_FOLDER, folder / ".codex" / SKILLS_FOLDER)
+        if (folder / ".git").exists():
+            break
+    yield Path.home() / ".agents" / SKILLS_FOLDER
+    yield Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / SKILLS_FOLDER
+
+
+def find_skill(name: str, catalog: Path) -> Skill | None:
+    """The first skill in the order of `skill_folders` whose file, else whose ``SKILL.md``, has that name.
+
+    Raises `DefinitionError` if it cannot be read.
+    """
+    sources = list(_sources(catalog))
+    for source in sources:
+        if source.name.removesuffix(ARCHIVE_SUFFIX) == name:
+            return read_skill(source)
+    for source in sources:
+        with suppress(DefinitionError):  # a broken one that nobody names harms nobody
+            if (skill := read_skill(source)).name == name:
+                return skill
+    return None
+
+
+def known_skills(catalog: Path) -> list[str]:
+    """The file names of all that `find_skill` finds."""
+    return sorted({source.name.removesuffix(ARCHIVE_SUFFIX) for source in _sources(catalog)})
+
+
+def _sources(catalog: Path) -> Iterator[Path]:
+    """Folders come before archives of the same name."""
+    for folder in skill_folders(catalog):
+        entries = sorted(folder.iterdir()) if folder.is_dir() else []
+        yield from (path for path in entries if (path / SKILL_FILE).is_file())
+        yield from (path for path in entries if path.suffix == ARCHIVE_SUFFIX and path.is_file())
+
+
+def read_skill(source: Path) -> Skill:
+    """The skill in the folder or archive ``source``. Raises `DefinitionError` that names the file."""
+    try:
+        files = _read_folder(source) if source.is_dir() else _read_archive(source)
+    except OSError as error:
+        raise DefinitionError(f"{source}: cannot be read: {error.strerror or error}") from error
+    files = _without_common_folder({_checked_name(name, source): content for name, content in files.items()})
+    if SKILL_FILE not in files:
+        raise DefinitionError(f"{source}: holds no {SKILL_FILE}")
+    return Skill(_declared_name(files[SKILL_FILE], source), source, files)
+
+
+def _read_folder(folder: Path) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink():
+            raise DefinitionError(f"{path}: {NO_LINKS}")
+        if path.is_file() and not _is_ignored(path.relative_to(folder)):
+            files[path.relative_to(folder).as_posix()] = b""
+            _check_size(folder, len(files), path.stat().st_size)
+            files[path.relative_to(folder).as_posix()] = path.read_bytes()
+            _check_size(folder, len(files), sum(map(len, files.values())))
+    return files
+
+
+def _read_archive(archive: Path) -> dict[str, bytes]:
+    with archive.open("rb") as file:
+        data = file.read(MAX_SKILL_BYTES + 1)
+    _check_size(archive, 1, len(data))
+    read = _read_zip if data.startswith(_ZIP) else _read_seven_zip if data.startswith(_SEVEN_ZIP) else None
+    if read is None:
+        raise DefinitionError(f"{archive}: neither a zip nor a 7z archive")
+    try:
+        return read(data, archive)
+    except DefinitionError:
+        raise
+    except Exception as error:  # a damaged archive ends in errors of many kinds, few of them the libraries' own
+        raise DefinitionError(f"{archive}: cannot be unpacked: {error or type(error).__name__}") from error
+
+
+def _read_zip(data: bytes, archive: Path) -> dict[str, bytes]:
+    from zipfile import ZipFile  # here: only those who have such an archive pay for it
+
+    with ZipFile(io.BytesIO(data)) as opened:
+        entries = [entry for entry in opened.infolist() if not entry.is_dir()]
+        _check_size(archive, len(entries), sum(entry.file_size for entry in entries))
+        if any(stat.S_ISLNK(entry.external_attr >> 16) for entry in entries):
+            raise DefinitionError(f"{archive}: {NO_LINKS}")
+        return {entry.filename: opened.read(entry) for entry in entries}
+
+
+def _read_seven_zip(data: bytes, archive: Path) -> dict[str, bytes]:
+    from py7zr import SevenZipFile  # as above
+    from py7zr.io import BytesIOFactory
+
+    contents = BytesIOFactory(MAX_SKILL_BYTES)
+    with SevenZipFile(io.BytesIO(data), max_extract_size=MAX_SKILL_BYTES) as opened:
+        entries = [entry for entry in opened.list() if not entry.is_directory]
+        _check_size(archive, len(entries), sum(entry.uncompressed for entry in entries))
+        if any(entry.is_symlink for entry in entries):
+            raise DefinitionError(f"{archive}: {NO_LINKS}")
+        opened.extractall(factory=contents)
+    return {name: product.read() for name, product in contents.products.items()}
+
+
+def _check_size(source: Path, files: int, size: int) -> None:
+    if files > MAX_SKILL_FILES or size > MAX_SKILL_BYTES:
+        raise DefinitionError(
+            f"{source}: a skill may hold {MAX_SKILL_FILES} files and {MAX_SKILL_BYTES // 2**20} MiB unpacked"
+        )
+
+
+def _checked_name(name: str, source: Path) -> str:
+    """The path of an entry. Raises `DefinitionError` for one that would be written outside the skill's folder."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts or re.search(r"[\\\0:]", name):
+        raise DefinitionError(f"{source}: unsafe path in a skill: {name!r}")
+    return path.as_posix()
+
+
+def _without_common_folder(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """``files`` below the one folder that holds them all, if there is one and ``SKILL.md`` is in it."""
+    kept = {name: content for name, content in files.items() if not _is_ignored(PurePosixPath(name))}
+    first = {PurePosixPath(name).parts[0] for name in kept}
+    if SKILL_FILE not in kept and len(first) == 1:
+        prefix = f"{first.pop()}/"
+        return {name.removeprefix(prefix): content for name, content in kept.items()}
+    return kept
+
+
+def _is_ignored(path: PurePosixPath | Path) -> bool:
+    return not _IGNORED.isdisjoint(path.parts)
+
+
+def _declared_name(text: bytes, source: Path) -> str:
+    place = source / SKILL_FILE
+    found = _FRONT_MATTER.match(text.decode("utf-8-sig", "replace"))
+    data = parse_text(found[1], place) if found and found[1].strip() else None
+    head = data if isinstance(data, Mapping) else {}
+    name = head.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or not head.get("description"):
+        raise DefinitionError(
+            f"{place}: line 1: needs a name and a description, between two lines ---", "Codex ignores it otherwise."
+        )
+    return name
