@@ -1,6 +1,7 @@
 """From a model's text to a validated JSON object, or to the words that ask for it again."""
 
+from codex_multi_role.replies.refusal import with_error
 from codex_multi_role.replies.reply import EMPTY, Reply, read_reply
 from codex_multi_role.replies.schema import schema_problems
 
-__all__ = ["EMPTY", "Reply", "read_reply", "schema_problems"]
+__all__ = ["EMPTY", "Reply", "read_reply", "schema_problems", "with_error"]

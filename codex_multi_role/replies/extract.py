@@ -1,8 +1,7 @@
-"""Find the JSON object in a model's answer: fences, prose, several objects, braces inside strings.
+"""Find the JSON objects in a model's answer: between fences and prose, outside what it thought, never in one another.
 
-Every ``{`` is tried from left to right and the first object that decodes wins. An object that begins but does not
-decode is *damaged*: the search goes on behind its end, never inside it, so that a part is never taken for the whole.
-Each stretch of the text is read once, so hostile text costs no more than its length.
+Every ``{`` is tried from left to right. One that begins an object which cannot be read exactly ends the search, for
+what follows may be a part of it. Each stretch of the text is read once, so hostile text costs no more than its length.
 """
 
 from __future__ import annotations
@@ -11,77 +10,203 @@ import json
 import math
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import NoReturn, cast
+from typing import NamedTuple, NoReturn
 
-# A brace that begins an object, not a brace of prose such as `{name}`: a key or the end follows. Keys in single
-# quotes, bare keys and comments count too: they never decode, but what they hold is not the answer either.
-_OBJECT_START = re.compile(r"""\{(?=\s*(?:["'}]|//|/\*|[^\W\d]\w*\s*:))""")
-# Proof that an object was meant and mending makes sense: a quoted key and a colon, comments before it at most.
-_QUOTED_KEY = re.compile(r'\{(?:\s|//[^\n]*+|/\*(?s:.*?)\*/)*+"(?:[^"\\]++|\\.)*+"\s*:')
-_BRACE_OR_STRING = re.compile(r'[{}]|"(?:[^"\\]++|\\.)*+(?P<closed>"?)', re.DOTALL)
-_ONLY_CLOSERS_FOLLOW = re.compile(r"\s*[\]}]")
+from codex_multi_role.replies.repair import MAX_DEPTH, InexactObject, TolerantReader
+
+MAX_OBJECTS = 100
+MAX_BRACES = 10_000
+
+_START = re.compile(
+    r"(?P<thinking><(?P<end>/?)(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|draft)>)|\{", re.IGNORECASE
+)
+_THINKING_END = re.compile(r"</(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|draft)>", re.IGNORECASE)
+_QUOTED_KEY = re.compile(r'\{\s*+"(?:[^"\\]++|\\.)*+"\s*+:', re.DOTALL)
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _MAY_HOLD_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_KEY = re.compile(r"""["']\s*+:""")
+_LINE_START = re.compile(r"(?:^|\n)[ \t\ufeff]*\Z")
+_MORE_BEHIND = re.compile(r"\s*+(?:,|\]\s*+\})")
+_ANYTHING_BEHIND = re.compile(r"\s*+(?:[,}]|\]\s*+\})")
+_TOO_DEEP = InexactObject("The JSON object is nested too deeply.")
 
-MAX_DEPTH = 64
+
+@dataclass(frozen=True)
+class FoundObject:
+    """An object that is not empty. ``repaired``: its text is not JSON, but could be read exactly."""
+
+    value: dict[str, object]
+    repaired: bool
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """What the search found.
+    """``objects``: all that differ, in their order; without one, ``problem`` says what is wrong.
 
-    ``value`` is the object; without one, ``problem`` says what was wrong and ``damaged`` is the text of the first
-    object that did not parse, ``""`` where there is nothing to mend.
+    ``only_text``: the answer does not even try to be an object.
     """
 
-    value: dict[str, object] | None = None
-    damaged: str = ""
+    objects: tuple[FoundObject, ...] = ()
     problem: str = ""
+    only_text: bool = False
 
 
-_NO_OBJECT = Extraction(problem="The answer holds no JSON object.")
-_EMPTY = Extraction(problem="The JSON object is empty.")
-_TOO_DEEP = Extraction(problem="The JSON object is nested too deeply.")
-_CUT_OFF = Extraction(problem="The answer was cut off in the middle of a JSON string.")
-
-
-def find_object(text: str) -> Extraction:
-    """Find the first JSON object of ``text`` that decodes. Never raises.
-
-    An empty one is passed over, for prose speaks of ``{}`` and no handoff is empty.
-    """
-    kept, position = _NO_OBJECT, 0
-    while start := _OBJECT_START.search(text, position):
-        end, open_string = _balanced_end(text, start.start())
-        if end is None:
-            return kept if kept.damaged else _truncated(text, start.start(), open_string)
-        found = decode_object(text[start.start() : end])
-        if found.value is not None:
-            return found
-        kept = kept if kept.damaged else found
-        position = end
-    return kept
-
-
-def decode_object(text: str) -> Extraction:
-    """Decode ``text``, which is one object from its first brace to its last, as strict JSON."""
+def find_objects(text: str) -> Extraction:
+    """Find the objects of an answer. Never raises."""
+    search = _Search(text)
     try:
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite_float)
-    except json.JSONDecodeError as error:
-        near = text[max(0, error.pos - 20) : error.pos + 20]
-        return _damaged(text, f"The JSON object does not parse: {error.msg} near {near!r}.")
-    except RecursionError:
-        return _TOO_DEEP
+        search.run()
+    except InexactObject as error:
+        return Extraction(problem=str(error))
+    if search.objects:
+        return Extraction(tuple(search.objects.values()))
+    problem = "The JSON object is empty." if search.met_empty else "The answer holds no JSON object."
+    return Extraction(problem=problem, only_text=True)
+
+
+class _Latest(NamedTuple):
+    """The object found last: whether it had to be repaired, and whether it is the first on its line."""
+
+    repaired: bool
+    begins_line: bool
+
+
+class _Search:
+    """``objects``: what was found, by its JSON. ``_behind``: where the last object, or piece of thinking, ended."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._position = 0
+        self._behind = 0
+        self._read = 0
+        self._tried = 0
+        self._latest: _Latest | None = None
+        self.objects: dict[str, FoundObject] = {}
+        self.met_empty = False
+
+    def run(self) -> None:
+        """Raises `InexactObject`."""
+        while start := _START.search(self._text, self._position):
+            if start["thinking"]:
+                self._skip_thinking(start)
+            else:
+                self._take_object(start.start())
+        self._check_behind(len(self._text))
+
+    def _skip_thinking(self, tag: re.Match[str]) -> None:
+        if tag["end"]:  # it began before the answer did
+            self.objects.clear()
+            self._latest = None
+            self._position = self._behind = tag.end()
+            return
+        self._check_behind(tag.start())
+        end = _THINKING_END.search(self._text, tag.end())
+        if end is None:
+            raise InexactObject(f"The answer was cut off: it ends inside {tag[0]}.")
+        self._position = self._behind = end.end()
+
+    def _take_object(self, start: int) -> None:
+        self._tried += 1
+        if self._tried > MAX_BRACES:
+            raise InexactObject(f"The answer holds more than {MAX_BRACES} braces outside of a JSON object.")
+        try:
+            value, end, repaired = _decode(self._text, start)
+        except InexactObject as error:
+            if error.is_object:
+                raise
+            self._position = error.position
+            return
+        self._position = end
+        if not value:
+            self.met_empty = True
+            return
+        self._check_behind(start)
+        self._check_before(start)
+        self._latest = _Latest(repaired, bool(_LINE_START.search(self._text, max(0, start - 100), start)))
+        self._behind = end
+        self._read += 1
+        if self._read > MAX_OBJECTS:
+            raise InexactObject(f"The answer holds more than {MAX_OBJECTS} JSON objects.")
+        found = FoundObject(_without_surrogates(value, self._text[start:end]), repaired)
+        self.objects.setdefault(json.dumps(found.value, sort_keys=True), found)
+
+    def _check_before(self, start: int) -> None:
+        """An object behind a key, or a brace that is still open, is only a part of one."""
+        opened, closed = (self._text.count(brace, self._behind, start) for brace in "{}")
+        if opened > closed or _KEY.search(self._text, self._behind, start):
+            raise InexactObject("The JSON object does not parse: it is a part of an object whose beginning is damaged.")
+
+    def _check_behind(self, end: int) -> None:
+        """An object that ends too early, at a brace inside a string that ended too early, leaves the rest behind it.
+
+        A closing brace too many is certain where the object begins a line.
+        """
+        text, behind = self._text, self._behind
+        if self._latest is None or _is_over(text, behind, end, self._latest):
+            return
+        raise InexactObject(
+            "The JSON object does not parse: more of it follows its last closing brace; "
+            'write a quotation mark inside a string as \\".'
+        )
+
+
+def _is_over(text: str, behind: int, end: int, latest: _Latest) -> bool:
+    """Whether nothing between ``behind`` and ``end`` can belong to the object before it."""
+    more = _MORE_BEHIND if latest.begins_line else _ANYTHING_BEHIND
+    if more.match(text, behind, end) or _KEY.search(text, behind, end):
+        return False
+    quotes = (text.find(quote, behind, end) for quote in ("\"'" if latest.repaired else '"'))
+    return not any(quote >= 0 and text.find("}", quote, end) >= 0 for quote in quotes)
+
+
+def _decode(text: str, start: int) -> tuple[dict[str, object], int, bool]:
+    """The object at ``start``, its end, and whether it had to be repaired. Raises `InexactObject`."""
+    if _QUOTED_KEY.match(text, start):
+        with suppress(json.JSONDecodeError):
+            return *_strict(text, start), False
+    reader = TolerantReader(text, start)
+    value = reader.read()
+    return value, reader.position, True
+
+
+def _strict(text: str, start: int) -> tuple[dict[str, object], int]:
+    """The object at ``start``, and its end. Raises `JSONDecodeError`, else `InexactObject`: no repair could help."""
+    try:
+        value, end = _STRICT.raw_decode(text, start)
+    except json.JSONDecodeError:
+        raise
     except ValueError as error:
-        return _damaged(text, f"The JSON object does not parse: {error}.")
-    if not value or _too_deep(value):
-        return _TOO_DEEP if value else _EMPTY
-    return Extraction(value=_without_surrogates(value, text))
+        raise InexactObject(f"The JSON object does not parse: {error}.") from error
+    except RecursionError:
+        raise _TOO_DEEP from None
+    if _too_deep(value):
+        raise _TOO_DEEP
+    return value, end
 
 
-def _damaged(text: str, problem: str) -> Extraction:
-    return Extraction(None, text if _QUOTED_KEY.match(text) else "", problem)
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    unique: dict[str, object] = {}
+    for key, value in pairs:
+        if key in unique:
+            raise ValueError(f"the key {key[:40]!r} is there twice")
+        unique[key] = value
+    return unique
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite_float(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"the number {digits[:40]} is out of range")
+    return number
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite_float)
 
 
 def _too_deep(value: object) -> bool:
@@ -101,41 +226,8 @@ def _children(item: object) -> Iterable[object]:
 
 
 def _without_surrogates(value: dict[str, object], source: str) -> dict[str, object]:
-    """Put U+FFFD for every lone surrogate, which no UTF-8 file could hold."""
+    """Put U+FFFD for every lone surrogate, which no UTF-8 file could hold. Raises `InexactObject`."""
     if not _MAY_HOLD_SURROGATE.search(source):
         return value
     clean = _LONE_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))
-    return cast("dict[str, object]", json.loads(clean))
-
-
-def _balanced_end(text: str, start: int) -> tuple[int | None, int | None]:
-    """Where the object at ``start`` ends; without an end, where the string it was cut off in begins, if in one."""
-    depth = 0
-    for token in _BRACE_OR_STRING.finditer(text, start):
-        kind = token[0][0]
-        if kind == '"':
-            if not token["closed"]:
-                return None, token.start()
-            continue
-        depth += 1 if kind == "{" else -1
-        if depth == 0:
-            return token.end(), None
-    return None, None
-
-
-def _truncated(text: str, start: int, open_string: int | None) -> Extraction:
-    """An object without an end. One cut off inside a string is not for mending: half a file would be written."""
-    if open_string is not None and not _ONLY_CLOSERS_FOLLOW.match(text, open_string + 1):
-        return _CUT_OFF
-    return _damaged(text[start:], "The JSON object has no end: a closing brace or quote is missing.")
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite_float(digits: str) -> float:
-    number = float(digits)
-    if math.isinf(number):
-        raise ValueError(f"the number {digits[:40]} is out of range")
-    return number
+    return _strict(clean, 0)[0]

@@ -1,12 +1,12 @@
-"""Read one answer: its JSON object, mended locally if need be, valid against its schema; or what to ask again."""
+"""Read one answer: its handoff, valid against its schema, or why the role refuses it; else what to ask again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from codex_multi_role.replies.extract import find_object
-from codex_multi_role.replies.repair import repair_object
+from codex_multi_role.replies.extract import FoundObject, find_objects
+from codex_multi_role.replies.refusal import ERROR, declares_error, refusal_in, without_error
 from codex_multi_role.replies.schema import schema_problems
 
 EMPTY = "The answer was empty."
@@ -17,15 +17,17 @@ EMPTY = "The answer was empty."
 class Reply:
     """What an answer gave.
 
-    ``handoff`` is the validated object, or None; ``repaired_locally`` says that its text did not parse and was mended;
-    ``problem`` is ``""`` for a good answer, otherwise what was wrong, in words for the repair prompt. ``only_text``:
-    there was no JSON object at all, not even a damaged one.
+    ``handoff`` is the validated object, or None; ``repaired_locally`` says that its text was not JSON but could be read
+    exactly; ``problem`` is ``""`` for a good answer, otherwise what was wrong, in words for the repair prompt.
+    ``only_text``: there was no JSON object at all, not even a damaged one. ``refusal``: why the role cannot do its
+    part; ``handoff`` then holds that reason alone.
     """
 
     handoff: dict[str, object] | None
     repaired_locally: bool
     problem: str
     only_text: bool = False
+    refusal: str = ""
 
 
 def read_reply(text: str, schema: Mapping[str, object] | None) -> Reply:
@@ -35,13 +37,27 @@ def read_reply(text: str, schema: Mapping[str, object] | None) -> Reply:
     """
     if not text.strip("\ufeff \t\r\n"):
         return Reply(None, False, EMPTY, only_text=True)
-    found = find_object(text)
-    value = found.value if found.value is not None else repair_object(found.damaged)
-    if value is None:
-        return Reply(None, False, found.problem, only_text=not found.damaged)
-    repaired = found.value is None
-    problems = schema_problems(value, schema) if schema is not None else []
+    found = find_objects(text)
+    if not found.objects:
+        return Reply(None, False, found.problem, only_text=found.only_text)
+    return _choose([_reply(each, schema) for each in found.objects])
+
+
+def _choose(replies: Sequence[Reply]) -> Reply:
+    """The only one that could be meant; where none fits its schema, the last, for an answer follows what it quotes."""
+    good = [reply for reply in replies if not reply.problem]
+    if len(good) > 1:
+        return Reply(None, False, f"The answer holds {len(good)} different JSON objects that could be meant.")
+    return good[0] if good else replies[-1]
+
+
+def _reply(found: FoundObject, schema: Mapping[str, object] | None) -> Reply:
+    value = found.value if schema is None else without_error(found.value, schema)
+    problems = [] if schema is None else schema_problems(value, schema)
+    reason = refusal_in(value, schema)
+    if reason and (problems or not declares_error(schema)):
+        return Reply({ERROR: reason}, found.repaired, "", refusal=reason)
     if problems:
         listed = "\n".join(f"- {problem}" for problem in problems)
-        return Reply(None, repaired, f"The JSON object does not match its schema:\n{listed}")
-    return Reply(value, repaired, "")
+        return Reply(None, found.repaired, f"The JSON object does not match its schema:\n{listed}")
+    return Reply(value, found.repaired, "")

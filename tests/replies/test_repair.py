@@ -6,63 +6,112 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.replies.extract import find_object
-from codex_multi_role.replies.repair import repair_object
+from codex_multi_role.replies.repair import MAX_REPAIRED_CHARACTERS, InexactObject, TolerantReader
 
 
-def _mended(text: str) -> dict[str, object] | None:
-    found = find_object(text)
-    assert found.value is None
-    return repair_object(found.damaged)
+def _read(text: str) -> dict[str, object]:
+    return TolerantReader(text, 0).read()
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ('{"a": 1,}', {"a": 1}),
-        ('{"a": "x" "b": 2}', {"a": "x", "b": 2}),
-        ('{"a": [1, 2', {"a": [1, 2]}),
-        ('{"a": "x", "b": true\n```\n', {"a": "x", "b": True}),
-        ('{"a": "one\ntwo"}', {"a": "one\ntwo"}),
-        ('{"a": "he said "hi" to me", "b": 1}', {"a": 'he said "hi" to me', "b": 1}),
-        ('{"a": None, "b": DONE, "c": NaN}', {"a": None, "b": "DONE", "c": "NaN"}),
-        ('{"a" and "b"} are sets. {"a": "yes",}', {"a": "yes"}),
-        (r'{"a": "\ud800",}', {"a": "\ufffd"}),
+        ('{"a": [1, "x",],}', {"a": [1, "x"]}),
+        ('{"a": 1 "b": true "c": [] "d": {}}', {"a": 1, "b": True, "c": [], "d": {}}),
+        ('{"a": [{"b": 1} {"b": 2}]}', {"a": [{"b": 1}, {"b": 2}]}),
+        ('{"a": [1, 2}', {"a": [1, 2]}),
+        ('{"files": [{"path": "a", "content": "x"}}', {"files": [{"path": "a", "content": "x"}]}),
+        ('{"files": [{"path": "a", "content": "x"], "b": 1}', {"files": [{"path": "a", "content": "x"}], "b": 1}),
+        ('{"a": 1}}', {"a": 1}),
+        ('{"a": "one\ntwo\r\n\tthree \\"x\\" \\\\n"}', {"a": 'one\ntwo\r\n\tthree "x" \\n'}),
+        ('{"a": None, "b": True, "c": False}', {"a": None, "b": True, "c": False}),
+        ("{a: 1, $b_2: 'x'}", {"a": 1, "$b_2": "x"}),
+        ("{'a': 'it\\'s \"x\" \\x41\\u00e9\\n', 'b': \"it's\"}", {"a": 'it\'s "x" A\u00e9\n', "b": "it's"}),
+        ('{ // first\n "a": 1, # one\n /* two */ "b": "// x" // last\n}', {"a": 1, "b": "// x"}),
+        (r'{"a": "\ud83d\ude00",}', {"a": "\U0001f600"}),
     ],
 )
-def test_small_damage_is_mended(text: str, expected: dict[str, object]) -> None:
-    assert _mended(text) == expected
-
-
-@given(st.text(alphabet=st.sampled_from("ab{}[],:\"\\\n\t `'é"), max_size=30))
-def test_mending_keeps_every_file_as_it_was(content: str) -> None:
-    """json-repair alone takes braces and commas of the code for damage, and drops the line end that ends a string."""
-    text = json.dumps({"content": content, "b": 1}).removesuffix("}") + ",}"
-    assert _mended(text) == {"content": content, "b": 1}
+def test_what_is_certain_is_repaired(text: str, expected: dict[str, object]) -> None:
+    assert _read(text) == expected
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "I would use {name} here.",
-        '{"a" and "b"} are sets',
-        "a { color: red; }",
-        "{'a': 1}",
-        "{not json}",
-        '{"content": "half a fi',
-        '{"content": "x"\nHope that helps!',
-        "",
+        '{"content":"""print("hello")\\n"""}',
+        '{"content":"x = {"a": 1, "b": 2}\n"}',
+        '{"a": "he said "hi" to me", "b": 1}',
+        '{"a": "x" "b": 2}',
+        '{"a": "x"\n"b": 2}',
+        '{"content": "print(" " + x + ":")"}',
+        '{"content": "out += ", total: " + str(x)"}',
+        '{"files": [{"content": "x = ["]", ":"]"}]}',
+        '{"content": "o = {a: "//"\n}"}',
+        "{'a': 'it's'}",
+        '{"a": "\\d"}',
+        "{'a': '\\d'}",
+        "{'a': r'x'}",
+        "{'a': ('x')}",
+        '{"a": "one\nprint(\'\\n\')"}',
+        '{"a": "\x1b"}',
+        '{"a\nb": 1}',
     ],
 )
-def test_no_object_is_invented_from_prose(text: str) -> None:
-    assert _mended(text) is None
+def test_a_string_is_never_guessed(text: str) -> None:
+    with pytest.raises(InexactObject, match="does not parse"):
+        _read(text)
 
 
-def test_a_guess_that_loses_words_is_not_taken() -> None:
-    assert _mended('{"content": "print("a", {"b": 1, }, "c")\\n", "n": 1, }') is None
-    assert _mended('{"content": "print("a")\\n", "n": 1, }') is None
+@pytest.mark.parametrize(
+    "text",
+    [
+        *['{"a": [1, ...]}', '{"a": [1, …]}', '{"a": ["x", ...], "b": 1}', '{"a": [1, 2, // rest unchanged\n]}'],
+        *[
+            '{"a": [1,\n// und so weiter\n]}',
+            '{"a": [ /* wie bisher */ ]}',
+            '{"a": 1, // other keys as before\n "b": 2}',
+        ],
+        *['{"a": [1,, 2]}', '{"a": }', '{"a"}', '{"a": [,]}', '{"a": {"b": 1, }, ... }', '{"a": [1, "b": 2}'],
+        *[
+            '{"a": [[1, 2}',
+            '{"a": [1]], "b": 2}',
+            '{"a": [1, }',
+            '{"a": [1 2]}',
+            '{"a": 01}',
+            '{"a": +1}',
+            '{"a": 0x1}',
+        ],
+        *['{"a": DONE}', '{"a": undefined}', '{"a": `x`}', "{None: 1}", "{1: 2}"],
+    ],
+)
+def test_structure_is_never_guessed(text: str) -> None:
+    with pytest.raises(InexactObject, match="does not parse"):
+        _read(text)
 
 
-@pytest.mark.parametrize("text", ['{"a": 1e999,}', '{"a": ' * 5_000, '{"a": ' + "[" * 5_000])
-def test_what_cannot_be_mended_is_left(text: str) -> None:
-    assert _mended(text) is None
+@pytest.mark.parametrize(
+    "text", ['{"a": [1, 2', '{"a": "half', "{'a': 'half", '{"a": {"b": 1}', '{"a": 1 /* half', "{"]
+)
+def test_what_is_cut_off_is_not_closed(text: str) -> None:
+    with pytest.raises(InexactObject, match="cut off"):
+        _read(text)
+
+
+@given(st.text(alphabet=st.sampled_from("ab{}[],:\"\\\n\t `'é"), max_size=30))
+def test_repair_keeps_every_file_as_it_was(content: str) -> None:
+    text = json.dumps({"content": content, "b": 1}).removesuffix("}") + ",}"
+    assert _read(text) == {"content": content, "b": 1}
+    assert _read(repr({"content": content, "b": [None, True]})) == {"content": content, "b": [None, True]}
+
+
+@pytest.mark.parametrize("text", ["{name}", '{"a" and "b"}', "{color: red}", "{a, b}", "{x:.2f}", "{not json}"])
+def test_a_brace_of_prose_is_no_object(text: str) -> None:
+    with pytest.raises(InexactObject) as refused:
+        _read(text)
+    assert not refused.value.is_object
+
+
+def test_the_length_of_what_is_repaired_is_bounded() -> None:
+    with pytest.raises(InexactObject, match="too long"):
+        _read('{"a": "' + "x" * MAX_REPAIRED_CHARACTERS + '",}')

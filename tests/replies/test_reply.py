@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from codex_multi_role.replies import Reply, read_reply
+from codex_multi_role.replies import Reply, read_reply, with_error
 
 SCHEMA = {"type": "object", "required": ["summary"], "properties": {"summary": {"type": "string"}}}
 
@@ -40,11 +40,75 @@ def test_an_empty_answer(text: str) -> None:
 
 
 def test_what_did_not_parse_is_told_with_its_place() -> None:
-    problem = read_reply('{"a" and "b"}', None).problem
-    assert problem == "The JSON object does not parse: Expecting ':' delimiter near '{\"a\" and \"b\"}'."
+    problem = read_reply('{"a": 1, "b" 2}', None).problem
+    assert problem == ("The JSON object does not parse: expected ':' after the key 'b', near '{\"a\": 1, \"b\" 2}'.")
+
+
+def test_the_object_that_fits_the_schema_is_taken() -> None:
+    for text in ('{"x": 1}\n{"summary": "ok"}', 'as in {"summary": 1}: {"summary": "ok"}', '[{"summary": "ok"}]'):
+        assert read_reply(text, SCHEMA).handoff == {"summary": "ok"}
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA])
+def test_several_objects_that_could_be_meant_are_asked_about(schema: dict[str, object] | None) -> None:
+    reply = read_reply('{"summary": "draft"}\n{"summary": "final"}', schema)
+    assert (reply.handoff, reply.problem) == (None, "The answer holds 2 different JSON objects that could be meant.")
+
+
+def test_where_none_fits_the_last_one_is_told_of() -> None:
+    assert "$.summary: 2 is not of type 'string'" in read_reply('{"x": 1}\n{"summary": 2}', SCHEMA).problem
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA, {"type": "object"}, {**SCHEMA, "additionalProperties": False}])
+@pytest.mark.parametrize(
+    "text", ['{"error": " no goal "}', "{'error': 'no goal',}", '{"error":"no goal","status":"DONE"}']
+)
+def test_a_refusal_is_no_handoff_and_needs_no_repair(text: str, schema: dict[str, object] | None) -> None:
+    reply = read_reply(f"```json\n{text}\n```", schema)
+    assert (reply.handoff, reply.refusal, reply.problem) == ({"error": "no goal"}, "no goal", "")
+
+
+def test_a_handoff_with_an_error_of_its_own_is_one() -> None:
+    for text in ('{"error": ""}', '{"error": null}', '{"error": {"code": 1}}', '{"error": "x", "files": [1]}'):
+        assert not read_reply(text, None).refusal
+    own = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}}
+    assert read_reply('{"error": "E501"}', own) == Reply({"error": "E501"}, False, "")
+    needs_more = {**own, "required": ["error", "line"]}
+    assert read_reply('{"error": "no file"}', needs_more).refusal == "no file"
+
+
+STRICT = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["summary"],
+    "properties": {"summary": {"type": "string"}},
+}
+
+
+def test_a_strict_schema_is_sent_with_room_for_a_refusal() -> None:
+    """A model that must fill every field can refuse, and one that does its part says null."""
+    sent = with_error(STRICT)
+    assert sent is not None
+    assert sent["required"] == ["summary", "error"]
+    assert read_reply('{"summary": "", "error": "no goal"}', STRICT).refusal == "no goal"
+    assert read_reply('{"summary": "ok", "error": null}', STRICT) == Reply({"summary": "ok"}, False, "")
+    assert STRICT["required"] == ["summary"]
+
+
+@pytest.mark.parametrize(
+    "schema", [None, {"type": "object"}, {"$ref": "#/$defs/a"}, {**STRICT, "properties": {"error": {}}}]
+)
+def test_other_schemas_are_sent_as_they_are(schema: dict[str, object] | None) -> None:
+    assert with_error(schema) == schema
+
+
+def test_fields_that_may_be_missing_stay_so() -> None:
+    sent = with_error({**STRICT, "required": []})
+    assert sent is not None
+    assert sent["required"] == []
 
 
 def test_importing_the_room_loads_no_heavy_library() -> None:
-    code = "import sys, codex_multi_role.replies; print({'jsonschema', 'json_repair'} & set(sys.modules))"
+    code = "import sys, codex_multi_role.replies; print({'jsonschema'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "set()"
