@@ -23,6 +23,7 @@ from codex_multi_role.catalog.flows import (
 from codex_multi_role.catalog.general_prompts import CapabilityRules, GeneralPrompts
 from codex_multi_role.catalog.nearest import did_you_mean, no_such
 from codex_multi_role.catalog.packaged import packaged_roles, settings_file
+from codex_multi_role.catalog.placeholders import fill
 from codex_multi_role.catalog.prompts import build_continue_prompt, build_prompt, build_repair_prompt
 from codex_multi_role.catalog.rights import without_wider_rights
 from codex_multi_role.catalog.roles import (
@@ -70,6 +71,7 @@ __all__ = [
     "check_template",
     "did_you_mean",
     "evaluate",
+    "fill",
     "list_flows",
     "load_flow",
     "load_flows",

@@ -12,11 +12,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from codex_multi_role.catalog.definition import Definition
-from codex_multi_role.catalog.general_prompts import GeneralPrompts, completed
-from codex_multi_role.catalog.nearest import no_such
+from codex_multi_role.catalog.general_prompts import GeneralPrompts, completed, missing_parts
+from codex_multi_role.catalog.nearest import did_you_mean, no_such
 from codex_multi_role.catalog.original_settings import refuse_settings
 from codex_multi_role.catalog.role_entries import RoleEntry, RoleSettings, RoleSource
-from codex_multi_role.catalog.roles import RoleSpec
+from codex_multi_role.catalog.roles import TIMEOUT_POLICIES, WITHOUT_EFFECT, RoleSpec
 from codex_multi_role.catalog.skills import Skill
 from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.catalog.yaml_source import load_yaml, validate
@@ -40,7 +40,7 @@ class CatalogFile(Definition):
 class RoleSpecCatalog:
     """The roles in the catalog's order. ``source`` is the catalog file, ``files`` are all that it was read from.
 
-    ``skills``: those that roles name, by name.
+    ``skills``: those that roles name, by name. ``notes``: what is valid, but may not be what its author expects.
     ``role_files`` are those of roles that the catalog does not name, but a flow asks; see `asked_roles`.
     """
 
@@ -50,6 +50,7 @@ class RoleSpecCatalog:
     files: tuple[Path, ...]
     role_files: tuple[Path, ...] = ()
     skills: Mapping[str, Skill] = field(default_factory=dict)
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def load(
@@ -68,7 +69,9 @@ class RoleSpecCatalog:
         entries = (*written.roles, *(RoleEntry(role_file=str(file.resolve())) for file in role_files))
         roles = build_role_specs(written.model_copy(update={"roles": entries}), files, tool_names)
         own = tuple(path for path in files.paths if path not in {file.resolve() for file in role_files})
-        return cls(source, roles, completed(written.general_prompts), own, role_files, files.skills)
+        return cls(
+            source, roles, completed(written.general_prompts), own, role_files, files.skills, _notes(written, roles)
+        )
 
     def role(self, name: str) -> RoleSpec:
         """The role called ``name``. Raises ``UsageError`` with the nearest name."""
@@ -118,6 +121,20 @@ def _catalog_file(path: Path) -> Path:
     except OSError as error:
         raise DefinitionError(f"{path}: cannot be read: {error.strerror}") from error
     raise DefinitionError(f"{path}: holds no catalog.yaml", _other_catalogs(path))
+
+
+def _notes(written: CatalogFile, roles: Iterable[RoleSpec]) -> tuple[str, ...]:
+    notes = []
+    missing = missing_parts(written.general_prompts)
+    if "general_prompts" in written.model_fields_set and missing:
+        notes.append(f"general_prompts: the shipped English texts are used for {', '.join(missing)}")
+    for role in roles:
+        policy = role.behaviors.timeout_policy
+        if policy not in TIMEOUT_POLICIES:
+            known = did_you_mean(policy, TIMEOUT_POLICIES)
+            notes.append(f'{role.name}: timeout_policy "{policy}" has the limits of "default"{known}')
+    unused = sorted({key for role in roles for key in role.behaviors.model_fields_set & WITHOUT_EFFECT})
+    return (*notes, f"behaviors: {', '.join(unused)} have no effect here") if unused else tuple(notes)
 
 
 def _other_catalogs(folder: Path) -> str:

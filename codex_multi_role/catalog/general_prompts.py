@@ -62,7 +62,8 @@ class CapabilityRules(Definition):
 class GeneralPrompts(Definition):
     """``general_prompts``: the original's six keys, and the parts this project added. Blank parts are left out.
 
-    ``{role_name}`` is known in all of them; a section also knows the placeholder it is named for.
+    ``{role_name}`` is known in all of them; a section also knows the placeholder it is named for. What ``{problem}``
+    stands for is English, so a catalog in another language may leave it out.
     """
 
     role_header: str = ""
@@ -75,7 +76,8 @@ class GeneralPrompts(Definition):
     capability_rules: CapabilityRules = CapabilityRules()
     analysis_rules: str = ""
     continue_section: str = ""
-    repair_section: Annotated[str, AfterValidator(_Holding("{problem}"))] = ""
+    repair_section: str = ""
+    long_prompt_section: Annotated[str, AfterValidator(_Holding("{file}"))] = ""
 
 
 class _ShippedCatalog(Definition):
@@ -84,19 +86,20 @@ class _ShippedCatalog(Definition):
     general_prompts: GeneralPrompts
 
 
+def missing_parts(given: GeneralPrompts) -> list[str]:
+    """The keys of the parts that `completed` adds."""
+    rules = [f"capability_rules.{key}" for key in CapabilityRules.model_fields]
+    missing_rules = [key for key in rules if key.partition(".")[2] not in given.capability_rules.model_fields_set]
+    parts = [key for key in GeneralPrompts.model_fields if key not in given.model_fields_set]
+    return [*(key for key in parts if key != "capability_rules"), *missing_rules]
+
+
 def completed(given: GeneralPrompts) -> GeneralPrompts:
     """``given`` with the shipped catalog's text for every part that it does not mention."""
-    if _is_complete(given):
+    if not missing_parts(given):
         return given
     path = packaged_roles() / "catalog.yaml"
     shipped = validate(_ShippedCatalog, load_yaml(path), path).general_prompts.model_dump(exclude_unset=True)
     written = given.model_dump(exclude_unset=True)
     rules = shipped["capability_rules"] | written.get("capability_rules", {})
     return GeneralPrompts.model_validate(shipped | written | {"capability_rules": rules})
-
-
-def _is_complete(given: GeneralPrompts) -> bool:
-    rules = given.capability_rules
-    return given.model_fields_set == set(GeneralPrompts.model_fields) and rules.model_fields_set == set(
-        CapabilityRules.model_fields
-    )

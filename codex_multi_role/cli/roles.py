@@ -94,6 +94,8 @@ def validate_roles(names: tuple[str, ...], roles: Path | None, watch: bool) -> N
         catalog = open_catalog(roles)
         checked = [catalog.role(name).name for name in names] or [role.name for role in catalog.roles]
         click.echo(f"ok: {catalog.source}: {', '.join(checked)}")
+        for note in catalog.notes:
+            say(f"note: {note}")
 
     repeatedly(roles_folder(roles), check, watch=watch)
 

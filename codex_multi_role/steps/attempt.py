@@ -98,7 +98,7 @@ class Attempt:
         return turn, outcome
 
     def _sendable(self, prompt: str) -> str:
-        sent = sendable(prompt, self.folder)
+        sent = sendable(prompt, self.folder, self.run.catalog.general_prompts.long_prompt_section)
         if sent != prompt:
             said = f"its prompt has {len(prompt)} characters, Codex takes {LONGEST_PROMPT}"
             self.run.events.publish(Warning(f"{self.instance}: {said}; it is sent both ends, and the whole as a file"))

@@ -87,6 +87,15 @@ def test_the_prompt_has_the_catalogs_language_and_order(original: RoleSpecCatalo
     )
 
 
+def test_what_has_no_effect_or_is_english_is_noted(original: RoleSpecCatalog) -> None:
+    english, policy, unused = original.notes
+    assert english.startswith("general_prompts: the shipped English texts are used for earlier_section, tests_section")
+    assert "analysis_rules" not in english
+    assert "capability_rules.tools_allowed" in english
+    assert policy == 'integrator: timeout_policy "planer" has the limits of "default"; did you mean "planner"?'
+    assert unused == "behaviors: can_request_clarification, is_orchestrator, reports_to have no effect here"
+
+
 def test_the_repair_prompt_holds_problem_contract_and_hint(original: RoleSpecCatalog) -> None:
     prompt = build_repair_prompt(original, original.role("planner"), "kein JSON: {")
     assert prompt.startswith("Rolle: planner\n\n")

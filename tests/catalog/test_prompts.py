@@ -69,7 +69,7 @@ def test_a_catalog_can_translate_every_part(write: Write) -> None:
     texts |= {key: f"<{key} {{{placeholder}}}>" for key, placeholder in sections.items()}
     rules = ("tools_allowed", "tools_forbidden", "files_read_and_write", "files_read_only", "files_write_only")
     capability = {key: f"<{key}>" for key in (*rules, "files_forbidden", "file_suggestions")}
-    general = texts | {"repair_section": "<{problem}>", "capability_rules": capability}
+    general = texts | {"repair_section": "<again>", "capability_rules": capability}
     capability |= {"skills": "<{skills}>", "own_tools": "<{tools}>"}
     roles = [{"name": "a", "prompt_text": "<text>", "skills": ["s"], "tools": ["t", "u"]}]
     write("---\nname: s\ndescription: d\n---\n", "skills/s/SKILL.md")
@@ -80,7 +80,10 @@ def test_a_catalog_can_translate_every_part(write: Write) -> None:
     assert not untranslated
     assert prompt.startswith("<role_header a>\n\n<text>\n\n<goal_section g>\n\n<earlier_section [")
     assert prompt.endswith("<rules_header a>\n<tools_allowed>\n<files_read_only>\n<$s>\n<t, u>\n<analysis_rules a>\n")
-    assert build_repair_prompt(catalog, catalog.role("a"), "p") == "<role_header a>\n\n<p>\n\n<json_contract a>\n"
+    assert build_repair_prompt(catalog, catalog.role("a"), "p") == "<role_header a>\n\n<again>\n\n<json_contract a>\n"
+    assert catalog.notes == (
+        "general_prompts: the shipped English texts are used for continue_section, long_prompt_section",
+    )
 
 
 @pytest.mark.parametrize(
