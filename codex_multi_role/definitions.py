@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import (
+    LOCAL_ROLES,
     SKILLS_FOLDER,
     FlowSpec,
     RoleSpec,
@@ -43,7 +44,6 @@ from codex_multi_role.tools import find_tool, tool_names
 
 RECORDING = "recording.ndjson"
 """The copy of the recording that a run replays, in its ``catalog/``."""
-ROLES_FOLDER = "roles"
 RELOADED = "reloaded_"
 """How the folders in ``catalog/`` begin that have the roles of a run after somebody changed them."""
 
@@ -144,8 +144,7 @@ def roles_folder(given: Path | None) -> Path:
     """The catalog's folder: ``--roles`` or that file's, else ``./roles`` when it holds a catalog, else the packaged."""
     if given is not None:
         return given.parent if given.is_file() else given
-    local = Path(ROLES_FOLDER)
-    return local if (local / "catalog.yaml").is_file() else packaged_roles()
+    return LOCAL_ROLES if (LOCAL_ROLES / "catalog.yaml").is_file() else packaged_roles()
 
 
 def load_catalog(given: Path | None) -> RoleSpecCatalog:

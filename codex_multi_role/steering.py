@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from codex_multi_role.catalog import CATALOG_FILES, packaged_roles
-from codex_multi_role.definitions import ROLES_FOLDER, Definitions
+from codex_multi_role.catalog import CATALOG_FILES, LOCAL_ROLES, packaged_roles
+from codex_multi_role.checks.search_settings import SEARCH_FILE
+from codex_multi_role.definitions import Definitions
 from codex_multi_role.options import SETTINGS_FILE
 from codex_multi_role.spelling import as_on_disk
 from codex_multi_role.steps.protection import HEAD
@@ -80,8 +81,11 @@ def _catalog_folder(folder: Path, root: Path, catalog: str) -> Iterator[Path]:
 
 def _read_when_started_in(start: Path) -> Iterator[Path]:
     yield start / SETTINGS_FILE
-    catalogs = [start / ROLES_FOLDER / name for name in CATALOG_FILES]
-    yield from [start / ROLES_FOLDER] if any(map(os.path.lexists, catalogs)) else catalogs
+    roles = start / LOCAL_ROLES
+    if any(os.path.lexists(roles / name) for name in CATALOG_FILES):
+        yield roles
+    else:
+        yield from (roles / name for name in (*CATALOG_FILES, SEARCH_FILE))
 
 
 def _below(root: Path, paths: Iterable[Path]) -> Iterator[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+LOCAL_ROLES = Path("roles")
+"""Where a project has its own, below the current folder."""
 
 
 def packaged_roles() -> Path:
@@ -14,5 +16,11 @@ def packaged_roles() -> Path:
 
 
 def settings_file(name: str, folder: Path) -> Path | None:
-    """The file of that name in ``folder``, where the catalog lies, or else the packaged one; None where neither is."""
-    return next((path for path in (folder / name, packaged_roles() / name) if path.is_file()), None)
+    """The file of that name in ``folder``, the catalog's, or else the packaged one; None if neither exists.
+
+    While the packaged catalog is used, a project's own file wins: it needs no catalog beside it.
+    """
+    places = [folder, packaged_roles()]
+    if folder == packaged_roles():
+        places.insert(0, LOCAL_ROLES)
+    return next((place / name for place in places if (place / name).is_file()), None)

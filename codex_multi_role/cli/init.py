@@ -9,12 +9,13 @@ from pathlib import Path
 
 import click
 
+from codex_multi_role.catalog import LOCAL_ROLES
 from codex_multi_role.cli.new_definitions import option_for
 from codex_multi_role.cli.options import FOLDER, RUN
 from codex_multi_role.cli.report_options import REPORTS
 from codex_multi_role.cli.serve_options import HOST, PORT
 from codex_multi_role.cli.settings import FILE, Setting
-from codex_multi_role.cli.starters import ALL, ROLES_FOLDER, STARTERS, contents_of, starter
+from codex_multi_role.cli.starters import ALL, STARTERS, contents_of, starter
 from codex_multi_role.cli.streams import say
 from codex_multi_role.errors import StorageError, UsageError
 
@@ -51,7 +52,7 @@ def init(folder: Path, purpose: str | None, shipped: bool, force: bool) -> None:
         purpose = _ask()
     chosen = starter(purpose) if purpose else None
     _write_all({folder / name: content for name, content in (contents_of(chosen) if chosen else _contents())}, force)
-    roles = folder / ROLES_FOLDER
+    roles = folder / LOCAL_ROLES
     say(f"next: edit {roles}, then `codex-multi-role roles validate{option_for(roles)}`")
 
 
@@ -81,7 +82,7 @@ def _contents() -> Iterator[tuple[Path, bytes]]:
     for path in sorted(source.rglob("*")):
         name = path.relative_to(source)
         if path.is_file() and name.parts[0] != STARTERS:
-            yield ROLES_FOLDER / name, path.read_bytes()
+            yield LOCAL_ROLES / name, path.read_bytes()
     yield Path(FILE), settings_file().encode()
 
 

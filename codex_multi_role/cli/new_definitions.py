@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from codex_multi_role.cli.starters import ROLES_FOLDER
+from codex_multi_role.catalog import LOCAL_ROLES
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
 
 
 def option_for(roles: Path) -> str:
     """`` --roles PATH``, to be added to a command; nothing for the folder that is looked in anyway."""
-    return "" if roles == ROLES_FOLDER else f" --roles {shlex.quote(str(roles))}"
+    return "" if roles == LOCAL_ROLES else f" --roles {shlex.quote(str(roles))}"
 
 
 def own_catalog(given: Path | None) -> Path:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from codex_multi_role.catalog import LOCAL_ROLES
 from codex_multi_role.cli.settings import FILE
 
 STARTERS = "starters"
-ROLES_FOLDER = Path("roles")
 SETTINGS = """# Settings for codex-multi-role in this folder: any option of `codex-multi-role run`, without its dashes.
 # A flag wins over an environment variable (CODEX_MULTI_ROLE_<NAME>), and that over this file.
 """
@@ -50,9 +50,9 @@ def contents_of(chosen: Starter) -> Iterator[tuple[Path, bytes]]:
 
     shipped = packaged_roles()
     catalog = shipped / STARTERS / chosen.name / "catalog.yaml"
-    yield ROLES_FOLDER / "catalog.yaml", catalog.read_bytes()
+    yield LOCAL_ROLES / "catalog.yaml", catalog.read_bytes()
     roles = load_yaml(catalog)["roles"]  # type: ignore[index]  # a test reads every one of them
     named = [role["role_file"] for role in roles if "role_file" in role]
     for name in (*named, *chosen.settings_of_checks):
-        yield ROLES_FOLDER / name, (shipped / name).read_bytes()
+        yield LOCAL_ROLES / name, (shipped / name).read_bytes()
     yield Path(FILE), f"{SETTINGS}flow: {chosen.flow}\n".encode()

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role import RunOptions
 from codex_multi_role.checks.citations import citations_in, count_words
 from codex_multi_role.checks.research.searches import NOT_SEARCHED
+from codex_multi_role.definitions import keep_definitions, load_catalog, load_definitions
 from codex_multi_role.errors import UsageError
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.steps.check import load_settings
 from tests.checks.sources import answer, serving
 from tests.engine.test_resume import NEVER, running
 from tests.systems.researched import (
@@ -157,6 +161,33 @@ def test_what_cannot_be_researched_is_refused_before_anything_starts(
     with pytest.raises(UsageError, match=problem):
         team.run(**{"flow": "research", "goal": QUESTION, **changes})
     assert not team.runs.exists()
+
+
+@pytest.mark.parametrize("place", ["roles", "config", "."])
+def test_search_yaml_needs_no_catalog_of_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """With the shipped roles, that of ``roles/`` applies; one elsewhere, or beside a catalog not in use, does not."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / place).mkdir(exist_ok=True)
+    (tmp_path / place / "search.yaml").write_text("version: 1\nproviders: [{name: web, kind: codex-web}]\n")
+    names = [each.name for each in load_settings("search", load_catalog(None).source.parent).enabled]
+    assert names == (["web"] if place == "roles" else ["files"])
+    (tmp_path / "config/catalog.yaml").parent.mkdir(exist_ok=True)
+    (tmp_path / "config/catalog.yaml").write_text("version: 1\nroles: [{name: a, prompt_text: A}]\n")
+    names = [each.name for each in load_settings("search", load_catalog(Path("config")).source.parent).enabled]
+    assert names == (["web"] if place == "config" else ["files"])
+
+
+def test_the_runs_copy_has_the_projects_search_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "roles").mkdir()
+    written = "version: 1\nproviders: [{name: mine, kind: files, folder: .}]\n"
+    (tmp_path / "roles/search.yaml").write_text(written)
+    options = RunOptions(goal="Which rule is the thing made by?", flow="research", playbook="research")
+    folder = RunFolder.create(tmp_path / "runs")
+    kept = keep_definitions(load_definitions(options), folder)
+    assert (folder.catalog_path / kept).with_name("search.yaml").read_text() == written
 
 
 def test_a_mistake_in_search_yaml_is_found_before_anything_starts(tmp_path: Path) -> None:
