@@ -67,7 +67,7 @@ def test_a_question_is_researched_verified_and_reported(tmp_path: Path) -> None:
         (0.56, False, "one source only")
     ] * 2
     assert [sources[name]["address"] for name in single[0]["sources"]] == ["ledger.txt"]
-    assert [fact["confidence"] for fact in found["facts"] if fact["question"] == "Q1"] == [0.9]
+    assert [fact["confidence"] for fact in found["facts"] if fact["question"] == "Q1"] == [0.6]
     assert found["unanswered"] == ["Q3"]
     assert given.asked("verifier") == 1
 

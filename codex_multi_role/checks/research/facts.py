@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pydantic import Field
@@ -15,6 +16,8 @@ from codex_multi_role.checks.research.rounds import Rows, by_id
 Json = dict[str, Any]
 SINGLE_SOURCE_SHARE, SINGLE_SOURCE_MOST = 0.7, 0.6
 SINGLE_SOURCE_NOTE = "one source only"
+NO_SOURCE_NOTE = "no listed source says so"
+_NUMBER = re.compile(r"(?<!\d)\d{1,3}(?:[.,\u00a0\u202f ]\d{3})+(?!\d)|\d+")
 
 
 class GroupsOptions(CheckOptions):
@@ -69,20 +72,22 @@ def research_facts(context: CheckContext) -> dict[str, object]:
     Returns ``{status: facts|nothing, facts: [{id: K1, question, claim, confidence, is_consistent, notes, sources,
     verified}], discrepancies: [{id: D1, question, topic, description, preferred_claim, resolution_basis, notes,
     sources}], sections: [{question, facts, discrepancies, sources: [{id, title, address, date}]}]}``. ``sources`` are
-    the ids of those that make a claim, all of its question's where the verifier worded it anew. A section is a question
-    of which something is known.
+    the ids of those that make a claim, as the verifier names them; without them, those that make it word for word. What
+    sources of one origin say has the confidence of one source; what none says has none, and is in no section. A section
+    is a question of which something is known.
     """
     options = read_options(FactsOptions, context, "research_facts")
     facts = list(options.single)
+    sources = by_id(options.sources)
     discrepancies: list[Json] = []
     for group, answer in zip(options.groups, options.verified, strict=True):
-        facts += [_verified(fact, group) for fact in answer.get("verified_facts", [])]
+        facts += [_verified(fact, group, sources) for fact in answer.get("verified_facts", [])]
         discrepancies += [{**each, "question": group["question"]["id"], "sources": _sources_of(group)}
                           for each in answer.get("discrepancies", [])]  # fmt: skip
     order = [question["id"] for question in options.questions]
     facts = _numbered("K", facts, order)
     discrepancies = _numbered("D", discrepancies, order)
-    sections = [_section(question, facts, discrepancies, by_id(options.sources)) for question in options.questions]
+    sections = [_section(question, facts, discrepancies, sources) for question in options.questions]
     sections = [section for section in sections if section["facts"] or section["discrepancies"]]
     told = {"facts": facts, "discrepancies": discrepancies, "sections": sections}
     return write_result(context, {"status": "facts" if sections else "nothing", **told})
@@ -119,11 +124,35 @@ def _once(facts: list[Json]) -> list[Json]:
     return [fact for fact in facts if best[topic_key(fact["claim"])] is fact]
 
 
-def _verified(fact: Json, group: Json) -> Json:
+def _verified(fact: Json, group: Json, sources: dict[str, Json]) -> Json:
+    """``fact`` as the verifier worded it, with the sources that make the claim and the confidence these allow."""
+    makers = _makers(fact, group)
+    origins = {sources[name]["origin"] for name in makers}
+    confidence, note = fact["confidence"], ""
+    if not makers:
+        confidence, note = 0.0, NO_SOURCE_NOTE
+    elif len(origins) == 1:
+        confidence, note = single_source_confidence(confidence), SINGLE_SOURCE_NOTE
+    notes = "; ".join(part for part in (note, fact["notes"]) if part)
+    told = {"confidence": confidence, "notes": notes, "sources": makers, "verified": len(origins) > 1}
+    return {**fact, **told, "question": group["question"]["id"]}
+
+
+def _makers(fact: Json, group: Json) -> list[str]:
+    """The sources of ``group`` that the verifier names, and that mention every number of the claim."""
     key = topic_key(fact["claim"])
-    makers = {claim["source"]: None for claim in group["claims"] if topic_key(claim["claim"]) == key}
-    question = group["question"]["id"]
-    return {**fact, "question": question, "sources": list(makers) or _sources_of(group), "verified": True}
+    word_for_word = {claim["source"] for claim in group["claims"] if topic_key(claim["claim"]) == key}
+    named = {*(fact.get("sources") or ()), *word_for_word}
+    return [name for name in _sources_of(group) if name in named and _numbers(fact["claim"]) <= _said_by(name, group)]
+
+
+def _said_by(source: str, group: Json) -> set[str]:
+    return set[str]().union(*(_numbers(claim["claim"]) for claim in group["claims"] if claim["source"] == source))
+
+
+def _numbers(text: str) -> set[str]:
+    """Whole numbers however they are written: 1,000 is 1000, and 06 is 6."""
+    return {re.sub(r"\D", "", number).lstrip("0") or "0" for number in _NUMBER.findall(text)}
 
 
 def _sources_of(group: Json) -> list[str]:
@@ -137,7 +166,7 @@ def _numbered(letter: str, rows: list[Json], order: list[str]) -> list[Json]:
 
 
 def _section(question: Json, facts: list[Json], discrepancies: list[Json], sources: dict[str, Json]) -> Json:
-    own = [fact for fact in facts if fact["question"] == question["id"]]
+    own = [fact for fact in facts if fact["question"] == question["id"] and fact["sources"]]
     conflicts = [each for each in discrepancies if each["question"] == question["id"]]
     used = dict.fromkeys(name for row in (*own, *conflicts) for name in row["sources"])
     told = [{key: sources[name][key] for key in ("id", "title", "address", "date")} for name in used]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codex_multi_role.checks.research.facts import research_facts, research_groups, single_source_confidence
+from codex_multi_role.checks.research.facts import (
+    NO_SOURCE_NOTE,
+    SINGLE_SOURCE_NOTE,
+    research_facts,
+    research_groups,
+    single_source_confidence,
+)
 from codex_multi_role.checks.research.plan import research_plan, topic_key
 from codex_multi_role.checks.research.rounds import research_findings, research_sources
 from codex_multi_role.checks.searching.sketches import sketch
@@ -138,23 +145,63 @@ def test_several_findings_of_one_origin_are_one_source(make_context: MakeContext
     ]
 
 
-def test_a_fact_names_those_who_claim_it_and_a_discrepancy_all(make_context: MakeContext) -> None:
-    sources = [source("S1", "x"), source("S2", "y"), source("S3", "z")]
-    findings = [finding("Q2", "S1", "One."), finding("Q2", "S2", "Two."), finding("Q1", "S3", "Alone.")]
+def known_facts(make_context: MakeContext, *answers: Json, conflicts: Sequence[Json] = ()) -> Json:
+    """What is known after the verifier gave ``answers`` on Q2, on which S1 and S2 of one site and S3 report."""
+    sources = [source("S1", "x"), source("S2", "x"), source("S3", "y"), source("S4", "z")]
+    findings = [
+        finding("Q2", "S1", "It opened in 1887."),
+        finding("Q2", "S2", "It opened in 1887.", "It cost 12,000 marks."),
+        finding("Q2", "S3", "The opening was on 1887-06-01."),
+        finding("Q1", "S4", "Alone."),
+    ]
     given: Json = {"questions": QUESTIONS, "findings": findings, "sources": sources}
     grouped: Any = research_groups(make_context({}, **given))
-    facts = [{"claim": claim, "confidence": 1, "is_consistent": True, "notes": ""} for claim in ("two", "Both.")]
+    facts = [{"confidence": 0.9, "is_consistent": True, "notes": "", **each} for each in answers]
+    verified = [{"status": "done", "verified_facts": facts, "discrepancies": [*conflicts]}]
+    options = {**given, "groups": grouped["groups"], "single": grouped["single"], "verified": verified}
+    return dict[str, Any](research_facts(make_context({}, **options)))
+
+
+@pytest.mark.parametrize(
+    ("claim", "named", "sources", "confidence", "verified"),
+    [
+        ("It opened in 1887.", ["S1", "S3"], ["S1", "S2", "S3"], 0.9, True),
+        ("Its opening was in 1887.", ["S1", "S3"], ["S1", "S3"], 0.9, True),
+        ("It opened in 1887.", ["S1"], ["S1", "S2"], 0.6, False),  # one site
+        ("It cost 12000 marks.", ["S2"], ["S2"], 0.6, False),
+        ("It cost 12000 marks.", ["S2", "S3"], ["S2"], 0.6, False),  # S3 says nothing of 12000
+        ("It opened in 1887.", None, ["S1", "S2"], 0.6, False),  # an answer without the field
+        ("It opened on 1 6 1887.", ["S3"], ["S3"], 0.6, False),
+        ("It opened in 1700.", ["S1", "S3"], [], 0.0, False),
+        ("It is made of gold.", [], [], 0.0, False),
+        ("It is made of gold.", None, [], 0.0, False),
+        ("It opened in 1887, they say.", ["S4", "S99", "example.org"], [], 0.0, False),  # none of this question
+    ],
+)
+def test_a_claim_counts_as_much_as_the_sources_that_make_it(
+    make_context: MakeContext,
+    claim: str,
+    named: list[str] | None,
+    sources: list[str],
+    confidence: float,
+    verified: bool,
+) -> None:
+    answered = {"claim": claim} if named is None else {"claim": claim, "sources": named}
+    (alone, fact) = known_facts(make_context, answered)["facts"]
+    assert (alone["question"], alone["confidence"]) == ("Q1", 0.6)
+    assert (fact["sources"], fact["confidence"], fact["verified"]) == (sources, confidence, verified)
+    assert fact["notes"] == ("" if verified else SINGLE_SOURCE_NOTE if sources else NO_SOURCE_NOTE)
+
+
+def test_no_section_is_written_about_a_claim_without_a_source(make_context: MakeContext) -> None:
+    known = known_facts(make_context, {"claim": "It is made of gold.", "sources": []})
+    assert [section["question"]["id"] for section in known["sections"]] == ["Q1"]
+
+
+def test_a_discrepancy_names_all_sources_of_its_question(make_context: MakeContext) -> None:
     conflict = {"topic": "t", "description": "d", "preferred_claim": "p", "resolution_basis": "recency", "notes": ""}
-    verified = [{"status": "done", "verified_facts": facts, "discrepancies": [conflict]}]
-    known: Any = research_facts(
-        make_context({}, **given, groups=grouped["groups"], single=grouped["single"], verified=verified)
-    )
-    assert [(fact["id"], fact["question"], fact["sources"]) for fact in known["facts"]] == [
-        ("K1", "Q1", ["S3"]),
-        ("K2", "Q2", ["S2"]),
-        ("K3", "Q2", ["S1", "S2"]),
-    ]
-    assert known["discrepancies"][0]["sources"] == ["S1", "S2"]
+    known = known_facts(make_context, conflicts=[conflict])
+    assert known["discrepancies"][0]["sources"] == ["S1", "S2", "S3"]
     assert [section["question"]["id"] for section in known["sections"]] == ["Q1", "Q2"]
 
 
