@@ -24,6 +24,7 @@ MOST_FILES = 3_000
 MOST_NAMES = 100_000
 """Of all symbols together: a flow hands the graph on, and a template takes so many values only."""
 PYTHON = "Python"
+_OF_SYMBOLS = ("functions", "classes", "constants", "problem", "partly")
 
 
 class CodeGraphOptions(CheckOptions):
@@ -49,13 +50,13 @@ def read_code_graph(context: CheckContext) -> dict[str, object]:
 
     Options: `CodeGraphOptions`. Returns what ``result.json`` holds: ``{status: analysed|empty, reason, repo, name,
     files: [{path, language, lines, bytes, sha256, layer, dependencies, deferred, functions, classes, constants,
-    problem}], layers: [[path]], cycles: [[path]], batches: [[path]], mermaid, mermaid_of: files|folders,
-    external: [name], problems: n, other: {ending: n}, languages: {language: n}}``.
+    problem, partly}], layers: [[path]], cycles: [[path]], batches: [[path]], mermaid, mermaid_of: files|folders,
+    external: [name], problems: n, partly: n, other: {ending: n}, languages: {language: n}}``.
 
     A layer depends on those before it; the files of a circle share one. ``deferred``: what a file imports only once a
     function of it runs, which makes no layer. ``batches``: three files of a layer each. ``external``: what is imported
     from elsewhere. A file with a ``problem`` (binary, not UTF-8, too large, no syntax, no grammar installed) is listed
-    without symbols; ``other`` counts files that are no source.
+    without symbols, one read ``partly`` with those outside the named lines; ``other`` counts files that are no source.
 
     Raises UsageError for a wrong option, a folder that is not there or has more than ``MOST_FILES`` source files
     or ``MOST_NAMES`` symbols;
@@ -124,7 +125,7 @@ def _told(root: Path, repo: str, known: Known) -> dict[str, object]:
             "layer": layer_of[path],
             "dependencies": sorted(dependencies[path]),
             "deferred": sorted(connections.deferred[path]),
-            **{name: getattr(known.symbols[path], name) for name in ("functions", "classes", "constants", "problem")},
+            **{name: getattr(known.symbols[path], name) for name in _OF_SYMBOLS},
         }
         for path, facts in known.files.items()
     ]
@@ -141,6 +142,7 @@ def _told(root: Path, repo: str, known: Known) -> dict[str, object]:
         "mermaid_of": mermaid_of,
         "external": sorted(connections.outside),
         "problems": sum(bool(symbols.problem) for symbols in known.symbols.values()),
+        "partly": sum(bool(symbols.partly) for symbols in known.symbols.values()),
         "other": dict(sorted(known.other.items())),
         "languages": dict(sorted(Counter(str(facts["language"]) for facts in known.files.values()).items())),
     }

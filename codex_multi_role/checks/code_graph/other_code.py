@@ -18,12 +18,19 @@ if TYPE_CHECKING:
 
 HOW_TO_INSTALL = "no grammar is installed: pip install 'codex-multi-role[document]'"
 _MODULES = "(import_statement source: (string) @i) (export_statement source: (string) @i)"
+_REQUIRED = "(import_require_clause source: (string) @i)"
 _CALLED = "(call_expression function: [(identifier) (import)] @f arguments: (arguments (string) @i)"
 _CALLS = f'{_CALLED} (#match? @f "^(require|import)$"))'
 _INCLUDES = "(preproc_include path: (_) @i)"
 _CLASSES = {"class", "interface", "type", "enum", "struct", "trait"}
 _FUNCTIONS = {"function", "method"}
 _INDEX_FILES = ("index", "mod", "lib")
+_BY_NAME = ("JavaScript", "TypeScript", "TSX", "Go")
+"""In these languages a name without a leading dot is a package, never a file beside."""
+_TYPE_NODES = {"type_annotation", "type_alias_declaration", "type_arguments", "type_query", "interface_declaration"}
+_SPECIFIERS = {"import_specifier", "export_specifier"}
+_VALUES = {"identifier", "namespace_import", "namespace_export"}
+"""What an import or export clause may have beside its specifiers; each is a value."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +46,8 @@ class Grammar:
 _SCRIPT = ("tree_sitter_javascript", "tree_sitter_typescript")
 GRAMMARS = {
     "JavaScript": Grammar("tree_sitter_javascript", f"{_MODULES} {_CALLS}"),
-    "TypeScript": Grammar("tree_sitter_typescript", f"{_MODULES} {_CALLS}", "language_typescript", _SCRIPT),
-    "TSX": Grammar("tree_sitter_typescript", f"{_MODULES} {_CALLS}", "language_tsx", _SCRIPT),
+    "TypeScript": Grammar("tree_sitter_typescript", f"{_MODULES} {_REQUIRED} {_CALLS}", "language_typescript", _SCRIPT),
+    "TSX": Grammar("tree_sitter_typescript", f"{_MODULES} {_REQUIRED} {_CALLS}", "language_tsx", _SCRIPT),
     "Go": Grammar("tree_sitter_go", "(import_spec path: (_) @i)"),
     "Rust": Grammar("tree_sitter_rust", "(mod_item name: (identifier) @i !body) (use_declaration argument: (_) @i)"),
     "Java": Grammar("tree_sitter_java", "(import_declaration (scoped_identifier) @i)"),
@@ -50,7 +57,11 @@ GRAMMARS = {
 
 
 def read_other(language: str, text: str) -> Symbols:
-    """Symbols of a file in ``language``. Syntax that cannot be read is told, and what is around it counts."""
+    """Symbols of a file in ``language``, without imports of types only.
+
+    ``partly`` says where the grammar does not know the syntax; what is around it counts. A file of which nothing could
+    be read has a ``problem``.
+    """
     tools = _tools(language)
     if tools is None:
         return Symbols(problem=HOW_TO_INSTALL)
@@ -58,7 +69,7 @@ def read_other(language: str, text: str) -> Symbols:
 
     parser, tags, imports = tools
     root = parser.parse(text.encode()).root_node
-    symbols = Symbols(problem="parts of it are no syntax that the grammar knows" if root.has_error else "")
+    symbols = Symbols()
     for _, captures in QueryCursor(tags).matches(root):
         kind = next((name.partition(".")[2] for name in captures if name.startswith("definition.")), "")
         names = [_text(node) for node in captures.get("name", [])]
@@ -66,8 +77,53 @@ def read_other(language: str, text: str) -> Symbols:
             known = symbols.classes if kind in _CLASSES else symbols.functions
             known += [name for name in names if name not in known]
     found = QueryCursor(imports).captures(root).get("i", [])
-    symbols.imports = [Import(_text(node).strip("\"'`<>")) for node in sorted(found, key=lambda node: node.start_byte)]
+    found = sorted((node for node in found if not _is_for_types(node)), key=lambda node: node.start_byte)
+    symbols.imports = [Import(_text(node).strip("\"'`<>")) for node in found]
+    if root.has_error:
+        places = _unknown_syntax(root)
+        symbols.partly = f"line {places[0]}" + (f" and {len(places) - 1} more" if len(places) > 1 else "")
+        if not (symbols.classes or symbols.functions or symbols.imports):
+            symbols.problem, symbols.partly = f"{symbols.partly}: no syntax that the grammar knows", ""
     return symbols
+
+
+def _is_for_types(source: Node) -> bool:
+    """Whether the import of ``source`` is gone once TypeScript is compiled."""
+    node = source.parent
+    while node is not None and node.type not in ("import_statement", "export_statement"):
+        if node.type in _TYPE_NODES:
+            return True
+        node = node.parent
+    if node is None:
+        return False
+    marks = [child for child in node.children if child.type in ("type", "ERROR")]
+    return any(_text(child) == "type" for child in marks) or _names_types_only(node)
+
+
+def _names_types_only(statement: Node) -> bool:
+    """``import { type A, type B }``: every name is marked as a type."""
+    nodes, specifiers = list(statement.named_children), []
+    while nodes:
+        node = nodes.pop()
+        if node.type in _SPECIFIERS:
+            specifiers.append(node)
+        elif node.type in _VALUES:
+            return False
+        elif node.type in ("import_clause", "named_imports", "export_clause"):
+            nodes += node.named_children
+    return bool(specifiers) and all(each.children[0].type == "type" for each in specifiers)
+
+
+def _unknown_syntax(root: Node) -> list[int]:
+    """The lines of the places that could not be read, in order."""
+    lines, nodes = set(), [root]
+    while nodes:
+        node = nodes.pop()
+        if node.is_error or node.is_missing:
+            lines.add(node.start_point[0] + 1)
+        else:
+            nodes += [child for child in node.children if child.has_error]
+    return sorted(lines) or [1]
 
 
 @cache
@@ -107,7 +163,12 @@ class OtherFiles:
         name = imported.name.replace("::", "/")
         if language == "Java":
             name = name.replace(".", "/")
-        found = self._beside(path, name) or self._package(name, language) or self._ending(name, language)
+        by_name = language in _BY_NAME and not name.startswith(".")
+        found = (
+            (set() if by_name else self._beside(path, name))
+            or self._package(name, language)
+            or self._ending(name, language)
+        )
         return found - {path}
 
     def _beside(self, path: str, name: str) -> set[str]:

@@ -7,7 +7,11 @@ scripts, and tells no symbols, for which each file would have to be parsed once 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import takewhile
 from pathlib import PurePosixPath
 
 from codex_multi_role.checks.code_graph.symbols import Connections, Import, Symbols
@@ -15,6 +19,8 @@ from codex_multi_role.python_source import NotPython, syntax_tree
 
 _TYPES_ONLY = "TYPE_CHECKING"
 _SOURCE_FOLDER = "src"
+_INIT = "__init__"
+Parts = tuple[str, ...]
 
 
 def read_python(text: str) -> Symbols:
@@ -81,51 +87,78 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 class PythonModules:
-    """Which file an import means. ``folder`` is the name of the folder, which may be a package itself."""
+    """Which file an import means. ``folder`` is the name of the folder, which may be a package itself.
+
+    An import root is the closest folder around a module that is not a package. Packages can be imported from
+    everywhere, as if they were installed, and so can the modules of the folder and of its ``src``; other modules, such
+    as scripts and tests, only from their own root.
+    """
 
     def __init__(self, paths: Sequence[str], folder: str) -> None:
-        self._known = {*paths}
         self._folder = folder
-        self._file_of: dict[str, str] = {}
+        self._packages = {PurePosixPath(path).parent.parts for path in paths if PurePosixPath(path).stem == _INIT}
+        self._by_path: dict[str, str] = {}
+        self._beside: dict[tuple[Parts, str], str] = {}
+        self._anywhere: dict[str, list[str]] = {}
         for path in sorted(paths, key=lambda each: each.endswith(".pyi")):
-            for name in self._names(path):
-                self._file_of.setdefault(name, path)
+            parts, root = _module(path), self._root(path)
+            own = (folder, *parts) if root is None else parts[len(root) :]
+            self._by_path.setdefault(".".join(parts), path)
+            self._beside.setdefault((root or (), ".".join(own)), path)
+            installed = root is None or PurePosixPath(path).parent.parts != root or root in ((), (_SOURCE_FOLDER,))
+            names = {own} if root is None else {own, parts, parts[1:] if parts[:1] == (_SOURCE_FOLDER,) else parts}
+            for name in names:
+                if name and (installed or len(name) > 1):
+                    self._anywhere.setdefault(".".join(name), []).append(path)
 
     def meant(self, path: str, imported: Import) -> tuple[set[str], set[str]]:
         """The files that ``path`` imports with it, and the top-level names outside the folder."""
         if imported.level:
             return self._relative(path, imported), set()
-        found = self._find(imported.name, imported.names)
-        if not found:
-            # A script finds what lies beside it, and names it as if it were at the top.
-            beside = ".".join(PurePosixPath(path).parent.parts)
-            found = self._find(f"{beside}.{imported.name}", imported.names) if beside else set()
-        return found - {path}, set() if found else {imported.name.partition(".")[0]}
+        top = imported.name.partition(".")[0]
+        found = set() if top in sys.stdlib_module_names else self._find(imported, partial(self._absolute, path))
+        return found - {path}, set() if found else {top}
 
     def _relative(self, path: str, imported: Import) -> set[str]:
         parents = PurePosixPath(path).parent.parts
         parents = parents[: len(parents) - imported.level + 1] if imported.level > 1 else parents
         base = ".".join((*parents, imported.name) if imported.name else parents)
-        return self._find(base, imported.names) - {path}
+        return self._find(replace(imported, name=base), self._by_path.get) - {path}
 
-    def _find(self, module: str, names: Iterable[str]) -> set[str]:
-        """The submodules among ``names``; the module itself where something else is taken from it."""
-        below = {name: self._file_of.get(f"{module}.{name}" if module else name) for name in names}
+    def _absolute(self, path: str, name: str) -> str | None:
+        """The module ``name`` of the own root, otherwise that of the closest one."""
+        own = self._beside.get((self._root(path) or (), name))
+        others = self._anywhere.get(name, [])
+        return own or max(others, key=lambda each: _shared_folders(path, each), default=None)
+
+    def _find(self, imported: Import, look_up: Callable[[str], str | None]) -> set[str]:
+        """The submodules among its names; the module itself where something else is taken from it."""
+        module = imported.name
+        below = {name: look_up(f"{module}.{name}" if module else name) for name in imported.names}
         found = {file for file in below.values() if file}
-        whole = self._file_of.get(module)
+        whole = look_up(module)
         if whole and (not below or None in below.values()):
             found.add(whole)
         return found
 
-    def _names(self, path: str) -> Iterator[str]:
-        """Every name it may go by: below the folder, below ``src``, and with the folder's own if that is a package."""
-        parts = PurePosixPath(path).with_suffix("").parts
-        parts = parts[:-1] if parts[-1] == "__init__" else parts
-        yield ".".join(parts)
-        if parts[:1] == (_SOURCE_FOLDER,):
-            yield ".".join(parts[1:])
-        if "__init__.py" in self._known:
-            yield ".".join((self._folder, *parts))
+    def _root(self, path: str) -> Parts | None:
+        """The import root of a module; None if that lies above the folder, which is a package."""
+        root = PurePosixPath(path).parent.parts
+        while root in self._packages:
+            if not root:
+                return None
+            root = root[:-1]
+        return root
+
+
+def _shared_folders(one: str, other: str) -> int:
+    pairs = zip(PurePosixPath(one).parts, PurePosixPath(other).parts, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _module(path: str) -> Parts:
+    parts = PurePosixPath(path).with_suffix("").parts
+    return parts[:-1] if parts[-1] == _INIT else parts
 
 
 def connect_modules(modules: Mapping[str, Symbols], folder: str) -> Connections:

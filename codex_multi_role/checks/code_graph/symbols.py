@@ -18,7 +18,8 @@ class Import:
 class Symbols:
     """``functions`` and ``classes`` in their order, a method as ``Class.method``; ``constants``: other names.
 
-    ``deferred``: what is imported only once a function runs, which is how circles are avoided.
+    ``deferred``: what is imported only once a function runs, which is how circles are avoided. ``partly``: the lines
+    that could not be read, of a file that otherwise could.
     """
 
     functions: list[str] = field(default_factory=list)
@@ -27,6 +28,7 @@ class Symbols:
     imports: list[Import] = field(default_factory=list)
     deferred: list[Import] = field(default_factory=list)
     problem: str = ""
+    partly: str = ""
 
 
 @dataclass

@@ -27,6 +27,7 @@ def page_text(note: Mapping[str, Any], file: Mapping[str, Any], out: str, source
         str(note["summary"]).strip(),
         f"{facts}.",
         f"**Cannot be read as code:** {file['problem']}." if file["problem"] else "",
+        f"**Read in part:** {file['partly']} could not be read." if file.get("partly") else "",
         _listed("Key insights", note.get("key_insights")),
         _listed("Classes", [_named(each) for each in note.get("classes") or ()]),
         _listed("Functions", [_named(each) for each in note.get("functions") or ()]),

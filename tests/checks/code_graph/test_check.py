@@ -87,12 +87,109 @@ def test_files_that_import_each_other_are_told_and_share_a_layer(make_context: M
         ({"tools/help.py": "", "tools/run.py": "import help"}, "tools/run.py", "tools/help.py"),
         ({"pkg/__init__.py": "", "pkg/sub/deep.py": "from .. import x"}, "pkg/sub/deep.py", "pkg/__init__.py"),
         ({"pkg/x.py": "", "pkg/sub/deep.py": "from ..x import y"}, "pkg/sub/deep.py", "pkg/x.py"),
+        (
+            {
+                "libs/one/src/one/__init__.py": "",
+                "libs/two/src/two/__init__.py": "",
+                "libs/two/src/two/a.py": "import one",
+            },
+            "libs/two/src/two/a.py",
+            "libs/one/src/one/__init__.py",
+        ),
+        (
+            {"x/app/__init__.py": "", "y/app/__init__.py": "", "y/tests/test_app.py": "from app import run"},
+            "y/tests/test_app.py",
+            "y/app/__init__.py",
+        ),
+        ({"pkg/__init__.py": "", "pkg/typing.py": "", "pkg/a.py": "from . import typing"}, "pkg/a.py", "pkg/typing.py"),
+        ({"help.py": "", "tools/help.py": "", "tools/run.py": "import help"}, "tools/run.py", "tools/help.py"),
+        (
+            {"types.pyi": "", "helper.py": "", "tests/test_helper.py": "import helper"},
+            "tests/test_helper.py",
+            "helper.py",
+        ),
     ],
 )
 def test_imports_are_resolved_as_the_folder_is_used(
     make_context: MakeContext, files: dict[str, str], importer: str, meant: str
 ) -> None:
     assert of(graph(make_context, files), importer)["dependencies"] == [meant]
+
+
+@pytest.mark.parametrize(
+    ("files", "importer", "external"),
+    [
+        (
+            {"flask/__init__.py": "", "flask/typing.py": "", "flask/cli.py": "import typing as t"},
+            "flask/cli.py",
+            "typing",
+        ),
+        ({"__init__.py": "", "typing.py": "", "cli.py": "from typing import Any"}, "cli.py", "typing"),
+        ({"logging.py": "", "run.py": "import logging.handlers"}, "run.py", "logging"),
+        ({"pkg/__init__.py": "", "pkg/json/__init__.py": "", "pkg/a.py": "import json"}, "pkg/a.py", "json"),
+        ({"pkg/__init__.py": "", "pkg/click.py": "", "pkg/a.py": "import click"}, "pkg/a.py", "click"),
+        ({"__init__.py": "", "click.py": "", "a.py": "from click import echo"}, "a.py", "click"),
+        ({"tests/requests.py": "", "shop/a.py": "import requests"}, "shop/a.py", "requests"),
+    ],
+)
+def test_an_absolute_import_is_no_file_of_that_name(
+    make_context: MakeContext, files: dict[str, str], importer: str, external: str
+) -> None:
+    """Neither of the standard library nor of an installed package: only an import root has modules at its top."""
+    result = graph(make_context, files)
+    assert of(result, importer)["dependencies"] == []
+    assert result["external"] == [external]
+
+
+@pytest.mark.parametrize(
+    ("statement", "depends"),
+    [
+        ('import type { A } from "./b.js";', False),
+        ('import type A from "./b.js";', False),
+        ('import type * as A from "./b";', False),
+        ('import { type A, type B } from "./b";', False),
+        ('export type { A } from "./b";', False),
+        ('export type * from "./b";', False),
+        ('export { type A } from "./b";', False),
+        ('type A = import("./b").A;', False),
+        ('let a: typeof import("./b");', False),
+        ('import type A = require("./b");', False),
+        ('import { type A, b } from "./b";', True),
+        ('import A, { type B } from "./b";', True),
+        ('import type from "./b";', True),
+        ('import * as A from "./b";', True),
+        ('import {} from "./b";', True),
+        ('import "./b";', True),
+        ('import A = require("./b");', True),
+        ('export { a } from "./b";', True),
+        ('export * from "./b";', True),
+        ('export * as a from "./b";', True),
+        ('const a = await import("./b");', True),
+        ('import b from "b";', False),  # a package, not the file beside
+    ],
+)
+@pytest.mark.parametrize("ending", ["ts", "mts", "cts", "tsx"])
+def test_only_imports_of_values_are_dependencies_in_typescript(
+    make_context: MakeContext, statement: str, depends: bool, ending: str
+) -> None:
+    result = graph(make_context, {f"a.{ending}": statement, "b.ts": "export const a = 1;"})
+    assert of(result, f"a.{ending}")["dependencies"] == (["b.ts"] if depends else [])
+
+
+def test_a_package_of_go_is_no_file_beside(make_context: MakeContext) -> None:
+    result = graph(make_context, {"fmt.go": "package main\n", "a.go": 'package main\nimport "fmt"\n'})
+    assert (of(result, "a.go")["dependencies"], result["external"]) == ([], ["fmt"])
+
+
+def test_syntax_that_the_grammar_does_not_know_leaves_a_file_read_in_part(make_context: MakeContext) -> None:
+    newer = "export interface Box<\n  out T,\n  out U = T,\n> { value: T }\nexport function open() {}\n"
+    result = graph(make_context, {"box.ts": newer, "bad.ts": "}}} ((( %%%\n", "good.ts": "export const a = 1;\n"})
+    assert {each["path"]: (each["problem"], each["partly"]) for each in result["files"]} == {
+        "box.ts": ("", "line 2 and 1 more"),
+        "bad.ts": ("line 1: no syntax that the grammar knows", ""),
+        "good.ts": ("", ""),
+    }
+    assert (of(result, "box.ts")["functions"], result["problems"], result["partly"]) == (["open"], 1, 1)
 
 
 def test_nothing_is_run(make_context: MakeContext) -> None:
