@@ -36,6 +36,6 @@ def test_sqlite_without_returning_is_refused_and_diagnosed(tmp_path: Path, monke
         open_journal(sqlite_url(tmp_path / "j"), "run"),
     ):
         pass
-    finding = next(each for each in diagnose(None, (), tmp_path) if each.name == "sqlite")
+    finding = next(each for each in diagnose(None, (), tmp_path, None, tmp_path) if each.name == "sqlite")
     assert not finding.ok
     assert "--database-url" in finding.advice
