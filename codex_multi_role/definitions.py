@@ -27,6 +27,7 @@ from codex_multi_role.checks.base import Sandbox, no_sandbox
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
 from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.permissions import require_exact
 from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.codex.settings import as_settings, holds_secret, needs_user_home
 from codex_multi_role.errors import DefinitionError, UsageError
@@ -84,6 +85,8 @@ class Definitions:
     def checked(self) -> Definitions:
         """These definitions. Raises `UsageError` and `CodexUnavailable` for what only all of them together tell."""
         _refuse_secrets(self.options, self.catalog)
+        if self.needs_sandbox:
+            require_exact((self.workspace, self.options.runs_dir.resolve()))
         self.bound()  # for what it raises: a flow without a bound is refused before anything starts
         settings = [(*as_settings(role.codex_config), *self.options.config) for role in self.roles]
         if self.playbook is None and self.recording is None and any(map(needs_user_home, settings)):
@@ -125,6 +128,11 @@ class Definitions:
     def changes_workspace(self) -> bool:
         """Whether some role or check of the run is there to change the workspace."""
         return any(role.may_change_workspace for role in self.roles) or any(map(may_change_workspace, self._checks))
+
+    @property
+    def needs_sandbox(self) -> bool:
+        """Whether commands of a role, tests or checks may run in Codex's sandbox."""
+        return self.changes_workspace or bool(self._checks)
 
     @property
     def _checks(self) -> set[CheckFunction]:

@@ -13,7 +13,7 @@ from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
 from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.codex.member import Member, Started
-from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile
+from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile, require_exact
 from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.codex.settings import (
     WITHOUT_SKILLS,
@@ -200,13 +200,19 @@ def _tools(role: RoleSpec) -> tuple[ToolSpec, ...]:
 
 
 def kept_from_writing(definitions: Definitions, folder: RunFolder, steering: Steering) -> tuple[Path, ...]:
-    """What neither a role nor the tests may change, even where it lies in the workspace or in a temporary folder."""
+    """What neither a role nor the tests may change, even where it lies in the workspace or in a temporary folder.
+
+    Raises `UsageError` for a place that the sandbox cannot protect.
+    """
     runs_dir, store = folder.path.parent, user_store(os.environ)
     databases = [store] if store.is_dir() else []
     recording = definitions.options.record
     written = [recording.resolve()] if recording is not None and recording.is_file() else []
     below = named_below(definitions.workspace, (".git", SETTINGS_FILE), runs_dir)
-    return tuple(dict.fromkeys((runs_dir, *databases, *written, *steering.existing, *below)))
+    kept = tuple(dict.fromkeys((runs_dir, *databases, *written, *steering.existing, *below)))
+    if definitions.needs_sandbox:
+        require_exact(kept)
+    return kept
 
 
 def _no_proxy() -> str:

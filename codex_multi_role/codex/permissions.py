@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from codex_multi_role.codex.settings import as_settings
+from codex_multi_role.errors import UsageError
 
 PROFILE = "codex_multi_role"
 SETTINGS = "sandbox_workspace_write"
 KEPT_FROM_WRITING = (".git", ".codex", ".agents")
 """What workspace-write keeps from being written in the working folder (measured)."""
+PATTERN = frozenset("*?[]")
+"""What makes a path a pattern in a permission profile (measured)."""
 OWN_RULES = ("sandbox_mode", "default_permissions", "permissions")
 
 
@@ -91,6 +94,16 @@ def _on_the_way(root: Path, read_only: Sequence[Path]) -> list[Path]:
     parents = {parent for path in read_only if path.is_relative_to(root) for parent in path.parents}
     below = (each for each in parents if each != root and each.is_relative_to(root))
     return sorted(each for each in below if not any(each.is_relative_to(path) for path in read_only))
+
+
+def require_exact(paths: Iterable[Path]) -> None:
+    """Raises `UsageError` for a path that Codex would take for a pattern: it refuses those, and knows no escape."""
+    for path in paths:
+        if found := sorted(PATTERN & set(str(path))):
+            raise UsageError(
+                f"{path}: Codex's sandbox cannot protect a path with {' or '.join(found)} in it",
+                "Rename the folder, or work from another one.",
+            )
 
 
 def has_own_rules(settings: Iterable[str]) -> bool:

@@ -1,0 +1,57 @@
+"""Folders whose names Codex's sandbox takes for patterns: refused before anything is paid for, or no obstacle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.errors import UsageError
+from tests.steps.test_containment import WRITER, command
+from tests.teams import TeamFolder, read, say
+
+ODD = ["a[1]", "what?", "all*", "b]"]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_workspace_that_would_be_a_pattern_is_refused_before_the_start(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    team = TeamFolder(folder, {"writer": WRITER}, {"writer": [say()]})
+    with pytest.raises(UsageError, match="cannot protect a path with") as refused:
+        team.run()
+    assert refused.value.exit_code == 2
+    assert not team.runs.exists()
+
+
+def test_so_is_a_folder_of_runs(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"writer": WRITER}, {"writer": [say()]})
+    with pytest.raises(UsageError, match=r"runs\[1\]: Codex's sandbox cannot"):
+        team.run(runs_dir=tmp_path / "runs[1]")
+
+
+def test_what_lies_deeper_and_cannot_be_protected_ends_the_run_before_its_first_turn(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"writer": WRITER}, {"writer": [say()]})
+    (team.workspace / "app/[slug]/.git").mkdir(parents=True)
+    report = team.run()
+    assert (report.exit_code, team.turns()) == (2, [])
+    assert "[slug]/.git: Codex's sandbox cannot protect" in report.reason
+
+
+def test_where_nothing_needs_the_sandbox_such_a_folder_is_like_any_other(tmp_path: Path) -> None:
+    folder = tmp_path / "a[1]"
+    folder.mkdir()
+    assert TeamFolder(folder, {"reader": {}}, {"reader": [say()]}).run().outcome == "cycles_used_up"
+
+
+@pytest.mark.parametrize("name", ["a{1}", "it's", "a b", "ü!#&;$(x)"])
+def test_other_odd_names_work(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    test = {"path": "test_it.py", "content": "def test_it():\n    pass\n"}
+    play = {"steps": [command("echo x > made.txt; echo evil > ../runs/x"), say(files=[test])]}
+    team = TeamFolder(folder, {"writer": WRITER}, {"writer": [play]})
+    report = team.run(run_tests=True)
+    assert (team.workspace / "made.txt").read_text() == "x\n"
+    assert not (team.runs / "x").exists()
+    assert read(report.folder / "tests/001/result.json")["status"] == "passed"
