@@ -16,12 +16,20 @@ from urllib.parse import unquote
 Value = TypeVar("Value")
 
 SECRET_NAME = re.compile(
-    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH(?!OR(?!I[ZS]))|DATABASE_URL|"  # GIT_AUTHOR_NAME is none
+    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|PASSCODE|PGPASS|CREDENTIAL|AUTH(?!OR(?!I[ZS]))|"  # GIT_AUTHOR_NAME is none
+    r"DATABASE_URL|CONNECTION_?STRING|(?<!BY)(?<!COM)PASS(?![A-Z0-9])|(?<!^)(?<!OLD)PWD|"  # nor are PWD and OLDPWD
+    r"(?<![A-Z0-9])(?:DSN|PAT|PW|BINDPW)(?![A-Z0-9])|"
     r"(?P<headers>OTLP_\w*HEADERS)",
     re.IGNORECASE,
 )
 # In JSON the letter of an escaped line break stands right before what begins the next line.
 BEGINNING = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=\\u[0-9a-fA-F]{4}))"
+# What stands before it is masked too where ``-`` or ``_`` joins it. The three parts are looked for once a word, at its
+# beginning: each ``eyJ`` of a long word would otherwise read on to the word's end.
+JSON_WEB_TOKEN = (
+    r"(?<![_-])(?=[A-Za-z0-9_-]{13,}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10})"
+    r"(?:[A-Za-z0-9_-]*?[_-])?eyJ[A-Za-z0-9_-]{10,}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+"
+)
 SHAPES = (
     r"sk-(?=[a-z_-]{0,40}[A-Z0-9])[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic; not the style classes of scikit-learn
     r"(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,}",  # Stripe
@@ -38,7 +46,7 @@ SHAPES = (
     r"hf_[A-Za-z0-9]{30,}",  # Hugging Face
     r"npm_[A-Za-z0-9]{36}",
     r"pypi-AgE[A-Za-z0-9_-]{50,}",
-    r"(?<![_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",  # JSON Web Tokens
+    JSON_WEB_TOKEN,
     r"(?i:Bearer|Basic) {1,8}(?=[A-Za-z._~+/-]{0,40}[0-9])[A-Za-z0-9._~+/-]{16,}=*",  # HTTP's Authorization
 )
 _BREAKS = r"(?:(?:\\+r|\r)?(?:\\+n|\n))+"  # line breaks: plain, or within JSON, or JSON within JSON
@@ -49,6 +57,8 @@ PRIVATE_KEY = (
     rf"(?:{_BREAKS}-----END [A-Z0-9 ]+-----)?"
 )
 SECRET_SHAPE = re.compile(rf"{BEGINNING}(?:{'|'.join(SHAPES)})(?![A-Za-z0-9])|{PRIVATE_KEY}")
+LOGIN = re.compile(r"""(?<=[A-Za-z0-9]://)([^\s/:"'\\<>]{0,256}:)([^\s/"'\\<>]{1,512})(?=@)""")
+"""The user with a colon, and the password, in ``scheme://user:password@host``."""
 SHORTEST_SECRET = 8
 MASK = "[redacted]"
 
@@ -60,7 +70,7 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _has_shape(value: str) -> bool:
-    return SECRET_SHAPE.search(value) is not None
+    return SECRET_SHAPE.search(value) is not None or LOGIN.search(value) is not None
 
 
 def _secrets(environment: Mapping[str, str]) -> Iterator[str]:
@@ -69,6 +79,8 @@ def _secrets(environment: Mapping[str, str]) -> Iterator[str]:
             yield value
             if found["headers"]:
                 yield from _sent_in_headers(value)
+        if login := LOGIN.search(value):
+            yield from (value, login[2], unquote(login[2]))
 
 
 def _sent_in_headers(value: str) -> Iterator[str]:
@@ -98,7 +110,7 @@ class Redactor:
         """``text`` with every known secret masked."""
         if self._values is not None:
             text = self._values.sub(MASK, text)
-        return SECRET_SHAPE.sub(MASK, text)
+        return LOGIN.sub(rf"\1{MASK}", SECRET_SHAPE.sub(MASK, text))
 
     def within(self, value: Value) -> Value:
         """``value``, of the kinds that JSON knows, with every text in it masked; keys stay."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import string
 import uuid
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from codex_multi_role.redaction import Redactor, without_secrets
@@ -117,7 +118,13 @@ def test_words_that_only_resemble_a_key_stay(text: str) -> None:
     assert Redactor({})(text) == text
 
 
+TOKEN = "eyJaaaaaaaaaa.eyJaaaaaaaaaa.aaaaaaaaaa"
+
+
 @given(before=TEXT, secret=SECRETS, after=TEXT)
+@example(before="-", secret=TOKEN, after="")
+@example(before="my_token_", secret=TOKEN, after="-_.")
+@example(before="eyJ-eyJaaaaaaaaaa.eyJ_", secret=TOKEN, after=".eyJ")
 def test_no_key_survives_between_whatever_stands_around_it(before: str, secret: str, after: str) -> None:
     if before[-1:] in ALPHANUMERIC and before:
         before += "\n"
@@ -131,9 +138,77 @@ def test_no_key_survives_between_whatever_stands_around_it(before: str, secret: 
 
 @given(before=TEXT, secret=st.text(st.characters(codec="utf-8"), min_size=8), after=TEXT)
 def test_no_value_of_the_environment_survives_in_a_line_of_json(before: str, secret: str, after: str) -> None:
+    assume(not os.path.exists(secret))  # noqa: PTH110 - the path of a file here is no secret
     line = json.dumps(["", before + secret + after, ""], ensure_ascii=False)
     stored = Redactor({"MY_SECRET": secret})(line)
     assert json.dumps(secret, ensure_ascii=False)[1:-1] not in stored.replace("[redacted]", "\0")
+
+
+NAMES_OF_LOGINS = [
+    "MYSQL_PWD",
+    "DB_PWD",
+    "PGPASS",
+    "PGPASSFILE",
+    "SMTP_PASS",
+    "SSHPASS",
+    "REDISCLI_AUTH",
+    "SENTRY_DSN",
+    "DSN",
+]
+NAMES_OF_LOGINS += ["AZURE_PAT", "AZURE_STORAGE_CONNECTION_STRING", "LDAP_BINDPW", "MY_PW", "LOGIN_PASSCODE"]
+
+
+@pytest.mark.parametrize("name", NAMES_OF_LOGINS)
+def test_logins_of_databases_and_services_are_secrets(name: str) -> None:
+    assert without_secrets({name: "hunter2hunter2"}) == {}
+    assert Redactor({name: "hunter2hunter2"})("hunter2hunter2") == "[redacted]"
+
+
+def test_names_that_only_resemble_one_are_kept() -> None:
+    names = [
+        "PWD",
+        "OLDPWD",
+        "BYPASS",
+        "COMPASS",
+        "MY_COMPASS",
+        "PASSENGER",
+        "PATH",
+        "PATTERN",
+        "MY_PATH",
+        "UPWARD",
+        "DSNX",
+    ]
+    assert without_secrets(dict.fromkeys(names, "x")) == dict.fromkeys(names, "x")
+
+
+LOGINS = [
+    ("postgres://me:hunter2@db.local:5432/x", "postgres://me:[redacted]@db.local:5432/x"),
+    ("redis://:p@ss:word@cache", "redis://:[redacted]@cache"),
+    ("smtp://me@example.org:pw@mail", "smtp://me@example.org:[redacted]@mail"),
+    (
+        '{"a":"amqp+ssl://u:p@h","b":"http://localhost:80","c":"x@y"}',
+        '{"a":"amqp+ssl://u:[redacted]@h","b":"http://localhost:80","c":"x@y"}',
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "masked"), LOGINS)
+def test_a_password_in_an_address_is_masked_whoever_knows_it(text: str, masked: str) -> None:
+    assert Redactor({})(f"see {text}, or not") == f"see {masked}, or not"
+    assert without_secrets({"HARMLESS": text}) == {}
+
+
+def test_a_password_that_the_environment_has_in_an_address_is_masked_alone_and_decoded_too() -> None:
+    redact = Redactor({"REMOTE": "mysql://me:hunter%2Fhunter@db/x"})
+    assert redact("hunter%2Fhunter, hunter/hunter, mysql://me:hunter%2Fhunter@db/x") == ", ".join(["[redacted]"] * 3)
+
+
+@pytest.mark.parametrize(
+    "text", ["http://localhost:8080/a@b", "see https://a.b/c:d@e", "a://b c:d@e", "mailto:a:b@c", "x:y@z"]
+)
+def test_addresses_without_a_password_stay(text: str) -> None:
+    assert Redactor({})(text) == text
+    assert without_secrets({"ADDRESS": text}) == {"ADDRESS": text}
 
 
 @given(text=st.text(string.ascii_lowercase + " .,", max_size=200))
@@ -192,6 +267,11 @@ def test_what_is_named_or_looks_like_a_secret_reaches_no_program_of_a_model() ->
             "-----BEGIN ",
             "A: b ",
             "Bearer ",
+            "eyJaaaaaaaaaa.eyJaaaaaaaaaa",
+            "eyJ_.eyJ_",
+            "a://",
+            "a://b:c",
+            "a://b:@",
             "xox",
             "gl",
             "\\n",

@@ -153,10 +153,10 @@ def is_repository(folder: Path, name: str = "") -> bool:
 
 
 def _plain(name: str) -> str:
-    if name.isascii():
-        return name.casefold().split(":")[0].rstrip(" .")
-    visible = "".join(character for character in name if unicodedata.category(character) != "Cf")
-    return unicodedata.normalize("NFKC", visible).casefold().split(":")[0].rstrip(" .")
+    if not name.isascii():
+        visible = "".join(character for character in name if unicodedata.category(character) != "Cf")
+        name = unicodedata.normalize("NFKC", visible)
+    return name.casefold().split(":")[0].rstrip(" .")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

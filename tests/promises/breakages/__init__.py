@@ -6,7 +6,8 @@ from tests.promises.breakages.limits import LIMITS
 from tests.promises.breakages.outside import OUTSIDE
 from tests.promises.breakages.recorded import RECORDED
 from tests.promises.breakages.secrets import SECRETS
+from tests.promises.breakages.steering import STEERING
 from tests.promises.breakages.verdicts import VERDICTS
 from tests.promises.breakages.waits import WAITS
 
-BREAKAGES = (*RECORDED, *WAITS, *OUTSIDE, *VERDICTS, *LIMITS, *SECRETS)
+BREAKAGES = (*RECORDED, *WAITS, *OUTSIDE, *VERDICTS, *LIMITS, *SECRETS, *STEERING)

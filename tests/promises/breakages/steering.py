@@ -1,0 +1,72 @@
+"""6. What steers a run is off limits to roles and tests, and a reload never widens rights."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tests.promises.breakage import Breakage
+
+broken = partial(Breakage, 6)
+STEERS = "steps/test_steering.py"
+REPOSITORIES = "workspace/test_repositories.py"
+
+STEERING = (
+    broken(
+        "it is refused in what is handed in and in merges",
+        "workspace/paths.py",
+        "        return covers(self._steering, path) or any(\n",
+        "        return any(\n",
+        (
+            f"{STEERS}::test_what_a_role_submits_over_what_steers_a_run_is_refused",
+            f"{STEERS}::test_a_copy_brings_none_of_it_back",
+        ),
+    ),
+    broken(
+        "no sandbox writes it",
+        "members.py",
+        "*steering.existing, ",
+        "",
+        (
+            f"{STEERS}::test_a_command_cannot_change_what_steers_a_run_nor_move_it_aside",
+            f"{STEERS}::test_a_test_cannot_write_it_either[True]",
+        ),
+    ),
+    broken(
+        "it cannot be moved aside",
+        "codex/permissions.py",
+        '            **dict.fromkeys(map(str, in_workspace), "write"),\n',
+        "",
+        (f"{STEERS}::test_a_catalog_deeper_in_the_workspace_cannot_be_moved_aside_with_its_folder",),
+    ),
+    broken(
+        "what is created is removed",
+        "steps/protection.py",
+        "return _files(run, created).remove() if created else PutBack()",
+        "return PutBack()",
+        (f"{STEERS}::test_what_would_steer_the_next_run_is_removed_after_the_turn",),
+    ),
+    broken(
+        "a killed turn's is removed, too",
+        "session.py",
+        "            if self._killed_turns:\n",
+        "            if not self._killed_turns:\n",
+        (f"{STEERS}::test_what_a_killed_turn_created_is_removed_after_the_next_one",),
+    ),
+    broken(
+        "a reload never widens rights",
+        "live_roles.py",
+        "        taken, wider = _without_wider_rights(before, read)\n",
+        "        taken, wider = read, {}\n",
+        ("test_live_roles.py::test_an_edit_never_widens_what_a_role_may_do_until_somebody_resumes_the_run",),
+    ),
+    broken(
+        "nothing becomes a repository",
+        "workspace/paths.py",
+        '        return "head" in names and ',
+        '        return "heads" in names and ',
+        (
+            f"{REPOSITORIES}::test_the_last_piece_is_refused_whatever_it_is_and_in_any_case",
+            f"{STEERS}::test_a_copy_brings_no_repository_back",
+        ),
+    ),
+)
