@@ -98,6 +98,7 @@ class Asker:
                 cycle=cycle,
                 thread=thread,
                 tolerate=role.optional,
+                may_decline=True,
             )
             answered = ask(self._run, question, ids.record)
             if answered.thread_id:

@@ -34,6 +34,7 @@ OUTCOMES = {
     "quota": "The provider takes no more turns for now",
     "cancelled": "Cancelled",
     "gave_up": "A role gave up",
+    "declined": "A role declined its part",
 }
 
 

@@ -38,7 +38,7 @@ class Ask:
     ``instance``: the process that is asked, named after the role; ``thread`` as in `Prompted`. ``earlier``: the role's
     own last handoff, for a thread that was lost. ``visit`` counts the asks of this role. ``tolerate``: a failure is an
     answer, not the end of the run. ``copy``: the key of the copy of the workspace it works in, or empty. ``unit``:
-    the key of the unit that asks, empty in a team.
+    the key of the unit that asks, empty in a team. ``may_decline``: a refusal is an answer, for the next role to see.
     """
 
     role: RoleSpec
@@ -52,6 +52,7 @@ class Ask:
     tolerate: bool = False
     copy: str = ""
     unit: str = ""
+    may_decline: bool = False
 
 
 def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
@@ -73,7 +74,7 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
         handoff = {**handoff, TOLD: put_back}
     if turn.web_searches:
         handoff = {**handoff, WEB_SEARCHES: turn.web_searches}
-    return Answered(role.name, turn.instance, turn.thread_id, turn.turn, handoff, "", tests, done)
+    return Answered(role.name, turn.instance, turn.thread_id, turn.turn, handoff, turn.problem, tests, done)
 
 
 def ask_step(run: RunResources, unit: Unit) -> Outcome:
@@ -137,21 +138,23 @@ def _recorded_turn(run: RunResources, asked: Prompted, question: Ask, record: Re
     name = f"{asked.role.name} {which}"
 
     def work(place: int) -> Json:
-        finished = finished_before(run, place)
+        finished = finished_before(run, place, may_decline=question.tolerate or question.may_decline)
         if finished is not None:
             return finished.as_json()
         at_work = run.in_copy(question.copy, fresh=asked.repair + asked.step == 0)
-        return _turn_or_failure(at_work, replace(asked, place=place), question.tolerate).as_json()
+        return _turn_or_failure(at_work, replace(asked, place=place), question).as_json()
 
     return TurnResult(**record(name, work))
 
 
-def _turn_or_failure(run: RunResources, asked: Prompted, tolerate: bool) -> TurnResult:
+def _turn_or_failure(run: RunResources, asked: Prompted, question: Ask) -> TurnResult:
     """The turn; a tolerated failure becomes a result, any other is raised."""
     try:
         turn = take_turn(run, asked)
         if turn.gave_up:
             raise RoleFailed(f"role {asked.instance} gave up: {turn.problem}", turn.outcome)
+        if turn.declined:
+            return _declined(run, asked, question, turn)
         if turn.problem and not turn.ask_again:
             raise RoleFailed(
                 f"role {asked.instance}: no valid reply after {asked.repair} repair turns: {turn.problem}",
@@ -160,10 +163,22 @@ def _turn_or_failure(run: RunResources, asked: Prompted, tolerate: bool) -> Turn
                 f"`codex-multi-role resume {run.folder.run_id}`.",
             )
     except (RoleFailed, CodexError) as error:
-        if not tolerate:
+        if not question.tolerate:
             raise
         run.events.publish(RoleSkipped(asked.instance, str(error)))
         return TurnResult(asked.instance, 0, "", None, str(error), False, "", [])
+    return turn
+
+
+def _declined(run: RunResources, asked: Prompted, question: Ask, turn: TurnResult) -> TurnResult:
+    """The refusal, where it is an answer or a tolerated failure. Raises `RoleFailed` elsewhere."""
+    declined = f"role {asked.instance} declined: {turn.problem}"
+    if question.may_decline:
+        return turn
+    if not question.tolerate:
+        hint = f"Supply what it is missing, then `codex-multi-role resume {run.folder.run_id}` asks it again."
+        raise RoleFailed(declined, turn.outcome, hint)
+    run.events.publish(RoleSkipped(asked.instance, declined))
     return turn
 
 

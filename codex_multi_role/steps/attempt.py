@@ -12,7 +12,7 @@ from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRequest
 from codex_multi_role.errors import CodexError, CodexMultiRoleError, StorageError
-from codex_multi_role.replies import Reply, read_reply
+from codex_multi_role.replies import Reply, read_reply, with_error
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.steps.long_prompt import sendable
@@ -113,7 +113,7 @@ class Attempt:
         }
         if self.asked.unit:
             metadata["multi_role_unit"] = self.asked.unit
-        return TurnRequest(prompt, self.role.output_schema, self.role.reasoning_effort, None, metadata)
+        return TurnRequest(prompt, with_error(self.role.output_schema), self.role.reasoning_effort, None, metadata)
 
     def _deadlines(self) -> TurnDeadlines:
         return TurnDeadlines(self.role.limits.idle_seconds, self.role.limits.turn_seconds)
@@ -138,7 +138,9 @@ class Attempt:
 
     def _store(self, outcome: TurnOutcome, reply: Reply | None, before: str) -> TurnResult | None:
         self.folder.write_answer(outcome.text, outcome.delta_text, outcome.items_text)
-        handoff = self.folder.write_handoff({**reply.handoff, **self.kept}) if reply and reply.handoff else None
+        handoff = None
+        if reply and reply.handoff:
+            handoff = self.folder.write_handoff(reply.handoff if reply.refusal else {**reply.handoff, **self.kept})
         put_back = self.guard.put_back(self.run, self.instance, self.folder) if self.guard else []
         changed = self._store_changes(before) if before else []
         if not before and handoff is not None and "files" in handoff and self.role.behaviors.apply_files:

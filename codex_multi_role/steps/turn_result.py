@@ -14,12 +14,14 @@ from codex_multi_role.steps.resources import Json, RunResources
 from codex_multi_role.tools.terminate import FAILURE, TERMINATED
 
 GAVE_UP = "gave_up"
+DECLINED = "declined"
 
 
 @dataclass(frozen=True)
 class TurnResult:
     """What a finished turn left: its number, its handoff, or the ``problem`` with its reply, called ``outcome``.
 
+    A turn that `declined` has both: its reason is the ``problem``, and the handoff holds it for the next role.
     ``ask_again``: a repair turn is to follow, or, if ``unfinished``, one that continues it. ``snapshot`` is the
     workspace's state before the turn's changes, empty where it could change nothing. ``protected_restored``: files that
     it changed but must not, and that were put back. ``kept``: what tools kept for the handoff, in this ask so far.
@@ -44,6 +46,11 @@ class TurnResult:
     def gave_up(self) -> bool:
         """The role itself said that it failed."""
         return self.outcome == GAVE_UP
+
+    @property
+    def declined(self) -> bool:
+        """The role answered that it cannot do its part."""
+        return self.outcome == DECLINED
 
     def as_json(self) -> Json:
         return asdict(self)
@@ -72,21 +79,24 @@ def gave_up(kept: Json) -> TurnEnd | None:
 def end_of(outcome: TurnOutcome, reply: Reply | None) -> TurnEnd:
     if reply is not None and reply.problem:
         return TurnEnd("invalid_reply", "empty_answer" if reply.problem == EMPTY else "invalid_reply", reply.problem)
+    if reply is not None and reply.refusal:
+        return TurnEnd(DECLINED, DECLINED, reply.refusal)
     return TurnEnd(outcome.status, outcome.reason or outcome.status, outcome.message)
 
 
-def finished_before(run: RunResources, place: int) -> TurnResult | None:
+def finished_before(run: RunResources, place: int, *, may_decline: bool) -> TurnResult | None:
     """The turn that was finished at this place of the journal, where a kill came before the journal knew it.
 
     Whichever instance took it: the one that is asked now may be another. Not one that ended its role: that is to be
-    asked again.
+    asked again. ``may_decline``: a refusal is an answer, too.
     """
     left = run.left_turns.get(place)
     recorded = left.result().get("recorded") if left else None
     if not recorded:
         return None
     turn = TurnResult(**recorded)
-    return turn if turn.ask_again or not turn.problem else None
+    is_answer = not turn.problem or (turn.declined and may_decline)
+    return turn if turn.ask_again or is_answer else None
 
 
 def cut_short(run: RunResources, instance: str, place: int) -> TurnFolder | None:

@@ -12,7 +12,10 @@ from codex_multi_role.steps.resources import Json, Recorder, RunResources
 
 @dataclass(frozen=True)
 class Answered:
-    """What came of an ask. ``handoff`` is None when a failure was tolerated: then ``error`` says why."""
+    """What came of an ask. ``error`` says why it failed, where that was tolerated, or why the role declined.
+
+    ``handoff`` is None after a failure; after a refusal it holds the reason.
+    """
 
     role: str
     instance: str

@@ -1,0 +1,99 @@
+"""A role that answers ``{"error": …}`` declines: no success, no repair turn, and its reason reaches who comes next."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role import RunReport
+from tests.cli.console import console
+from tests.engine.test_flows import with_flow
+from tests.teams import Record, TeamFolder, read, say
+
+REASON = "there is no schema of the orders table"
+DECLINED = {"json": {"error": REASON}}
+STRICT = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["verdict"],
+    "properties": {"verdict": {"enum": ["good", "bad"]}},
+}
+
+
+def _prompt(report: RunReport, turn: str) -> str:
+    return (report.folder / turn / "prompt.txt").read_text()
+
+
+def test_in_a_cycle_the_next_role_sees_the_refusal(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [DECLINED, say("found it")], "two": [say(), say()]})
+    report = team.run(cycles=2)
+    ended = [("one", 1, "declined"), ("two", 1, "completed"), ("one", 2, "completed"), ("two", 2, "completed")]
+    assert team.turns() == ended
+    assert json.dumps({"error": REASON}, indent=2) in _prompt(report, "two/turn_001")
+    turn = read(report.folder / "one/turn_001/turn.json")
+    assert (turn["status"], turn["outcome"], turn["reason"]) == ("declined", "declined", REASON)
+    assert report.totals["repairs"] == 0
+    history = read(report.folder / "controller_state.json")["history"]
+    assert history[0] == {"role": "one", "turn": 1, "handoff": {"error": REASON}}
+    shown = console("show", "latest", folder=tmp_path).stdout
+    assert "declined" in shown
+    assert REASON in shown
+    assert REASON in (report.folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("refusal", [DECLINED, {"json": {"error": REASON, "status": "DONE"}}])
+def test_a_refusal_of_a_role_that_may_finish_is_no_success(tmp_path: Path, refusal: Record) -> None:
+    team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [refusal]})
+    report = team.run()
+    assert (report.outcome, report.exit_code) == ("cycles_used_up", 1)
+
+
+@pytest.mark.parametrize("refusal", [DECLINED, {"json": {"verdict": "bad", "error": REASON}}])
+def test_a_strict_schema_leaves_room_for_a_refusal(tmp_path: Path, refusal: Record) -> None:
+    plays = {"one": [refusal, {"json": {"verdict": "good", "error": None}}]}
+    team = TeamFolder(tmp_path, {"one": {"output_schema": STRICT}}, plays)
+    report = team.run(cycles=2)
+    assert team.turns() == [("one", 1, "declined"), ("one", 2, "completed")]
+    assert read(report.folder / "one/turn_002/handoff.json") == {"verdict": "good"}
+    wire = (report.folder / "one/events.jsonl").read_text()
+    assert '"required":["verdict","error"]' in wire.replace(" ", "")
+
+
+def test_a_refused_step_fails_the_run_and_resume_asks_again(tmp_path: Path) -> None:
+    team = with_flow(TeamFolder(tmp_path, {"one": {}}, {"one": [DECLINED]}), {"steps": [{"ask": "one"}]})
+    report = team.run(flow="own")
+    assert (report.status, report.outcome, report.exit_code) == ("failed", "declined", 3)
+    assert report.reason == f"role one declined: {REASON}"
+    team.plays = {"one": [say()]}
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).exit_code == 0
+    assert team.turns() == [("one", 2, "completed")]
+
+
+def test_a_tolerated_refusal_is_the_steps_error_and_the_next_roles_input(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [DECLINED], "two": [say()]})
+    ends = [{"when": f"steps.one.error == '{REASON}'", "end": "without_it"}]
+    steps = [{"ask": "one", "on_error": "skip"}, {"ask": "two", "next": ends}]
+    report = with_flow(team, {"steps": steps}).run(flow="own")
+    assert report.outcome == "without_it"
+    assert REASON in _prompt(report, "two/turn_001")
+    assert [event["reason"] for event in team.of_type("role_skipped")] == [f"role one declined: {REASON}"]
+
+
+def test_a_refusal_is_tried_again_where_a_failure_is(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [DECLINED, say()]})
+    steps = [{"ask": "one", "retry": {"attempts": 2, "backoff_seconds": 0}}]
+    assert with_flow(team, {"steps": steps}).run(flow="own").exit_code == 0
+    assert team.turns() == [("one", 1, "declined"), ("one", 2, "completed")]
+
+
+def test_a_refused_item_is_a_failed_one(tmp_path: Path) -> None:
+    item = {"choose": [{"when": "'bad' in prompt", **DECLINED}, say()]}
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [item, item]})
+    ends = [{"when": f"steps.each.failed == 1 and steps.each.results[1].error == '{REASON}'", "end": "one_of_two"}]
+    step = {"id": "each", "ask": "one", "for_each": ["good", "bad"], "on_error": "skip", "next": ends}
+    report = with_flow(team, {"steps": [step]}).run(flow="own")
+    assert report.outcome == "one_of_two"
+    assert [entry["status"] for entry in team.of_type("turn_ended")].count("declined") == 1
