@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import time
@@ -98,6 +99,15 @@ class Family:
             return f"{process.environ().get(self.variable, '')}/".startswith(f"{self.mark}/")
         except (psutil.Error, OSError):
             return False
+
+
+def start_hint(error: OSError, otherwise: str) -> str:
+    """What to do about a program that could not be started: ``otherwise``, unless the system lacks room for it."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "too many files are open: raise the limit (`ulimit -n`), or use fewer processes at once"
+    if error.errno in (errno.EAGAIN, errno.ENOMEM):
+        return "the system has no room for another process: free some memory, or raise the limit (`ulimit -u`)"
+    return otherwise
 
 
 def processes_below(pid: int) -> list[psutil.Process]:

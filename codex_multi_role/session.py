@@ -41,6 +41,7 @@ from codex_multi_role.steps import RunResources
 from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.stop_signals import Stop, stop_signals
+from codex_multi_role.workspace import occupied
 
 STOP_SECONDS = 20.0
 LOOK_SECONDS = 0.2
@@ -102,6 +103,11 @@ class Session:
             stack.callback(self._let_go, owner)
             stack.callback(self._remove_mount_points)
             family = self._family(stack, owner.abandoned)
+            if stack.enter_context(occupied(self._definitions.workspace)):
+                self._notes.append(
+                    f"another run is working in {self._definitions.workspace}: each may overwrite the other's files, "
+                    "and their changes and tests get mixed up; give each a workspace of its own (--workspace)"
+                )
             self._require_journal()
             if self._earlier is not None:
                 require_same_past(self._definitions, self._folder, self._earlier)

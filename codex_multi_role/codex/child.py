@@ -17,7 +17,7 @@ from typing import IO
 
 from codex_multi_role.codex.incoming import LONGEST_LINE
 from codex_multi_role.errors import CodexStartFailed, CodexTimeout
-from codex_multi_role.processes import Family, processes_below
+from codex_multi_role.processes import Family, processes_below, start_hint
 
 TERMINAL_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 STDERR_LIMIT = 8 * 1024 * 1024
@@ -156,4 +156,4 @@ def _spawn(launch: Launch) -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     except OSError as error:
-        raise CodexStartFailed(f"cannot start {launch.argv[0]}: {error}") from error
+        raise CodexStartFailed(f"cannot start {launch.argv[0]}: {error}", start_hint(error, "")) from error

@@ -32,6 +32,7 @@ class Failure:
 
 FAILED = ("failed", Remedy.FAIL)
 BAD_REQUEST = ("bad_request", Remedy.FAIL)
+NOT_FOUND = ("not_found", Remedy.FAIL)
 UNAUTHORIZED = ("unauthorized", Remedy.FAIL)
 AGAINST_POLICY = ("against_policy", Remedy.FAIL)
 QUOTA = ("quota", Remedy.PARK)
@@ -57,7 +58,13 @@ _CLASSES: Mapping[str, tuple[str, Remedy]] = {
     "tooManyDenials": ("denied_too_often", Remedy.FAIL),
     "sandboxError": ("sandbox_error", Remedy.FAIL),
 }
-_STATUSES: Mapping[int, tuple[str, Remedy]] = {401: UNAUTHORIZED, 403: UNAUTHORIZED, 429: RATE_LIMITED}
+_STATUSES: Mapping[int, tuple[str, Remedy]] = {
+    401: UNAUTHORIZED,
+    402: QUOTA,  # the account has no credit left
+    403: UNAUTHORIZED,
+    404: NOT_FOUND,
+    429: RATE_LIMITED,
+}
 _CONNECTING = ("httpConnectionFailed", "responseStreamConnectionFailed")
 _HTTP_CLASSES = (
     *_CONNECTING,

@@ -21,6 +21,8 @@ ADVICE: Mapping[str, str] = {
     "bad_request": "Check the model (--model, the role's `model`) and the provider's settings.",
     "context_full": "The prompt alone is more than the model takes: hand on less, or name a model that takes more.",
     "not_as_recorded": "Record the run again if the change is meant, or replay it with --replay-match nearest.",
+    "not_found": "The provider has no such model or no such address: check the model (--model, the role's `model`) and "
+    "the provider's base_url.",
     "overloaded": "Try later, or name another model.",
     "rate_limited": "Try later, or with fewer processes at once (--max-processes).",
     "stalled": (

@@ -3,6 +3,7 @@
 from codex_multi_role.workspace.commands import CommandResult, run_command
 from codex_multi_role.workspace.files import AppliedFile, apply_files, write_inside
 from codex_multi_role.workspace.globs import in_place
+from codex_multi_role.workspace.occupation import occupied
 from codex_multi_role.workspace.paths import PathRefused, Workspace, is_repository
 from codex_multi_role.workspace.protected import ProtectedFiles, PutBack
 from codex_multi_role.workspace.repository import ignored_folders, named_below
@@ -25,6 +26,7 @@ __all__ = [
     "in_place",
     "is_repository",
     "named_below",
+    "occupied",
     "run_command",
     "write_inside",
 ]

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event
 
 from codex_multi_role.errors import RunInterrupted, UsageError
-from codex_multi_role.processes import Family
+from codex_multi_role.processes import Family, start_hint
 
 OUTPUT_LIMIT_BYTES = 2 * 1024 * 1024
 _POLL_SECONDS = 0.1
@@ -99,7 +99,9 @@ def _started(
         )
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"cannot run {argv[0]}: {reason}", "is it installed, and on PATH?") from error
+        hint = "is it installed, and on PATH?"
+        hint = start_hint(error, hint) if isinstance(error, OSError) else hint
+        raise UsageError(f"cannot run {argv[0]}: {reason}", hint) from error
 
 
 def _collect(process: subprocess.Popen[bytes], pipes: Mapping[int, _Output], deadline: float, stopping: Event) -> None:

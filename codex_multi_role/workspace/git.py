@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.processes import GRACE_SECONDS, RUN, Family
+from codex_multi_role.processes import GRACE_SECONDS, RUN, Family, start_hint
 from codex_multi_role.programs import program_path
 
 GIT_SECONDS = 120.0
@@ -46,9 +47,7 @@ class Git:
         environment = {**self.environment, "GIT_INDEX_FILE": str(index)} if index else self.environment
         done = self._run(["git", *arguments], stdin, environment, output)
         if done.returncode not in allowed:
-            raise StorageError(
-                f"git {arguments[0]} failed: {last_words(done.stderr)}", "is the disk full or read-only?"
-            )
+            raise _failure(done, arguments[0])
         return done
 
     def _run(
@@ -81,7 +80,8 @@ class Git:
             )
         except OSError as error:
             if self.work_tree.is_dir():
-                raise UsageError(f"git cannot be run: {error.strerror}", "install git and put it on PATH") from error
+                hint = start_hint(error, "install git and put it on PATH")
+                raise UsageError(f"git cannot be run: {error.strerror}", hint) from error
             raise StorageError(f"the workspace {self.work_tree} is gone") from error
 
 
@@ -92,6 +92,18 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     family.end()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.communicate(timeout=GRACE_SECONDS)
+
+
+def _failure(done: subprocess.CompletedProcess[bytes], command: str) -> StorageError:
+    """That git did not end well, and why: what it says, or the signal that ended it."""
+    if done.returncode >= 0:
+        return StorageError(f"git {command} failed: {last_words(done.stderr)}", "is the disk full or read-only?")
+    number = -done.returncode
+    out_of_memory = "did the system run out of memory? " if number == signal.SIGKILL else ""
+    return StorageError(
+        f"git {command} was ended by signal {number} ({signal.strsignal(number)})",
+        f"{out_of_memory}`codex-multi-role resume` continues the run",
+    )
 
 
 def last_words(stderr: bytes) -> str:

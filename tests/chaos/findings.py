@@ -14,6 +14,7 @@ from tests.teams import read
 
 HONEST_REASONS = {
     "bad_request",
+    "not_found",
     "crashed",
     "empty_answer",
     "interrupted",

@@ -236,7 +236,7 @@ def test_turn_that_ended_as_it_was_cancelled_counts(harness: Harness) -> None:
     def cancel(event: CodexEvent | ApprovalAnswered) -> None:
         if isinstance(event, TokensCounted):
             end = time.monotonic() + 30
-            while client._transport._inbox.empty() and time.monotonic() < end:
+            while "turn/completed" not in str(client._transport._inbox.queue) and time.monotonic() < end:
                 time.sleep(0.01)
             client.cancel()
 
@@ -318,6 +318,8 @@ def test_lone_surrogates_in_a_prompt_reach_codex_replaced(harness: Harness) -> N
         ({"status": 500}, "provider_error", Remedy.RETRY),
         ({"status": 401}, "unauthorized", Remedy.FAIL),
         ({"status": 400}, "bad_request", Remedy.FAIL),
+        ({"status": 402}, "quota", Remedy.PARK),
+        ({"status": 404}, "not_found", Remedy.FAIL),
         ({"drop": True}, "provider_error", Remedy.RETRY),
         ({"garbage": "<html>"}, "provider_error", Remedy.RETRY),
         ({"code": "context_length_exceeded"}, "context_full", Remedy.FRESH_THREAD),

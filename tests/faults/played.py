@@ -119,7 +119,7 @@ PLAYED: Mapping[str, Played] = {
         words="401 Unauthorized",
         advice="`codex-multi-role codex login`",
     ),
-    "404": Played(fault(status=404), "failed", "bad_request", 1, words="404 Not Found", advice="Check the model"),
+    "404": Played(fault(status=404), "failed", "not_found", 1, words="404 Not Found", advice="no such model"),
     "400": Played(fault(status=400), "failed", "bad_request", 1, words="asked for by the playbook"),
     "drop": Played(fault(drop=True), "failed", "provider_error", words=BROKEN),
     "EOF before the first byte": Played(fault(drop=True, after_events=0), "failed", "provider_error", words=BROKEN),

@@ -56,7 +56,14 @@ PROVIDER_ROWS = (
         "not_as_recorded",
         ("recordings/test_record_and_replay.py::test_a_changed_prompt_fails_its_turn_and_shows_the_difference",),
     ),
-    Row("other 4xx", "fails at once", "bad_request", played("400", "404")),
+    Row(
+        "402",
+        "the run parks until the account has credit",
+        "quota",
+        (f"{CLIENT}provider_faults_have_reasons",),
+    ),
+    Row("404", "fails at once", "not_found", played("404")),
+    Row("other 4xx", "fails at once", "bad_request", played("400")),
     Row(
         "drop, EOF, bad JSON, HTML with 200",
         "three tries",

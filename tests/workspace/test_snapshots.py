@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -10,7 +11,8 @@ import psutil
 import pytest
 
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.workspace import Snapshots, Workspace, apply_files
+from codex_multi_role.workspace import Snapshots, Workspace, apply_files, run_command
+from codex_multi_role.workspace.git import Git
 
 Contents = dict[str, bytes]
 
@@ -291,6 +293,32 @@ def test_without_git_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(UsageError, match="git cannot be run") as caught:
         _snapshots(tmp_path).take()
     assert "install git" in caught.value.hint
+
+
+def test_git_ended_by_a_signal_is_not_called_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "git").write_text("#!/bin/sh\nkill -9 $$\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(StorageError, match=r"git init was ended by signal 9 \(Killed\)") as caught:
+        _snapshots(tmp_path).take()
+    assert "disk" not in caught.value.hint
+    assert "memory" in caught.value.hint
+
+
+@pytest.mark.parametrize("program", ["git", "command"])
+def test_too_few_file_descriptors_are_not_called_a_missing_program(tmp_path: Path, program: str) -> None:
+    git = Git(tmp_path, tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.open(os.devnull, os.O_RDONLY)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 1, hard))
+        with pytest.raises(UsageError, match="Too many open files") as caught:
+            _ = git.run("version") if program == "git" else run_command(["true"], tmp_path, os.environ, 5)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        os.close(lowest)
+    assert "ulimit -n" in caught.value.hint
+    assert "install" not in caught.value.hint
 
 
 def test_git_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
