@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 
 from codex_multi_role.codex.client import RoleClient
+from codex_multi_role.codex.home import sole_start
 from codex_multi_role.codex.member import Member, Started
+from codex_multi_role.codex.settings import user_home
 from codex_multi_role.codex.slots import Slots
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.wire_log import WireLog
@@ -26,8 +28,8 @@ class Fleet:
     """Owns the processes. ``first_alone`` starts the first one before the rest, for a Codex home they share.
 
     ``more`` tells how to start one that is asked for later. A shared home has one state database, and fresh processes
-    race for it (measured: 7 of 8 die). At most ``most`` are alive at once: one that has no turn is ended for another
-    role's, and its thread is gone on with when it is asked again.
+    race for it (measured: 7 of 8 die), those of other runs as well. At most ``most`` are alive at once: one that has no
+    turn is ended for another role's, and its thread is gone on with when it is asked again.
     """
 
     def __init__(
@@ -122,9 +124,17 @@ class Fleet:
             if self._first_alone and self._first is not None and future is not self._first:
                 wait([self._first], timeout=READY_SECONDS)
             self._take_over(role, future)
-            future.set_result(self._start_one(self._members[role]))
+            with self._alone(role, future):
+                client = self._start_one(self._members[role])
+            future.set_result(client)
         except BaseException as error:  # whoever asks for the client gets it
             future.set_exception(error)
+
+    def _alone(self, role: str, future: Future[RoleClient]) -> AbstractContextManager[None]:
+        """What keeps other runs from the shared home during the first start."""
+        if not (self._first_alone and future is self._first):
+            return nullcontext()
+        return sole_start(user_home(self._members[role].launch.environment), self._stopping)
 
     def _take_over(self, role: str, future: Future[RoleClient]) -> None:
         """See to it that the role's process before has ended, and go on with what it leaves.

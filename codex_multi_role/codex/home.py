@@ -1,16 +1,56 @@
-"""Whether the user's own Codex home can take what Codex writes there: its databases, and the conversations."""
+"""The user's own Codex home: whether it can take what Codex writes there, and who may be the first to do so."""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 from codex_multi_role.codex.settings import user_home
 from codex_multi_role.errors import CodexUnavailable
 
 LEAST_BYTES = 4_000_000
 """What Codex makes in a new home takes 3.1 MB (measured)."""
+
+LOCK_SECONDS = 60.0
+LOOK_SECONDS = 0.05
+
+
+@contextmanager
+def sole_start(home: Path, stopping: Event | None = None) -> Iterator[None]:
+    """Let no other process of ours begin its first start in ``home`` during the block.
+
+    Codex processes that create its databases at the same time fail (measured). The lock is on the folder above, which
+    exists even if Codex is still to make the home; the kernel drops it with this process. Whoever has waited for
+    `LOCK_SECONDS`, or cannot lock, starts all the same. ``stopping`` ends the waiting.
+    """
+    try:
+        descriptor = os.open(home.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        yield
+        return
+    try:
+        _wait_for_lock(descriptor, stopping or Event())
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for_lock(descriptor: int, stopping: Event) -> None:
+    end = time.monotonic() + LOCK_SECONDS
+    while time.monotonic() < end and not stopping.is_set():
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            stopping.wait(LOOK_SECONDS)
+        except OSError:  # a file system without locks
+            return
 
 
 def require_user_home(environment: Mapping[str, str]) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.client import RoleClient
-from codex_multi_role.codex.home import require_user_home
-from codex_multi_role.codex.settings import app_server_argv, needs_user_home
+from codex_multi_role.codex.home import require_user_home, sole_start
+from codex_multi_role.codex.settings import app_server_argv, needs_user_home, user_home
 from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.wire_log import WireLog
@@ -27,6 +28,7 @@ def login_state(codex: Path, settings: tuple[str, ...], version: str) -> str:
         transport = AppServerTransport(launch, WireLog(folder / "events.jsonl", lambda text: text))
         client = RoleClient(transport, ThreadSettings(name, "read-only", "untrusted", None), ApprovalPolicy(), {})
         try:
-            return client.connect(version)
+            with nullcontext() if own_home else sole_start(user_home(os.environ)):
+                return client.connect(version)
         finally:
             client.stop()

@@ -5,11 +5,15 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
+import pytest
+
 from codex_multi_role.codex.fleet import Fleet
+from codex_multi_role.codex.home import sole_start
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.member import Member
+from codex_multi_role.errors import CodexTimeout
 from codex_multi_role.processes import Family
-from tests.codex.conftest import Harness
+from tests.codex.conftest import ROLE, Harness
 
 ANSWER = {"text": "Hello."}
 LONG_ENOUGH_SECONDS = 0.5
@@ -46,3 +50,24 @@ def test_who_is_to_make_room_before_its_process_has_started_waits_for_nobody(har
     for turn in turns:
         turn.join(DEADLINE_SECONDS)
     assert len(set(begun)) == 2
+
+
+def test_runs_that_begin_together_on_a_fresh_home_all_start(harness: Harness) -> None:
+    """Each is the first of its run; without a lock most of them fail to create the databases of the home."""
+    home = harness.folder / "shared"
+    pattern = harness.member([ANSWER], home=home)
+    fleets = [
+        harness.fleet_of({ROLE: replace(pattern, launch=replace(pattern.launch, family=Family()))}, first_alone=True)
+        for _ in range(6)
+    ]
+    pids = {fleet.client(ROLE).pid for fleet in fleets}
+    assert len(pids) == len(fleets)
+
+
+def test_waiting_for_the_home_ends_with_the_run(harness: Harness) -> None:
+    pattern = harness.member([ANSWER])
+    with sole_start(harness.folder / "home"):
+        fleet = harness.fleet_of({ROLE: pattern}, first_alone=True)
+        fleet.stop()
+    with pytest.raises(CodexTimeout, match="the run is stopping"):
+        fleet.client(ROLE)
