@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -37,10 +38,17 @@ def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPer
             )
         make_folder(options.record.parent)
     folder = RunFolder.create(options.runs_dir, options.run_id)
-    catalog_file = keep_definitions(definitions, folder)
-    return _work(
-        lambda told: Session(definitions, folder, catalog_file, told, ask_person=ask_person), on_event, options.runs_dir
-    )
+    try:
+        catalog_file = keep_definitions(definitions, folder)
+        return _work(
+            lambda told: Session(definitions, folder, catalog_file, told, ask_person=ask_person),
+            on_event,
+            options.runs_dir,
+        )
+    except BaseException:
+        if not folder.record_path.exists():  # it is no run yet, and would only be in the way
+            shutil.rmtree(folder.path, ignore_errors=True)
+        raise
 
 
 def resume(

@@ -28,4 +28,4 @@ def _is_ours(place: str) -> bool:
     if not place.startswith("/"):
         return False
     lineages = [(path, *path.parents) for path in (Path(os.path.normpath(place)), as_on_disk(Path(place)))]
-    return not any(folder in lineage for folder in _written_by_roles for lineage in lineages)
+    return all(_written_by_roles.isdisjoint(lineage) for lineage in lineages)

@@ -295,6 +295,7 @@ def test_definitions_that_cannot_be_kept_end_the_run_before_it_begins(tmp_path: 
     with largest_file(100), pytest.raises(StorageError, match=r"cannot write .*/second/catalog/.*: File too large"):
         team.run(run_id="second")
     assert RunFolder.find(team.runs, "latest").run_id == "first"
+    assert not (team.runs / "second").exists()
 
 
 # Killed, damaged, or busy runs.

@@ -10,9 +10,10 @@ import click
 from codex_multi_role.cli.reports import say_unreported
 from codex_multi_role.cli.resume import go_on
 from codex_multi_role.cli.streams import put_json, say
+from codex_multi_role.presentation.following import EventReader
 from codex_multi_role.presentation.outcome import resume_command
 from codex_multi_role.presentation.recorded import is_alive
-from codex_multi_role.run_folder import RunFolder, read_events
+from codex_multi_role.run_folder import RunFolder
 
 TAKEN_SECONDS = 5.0
 LOOK_SECONDS = 0.1
@@ -51,10 +52,11 @@ def _following(ctx: click.Context, folder: RunFolder, key: str) -> str | None:
     the answer came does not.
     """
     end = time.monotonic() + TAKEN_SECONDS
+    reader = EventReader(folder.events_path)
     alive = True
     while alive and time.monotonic() < end:
         alive = is_alive(folder)  # looked at first: what a process takes it tells before it lets go of the run
-        if any(event["type"] == "review_answered" and event["key"] == key for event in read_events(folder.events_path)):
+        if any(event["type"] == "review_answered" and event["key"] == key for event in reader.read()):
             return "The run goes on by itself."
         time.sleep(LOOK_SECONDS if alive else 0)
     return "The run is busy with other work; when that is done it goes on by itself." if alive else None

@@ -6,10 +6,11 @@ shown the event that changes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from codex_multi_role.run_folder.atomic import write_json
+from codex_multi_role.run_folder.atomic import write_text
 from codex_multi_role.run_folder.event_log import EventLog
 from codex_multi_role.run_folder.events import Record, StateChanged
 from codex_multi_role.run_folder.folder import RunFolder
@@ -45,8 +46,17 @@ class ToldStates:
 
     def as_json(self) -> dict[str, Any]:
         """``{run, items}``, each ``{unit, item, state, reason, history: [{state, at, reason}]}``, the run's or null."""
-        told = {unit: _summary(records) for unit, records in self._told.items()}
+        told = dict(self.summaries())
         return {"run": told.pop(RUN, None), "items": list(told.values())}
+
+    def summaries(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Each unit and what is told of it, as `as_json` has it."""
+        return ((unit, self.summary(unit)) for unit in self._told)
+
+    def summary(self, unit: str) -> dict[str, Any]:
+        records = self._told[unit]
+        history = [{name: each[name] for name in ("state", "at", "reason")} for each in records]
+        return {**{name: records[-1][name] for name in ("unit", "item", "state", "reason")}, "history": history}
 
 
 def read_states(folder: RunFolder) -> dict[str, Any]:
@@ -61,7 +71,8 @@ class States:
         self._path = folder.path / "states.json"
         self._events = events
         self._known = ToldStates(events_with_inherited(folder))
-        if self._known.latest(RUN) or self._known.as_json()["items"]:
+        self._texts = {unit: _as_text(summary) for unit, summary in self._known.summaries()}
+        if self._texts:
             self._write()  # a kill may have come between an event and the file
         events.subscribe(self._take_in)
 
@@ -75,10 +86,17 @@ class States:
 
     def _take_in(self, record: Record) -> None:
         if self._known.apply(record):
+            unit = record["unit"]
+            self._texts[unit] = _as_text(self._known.summary(unit))
             self._write()
 
     def _write(self) -> None:
-        write_json(self._path, self._known.as_json())
+        """As `write_json` would write `ToldStates.as_json`, with the texts of what has not changed since."""
+        run = self._texts.get(RUN, "null")
+        items = ",\n".join(f"    {text}".replace("\n", "\n    ") for unit, text in self._texts.items() if unit != RUN)
+        listed = f"[\n{items}\n  ]" if items else "[]"
+        indented = run.replace("\n", "\n  ")
+        write_text(self._path, f'{{\n  "run": {indented},\n  "items": {listed}\n}}\n')
 
 
 class ItemStates:
@@ -105,7 +123,5 @@ class ItemStates:
             self._states.move(self._unit, self._item, *self._now)
 
 
-def _summary(records: list[Record]) -> dict[str, Any]:
-    last = records[-1]
-    history = [{name: each[name] for name in ("state", "at", "reason")} for each in records]
-    return {**{name: last[name] for name in ("unit", "item", "state", "reason")}, "history": history}
+def _as_text(summary: dict[str, Any]) -> str:
+    return json.dumps(summary, ensure_ascii=False, indent=2)

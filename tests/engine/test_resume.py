@@ -21,6 +21,8 @@ from codex_multi_role.engine import sqlite_url
 from codex_multi_role.engine.library import DBOSClient
 from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import RunBusy, UsageError
+from codex_multi_role.presentation.recorded import is_alive
+from codex_multi_role.run_folder import RunFolder
 from tests.teams import Record, TeamFolder, read, say
 
 NEVER = {"fault": {"stall_seconds": 300}}
@@ -227,6 +229,20 @@ def test_a_run_has_one_live_owner(tmp_path: Path) -> None:
     team = team_of_three(tmp_path, NEVER)
     with running(team, until=("turn_started", "two")) as process, pytest.raises(RunBusy, match=str(process.pid)):
         team.resume()
+
+
+def test_lock_is_released_even_if_the_end_of_processes_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a program that goes on, nobody else could resume the run."""
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    folder = team.run().folder
+
+    def fails(_: object) -> set[psutil.Process]:
+        raise psutil.AccessDenied
+
+    monkeypatch.setattr("codex_multi_role.session.processes_below", fails)
+    with pytest.raises(psutil.AccessDenied):
+        team.resume()
+    assert not is_alive(RunFolder(folder))
 
 
 def test_a_resumed_run_keeps_its_goal(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from codex_multi_role.run_folder import EventLog, Record, RunFolder
 from codex_multi_role.run_folder.states import (
     COMPLETED,
@@ -87,3 +89,29 @@ def test_a_run_without_states_has_no_file(tmp_path: Path) -> None:
         ItemStates(None, "solve.1.0", "A").tell()
     assert not (folder.path / "states.json").exists()
     assert read_states(folder) == {"run": None, "items": []}
+
+
+def test_file_is_what_the_events_add_up_to_and_each_change_costs_one_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many items there are: only the item that changed is put into words again."""
+    folder = folder_in(tmp_path)
+    events = EventLog(folder.events_path, folder.redact)
+    described: list[str] = []
+
+    def as_text(summary: dict[str, Any]) -> str:
+        described.append(summary["unit"])
+        return json.dumps(summary, ensure_ascii=False, indent=2)
+
+    monkeypatch.setattr("codex_multi_role.run_folder.states._as_text", as_text)
+    states = States(folder, events)
+    for number in range(20):
+        for state in ("PENDING", "IN_PROGRESS", "COMPLETED"):
+            states.move(f"solve.1.{number}", f"T{number}\u2028\n\x85", state, 'because of "x"\n  y')
+            assert (folder.path / "states.json").read_text() == json.dumps(
+                read_states(folder), ensure_ascii=False, indent=2
+            ) + "\n"
+    states.move(RUN, "", "working")
+    assert written(folder) == read_states(folder)
+    assert len(described) == 61
+    events.close()
