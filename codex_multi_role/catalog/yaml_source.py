@@ -27,8 +27,10 @@ def read_text(path: Path) -> str:
             raise DefinitionError(f"{path}: cannot be read: not a regular file")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL character
-        raise DefinitionError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    except OSError as error:
+        raise DefinitionError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:  # said in other words by each version of Python
+        raise DefinitionError(f"{path}: cannot be read: embedded null byte") from error
     if len(data) > MAX_BYTES:
         raise DefinitionError(f"{path}: cannot be read: larger than {MAX_BYTES} bytes")
     try:

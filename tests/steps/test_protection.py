@@ -12,7 +12,7 @@ from tests.teams import Record, TeamFolder, read, say
 
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}
 FINISHER: Record = {"behaviors": {"can_finish": True}}
-RED = "import code\n\ndef test_it():\n    assert code.value == 1\n"
+RED = "import program\n\ndef test_it():\n    assert program.value == 1\n"
 GREEN = "def test_it():\n    pass\n"
 
 
@@ -56,7 +56,7 @@ def test_what_a_role_changed_is_put_back_and_it_and_its_readers_are_told(tmp_pat
 
 
 def test_files_that_a_role_hands_in_over_them_are_skipped_with_the_reason(tmp_path: Path) -> None:
-    files = [{"path": path, "content": GREEN} for path in ("tests/test_it.py", "./tests/new.py", "code.py")]
+    files = [{"path": path, "content": GREEN} for path in ("tests/test_it.py", "./tests/new.py", "program.py")]
     made = team(tmp_path, [say(files=files)], protect=["tests/**"], prompt_flags={})
     report = made.run(run_tests=True)
     applied = read(report.folder / "writer/turn_001/applied_files.json")
@@ -101,7 +101,7 @@ def test_tests_that_are_rewritten_while_they_run_are_not_green(tmp_path: Path) -
 
 
 def test_a_change_between_two_sessions_is_undone_before_tests_count(tmp_path: Path) -> None:
-    plays = [say(files=[{"path": "code.py", "content": "value = 0\n"}])]
+    plays = [say(files=[{"path": "program.py", "content": "value = 0\n"}])]
     flow = {"steps": [{"id": "go", "ask": "*"}, {"id": "again", "ask": "reader"}], "protect": ["tests/**"]}
     made = team(tmp_path, plays, flow=flow)
     made.plays["reader"] = [{"fault": {"status": 400}}, say(status="CONTINUE"), say(status="CONTINUE")]
