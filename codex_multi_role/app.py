@@ -11,6 +11,7 @@ from codex_multi_role.definitions import keep_definitions, load_definitions, rem
 from codex_multi_role.errors import UsageError
 from codex_multi_role.forking import Fork, prepare_fork, prepare_restart
 from codex_multi_role.options import RunOptions, RunReport
+from codex_multi_role.resuming import require_same_workspace
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
 from codex_multi_role.run_folder.atomic import make_folder
 from codex_multi_role.run_folder.tasks import find_open_task
@@ -68,7 +69,10 @@ def resume(
     fixed = KEPT_BY_A_RUN & set(changes or {})
     if fixed:
         raise UsageError(f"a resumed run keeps its {', '.join(sorted(fixed))}", "Start another run for that.")
-    definitions = load_definitions(remembered_options(folder, record).changed(changes or {}))
+    if "workspace" not in (changes or {}):
+        require_same_workspace(folder, record)
+    remembered = replace(remembered_options(folder, record), runs_dir=folder.path.parent)  # it may have been moved
+    definitions = load_definitions(remembered.changed(changes or {}))
     return _work(
         lambda told: Session(definitions, folder, record["catalog_file"], told, record, ask_person), on_event, runs_dir
     )

@@ -1,4 +1,4 @@
-"""Whether a run can be resumed with other inputs: what it has recorded must not depend on those that change."""
+"""Whether a run can be resumed: in the folder that it worked in, with inputs that its past does not depend on."""
 
 from __future__ import annotations
 
@@ -15,6 +15,32 @@ from codex_multi_role.definitions import Definitions
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.run_folder import RunFolder
+
+
+def require_same_workspace(folder: RunFolder, record: Mapping[str, Any]) -> None:
+    """Raise `UsageError` if the recorded workspace is gone, or another folder than the one the run worked in.
+
+    Its content proves nothing: people edit it between sessions. What counts is that a folder of runs within it has not
+    left it, and that it is the same folder to the file system.
+    """
+    workspace, runs = Path(record["workspace"]), Path(record["options"]["runs_dir"])
+    runs_now = folder.path.parent.resolve()
+    moved_to = None
+    if runs.is_relative_to(workspace) and runs != runs_now:
+        place = runs.relative_to(workspace).parts
+        problem = f"its folder of runs was moved from {runs} to {runs_now}"
+        moved_to = runs_now.parents[len(place) - 1] if runs_now.parts[-len(place) :] == place else None
+    elif not workspace.exists():
+        problem = f"the workspace {workspace} does not exist"
+    elif workspace.is_dir() and workspace.stat().st_ino != record.get("workspace_inode", workspace.stat().st_ino):
+        problem = f"the workspace {workspace} is not the folder that the run worked in, but another one of that name"
+    else:
+        return
+    raise UsageError(
+        f"run {folder.run_id} cannot continue: {problem}",
+        "Name the folder to work in, even if it is that one: "
+        f"`codex-multi-role resume {folder.run_id} --workspace {moved_to or 'DIR'}`.",
+    )
 
 
 def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapping[str, Any]) -> None:
