@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.assembly import idle_parts
+from codex_multi_role.catalog import EVERY_ROLE, RoleSpecCatalog
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow import new_state
@@ -41,6 +42,20 @@ def require_same_workspace(folder: RunFolder, record: Mapping[str, Any]) -> None
         "Name the folder to work in, even if it is that one: "
         f"`codex-multi-role resume {folder.run_id} --workspace {moved_to or 'DIR'}`.",
     )
+
+
+def require_same_team(definitions: Definitions, before: RoleSpecCatalog) -> None:
+    """Raise `UsageError` if the roles differ from those of ``before`` in what the journal's order and end rest on."""
+
+    def fixed(catalog: RoleSpecCatalog) -> list[tuple[object, ...]]:
+        return [(role.name, role.depends_on, role.max_steps, role.behaviors.can_finish) for role in catalog.roles]
+
+    asks_all = any(step.ask == EVERY_ROLE for flow in definitions.flows.values() for step in flow.steps)
+    if asks_all and fixed(before) != fixed(definitions.catalog):
+        raise UsageError(
+            "a resumed run keeps its roles: their names, order, depends_on, max_steps and behaviors.can_finish",
+            "Fork it from a step before them, or start another run.",
+        )
 
 
 def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapping[str, Any]) -> None:

@@ -83,3 +83,25 @@ def test_items_that_need_more_room_than_they_began_with_are_refused(tmp_path: Pa
     assert (report.exit_code, team.turns()) == (2, [])
     assert "--from rounds:1" in report.hint
     assert team.resume(inputs={"most": 1}).outcome == "success"
+
+
+@pytest.mark.parametrize(
+    ("keys", "refused"),
+    [
+        ({"max_steps": 3}, True),
+        ({"behaviors": {"can_finish": True}}, True),
+        ({"prompt_text": "Do it in verse."}, False),
+    ],
+)
+def test_a_team_keeps_what_its_journal_rests_on(tmp_path: Path, keys: Record, refused: bool) -> None:
+    """With more steps for one role, the answers of the next would not be found, and paid for again."""
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [say(status="DONE")] * 2, "two": [say()] * 2})
+    team.run()
+    team.roles["one"] |= keys
+    team.write_catalog()
+    if refused:
+        with pytest.raises(UsageError, match="a resumed run keeps its roles"):
+            team.resume(roles=tmp_path / "roles", cycles=2)
+    else:
+        team.resume(roles=tmp_path / "roles", cycles=2)
+    assert len(team.turns()) == (0 if refused else 2)
