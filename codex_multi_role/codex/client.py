@@ -131,6 +131,9 @@ class RoleClient:
         except CodexRefused as error:
             outcome = turn.recorder.outcome("failed", error.reason, str(error))
         self.thread.totals = turn.recorder.totals
+        for thread, agent in turn.sub_agents.items():
+            self.thread.sub_agents[thread] = agent.totals
+            outcome = outcome.with_tokens_of(agent.outcome("", "", ""))
         self.thread.forgot &= outcome.status != "completed"
         if not self.broken:
             self._clean_up(outcome)

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from codex_multi_role.codex.approvals import TOOL_CALL, ApprovalPolicy, Helpers, answer
-from codex_multi_role.codex.events import CodexEvent, EventParser, TurnFinished, describe, params_of, turn_id_of
+from codex_multi_role.codex.events import (
+    CodexEvent,
+    EventParser,
+    TokensCounted,
+    TurnFinished,
+    describe,
+    params_of,
+    turn_id_of,
+)
 from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.incoming import Message
 from codex_multi_role.codex.thread import RoleThread
@@ -44,7 +52,7 @@ Observer = Callable[[CodexEvent | ApprovalAnswered], None]
 
 class RunningTurn:
     """One turn on ``thread``, from the prompt to its end. ``recorder`` has what came of it so far, ``broken`` says why
-    the process can take no other turn, or is empty.
+    the process can take no other turn, or is empty. ``sub_agents`` have counted the tokens of their threads.
 
     ``helpers`` answer what the role asks a person, and its calls of tools; the person's time is not the turn's.
     It ends when one of ``cancelled`` is set from another thread.
@@ -64,6 +72,7 @@ class RunningTurn:
         self._deadlines, self._observe, self._helpers, self._cancelled = deadlines, observe, helpers, cancelled
         self._parser = EventParser()
         self.recorder = TurnRecorder(thread.totals)
+        self.sub_agents: dict[str, TurnRecorder] = {}
         self.broken = ""
 
     def run(self, request: TurnRequest) -> TurnOutcome:
@@ -118,6 +127,7 @@ class RunningTurn:
             self._answer(message)
             return None
         if turn_id_of(message) not in (self.recorder.turn_id, None):
+            self._count_sub_agent(message)
             return None
         event = self._parser.parse(message)
         if event is None:
@@ -125,6 +135,13 @@ class RunningTurn:
         self.recorder.add(event)
         self._observe(event)
         return event if isinstance(event, TurnFinished) else None
+
+    def _count_sub_agent(self, message: Message) -> None:
+        """Count the tokens of a thread that the role's own thread started."""
+        event, thread = self._parser.parse(message), str(params_of(message).get("threadId"))
+        if isinstance(event, TokensCounted) and thread not in self._thread.own:
+            before = self._thread.sub_agents.get(thread)
+            self.sub_agents.setdefault(thread, TurnRecorder(before)).add(event)
 
     def _answer(self, message: Message) -> None:
         method, params = message["method"], params_of(message)

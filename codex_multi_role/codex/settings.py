@@ -20,7 +20,7 @@ LEAN: tuple[str, ...] = (
     "features.unbounded_connection_retries=false",
     "features.plugins=false",
     "features.apps=false",
-    "features.multi_agent=false",
+    "agents.enabled=false",  # unlike features.multi_agent=false it counts for models that demand sub-agents (measured)
     "features.goals=false",
     "features.shell_snapshot=false",
     "skills.bundled.enabled=false",
@@ -43,7 +43,10 @@ NAME_OF_VARIABLE = re.compile(r"env_|_env|_store$")  # the last: where Codex is 
 
 def app_server_argv(codex: Path, settings: tuple[str, ...]) -> list[str]:
     """``codex app-server`` with the lean settings first, so that ``settings`` (``key=value``, TOML) win over them."""
-    flags = [part for setting in (*LEAN, *settings) for part in ("-c", setting)]
+    features = known_settings(settings, None).get("features")
+    wanted = isinstance(features, Mapping) and features.get("multi_agent") is True
+    sub_agents = ("agents.enabled=true",) if wanted else ()
+    flags = [part for setting in (*LEAN, *sub_agents, *settings) for part in ("-c", setting)]
     return [str(codex), "app-server", *flags]
 
 

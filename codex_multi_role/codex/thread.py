@@ -53,7 +53,8 @@ class RoleThread:
 
     ``inherited``: threads of another run, which this one goes on with and which are left as they are: by id, the last
     turn on it to remember. ``forgot``: Codex had lost the thread that was asked for, and no turn was completed since.
-    ``totals`` are the tokens used on it, as far as that is known.
+    ``totals`` are the tokens used on it, as far as that is known, ``sub_agents`` those of the threads that it started.
+    ``own``: every thread this process has opened; all others are sub-agents.
     """
 
     def __init__(self, transport: AppServerTransport, settings: ThreadSettings, inherited: Mapping[str, str]) -> None:
@@ -67,6 +68,8 @@ class RoleThread:
         self.forgot = False
         self.used = True
         self.totals: tuple[int, int] | None = None
+        self.own: set[str] = set()
+        self.sub_agents: dict[str, tuple[int, int] | None] = {}
         self.model = settings.model or ""
 
     def use(self, thread_id: str | None, folder: str) -> None:
@@ -87,6 +90,7 @@ class RoleThread:
         recalled = self._recall(thread_id) if thread_id else None
         result = recalled or self._transport.request("thread/start", self.settings.start_params(), THREAD_SECONDS)
         self.id = id_of("thread", result)
+        self.own.add(self.id)
         self._asked_for, self._folder = thread_id, self.settings.folder
         self.resumed = self.used = recalled is not None
         self.forgot = bool(thread_id) and recalled is None

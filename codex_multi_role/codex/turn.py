@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codex_multi_role.codex.events import (
@@ -75,6 +75,11 @@ class TurnOutcome:
     turn_id: str = ""
     web_searches: int = 0
     odd_usage: bool = False
+
+    def with_tokens_of(self, other: TurnOutcome) -> TurnOutcome:
+        """This outcome, with the tokens of another one as well."""
+        used = (self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
+        return replace(self, input_tokens=used[0], output_tokens=used[1])
 
 
 class TurnRecorder:

@@ -1,0 +1,78 @@
+"""A model that answers whoever asks, unlike a playbook: for sub-agents, whose requests name no role."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Body = dict[str, Any]
+Items = list[dict[str, Any]]
+INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
+STOP_SECONDS = 5.0
+
+
+def message(text: str) -> Items:
+    return [{"type": "message", "role": "assistant", "id": "m", "content": [{"type": "output_text", "text": text}]}]
+
+
+def call(name: str, call_id: str, namespace: str = "", **arguments: object) -> Items:
+    more = {"namespace": namespace} if namespace else {}
+    item = {"type": "function_call", "id": f"f{call_id}", "call_id": call_id, "name": name, **more}
+    return [{**item, "arguments": json.dumps(arguments)}]
+
+
+@dataclass
+class AnyModel:
+    """``answer`` gives the output items for a request; every answer uses the same number of tokens."""
+
+    base_url: str
+    bodies: list[Body] = field(default_factory=list)
+
+    @property
+    def config(self) -> tuple[str, ...]:
+        table = f'{{name="any", base_url="{self.base_url}", wire_api="responses"}}'
+        return ('model_provider="any"', f"model_providers.any={table}")
+
+
+@contextmanager
+def any_model(answer: Callable[[Body], Items]) -> Iterator[AnyModel]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            model.bodies.append(body)
+            data = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in _events(answer(body)))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Content-Length", str(len(data.encode())))
+            self.end_headers()
+            self.wfile.write(data.encode())
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    model = AnyModel(f"http://127.0.0.1:{server.server_address[1]}/v1")
+    thread = threading.Thread(target=server.serve_forever, name="any-model", daemon=True)
+    thread.start()
+    try:
+        yield model
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(STOP_SECONDS)
+
+
+def _events(items: Items) -> Iterator[Body]:
+    total = INPUT_TOKENS + OUTPUT_TOKENS
+    usage = {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS, "total_tokens": total}
+    yield {"type": "response.created", "response": {"id": "r"}}
+    for index, item in enumerate(items):
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+    yield {"type": "response.completed", "response": {"id": "r", "usage": usage}}
