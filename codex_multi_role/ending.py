@@ -7,13 +7,18 @@ from dataclasses import dataclass
 
 from codex_multi_role.errors import CodexMultiRoleError, QuotaUsedUp, RunInterrupted
 
+MORE_CYCLES = 3
+LOOK = "show RUN"
+"""What is suggested if nothing is known to help."""
+
 
 @dataclass(frozen=True)
 class Ending:
     """``status``: succeeded, ended (without its goal), failed, parked or interrupted. ``outcome``: the end's own name.
 
     ``details``: the traceback of a bug, for a file, not for the screen. ``resets_at``: when the provider takes turns
-    again, ISO 8601 in UTC, where a usage limit parked the run.
+    again, ISO 8601 in UTC, where a usage limit parked the run. ``suggestion``: the command that helps on a run that
+    ended without its goal, with ``RUN`` for its id.
     """
 
     status: str
@@ -23,6 +28,7 @@ class Ending:
     hint: str = ""
     details: str = ""
     resets_at: str = ""
+    suggestion: str = ""
 
 
 def ending_for(error: BaseException) -> Ending:

@@ -95,6 +95,7 @@ class RunRecord:
             "exit_code": ending.exit_code,
             "ended_at": now(),
             "resets_at": ending.resets_at or None,
+            "suggestion": ending.suggestion,
             "totals": totals_of(self._folder, seconds),
         }
         if ending.details:

@@ -16,6 +16,7 @@ from codex_multi_role.errors import DefinitionError
 # Rendered once a step, and rendered for each item of its fan-out, under the names the item then has.
 _STEP_TEMPLATES = ("for_each", "concurrency", "set")
 _ITEM_TEMPLATES = ("prompt", "review", "show", "with_")
+SUGGEST_NAMES = ("inputs", "cycle", "cycles")
 
 
 def check_references(flow: FlowSpec, catalog: RoleSpecCatalog) -> None:
@@ -61,5 +62,8 @@ def _check_templates(step: StepSpec, place: str, names: Names) -> None:
     for key in _ITEM_TEMPLATES:
         check_template(getattr(step, key), f"{place}.{key.rstrip('_')}", per_item)
     for number, route in enumerate(step.next):
+        where = f"{place}.next[{number}]"
         if route.when is not None:
-            check_expression(route.when, f"{place}.next[{number}].when", names)
+            check_expression(route.when, f"{where}.when", names)
+        check_template(route.reason, f"{where}.reason", names)
+        check_template(route.suggest, f"{where}.suggest", {name: names[name] for name in SUGGEST_NAMES})

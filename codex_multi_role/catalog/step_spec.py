@@ -29,20 +29,25 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 class Route(Definition):
     """One entry of ``next``: taken when ``when`` holds, or always without one.
 
-    Leads ``to`` a step, or to the ``end`` of the run with that outcome; ``exit`` is the exit code then (None: 0).
+    Leads ``to`` a step, or to the ``end`` of the run with that outcome; ``exit`` is the exit code then (None: 0),
+    ``reason`` says why, and ``suggest`` is the command that helps (``fork RUN --from plan``). Both are templates; what
+    somebody may type knows nothing that a model wrote.
     """
 
     when: Text | None = None
     to: str | None = None
     end: Text | None = None
     exit: Literal[0, 1] | None = None
+    reason: Text | None = None
+    suggest: Annotated[str, StringConstraints(pattern=r"^(resume|fork|restart|show) RUN( |$)")] | None = None
 
     @model_validator(mode="after")
     def _check_target(self) -> Self:
         if (self.to is None) == (self.end is None):
             raise ValueError("give either to or end")
-        if self.exit is not None and self.end is None:
-            raise ValueError("exit belongs to end")
+        for key in ("exit", "reason", "suggest"):
+            if getattr(self, key) is not None and self.end is None:
+                raise ValueError(f"{key} belongs to end")
         return self
 
 

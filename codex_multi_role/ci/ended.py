@@ -39,7 +39,7 @@ class EndedRun:
             outcome_in_words(report.outcome),
             report.reason,
             report.hint,
-            next_command(folder, runs_dir, report.exit_code, progress.cycles),
+            next_command(folder, runs_dir, report.exit_code),
             folder,
             progress,
             dict(report.totals),

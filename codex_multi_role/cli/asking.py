@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 from codex_multi_role.cli.streams import say
 from codex_multi_role.cli.views import View
-from codex_multi_role.presentation.wording import duration, one_line, printable
+from codex_multi_role.presentation.question_lines import question_lines
 from codex_multi_role.run_folder import Answer, AskPerson, Question, answer_of_person
 
 LOOK_SECONDS = 0.2
 LONGEST_LINE = 4096
-LINES_SHOWN = 200
 APPROVE, REJECT = frozenset({"y", "yes", "approve"}), frozenset({"n", "no", "reject"})
 HOW = "y approves, n rejects, with a comment after it if you like; Ctrl-D leaves the question open:"
 WORDS = "your answer, one line; Enter alone gives none:"
@@ -71,7 +70,7 @@ class TerminalAsker:
             self._lock.release()
 
     def _ask(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
-        for line in _shown(question):
+        for line in ("", *question_lines(question)):
             say(line)
         verdict = self._words(is_over) if question.words else self._verdict(is_over)
         if verdict is None and is_over():
@@ -139,15 +138,3 @@ class TerminalAsker:
         with suppress(termios.error):
             if self._in_foreground():
                 termios.tcflush(self._descriptor, termios.TCIFLUSH)
-
-
-def _shown(question: Question) -> Iterator[str]:
-    """The question as it is put on the terminal; what a model wrote cannot steer it."""
-    yield ""
-    yield f"review {question.key}: {one_line(question.question, 1000)}"
-    lines = question.show.expandtabs().splitlines()
-    yield from (f"  {printable(line)}" for line in lines[:LINES_SHOWN])
-    if len(lines) > LINES_SHOWN:
-        yield f"  ... and {len(lines) - LINES_SHOWN} more lines, see reviews/{question.key}.json in the run folder"
-    if question.seconds_left is not None:
-        yield f"In {duration(question.seconds_left)} the answer is: {question.default}."

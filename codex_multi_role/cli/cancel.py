@@ -76,5 +76,5 @@ def _in_words(folder: RunFolder, told: dict[str, Any]) -> str:
         return f"task {told['item']}: {told['state']}: {told['reason']}".removesuffix(": ")
     later = "when it comes to it"
     if not is_alive(folder):
-        later = f"when `{resume_command(folder.run_id, folder.path.parent, None, 0)}` goes on"
+        later = f"when `{resume_command(folder.run_id, folder.path.parent)}` goes on"
     return f"task {told['item']} is {told['state']}; it is skipped {later}."

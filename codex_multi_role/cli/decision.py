@@ -42,7 +42,7 @@ def decide(
     if ctx.params["json"]:
         put_json(asdict(answered))
     elif not quiet:
-        say(following or f"next: {resume_command(folder.run_id, ctx.params['runs_dir'], None, 0)}")
+        say(following or f"next: {resume_command(folder.run_id, ctx.params['runs_dir'])}")
 
 
 def _following(ctx: click.Context, folder: RunFolder, key: str) -> str | None:

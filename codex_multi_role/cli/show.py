@@ -15,6 +15,7 @@ from codex_multi_role.cli.tables import put_table
 from codex_multi_role.errors import StorageError
 from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_from_record, outcome_in_words
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.question_lines import question_lines
 from codex_multi_role.presentation.recorded import open_questions, read_tests, read_turns, status_now, totals_now
 from codex_multi_role.presentation.wording import duration, one_line, plural, verdict
 from codex_multi_role.run_folder import Question, RunFolder, read_events
@@ -106,7 +107,8 @@ def _heading(folder: RunFolder, record: dict[str, Any]) -> Iterator[str]:
 
 def _questions(questions: list[Question]) -> Iterator[str]:
     for question in questions:
-        yield f"question   {question.key}: {one_line(question.question, 500)}"
+        first, *rest = question_lines(question)
+        yield from (f"question   {first.removeprefix('review ')}", *rest)
 
 
 def _states(states: dict[str, Any]) -> Iterator[str]:

@@ -6,10 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codex_multi_role.options import RunReport
-from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_command, outcome_in_words, report_command
+from codex_multi_role.presentation.outcome import (
+    EXIT_MEANINGS,
+    WAITING,
+    next_command,
+    outcome_in_words,
+    report_command,
+)
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.question_lines import question_lines
 from codex_multi_role.presentation.wording import duration, one_line, plural, verdict
-from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder import Questions, RunFolder
 
 FILES_NAMED = 6
 
@@ -32,10 +39,20 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
         yield f"  report   {report.page}"
     if report.page_problem:
         yield f"  report   {no_page(report, runs_dir)}"
+    if report.exit_code == WAITING:
+        yield from _waiting_for(RunFolder(report.folder))
     if report.hint:
         yield f"  hint     {one_line(report.hint, 500)}"
     yield f"  exit     {report.exit_code}: {EXIT_MEANINGS.get(report.exit_code, 'see the reason above')}"
-    yield f"  next     {next_command(RunFolder(report.folder), runs_dir, report.exit_code, progress.cycles)}"
+    yield f"  next     {next_command(RunFolder(report.folder), runs_dir, report.exit_code)}"
+
+
+def _waiting_for(folder: RunFolder) -> Iterator[str]:
+    """The open questions with what each is about: this is where people read what they are to approve."""
+    for question in Questions(folder.path).pending():
+        yield ""
+        yield from (f"  {line}" for line in question_lines(question))
+        yield ""
 
 
 def no_page(report: RunReport, runs_dir: Path) -> str:

@@ -67,4 +67,4 @@ def _close(ctx: click.Context, folder: RunFolder, progress: Progress) -> None:
 
 
 def _resume(folder: RunFolder, ctx: click.Context, progress: Progress) -> str:
-    return resume_command(folder.run_id, ctx.params["runs_dir"], None, progress.cycles)
+    return resume_command(folder.run_id, ctx.params["runs_dir"])

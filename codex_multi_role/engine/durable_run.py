@@ -6,16 +6,21 @@ touched in recorded steps only.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
 
-from codex_multi_role.ending import Ending, ending_for
+from codex_multi_role.catalog import render
+from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
+from codex_multi_role.ending import LOOK, MORE_CYCLES, Ending, ending_for
 from codex_multi_role.engine.askers import Asker
 from codex_multi_role.engine.flow_walk import SAID_DONE, Flows, FlowWalk
 from codex_multi_role.engine.halt import RunHalted
 from codex_multi_role.engine.leases import Instances
 from codex_multi_role.engine.library import DBOSBaseException
 from codex_multi_role.engine.step_ids import StepIds
-from codex_multi_role.errors import RunInterrupted
+from codex_multi_role.errors import DefinitionError, RunInterrupted
 from codex_multi_role.flow import End, FlowState
 from codex_multi_role.steps import RunResources
 
@@ -54,16 +59,32 @@ class DurableRun:
 
     def _ending(self, end: End) -> Ending:
         if end.outcome == SAID_DONE and self.state.finished_by:
-            return self._done()
+            return self._done(end)
         status = "succeeded" if end.exit_code == 0 else "ended"
-        reason = f"the flow {self.state.flow} ended in cycle {self.state.cycle}: {end.outcome}"
-        return Ending(status, end.outcome, reason, end.exit_code)
+        ended = f"the flow {self.state.flow} ended in cycle {self.state.cycle}: {end.outcome}"
+        reason = self._rendered(end, "reason", self.state.context()) or ended
+        return Ending(status, end.outcome, reason, end.exit_code, suggestion=self._suggestion(end))
 
-    def _done(self) -> Ending:
+    def _suggestion(self, end: End) -> str:
+        if end.exit_code == 0:
+            return ""
+        context = {name: self.state.context()[name] for name in SUGGEST_NAMES}
+        more_cycles = f"resume RUN --cycles {self.state.cycles + MORE_CYCLES}" if end.by_cycles else ""
+        return self._rendered(end, "suggest", context) or more_cycles or LOOK
+
+    def _rendered(self, end: End, key: str, context: Mapping[str, Any]) -> str:
+        """What the flow says of its end; nothing where the values at hand make no text of it."""
+        template = getattr(end.route, key, None)
+        with suppress(DefinitionError):
+            return str(render(template or "", context, f"{self.state.flow}: {end.outcome}: {key}")).strip()
+        return ""
+
+    def _done(self, end: End) -> Ending:
         """A role that may finish said DONE; a green light needs green tests as well."""
         said = f"{self.state.finished_by} said DONE"
         tests = self.state.latest_tests
         if tests is None or tests["status"] in ("passed", "no tests"):
             return Ending("succeeded", SAID_DONE, said, 0)
         reason = f"{said}, but the latest test result is: {tests['status']} (tests/{tests['number']:03d})"
-        return Ending("ended", "tests_failed", reason, 1)
+        again = f"fork RUN --from {end.step}:{self.state.steps[end.step].visits}"  # a resume would find the same DONE
+        return Ending("ended", "tests_failed", reason, 1, suggestion=again)

@@ -93,7 +93,7 @@ class FlowWalk:
             visit = self.state.enter(step.id)
             self._take(step, visit)
             if self.state.finished_by:
-                return End(SAID_DONE, 0)
+                return End(SAID_DONE, 0, step.id)
             if self.error:
                 return End(FAILED_STEP, 1)
             self.state.set_vars(step, str(self._flow.source))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 
-from codex_multi_role.catalog import FlowSpec, StepSpec
+from codex_multi_role.catalog import FlowSpec, Route, StepSpec
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.flow.state import FlowState
 
@@ -16,10 +17,16 @@ class GoTo:
 
 @dataclass(frozen=True)
 class End:
-    """A named end; ``exit_code`` 0 says the goal was reached."""
+    """A named end; ``exit_code`` 0 says the goal was reached.
+
+    ``step``: where it came about, ``route``: the entry that led to it; ``by_cycles``: more cycles could have led on.
+    """
 
     outcome: str
     exit_code: int
+    step: str = field(default="", compare=False)
+    route: Route | None = field(default=None, compare=False)
+    by_cycles: bool = field(default=False, compare=False)
 
 
 def after(flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
@@ -32,7 +39,8 @@ def after(flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
         if route.when is None or evaluate(route.when, state.context(), where):
             if route.to is not None:
                 return _enter(flow, route.to, state)
-            return End(route.end or "end", route.exit or 0)
+            by_cycles = any(re.search(r"\bcycles\b", each.when or "") for each in step.next[: number + 1])
+            return End(route.end or "end", route.exit or 0, step.id, route, by_cycles)
     position = [each.id for each in flow.steps].index(step.id) + 1
     if position < len(flow.steps):
         return _enter(flow, flow.steps[position].id, state)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.ending import LOOK, MORE_CYCLES
 from codex_multi_role.errors import QuotaUsedUp, ReviewWaiting
 from codex_multi_role.options import RunOptions
 from codex_multi_role.presentation.wording import PROGRAM, one_line
 from codex_multi_role.run_folder import Questions, RunFolder
+from codex_multi_role.run_folder.reading import read_object
 
-MORE_CYCLES = 3
 WITH_ITS_GOAL = 0
+WITHOUT_IT = 1
 WAITING = ReviewWaiting.exit_code
 EXIT_MEANINGS = {
     0: "goal reached",
@@ -53,10 +56,23 @@ def report_command(run_id: str, runs_dir: Path) -> str:
     return f"{PROGRAM} report {run_id}{_where(runs_dir)}"
 
 
-def resume_command(run_id: str, runs_dir: Path, exit_code: int | None, cycles: int) -> str:
-    """The command that goes on with a run that did not reach its goal; none that used up its cycles without more."""
-    more = f" --cycles {cycles + MORE_CYCLES}" if exit_code == 1 else ""
-    return f"{PROGRAM} resume {run_id}{_where(runs_dir)}{more}"
+def resume_command(run_id: str, runs_dir: Path) -> str:
+    """The command that goes on with a run that has not ended yet."""
+    return f"{PROGRAM} resume {run_id}{_where(runs_dir)}"
+
+
+def more_cycles(record: Mapping[str, Any]) -> int | None:
+    """The number of cycles to resume a run with that ended without its goal; None if more would not lead on."""
+    found = re.fullmatch(r"resume RUN --cycles (\d+)", _suggestion(record))
+    return int(found[1]) if found and record.get("exit_code") == WITHOUT_IT else None
+
+
+def _suggestion(record: Mapping[str, Any]) -> str:
+    """What ended the run suggests; runs of earlier versions have only their outcome."""
+    if "suggestion" in record or record.get("outcome") != "cycles_used_up":
+        return str(record.get("suggestion") or LOOK)
+    cycles = int(record.get("options", {}).get("cycles", RunOptions.cycles))
+    return f"resume RUN --cycles {cycles + MORE_CYCLES}"
 
 
 def answer_commands(run_id: str, runs_dir: Path, open_keys: Sequence[str]) -> str:
@@ -67,26 +83,33 @@ def answer_commands(run_id: str, runs_dir: Path, open_keys: Sequence[str]) -> st
     return f"{PROGRAM} approve {which} --resume, or {PROGRAM} reject {which} --comment WHY --resume"
 
 
-def next_command(folder: RunFolder, runs_dir: Path, exit_code: int | None, cycles: int) -> str:
+def next_command(folder: RunFolder, runs_dir: Path, exit_code: int | None) -> str:
     """What to type when a run has ended so: a closer look at one that reached its goal, what helps any other on.
 
-    That is an answer where it waits for one, otherwise a resume.
+    That is an answer where it waits for one, what its end suggests where it has ended, otherwise a resume.
     """
     if exit_code == WITH_ITS_GOAL:
         return show_command(folder.run_id, runs_dir)
+    record = read_object(folder.record_path)
+    if exit_code == WITHOUT_IT:
+        which = f"{folder.run_id}{_where(runs_dir)}"
+        return f"{PROGRAM} {re.sub(r'(?<= )RUN', lambda _: which, _suggestion(record), count=1)}"
     pending = Questions(folder.path).pending() if exit_code == WAITING else []
     if pending:
         return answer_commands(folder.run_id, runs_dir, [question.key for question in pending])
-    again = resume_command(folder.run_id, runs_dir, exit_code, cycles)
-    return f"{again} --wait" if exit_code == QuotaUsedUp.exit_code and folder.record().get("resets_at") else again
+    again = resume_command(folder.run_id, runs_dir)
+    return f"{again} --wait" if exit_code == QuotaUsedUp.exit_code and record.get("resets_at") else again
 
 
 def next_from_record(folder: RunFolder, runs_dir: Path, record: Mapping[str, Any], status: str) -> str:
     """As `next_command`, for who looks at a run whose ``status`` is that of now; empty where nothing helps it on."""
-    options = record.get("options")
-    if record.get("exit_code") == WITH_ITS_GOAL or status == "running" or not isinstance(options, Mapping):
+    if (
+        record.get("exit_code") == WITH_ITS_GOAL
+        or status == "running"
+        or not isinstance(record.get("options"), Mapping)
+    ):
         return ""
-    return next_command(folder, runs_dir, record.get("exit_code"), int(options.get("cycles", RunOptions.cycles)))
+    return next_command(folder, runs_dir, record.get("exit_code"))
 
 
 def _where(runs_dir: Path) -> str:

@@ -35,7 +35,7 @@ RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 LATEST = "latest"
 MOST_AT_ONCE = 1000
 JOURNAL = "journal.sqlite"
-FOR_READING = ("goal", "inputs", "reason")
+FOR_READING = ("goal", "inputs", "reason", "suggestion")
 
 
 class RunFolder:

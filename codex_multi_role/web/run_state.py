@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codex_multi_role.errors import RunNotFound
-from codex_multi_role.options import RunOptions
 from codex_multi_role.presentation.following import EventReader
-from codex_multi_role.presentation.outcome import MORE_CYCLES, WITH_ITS_GOAL, next_from_record
+from codex_multi_role.presentation.outcome import WITH_ITS_GOAL, WITHOUT_IT, more_cycles, next_from_record
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import OF_ANOTHER_VERSION, Progress
 from codex_multi_role.presentation.recorded import is_alive, open_questions, read_record, status_now
@@ -27,7 +26,6 @@ KEPT_LINES = 1000
 EVENTS_A_LOOK = 5000
 FACTS_SECONDS = 1.0
 """How old the run's record, its questions and whether it lives may be while it tells nothing."""
-WITHOUT_IT = 1
 PARTS = ("questions", "overview", "controls")
 
 
@@ -45,12 +43,13 @@ class Facts:
     @property
     def can_go_on(self) -> bool:
         """Whether a resume would do anything."""
-        return not self.alive and self.record.get("exit_code") != WITH_ITS_GOAL and "options" in self.record
+        ended_for_good = self.record.get("exit_code") in (WITH_ITS_GOAL, WITHOUT_IT) and self.more_cycles is None
+        return not self.alive and not ended_for_good and "options" in self.record
 
     @property
     def more_cycles(self) -> int | None:
         """What to go on with where as many cycles as there were would only end it again; None where they would not."""
-        return _cycles(self.record) + MORE_CYCLES if self.record.get("exit_code") == WITHOUT_IT else None
+        return more_cycles(self.record)
 
 
 @dataclass(frozen=True)
@@ -161,10 +160,6 @@ class RunState:
             parts=tuple(_part(name, fill(f"{name}.html", **values)) for name in PARTS),
             facts=facts,
         )
-
-
-def _cycles(record: Record) -> int:
-    return int(record["options"].get("cycles", RunOptions.cycles))
 
 
 def _part(name: str, html: str) -> Part:

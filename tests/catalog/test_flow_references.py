@@ -21,6 +21,11 @@ STALE = [
     ("{check: c, for_each: [1], concurrency: '{{ inputs.fiel }}'}", 'concurrency: there is no input "fiel"'),
     ("{check: c, set: {rounds: '{{ vars.round }}'}}", 'set.rounds: there is no var "round"; did you mean "rounds"?'),
     ("{check: c, next: [{when: 'vars.round', end: x}]}", 'next[0].when: there is no var "round"; did you mean'),
+    ("{check: c, next: [{end: x, reason: '{{ vars.round }}'}]}", 'next[0].reason: there is no var "round"; did you'),
+    (
+        "{check: c, next: [{end: x, suggest: 'fork RUN {{ inputs.fiel }}'}]}",
+        'next[0].suggest: there is no input "fiel"',
+    ),
 ]
 OUT_OF_SCOPE = [
     ("{check: c, with: {a: '{{ item }}'}}", 'with.a: there is no template name "item"'),
@@ -28,6 +33,10 @@ OUT_OF_SCOPE = [
     (
         "{check: c, for_each: [1], as: file, with: {a: '{{ flie }}'}}",
         'with.a: there is no template name "flie"; did you',
+    ),
+    (
+        "{check: c, next: [{end: x, suggest: 'fork RUN {{ goal }}'}]}",
+        'next[0].suggest: there is no template name "goal"',
     ),
     ("{check: c, for_each: ['{{ item }}']}", 'for_each[0]: there is no template name "item"'),
     ("{check: c, for_each: [1], concurrency: '{{ item }}'}", 'concurrency: there is no template name "item"'),

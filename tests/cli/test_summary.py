@@ -3,9 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role.cli.summary import summary
 from codex_multi_role.options import RunReport
+from codex_multi_role.presentation.outcome import next_command
 from codex_multi_role.presentation.progress import Progress
+from tests.cli.run_folders import make_run
 from tests.presentation.recorded_run import in_order, started, whole_run
 
 RUN = "20260131_101500_0a1b2c3d"
@@ -38,8 +42,27 @@ def following(exit_code: int, runs_dir: str = "runs") -> str:
     return list(summary(report(exit_code, "ended", "x"), progress, Path(runs_dir)))[-1].removeprefix("  next     ")
 
 
+@pytest.mark.parametrize(
+    ("recorded", "command"),
+    [
+        ({"suggestion": "resume RUN --cycles 6"}, "resume first --cycles 6"),
+        ({"suggestion": "fork RUN --from plan"}, "fork first --from plan"),
+        ({"suggestion": "fork RUN --from s --input x=RUN"}, "fork first --from s --input x=RUN"),
+        ({}, "resume first --cycles 6"),  # an earlier version's
+        ({"outcome": "not_verified"}, "show first"),
+    ],
+)
+def test_what_is_next_after_an_end_without_the_goal_is_what_the_end_suggests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: dict[str, str], command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = make_run(Path("runs"), "first", **recorded)
+    assert next_command(folder, Path("runs"), 1) == f"codex-multi-role {command}"
+    elsewhere = command.replace("first", "first --runs-dir elsewhere")
+    assert next_command(folder, Path("elsewhere"), 1) == f"codex-multi-role {elsewhere}"
+
+
 def test_the_next_command_is_one_that_helps() -> None:
-    assert following(1) == f"codex-multi-role resume {RUN} --cycles 6"
     assert following(3) == f"codex-multi-role resume {RUN}"
     assert following(130) == f"codex-multi-role resume {RUN}"
     assert following(0, "my runs") == f"codex-multi-role show {RUN} --runs-dir 'my runs'"

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from codex_multi_role import RunReport
 from codex_multi_role.errors import DefinitionError, UsageError
+from tests.cli.console import console
 from tests.teams import Record, TeamFolder, read, say
 
 WRITER: Record = {"behaviors": {"apply_files": True}}
@@ -139,3 +141,50 @@ def test_items_can_call_flows_that_fan_out_themselves(tmp_path: Path) -> None:
     assert report.outcome == "success"
     kept = read(report.folder / "items/outer.1.0.json")["outcome"]["output"]["steps"]["one"]["results"]
     assert [(each["status"], each["handoff"]["status"]) for each in kept] == [("done", "blocked")]
+
+
+def suggested(report: RunReport) -> str:
+    found: str = read(report.folder / "run.json")["suggestion"]
+    return found
+
+
+def test_an_end_that_more_cycles_would_have_avoided_suggests_them_and_they_help(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("a"), say("b"), say("c")]})
+    report = team.run(cycles=1)
+    assert suggested(report) == "resume RUN --cycles 4"
+    assert (
+        f"next: codex-multi-role resume {report.run_id} --cycles 4" in console("show", "latest", folder=tmp_path).stdout
+    )
+    assert team.resume(cycles=3).outcome == "cycles_used_up"
+    assert len(team.turns()) == 2
+
+
+def test_done_with_failing_tests_suggests_a_fork_for_a_resume_finds_the_same_done(tmp_path: Path) -> None:
+    files = [{"path": "test_it.py", "content": "def test_it():\n    assert False\n"}]
+    keys: Record = {"behaviors": {"apply_files": True, "can_finish": True}}
+    team = TeamFolder(tmp_path, {"one": keys}, {"one": [say("a"), say("b", files=files, status="DONE")]})
+    report = team.run(cycles=3, run_tests=True)
+    assert (report.outcome, suggested(report)) == ("tests_failed", "fork RUN --from team:2")
+    assert team.resume(cycles=6).outcome == "tests_failed"
+    assert team.turns() == []
+
+
+FORK = "fork RUN --from a -i most={{ inputs.most * 2 }}"
+
+
+@pytest.mark.parametrize(
+    ("route", "suggestion", "reason"),
+    [
+        ({}, "show RUN", "the flow own ended in cycle 1: bad"),
+        ({"suggest": FORK, "reason": "it said {{ roles.one.summary }}"}, "fork RUN --from a -i most=6", "it said no"),
+        ({"reason": "{{ roles.one.summary | sum }}"}, "show RUN", "the flow own ended in cycle 1: bad"),
+    ],
+)  # fmt: skip
+def test_a_flow_without_cycles_suggests_what_it_says_itself(
+    tmp_path: Path, route: Record, suggestion: str, reason: str
+) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("no")]})
+    step = {"id": "ask", "ask": "one", "next": [{"end": "bad", "exit": 1, **route}]}
+    report = with_flow(team, {"inputs": {"most": 3}, "steps": [step]}).run(flow="own")
+    assert (report.outcome, report.exit_code, report.reason) == ("bad", 1, reason)
+    assert suggested(report) == suggestion

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -15,6 +16,7 @@ import yaml
 import codex_multi_role
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import Answer, Question, answer_of_person
+from tests.cli.console import console
 from tests.engine.test_flows import with_flow
 from tests.teams import Record, TeamFolder, read, say
 
@@ -45,6 +47,17 @@ def answer(team: TeamFolder, approved: bool, comment: str = "", question: str | 
 def asked(team: TeamFolder, key: str = "ok.1") -> Record:
     found: Record = read(team.runs / f"latest/reviews/{key}.json")
     return found
+
+
+def test_a_parked_run_shows_on_the_terminal_what_is_to_be_approved(tmp_path: Path) -> None:
+    team = reviewed(tmp_path, "one\n\x1b[2Jtwo")
+    done = subprocess.run(
+        team.command("--flow", "own"), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 4
+    shown = '  review ok.1: Ship one [2Jtwo?\n    {\n      "summary": "one\\n\\u001b[2Jtwo"\n    }\n'
+    assert shown in done.stderr
+    assert "question   ok.1: Ship one [2Jtwo?\n  {\n" in console("show", "latest", folder=tmp_path).stdout
 
 
 @pytest.mark.parametrize(

@@ -226,6 +226,11 @@ def test_a_task_that_fails_for_good_is_visible_to_the_aggregator_and_so_is_what_
 def test_an_answer_that_is_not_verified_is_no_success(tmp_path: Path) -> None:
     report = solve(team_of(tmp_path, [TWO], [solved("a"), solved("b")], DOUBTED))
     assert (report.exit_code, report.outcome) == (1, "not_verified")
+    assert report.reason == "the verifier found: a figure is wrong"
+    shown = console("show", "latest", folder=tmp_path).stdout
+    assert "reason     the verifier found: a figure is wrong\n" in shown
+    assert read(report.folder / "run.json")["reason"] == report.reason
+    assert f"next: codex-multi-role fork {report.run_id} --from solve" in shown
     assert not (report.folder / "answer.md").exists()
 
 

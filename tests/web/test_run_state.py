@@ -82,6 +82,8 @@ def test_a_long_log_is_read_bit_by_bit_and_only_its_end_is_kept(
 STATES = [
     ({"status": "running", "exit_code": None}, "killed", True),
     ({"status": "succeeded", "outcome": "done", "exit_code": 0}, "succeeded", False),
+    ({"status": "ended", "suggestion": "resume RUN --cycles 6"}, "ended", True),
+    ({"status": "ended", "suggestion": "fork RUN --from plan"}, "ended", False),
     ({"status": "parked", "outcome": "waiting_for_review", "exit_code": 4}, "parked", True),
     ({"status": "interrupted", "outcome": "cancelled", "exit_code": 130}, "interrupted", True),
 ]
@@ -98,6 +100,7 @@ def test_what_can_be_done_depends_on_how_it_ended(
     controls = {part.name: part.html for part in state.snapshot.parts}["controls"]
     assert ("Go on with this run" in controls) == can_go_on
     assert "Stop the run" not in controls
+    assert ("codex-multi-role fork first" in controls) == ("fork" in record.get("suggestion", ""))
 
 
 def test_a_record_of_another_version_is_shown_too(tmp_path: Path) -> None:
