@@ -47,6 +47,7 @@ class Harness:
         codex: Path | None = None,
         permissions: str = "",
         tools: tuple[ToolSpec, ...] = (),
+        skill_folders: tuple[str, ...] = (),
         thread_id: str | None = None,
         inherited: Mapping[str, str] | None = None,
         home: Path | None = None,
@@ -76,7 +77,9 @@ class Harness:
                 self.workspace,
                 self.stderr,
             ),
-            thread=ThreadSettings(str(self.workspace), sandbox, approval_policy, "playbook", permissions, tools),
+            thread=ThreadSettings(
+                str(self.workspace), sandbox, approval_policy, "playbook", permissions, tools, skill_folders
+            ),
             approvals=approvals or ApprovalPolicy(),
             wire_log=self.wire_log,
             thread_id=thread_id,

@@ -45,7 +45,12 @@ def validator(schemas: Path, name: str) -> Draft7Validator:
 
 
 def test_every_outgoing_message_fits_the_schema(harness: Harness, schemas: Path) -> None:
-    fleet = harness.fleet([PATCH, {"fault": {"stall_seconds": 60}}, ANSWER], sandbox="workspace-write", tools=TOOLS)
+    fleet = harness.fleet(
+        [PATCH, {"fault": {"stall_seconds": 60}}, ANSWER],
+        sandbox="workspace-write",
+        tools=TOOLS,
+        skill_folders=("/none",),
+    )
     schema: dict[str, Any] = {"type": "object", "properties": {"summary": {"type": "string"}}}
     client = fleet.client(ROLE)
     full = TurnRequest("go", schema, "low", "playbook", request().metadata)

@@ -16,6 +16,13 @@ FOLDER = "_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC\
 
 OUTSIDE = (
     broken(
+        "no entry of a skill's archive leads outside its folder",
+        "catalog/skills.py",
+        ' or ".." in path.parts or ',
+        " or ",
+        ("catalog/test_skills.py::test_an_entry_outside_the_folder_is_refused",),
+    ),
+    broken(
         "`..` leads nowhere",
         "workspace/paths.py",
         ' or ".." in parts or ',
