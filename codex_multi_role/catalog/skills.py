@@ -63,8 +63,9 @@ def skill_folders(catalog: Path) -> Iterator[Path]:
         yield from (folder / ".agents" / SKILLS_FOLDER, folder / ".codex" / SKILLS_FOLDER)
         if (folder / ".git").exists():
             break
-    yield Path.home() / ".agents" / SKILLS_FOLDER
-    yield Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / SKILLS_FOLDER
+    home = Path(os.environ.get("HOME") or os.devnull)
+    yield home / ".agents" / SKILLS_FOLDER
+    yield Path(os.environ.get("CODEX_HOME") or home / ".codex") / SKILLS_FOLDER
 
 
 def find_skill(name: str, catalog: Path) -> Skill | None:
@@ -91,9 +92,10 @@ def known_skills(catalog: Path) -> list[str]:
 def _sources(catalog: Path) -> Iterator[Path]:
     """Folders come before archives of the same name."""
     for folder in skill_folders(catalog):
-        entries = sorted(folder.iterdir()) if folder.is_dir() else []
-        yield from (path for path in entries if (path / SKILL_FILE).is_file())
-        yield from (path for path in entries if path.suffix == ARCHIVE_SUFFIX and path.is_file())
+        with suppress(OSError):  # not there, or not ours to read
+            entries = sorted(folder.iterdir())
+            yield from [path for path in entries if (path / SKILL_FILE).is_file()]
+            yield from [path for path in entries if path.suffix == ARCHIVE_SUFFIX and path.is_file()]
 
 
 def read_skill(source: Path) -> Skill:
