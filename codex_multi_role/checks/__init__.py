@@ -46,6 +46,7 @@ CHECKS = {
     "merge_items": "merge_items:merge_items",
     "read_file": "text_files:read_file",
     "write_file": "text_files:write_file",
+    "write_tests": "text_files:write_tests",
     "python_files": "python_files:find_python_files",
     "judge_tests": "judge_tests:judge_tests",
     "prune_tests": "prune_tests:prune_tests",

@@ -84,7 +84,7 @@ def _verdict(ran: CommandResult, counts: TestCounts | None, broken: str) -> tupl
     if code == NO_TESTS_COLLECTED and not (counts and counts.failed):
         return "no tests", "pytest found no test"
     if code == INTERRUPTED and counts and counts.failed and not counts.errors:
-        return "failed", f"{MOST_OVERDUE} tests did not end; the rest was not run"
+        return "failed", "too many tests did not end; the rest was not run"
     if code not in (0, TESTS_FAILED, NO_TESTS_COLLECTED):
         return "crashed", f"pytest ended with exit code {code}"
     if counts is None:

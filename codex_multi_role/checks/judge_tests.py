@@ -8,10 +8,11 @@ from typing import Any
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.artifacts import write_artifact, write_result
+from codex_multi_role.checks.assertions import tests_without_assertion
 from codex_multi_role.checks.base import CheckContext, lasts, no_time
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.test_files import TestFile, put_all, remove, shown, texts_of
-from codex_multi_role.checks.tests_source import expects, tests_of
+from codex_multi_role.checks.tests_source import expects, tests_of, untested
 
 Json = dict[str, Any]
 KEPT, TAKEN_BACK = "kept", "rolled back"
@@ -42,9 +43,10 @@ def judge_tests(context: CheckContext) -> dict[str, object]:
     target with nothing failing.
 
     Returns, also as ``result.json``, ``{status: kept|rolled back, reason, attempt, crashed, failed, coverage, score,
-    report, away: [{id, expected}], best: {files, code, crashed, passed, failed, failures, coverage, uncovered, score,
-    survivors, expects, …}}``. ``crashed``, ``failed``, ``coverage`` and ``score`` (percent of the mutants, null where
-    they were not judged) are the attempt's; what no longer expects what the plan says counts as failed, an error of the
+    report, away: [{id, expected}], untested: [id], unasserting: [test], best: {files, code, crashed, passed, failed,
+    failures, coverage, uncovered, score, survivors, expects, …}}``. ``crashed``, ``failed``, ``coverage`` and ``score``
+    (percent of the mutants, null where they were not judged) are the attempt's; what no longer expects what the plan
+    says counts as failed, and so does an item without a test and a test without an assertion; an error of the
     collection is a crash. ``expects``: the ids of the items whose tests do. ``attempt`` and ``code`` show all files in
     one text. The attempt is kept as ``attempt.py``. Raises UsageError, CheckFailed.
     """
@@ -54,7 +56,7 @@ def judge_tests(context: CheckContext) -> dict[str, object]:
     write_artifact(context, "attempt.py", now["code"])
     lost = set(best.get("expects", [])) - set(now["expects"])
     away = [item for item in options.plan if item["id"] in lost]
-    now["failed"] += len(away)
+    now["failed"] += len(away) + len(now["untested"]) + len(now["unasserting"])
     reason = _worse(now, best, away, options.target_coverage) if best else ""
     kept, other = (best, now) if reason else (now, best)
     if reason:
@@ -67,6 +69,7 @@ def judge_tests(context: CheckContext) -> dict[str, object]:
         **{name: now[name] for name in ("crashed", "failed", "coverage", "score")},
         "report": {name: now[name] for name in ("reason", "failures", "output_tail")},
         "away": [{"id": item["id"], "expected": item["expected"]} for item in away],
+        **{name: now[name] for name in ("untested", "unasserting")},
         "best": dict(kept),
     }
     return write_result(context, result)
@@ -88,6 +91,8 @@ def _measured(options: JudgeTestsOptions) -> Json:
         "failed": measured["failed"] + (0 if measured["crashed"] else measured["errors"]),
         "score": judged.get("score_percent"),
         "survivors": judged.get("survivors", []),
+        "untested": [] if measured["crashed"] else untested(list(texts.values()), options.plan),
+        "unasserting": [name for text in texts.values() for name in tests_without_assertion(text)],
         "expects": [item["id"] for item in options.plan if any(expects(text, item) for text in texts.values())],
     }
 

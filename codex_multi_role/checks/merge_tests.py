@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain, islice
+from itertools import count as count_from
 from pathlib import PurePosixPath
 from typing import Any
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.artifacts import scratch_folder, write_result
+from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.base import CheckContext, at_most_own, lasts, uses_python
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS
 from codex_multi_role.checks.documents import read_document
@@ -24,6 +28,8 @@ from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import PathRefused, write_inside
 
 END_SECONDS = 10.0
+WRITTEN = "written.json"
+"""The artifact that names the files to be written, before any is."""
 
 
 class CandidateTests(CheckOptions):
@@ -36,7 +42,7 @@ class CandidateTests(CheckOptions):
 
 class MergeTestsOptions(CheckOptions):
     """``target`` is what is tested. The tests that stay are written to ``tests``, else to ``tests/test_<target>.py``,
-    those of a second module beside it, to ``…__2.py``, and so on.
+    those of a second module beside it, to ``…__2.py``, and so on; a name that is taken is left out.
 
     ``others`` are modules that each candidate's tests stand beside, ``plan`` has items that say what is expected.
     ``max_mutants``, ``seed``, ``mutants`` and ``concurrency`` are those of the check ``mutation``; ``runs`` is how
@@ -113,7 +119,7 @@ def _files(context: CheckContext, options: MergeTestsOptions) -> dict[str, str]:
         if problem := syntax_problem(text, f"candidate {number}"):
             raise ValueError(problem)
     texts += [file.content for file in options.others]
-    return dict(zip(_paths(options, len(texts)), texts, strict=True))
+    return dict(zip(_paths(context, options, len(texts)), texts, strict=True))
 
 
 def _code(context: CheckContext, candidate: CandidateTests, number: int) -> str:
@@ -141,12 +147,12 @@ def _chosen(
     every = bench.measure(clean)
     if every.problem:
         return _nothing("timed out" if every.timed_out else "could not run", every.problem)
-    kept, final, reason = _fewest(options, bench, clean, every)
+    kept, final, reason = _fewest(context, options, bench, clean, every)
     needless = {test: "others reach and kill what it does" for test in every.reaches if test not in kept}
     planned = _as_planned(files, clean, failing, options.plan)
     gone = {test: why for test, why in {**dropped, **needless}.items() if test not in planned}
-    merged = _placed(options, _without(files, gone), {*kept, *planned})
-    _write(context, {*files, *merged}, merged)
+    merged = _placed(context, options, _without(files, gone), {*kept, *planned})
+    _write(context, options, merged)
     return {
         "status": "merged",
         "reason": reason,
@@ -166,16 +172,29 @@ def _chosen(
 
 
 def _fewest(
-    options: MergeTestsOptions, bench: Bench, clean: Texts, every: Measurement
+    context: CheckContext, options: MergeTestsOptions, bench: Bench, clean: Texts, every: Measurement
 ) -> tuple[list[str], Measurement, str]:
     """The tests to keep, what they are worth where they are put, and why they are not fewer."""
     kept = smallest_cover(every.reaches) or list(every.reaches)
+    kept += [test for test in _first_of_items(clean, every.reaches, options.plan, kept) if test not in kept]
     needless = [test for test in every.reaches if test not in kept]
-    final = bench.measure(_placed(options, _without(clean, needless), kept))
+    final = bench.measure(_placed(context, options, _without(clean, needless), kept))
     if not final.problem and every.is_kept_by(final):
         return kept, final, ""
     problem = final.problem or "without the others the tests reach or kill less"
     return list(every.reaches), every, f"nothing more is removed: {problem}"
+
+
+def _first_of_items(
+    clean: Texts, tests: Collection[str], plan: Sequence[Mapping[str, Any]], kept: Collection[str]
+) -> list[str]:
+    """The first test of each item of the plan that has none among ``kept``."""
+    first = []
+    for item in plan:
+        names = {path: {each.name for each in tests_of(text, str(item["id"]))} for path, text in clean.items()}
+        own = [test for path in clean for test in _of(path, tests) if names[path].intersection(names_in(path, [test]))]
+        first += own[:1] if not set(own) & set(kept) else []
+    return first
 
 
 def _as_planned(files: Texts, clean: Texts, failing: Sequence[str], plan: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -189,15 +208,28 @@ def _as_planned(files: Texts, clean: Texts, failing: Sequence[str], plan: Sequen
     return list(dict.fromkeys(planned))
 
 
-def _placed(options: MergeTestsOptions, texts: Texts, wanted: Collection[str]) -> dict[str, str]:
+def _placed(context: CheckContext, options: MergeTestsOptions, texts: Texts, wanted: Collection[str]) -> dict[str, str]:
     """Those of ``texts`` with tests that are ``wanted``, from the first path on."""
     left = [text for path, text in texts.items() if _of(path, wanted)]
-    return dict(zip(_paths(options, len(left)), left, strict=True))
+    return dict(zip(_paths(context, options, len(left)), left, strict=True))
 
 
-def _paths(options: MergeTestsOptions, number: int) -> list[str]:
+def _paths(context: CheckContext, options: MergeTestsOptions, number: int) -> list[str]:
+    """Where the modules are to be: never in the place of a file that is somebody else's."""
     first = PurePosixPath(options.tests or f"tests/test_{PurePosixPath(options.target).name}")
-    return [str(first), *(str(first.with_stem(f"{first.stem}__{count}")) for count in range(2, number + 1))][:number]
+    names = chain([first], (first.with_stem(f"{first.stem}__{count}") for count in count_from(2)))
+    own = _own(context, options)
+    free = (str(each) for each in names if str(each) in own or not os.path.lexists(context.workspace.root / each))
+    return list(islice(free, number))
+
+
+def _own(context: CheckContext, options: MergeTestsOptions) -> set[str]:
+    """The files that the check may replace or remove, those of an attempt included that was cut short."""
+    given = {options.tests, *(file.path for file in options.others)}
+    try:
+        return {*given, *json.loads((context.folder / WRITTEN).read_text(encoding="utf-8"))}
+    except (OSError, ValueError):
+        return given
 
 
 def _without(files: Mapping[str, str], dropped: Collection[str]) -> dict[str, str]:
@@ -215,9 +247,11 @@ def _of(path: str, tests: Iterable[str]) -> list[str]:
     return [test for test in tests if PurePosixPath(path).stem in test.partition("::")[0].split(".")]
 
 
-def _write(context: CheckContext, files: Collection[str], merged: Mapping[str, str]) -> None:
-    """Write what is merged; where another candidate's module was, there is none."""
-    for path in files:
+def _write(context: CheckContext, options: MergeTestsOptions, merged: Mapping[str, str]) -> None:
+    """Write what is merged; of the files that it replaces none is left."""
+    own = {*_own(context, options), *merged} - {""}
+    write_artifact(context, WRITTEN, json.dumps(sorted(own)))
+    for path in own:
         try:
             if path in merged:
                 write_inside(context.workspace, path, merged[path].encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
+from codex_multi_role.checks.assertions import tests_without_assertion
 from codex_multi_role.checks.base import CheckContext, at_most_own, lasts, longest_seconds, uses_python
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.judge_tests import suspected_bugs
@@ -28,8 +30,10 @@ from codex_multi_role.checks.test_files import (
     texts_of,
     without_tests,
 )
+from codex_multi_role.checks.tests_source import untested
 
 Json = dict[str, Any]
+GONE: Json = {"passed": 0, "coverage": None, "uncovered": []}
 NOTHING: Json = {"status": "no tests", "crashed": True, "passed": 0, "coverage": None, "failures": []}
 MOST_ROUNDS = 5
 """A report names twenty failures at most, and a test may fail only once another is gone."""
@@ -51,7 +55,7 @@ class PruneTestsOptions(CheckOptions):
 
 def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     runs = options.get("runs", MOST_RUNS)
-    repeated = runs * at_most_own(options, deadline_seconds) if isinstance(runs, int) else 0.0
+    repeated = 2 * runs * at_most_own(options, deadline_seconds) if isinstance(runs, int) else 0.0
     return MOST_ROUNDS * longest_seconds(measure_coverage, options, deadline_seconds) + repeated
 
 
@@ -59,7 +63,7 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
 @lasts(_longest)
 def prune_tests(context: CheckContext) -> dict[str, object]:
     """What the check coverage says of the tests that pass, and besides ``{files: [path], pruned: [{test, message}],
-    flaky: {runs, reason, tests: {test: [outcome of each run]}}, suspected_bugs}``.
+    flaky: {runs, reason, tests: {test: [outcome of each run]}}, suspected_bugs, untested: [id], unasserting: [test]}``.
 
     ``files`` are written; of each the flaky tests are taken out, then those that fail, and what is left is measured
     again, until none fails. Files that crash, or in which no test is left, are removed; they stay among the artifacts
@@ -68,29 +72,41 @@ def prune_tests(context: CheckContext) -> dict[str, object]:
     """
     options = read_options(PruneTestsOptions, context, "prune_tests")
     given = left = texts_of(options.files)
-    put_all(context, given)
     flaky = _flaky(context, options, given)
     left = without_tests(left, flaky["tests"])
     pruned: list[Json] = []
-    result = NOTHING
     for number in range(1, MOST_ROUNDS + 1):
         put_all(context, left)
         remove(context, given.keys() - left.keys())
         result = _measure(context, options, list(left), number) if left else NOTHING
         smaller = left if result["crashed"] else without_tests(left, [each["test"] for each in result["failures"]])
-        if smaller == left:  # nothing fails, or nothing of what fails is a function of these files
+        if smaller == left or number == MOST_ROUNDS:  # nothing fails, or nothing of it is a function of these files
             break
         pruned += result["failures"]
         left = smaller
+        if number == 1 and flaky["reason"] and flaky["runs"]:  # what kept the tests from being repeated may be gone
+            flaky = _flaky(context, options, left)
+            left = without_tests(left, flaky["tests"])
     if result["crashed"] and given:
         write_artifact(context, "removed.py", shown(left or given))
-        left = {}
+        left, result = {}, {**result, **GONE}
         remove(context, given)
-    told = {"files": list(left), "pruned": pruned, "flaky": flaky, "suspected_bugs": _bugs(given, options, pruned)}
+    bugs = _bugs(given, options, pruned)
+    told = {"files": list(left), "pruned": pruned, "flaky": flaky, "suspected_bugs": bugs, **_gaps(left, options, bugs)}
     return write_result(context, {**result, **told})
 
 
+def _gaps(left: Texts, options: PruneTestsOptions, bugs: Sequence[Json]) -> Json:
+    """What the tests that are left do not check, a suspected bug aside."""
+    reported = {bug["id"] for bug in bugs}
+    return {
+        "untested": [each for each in untested(list(left.values()), options.plan) if each not in reported],
+        "unasserting": [name for text in left.values() for name in tests_without_assertion(text)],
+    }
+
+
 def _flaky(context: CheckContext, options: PruneTestsOptions, texts: Texts) -> Json:
+    put_all(context, texts)
     nothing: Json = {"runs": options.runs, "reason": "", "tests": {}}
     root = context.workspace.root
     if not texts or options.runs == 1 or interpreter_of(context).problem or none_python(root, list(texts)):
@@ -112,6 +128,12 @@ def _measure(context: CheckContext, options: PruneTestsOptions, tests: Sequence[
     return measure_coverage(replace(context, folder=context.folder / f"{number:03d}", options=given))
 
 
+def _is_import_error(message: str, target: str) -> bool:
+    """Whether the test failed for want of a module, or by an import that is not the target's: the code is not wrong."""
+    raised = re.findall(r"^(\S+?):\d+: (ModuleNotFoundError|ImportError)$", message, re.MULTILINE)
+    return bool(raised) and (raised[-1][1] == "ModuleNotFoundError" or raised[-1][0] != target)
+
+
 def _bugs(texts: Texts, options: PruneTestsOptions, pruned: Sequence[Json]) -> list[Json]:
-    failed = [each["test"] for each in pruned]
+    failed = [each["test"] for each in pruned if not _is_import_error(each["message"], options.target)]
     return suspected_bugs({path: (text, names_in(path, failed)) for path, text in texts.items()}, options.plan)

@@ -55,11 +55,13 @@ class TestResultsOptions(CheckOptions):
 
 @lasts(no_time)
 def write_test_results(context: CheckContext) -> dict[str, object]:
-    """Write ``results.json`` into the run folder; returns it with ``status``: success, timeout or incomplete.
+    """Write ``results.json`` into the run folder; returns it with ``status``: success, timeout or incomplete, and
+    the ``reason`` for it, file by file.
 
     ``{run_id, flow, started_at, python: {path, version, source}, results: [{file, tests, status, reason, metrics:
     {coverage_percent, n_passed_tests, n_failed_tests, failed_tests, iterations, total_tokens, mutation_score_percent,
-    mutation_killed, mutation_survived}, rounds, pruned, flaky, suspected_bugs, refused_plan_items, mutation}]}``.
+    mutation_killed, mutation_survived}, rounds, pruned, flaky, suspected_bugs, untested_plan_items,
+    tests_without_assertion, refused_plan_items, mutation}]}``.
     ``tests`` are paths,
     ``failed_tests`` were taken out of them, and so were those in ``flaky``. ``mutation`` is ``{status: judged|partly
     judged|not judged, reason}`` and, where there are mutants, the fields of the check: among them the kill matrix
@@ -79,8 +81,9 @@ def write_test_results(context: CheckContext) -> dict[str, object]:
     told = json.dumps(context.redact.within(document), indent=2, ensure_ascii=False)
     write_artifact(replace(context, folder=run.folder), "results.json", f"{told}\n")
     open_ones = {result["status"] for result in results} - {SUCCESS}
+    reason = "; ".join(f"{each['file']}: {each['status']}: {each['reason']}" for each in results if each["reason"])
     status = (TIMEOUT if open_ones == {TIMEOUT} else INCOMPLETE) if open_ones else SUCCESS
-    return write_result(context, {"status": status, **document})
+    return write_result(context, {"status": status, "reason": reason, **document})
 
 
 def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
@@ -92,7 +95,7 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
     caller = "".join(run.unit.rpartition("/")[:2])
     steps, pruned = rounds.get("steps", {}), left.get("pruned", [])
     metrics = {
-        "coverage_percent": left.get("coverage", 0.0),
+        "coverage_percent": left.get("coverage"),
         "n_passed_tests": left.get("passed", 0),
         "n_failed_tests": len(pruned),
         "failed_tests": [each["test"] for each in pruned],
@@ -115,6 +118,8 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
         "pruned": pruned,
         "flaky": left.get("flaky", {}),
         "suspected_bugs": left.get("suspected_bugs", []),
+        "untested_plan_items": left.get("untested", []),
+        "tests_without_assertion": left.get("unasserting", []),
         "refused_plan_items": steps.get("merge_plan", {}).get("refused", []),
         "mutation": mutation,
     }
@@ -149,13 +154,23 @@ def _status(file: Json, rounds: Json, left: Json, target: float) -> tuple[str, s
     """The figures count, not what the rounds came to: they were measured again after failing tests were taken out."""
     outcome = str(rounds["outcome"])
     if outcome == TIMEOUT:
-        return TIMEOUT, f"no iteration is left; {_short_of(rounds['vars']['best'], left, target)}"
+        short = _short_of(rounds["vars"]["best"], left, target)
+        return TIMEOUT, "; ".join(filter(None, ["no iteration is left", short, _gaps(left)]))
     if outcome != SUCCESS:
         unread = rounds["steps"].get("source", {}).get("reason", "")
         return outcome, str(file["problem"] or unread) or ENDS.get(outcome, "")
-    if left["coverage"] < target or left["crashed"] or left["failures"]:
+    if left["crashed"] or left["failures"] or left["coverage"] < target:
         return INCOMPLETE, f"measured again: {_short_of({}, left, target)}"
-    return SUCCESS, ""
+    gaps = _gaps(left)
+    return (INCOMPLETE if gaps else SUCCESS), gaps
+
+
+def _gaps(left: Json) -> str:
+    gaps = {
+        "items of the plan without a test": left.get("untested"),
+        "tests without an assertion": left.get("unasserting"),
+    }
+    return "; ".join(f"{what}: {', '.join(names)}" for what, names in gaps.items() if names)
 
 
 def _short_of(best: Json, left: Json, target: float) -> str:
@@ -166,8 +181,13 @@ def _short_of(best: Json, left: Json, target: float) -> str:
     gone = {"failed": left.get("pruned", []), "are flaky": left.get("flaky", {}).get("tests", [])}
     if any(gone.values()):
         counted = " and ".join(f"{len(tests)} tests {why}" for why, tests in gone.items() if tests)
-        return f"{counted} and were taken out; {left.get('coverage', 0.0)} % are reached"
-    return f"{left.get('coverage', 0.0)} % are reached, {target:g} % are wanted"
+        return f"{counted} and were taken out; {_reached(left)}"
+    return f"{_reached(left)}, {target:g} % are wanted"
+
+
+def _reached(left: Json) -> str:
+    percent = left.get("coverage")
+    return "the coverage is unknown" if percent is None else f"{percent} % are reached"
 
 
 def _tokens(run: RunFacts, unit: str) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import StringIO
+from itertools import count
 
 from codex_multi_role.python_source import NotPython, syntax_tree
 
@@ -48,6 +49,63 @@ def tests_of(source: str, item_id: str) -> list[TestFunction]:
     slug = re.sub(r"\W+", "_", item_id).strip("_").lower()
     own = re.compile(rf"test_{re.escape(slug)}(_|$)", re.IGNORECASE)
     return [each for each in functions_in(source) if own.match(each.node.name)]
+
+
+def untested(sources: Collection[str], plan: Iterable[Mapping[str, object]]) -> list[str]:
+    """The ids of the plan's items that have no test in any of the ``sources``."""
+    ids = [str(item["id"]) for item in plan]
+    return [each for each in ids if not any(tests_of(text, each) for text in sources)]
+
+
+def with_unique_names(source: str) -> str:
+    """The source with one definition per test name: pytest runs only the last of several.
+
+    A later one that is the same goes, any other gets a number behind its name. Unchanged where it cannot be parsed.
+    """
+    try:
+        body = syntax_tree(source).body
+    except NotPython:
+        return source
+    lines = StringIO(source, newline="").readlines()
+    for node, name in _repeated(body):
+        first = min([node.lineno, *(each.lineno for each in node.decorator_list)]) - 1
+        if name:
+            lines[node.lineno - 1] = re.sub(rf"\b{node.name}\b", name, lines[node.lineno - 1], count=1)
+        else:
+            lines[first : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - first)
+    return "".join(lines)
+
+
+def _repeated(body: list[ast.stmt]) -> Iterator[tuple[Function | ast.ClassDef, str]]:
+    """Later definitions of the same name, each with the name it is to have; empty for one that is to go."""
+    named = [
+        node for node in body if isinstance(node, Function | ast.ClassDef) and node.name.lower().startswith("test")
+    ]
+    taken = {node.name for node in named}
+    kept: dict[str, list[str]] = {}
+    for node in named:
+        if isinstance(node, ast.ClassDef):
+            yield from _repeated(node.body)
+        text = ast.dump(node)
+        if text in kept.setdefault(node.name, []):
+            yield node, ""
+        elif kept[node.name]:
+            name = next(each for number in count(2) if (each := f"{node.name}_{number}") not in taken)
+            taken.add(name)
+            yield node, name
+        kept[node.name].append(text)
+
+
+def without_fence(text: str) -> str:
+    """The text inside of a Markdown fence, where exactly one encloses all of it; otherwise ``text`` as it is."""
+    lines = text.strip().splitlines(keepends=True)
+    mark = re.match(r"(`{3,}|~{3,})[ \t]*[\w.+-]*[ \t]*$", lines[0].rstrip("\r\n")) if len(lines) > 1 else None
+    ends = [number for number, line in enumerate(lines) if mark and _is_fence(line, mark[1])]
+    return "".join(lines[1:-1]) if mark and ends[-1:] == [len(lines) - 1] and set(ends) <= {0, len(lines) - 1} else text
+
+
+def _is_fence(line: str, mark: str) -> bool:
+    return line.lstrip(" ").startswith(mark)
 
 
 def without(source: str, names: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""The checks ``read_file`` and ``write_file``: a text file of the workspace, or of a copy of it."""
+"""The checks ``read_file``, ``write_file`` and ``write_tests``: a text file of the workspace, or of a copy of it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from codex_multi_role.checks.artifacts import write_result
 from codex_multi_role.checks.base import CheckContext, in_copy, lasts, no_time, only_looks
 from codex_multi_role.checks.documents import read_document
 from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.tests_source import with_unique_names, without_fence
 from codex_multi_role.errors import CheckFailed
 from codex_multi_role.workspace import apply_files
 
@@ -23,6 +24,15 @@ class WriteOptions(CheckOptions):
 
     path: str = Field(min_length=1, description="a file of the workspace")
     content: str = Field(description="a text")
+    copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
+
+
+class WriteTestsOptions(CheckOptions):
+    """``code`` is the whole file, or what is appended to the tests ``before`` it."""
+
+    path: str = Field(min_length=1, description="a file of the workspace")
+    code: str = Field(description="Python source, as a role gave it")
+    before: str = Field(default="", description="Python source")
     copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
 
 
@@ -45,6 +55,19 @@ def write_file(context: CheckContext) -> dict[str, object]:
     context = in_copy(context, options.copy_)
     put(context, options.path, options.content)
     return write_result(context, {"status": "written", "path": options.path, "content": options.content})
+
+
+@lasts(no_time)
+def write_tests(context: CheckContext) -> dict[str, object]:
+    """``{status: written, path, content}``; drops a Markdown fence and keeps one definition per test name.
+
+    Raises UsageError, CheckFailed.
+    """
+    options = read_options(WriteTestsOptions, context, "write_tests")
+    code = without_fence(options.code)
+    content = with_unique_names(f"{options.before.strip()}\n\n\n{code}" if options.before.strip() else code)
+    put(in_copy(context, options.copy_), options.path, content)
+    return write_result(context, {"status": "written", "path": options.path, "content": content})
 
 
 def put(context: CheckContext, path: str, content: str) -> None:

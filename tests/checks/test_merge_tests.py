@@ -105,6 +105,32 @@ def test_failing_and_flaky_tests_are_dropped_and_said(make_context: MakeContext,
     assert result["kept"] == ["tests.test_ledger::test_far"]
 
 
+def test_files_of_somebody_else_are_left_alone(make_context: MakeContext) -> None:
+    code = "from ledger import grade\ndef test_edge(): assert grade(50) == 'passed'\n"
+    more = "from ledger import grade\ndef test_far(): assert grade(10) == 'failed'\n"
+    theirs = {f"tests/test_ledger{end}.py": f"mine = '{end}'\n" for end in ("", "__3")}
+    own = {"tests/mine.py": "def test_old(): pass\n", "tests/mine__2.py": "x = 1\n"}
+    given: dict[str, Any] = {"target": "ledger.py", "candidates": [{"code": code}, {"code": more}], "runs": 1}
+    context = make_context({"ledger.py": GRADE, **theirs, **own}, **given, mutants=["3.1"])
+    for _ in range(2):  # what was cut short after the files were written comes to the same
+        result: dict[str, Any] = merge_tests(context)
+        assert [file["path"] for file in result["files"]] == ["tests/test_ledger__2.py", "tests/test_ledger__4.py"]
+    others = [{"path": "tests/mine__2.py", "content": "from ledger import grade\ndef test_x(): grade(1)\n"}]
+    context = make_context({}, **{**given, "candidates": [{"code": code}]}, tests="tests/mine.py", others=others)
+    merge_tests(context)
+    root = context.workspace.root
+    assert {name: (root / name).read_text() for name in theirs} == theirs
+
+
+def test_each_item_of_the_plan_keeps_a_test(make_context: MakeContext) -> None:
+    code = "from ledger import grade\ndef test_p1_a(): assert grade(50) == 'passed'\n"
+    more = f"{code}def test_p2_a(): assert grade(50) == 'passed'\ndef test_p2_b(): assert grade(50) == 'passed'\n"
+    result = _merge(
+        make_context, more, target=GRADE, runs=1, mutants=["3.1"], plan=[{"id": "P2", "expected": "'passed'"}]
+    )
+    assert [name.rpartition("::")[2] for name in result["kept"]] in (["test_p1_a", "test_p2_a"], ["test_p2_a"])
+
+
 def test_a_candidate_that_is_not_python_is_said(make_context: MakeContext) -> None:
     result = _merge(make_context, HAPPY, "def test_x(:\n")
     assert (result["status"], result["files"]) == ("could not run", [])

@@ -33,6 +33,21 @@ def test_where_nothing_passes_no_file_is_left(make_context: MakeContext) -> None
     assert (result["status"], result["passed"], left) == ("no tests", 0, "")
 
 
+@pytest.mark.parametrize("line", ["import not_there_x", "from one import not_there_x"])
+def test_an_import_error_is_no_suspected_bug(make_context: MakeContext, line: str) -> None:
+    code = f"def test_p1_one():\n    {line}\n    assert not_there_x.one() == 1\n"
+    result, _ = _prune(make_context, code, plan=[{"id": "P1", "expected": "1"}])
+    assert (len(result["pruned"]), result["suspected_bugs"]) == (1, [])
+    assert (result["untested"], result["passed"], result["coverage"]) == (["P1"], 0, None)
+
+
+def test_removed_tests_are_not_counted_as_passed(make_context: MakeContext) -> None:
+    crash = {"tests/conftest.py": "def pytest_sessionfinish(session): session.exitstatus = 3\n"}
+    files = [{"path": "tests/test_one.py", "content": f"from one import one\n\n\n{GOOD}"}]
+    result: dict[str, Any] = prune_tests(make_context({**FILES, **crash}, target="one.py", files=files, runs=1))
+    assert (result["crashed"], result["files"], result["passed"], result["coverage"]) == (True, [], 0, None)
+
+
 def test_a_file_that_crashes_is_removed(make_context: MakeContext) -> None:
     result, left = _prune(make_context, "import nowhere\n")
     assert (result["crashed"], result["pruned"], left) == (True, [], "")

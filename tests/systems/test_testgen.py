@@ -104,18 +104,65 @@ def test_the_last_iteration_may_reach_it(tmp_path: Path) -> None:
 
 
 def test_an_iteration_that_reaches_less_is_rolled_back(tmp_path: Path) -> None:
-    """The appended test takes the name of one that was there, and so its place."""
-    shadow = "def test_p1_below():\n    assert -1 == -1\n"
+    wrong, less = ABOVE.replace("== 1", "== 2"), "def test_p1_below():\n    assert int('-1') == -1\n"
     given = Generation(
         tmp_path,
         {"sign.py": SIGN},
-        test_planner=[plan(P1), plan(P2), plan(item("P3", "1"))],
-        test_developer=[code(IMPORT + BELOW), code(shadow), code(ABOVE)],
+        test_planner=[plan(P1, P2)],
+        test_developer=[code(IMPORT + BELOW + wrong), code(IMPORT + less + ABOVE)],
+    )
+    assert given.run("sign.py", max_iterations=2).exit_code == 1
+    assert given.rounds == [("generate", "kept"), ("fix", "rolled back")]
+    assert given.results[0]["rounds"][1]["reason"] == "reaches 66.67 %, the best so far 100.0 %"
+
+
+def test_what_is_appended_takes_no_name_that_is_taken(tmp_path: Path) -> None:
+    """Nor does a Markdown fence around the code become part of it."""
+    again = f"```python\n{BELOW}\n\n{BELOW.replace('-3', '-5')}\n\n{ABOVE}```\n"
+    given = Generation(
+        tmp_path,
+        {"sign.py": SIGN},
+        test_planner=[plan(P1), plan(P2)],
+        test_developer=[code(IMPORT + BELOW), code(again)],
     )
     assert given.run("sign.py").exit_code == 0
-    assert given.rounds == [("generate", "kept"), ("append", "rolled back"), ("append", "kept")]
-    assert given.results[0]["rounds"][1]["reason"] == "reaches 16.67 %, the best so far 66.67 %"
-    assert given.text() == f"{IMPORT}{BELOW}\n\n{ABOVE}"
+    names = [line for line in given.text().splitlines() if line.startswith("def ")]
+    assert names == ["def test_p1_below():", "def test_p1_below_2():", "def test_p2_above():"]
+    assert given.metrics()["n_passed_tests"] == 3
+
+
+def test_what_checks_nothing_is_no_success(tmp_path: Path) -> None:
+    idle = ABOVE.replace("    assert sign(4) == 1", "    sign(4)")
+    given = Generation(
+        tmp_path,
+        {"sign.py": SIGN},
+        test_planner=[plan(P1, P2, item("P3", "1", given="0"))],
+        test_developer=[code(IMPORT + BELOW + idle)] * 2,
+    )
+    report = given.run("sign.py", max_iterations=2)
+    assert (report.outcome, report.exit_code) == ("timeout", 1)
+    (result,) = given.results
+    assert result["metrics"]["coverage_percent"] == 100.0
+    assert (result["untested_plan_items"], result["tests_without_assertion"]) == (["P3"], ["test_p2_above"])
+    assert "items of the plan without a test: P3; tests without an assertion: test_p2_above" in result["reason"]
+    prompt = given.prompt("test_developer", 2)
+    assert "These items have no test yet; write one for each: P3" in prompt
+    assert "make each assert what the plan expects: test_p2_above" in prompt
+    assert "sign.py: timeout: no iteration is left" in report.reason
+
+
+def test_a_crashing_test_costs_only_itself(tmp_path: Path) -> None:
+    crash = "def test_p3_crash():\n    import os\n    assert os._exit(3) == sign(3)\n"
+    whole = code(IMPORT + BELOW + ABOVE + crash)
+    given = Generation(
+        tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, P2, item("P3", "1"))], test_developer=[whole]
+    )
+    assert given.run("sign.py", max_iterations=1, runs=2).outcome == "timeout"
+    (result,) = given.results
+    assert result["metrics"]["failed_tests"] == ["tests.test_sign::test_p3_crash"]
+    assert (result["metrics"]["n_passed_tests"], result["metrics"]["coverage_percent"]) == (2, 100.0)
+    assert result["flaky"]["runs"] == 2
+    assert "test_p3_crash" not in given.text()
 
 
 def test_a_test_that_still_fails_is_taken_out_and_told_as_a_suspected_bug(tmp_path: Path) -> None:

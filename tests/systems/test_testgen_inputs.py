@@ -55,6 +55,14 @@ def test_a_folder_gives_an_entry_a_file_and_leaves_what_is_no_program(tmp_path: 
     assert all(results[name]["metrics"]["total_tokens"] > 1000 for name in ("pack/one.py", "pack/two.py"))
 
 
+@pytest.mark.parametrize("name", ["app.ts", "main.go"])
+def test_other_languages_are_refused_before_any_turn(tmp_path: Path, name: str) -> None:
+    given = Generation(tmp_path, {name: "export {}\n"}, test_planner=[], test_developer=[])
+    report = given.run(name)
+    assert (report.exit_code, report.totals["turns"]) == (2, 0)
+    assert "testgen supports Python only" in report.reason
+
+
 def test_names_that_are_taken_are_left_alone(tmp_path: Path) -> None:
     files = {"sign.py": SIGN, "tests/test_sign.py": "mine = 1\n", "other/test_sign_2.py": "mine = 2\n"}
     given = Generation(tmp_path, files, test_planner=[plan(P1, P2)], test_developer=[code(WHOLE)])
