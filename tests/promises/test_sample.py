@@ -13,7 +13,7 @@ from tests.promises.breakage import Breakage
 from tests.promises.breakages import BREAKAGES
 from tests.promises.trial import ROOT, attempt
 
-PROMISES = {1, 2, 3, 4, 5, 6}
+PROMISES = {1, 2, 3, 4, 5, 6, 7}
 
 
 @cache

@@ -307,3 +307,15 @@ def test_resume_takes_no_recording_of_its_own(tmp_path: Path) -> None:
     team.run()
     with pytest.raises(UsageError, match="keeps its record"):
         resume("latest", runs_dir=team.runs, changes={"record": tmp_path / "late.ndjson"})
+
+
+def test_a_recorded_answer_that_was_once_guessed_needs_a_turn_that_is_not_there(tmp_path: Path) -> None:
+    team, file = TeamFolder(tmp_path, {"one": {}}, {"one": [say("a")]}), tmp_path / "run.ndjson"
+    team.run(record=file)
+    text = file.read_text()
+    guessed = text.replace(r"\"summary\": \"a\"", r"\"summary\": \"a\" \"more\": 1")
+    assert guessed != text
+    file.write_text(guessed)
+    report = team.run(replay=file, playbook=None, workspace=team.workspace, runs_dir=tmp_path / "replays")
+    assert (report.exit_code, report.outcome) == (3, "not_as_recorded")
+    assert [turn["outcome"] for turn in team.of_type("turn_ended")] == ["invalid_reply", "not_as_recorded"]

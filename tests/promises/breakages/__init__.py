@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.promises.breakages.answers import ANSWERS
 from tests.promises.breakages.limits import LIMITS
 from tests.promises.breakages.outside import OUTSIDE
 from tests.promises.breakages.recorded import RECORDED
@@ -10,4 +11,4 @@ from tests.promises.breakages.steering import STEERING
 from tests.promises.breakages.verdicts import VERDICTS
 from tests.promises.breakages.waits import WAITS
 
-BREAKAGES = (*RECORDED, *WAITS, *OUTSIDE, *VERDICTS, *LIMITS, *SECRETS, *STEERING)
+BREAKAGES = (*RECORDED, *WAITS, *OUTSIDE, *VERDICTS, *LIMITS, *SECRETS, *STEERING, *ANSWERS)

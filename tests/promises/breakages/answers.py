@@ -1,0 +1,42 @@
+"""7. No text of a model is guessed: an answer is right as it stands, exactly repaired, or asked for again."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tests.promises.breakage import Breakage
+
+broken = partial(Breakage, 7)
+REPAIR = "replies/test_repair.py"
+REFUSALS = "engine/test_refusals.py"
+
+ANSWERS = (
+    broken(
+        "a string that may have ended too early is not taken",
+        "replies/repair.py",
+        '        if self._last in ("double", "single"):\n',
+        "        if False:\n",
+        (f"{REPAIR}::test_a_string_is_never_guessed",),
+    ),
+    broken(
+        "what is left behind an object is looked at",
+        "replies/extract.py",
+        "if self._latest is None or _is_over(text, behind, end, self._latest):",
+        "if True:",
+        ("replies/test_extract.py::test_a_part_is_never_taken_for_the_whole",),
+    ),
+    broken(
+        "of several answers none is picked",
+        "replies/reply.py",
+        "    if len(good) > 1:\n",
+        "    if len(good) > 99:\n",
+        ("replies/test_reply.py::test_several_objects_that_could_be_meant_are_asked_about",),
+    ),
+    broken(
+        "a refusal is no success",
+        "steps/turn_result.py",
+        "    if reply is not None and reply.refusal:\n",
+        "    if False:\n",
+        (f"{REFUSALS}::test_a_refused_step_fails_the_run_and_resume_asks_again",),
+    ),
+)
