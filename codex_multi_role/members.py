@@ -83,6 +83,8 @@ def fleet_of(
 
     def started(each: Started) -> None:
         events.publish(RoleStarted(each.role, each.pid, each.thread_id, each.seconds, each.resumed))
+        if each.warning:
+            events.warn_once(each.role, each.warning)
 
     return Fleet(
         {role.name: member(role.name) for role in definitions.roles},
@@ -178,6 +180,7 @@ def _member(
             _tools(role),
             instructions,
             tuple(str(path) for path in skills.values()),
+            role.reasoning_effort,
         ),
         approvals=ApprovalPolicy(role.auto_approve.commands, role.auto_approve.file_changes),
         wire_log=folder.role_folder(instance) / "events.jsonl",

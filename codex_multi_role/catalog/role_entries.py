@@ -19,6 +19,7 @@ from codex_multi_role.catalog.roles import (
     ApprovalPolicy,
     AutoApprove,
     PromptFlags,
+    ReasoningEffort,
     RoleBehaviors,
     RoleName,
     RoleSpec,
@@ -46,7 +47,7 @@ class LimitsEntry(Definition):
 class RoleSettings(Definition):
     """What ``defaults`` may hold, and every role may override. Blank text counts as not given."""
 
-    reasoning_effort: str | None = None
+    reasoning_effort: ReasoningEffort | None = None
     prompt_flags: PromptFlags = PromptFlags()
     behaviors: RoleBehaviors = RoleBehaviors()
     sandbox: Sandbox | None = None

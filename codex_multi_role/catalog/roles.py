@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, JsonValue, StrictBool, StringConstraints, ValidationInfo, field_validator
 
 from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.nearest import did_you_mean
 from codex_multi_role.catalog.protected_globs import ProtectedGlobs
 
 Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
@@ -49,6 +50,19 @@ def check_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ValueError(f'"{name}" cannot be a name: use up to 64 of A-Z a-z 0-9 _ . - with a letter or digit first')
     return name
+
+
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra")
+"""Every reasoning effort of the models that the bundled binary knows. Codex sends any other text as it is."""
+
+
+def check_effort(effort: str) -> str:
+    if effort not in EFFORTS:
+        raise ValueError(f'there is no effort "{effort}"{did_you_mean(effort, EFFORTS)}')
+    return effort
+
+
+ReasoningEffort = Annotated[str, AfterValidator(check_effort)]
 
 
 def check_role_name(name: str) -> str:
@@ -125,7 +139,7 @@ class RoleSpec(Definition):
     model: str | None = None
     model_env: str | None = None
     skills: tuple[str, ...] = ()
-    reasoning_effort: str | None = None
+    reasoning_effort: ReasoningEffort | None = None
     depends_on: tuple[str, ...] = ()
     schema_hint: str = ""
     prompt_flags: PromptFlags = PromptFlags()

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from codex_multi_role.codex.approvals import ApprovalPolicy, Helpers
 from codex_multi_role.codex.child import GRACE_SECONDS
 from codex_multi_role.codex.failures import Remedy
+from codex_multi_role.codex.models import model_warning
 from codex_multi_role.codex.running_turn import CANCELLED, Observer, RunningTurn, TurnDeadlines
 from codex_multi_role.codex.thread import RoleThread, ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport
@@ -55,6 +56,8 @@ class RoleClient:
         self._cancelled = threading.Event()
         self.thread = RoleThread(transport, settings, inherited)
         self.broken = ""
+        self.model_warning = ""
+        self._needs_openai = False
 
     @property
     def pid(self) -> int:
@@ -71,6 +74,17 @@ class RoleClient:
             if folders := self.thread.settings.skill_folders:
                 self._transport.request("skills/extraRoots/set", {"extraRoots": list(folders)}, REQUEST_SECONDS)
             self.thread.open(thread_id)
+            self.model_warning = self._check_model()
+
+    def _check_model(self) -> str:
+        """What `model_warning` says; another binary may have no list of models."""
+        if not (self._needs_openai or self.thread.settings.effort):
+            return ""
+        try:
+            listed = self._transport.request("model/list", {"includeHidden": True}, REQUEST_SECONDS)
+        except CodexRefused:
+            return ""
+        return model_warning(listed, self.thread.model, self.thread.settings.effort, only_listed=self._needs_openai)
 
     def connect(self, version: str) -> str:
         """Spawn, ``initialize`` and ask who is logged in; returns that in words. Raises as `start`."""
@@ -93,6 +107,7 @@ class RoleClient:
     def _check_login(self) -> str:
         answer = self._transport.request("account/read", {}, REQUEST_SECONDS)
         account = answer.get("account")
+        self._needs_openai = bool(answer.get("requiresOpenaiAuth"))
         if account is not None:
             return f"logged in ({account.get('type', 'unknown kind of account')})"
         if answer.get("requiresOpenaiAuth"):

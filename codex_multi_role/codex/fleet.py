@@ -169,7 +169,10 @@ class Fleet:
             self._stop_one(client)
             raise
         seconds = time.monotonic() - began
-        self._on_started(Started(member.role, client.pid, client.thread.id, round(seconds, 3), client.thread.resumed))
+        thread = client.thread
+        self._on_started(
+            Started(member.role, client.pid, thread.id, round(seconds, 3), thread.resumed, client.model_warning)
+        )
         return client
 
     def _retire(self, role: str) -> None:

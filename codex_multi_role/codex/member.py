@@ -34,10 +34,11 @@ class Member:
 
 @dataclass(frozen=True)
 class Started:
-    """What the fleet tells of a process that is ready."""
+    """What the fleet tells of a process that is ready; ``warning`` as in `model_warning`."""
 
     role: str
     pid: int
     thread_id: str
     seconds: float
     resumed: bool
+    warning: str = ""

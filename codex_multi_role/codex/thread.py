@@ -24,7 +24,8 @@ class ThreadSettings:
 
     ``permissions``, a profile that the process was started with, stands in for ``sandbox``. A thread keeps the tools it
     was started with: ``thread/resume`` and ``thread/fork`` take none (measured). ``instructions``: those of the project
-    that its role gets. ``skill_folders``: skills of this role besides those that Codex finds by itself.
+    that its role gets. ``skill_folders``: skills of this role besides those that Codex finds by itself. ``effort``: the
+    reasoning effort of its turns.
     """
 
     folder: str
@@ -35,6 +36,7 @@ class ThreadSettings:
     tools: tuple[ToolSpec, ...] = ()
     instructions: ProjectInstructions | None = None
     skill_folders: tuple[str, ...] = ()
+    effort: str | None = None
 
     def params(self) -> dict[str, Any]:
         model = {"model": self.model} if self.model else {}

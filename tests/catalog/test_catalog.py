@@ -218,3 +218,13 @@ def test_boolean_of_a_role_must_be_true_or_false(write: Write, key: str) -> None
     role = write(f"name: a\nprompt_text: A\n{key}\n", "a.yaml")
     with pytest.raises(DefinitionError, match=f"{role}: {path}: must be true or false, not "):
         RoleSpecCatalog.load(write(_roles("role_file: a.yaml")))
+
+
+def test_unknown_reasoning_effort_is_refused(write: Write) -> None:
+    """Codex would send it to the provider as it is."""
+    with pytest.raises(
+        DefinitionError, match=r'roles.0..reasoning_effort: there is no effort "hgih"; did you mean "hi'
+    ):
+        RoleSpecCatalog.load(write(_roles("name: a, prompt_text: A, reasoning_effort: hgih")))
+    with pytest.raises(DefinitionError, match=r'defaults.reasoning_effort: there is no effort "banana"'):
+        RoleSpecCatalog.load(write("defaults: {reasoning_effort: banana}\n" + _roles(_A)))

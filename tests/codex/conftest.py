@@ -51,6 +51,7 @@ class Harness:
         thread_id: str | None = None,
         inherited: Mapping[str, str] | None = None,
         home: Path | None = None,
+        effort: str | None = None,
     ) -> Member:
         home = home or self.folder / "home"
         home.mkdir(exist_ok=True)
@@ -78,7 +79,7 @@ class Harness:
                 self.stderr,
             ),
             thread=ThreadSettings(
-                str(self.workspace), sandbox, approval_policy, "playbook", permissions, tools, skill_folders
+                str(self.workspace), sandbox, approval_policy, "playbook", permissions, tools, None, skill_folders, effort
             ),
             approvals=approvals or ApprovalPolicy(),
             wire_log=self.wire_log,
