@@ -60,16 +60,17 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
 def search(context: CheckContext) -> dict[str, object]:
     """Ask every enabled provider; combine what they find.
 
-    Returns ``{status: found|nothing|to be asked, query, results: [{title, address, text, date, sketch, provider,
-    language, duplicates: [address]}], providers: [{name, kind, status, reason, seconds, found}], other_languages:
-    [{address, language}], left_out, ask_web}``, also as ``result.json``. The providers' results take turns, the best of
+    Returns ``{status: found|nothing|to be asked, query, results: [{title, address, text, date, sketch, shortened,
+    provider, language, duplicates: [address]}], providers: [{name, kind, status, reason, seconds, found}],
+    other_languages: [{address, language}], left_out, ask_web}``, also as ``result.json``. The providers' results take turns, the best of
     each first; those with one address, or nearly the same text, are one. ``left_out`` counts those beyond ``results``.
     ``ask_web``: a role's own web search is a provider, and to be asked; the status says so where no other answered.
     Raises CheckFailed with all reasons where no provider answered, UsageError where none is enabled.
     """
     options = read_options(SearchOptions, context, "search")
     settings: SearchFile = context.settings()
-    question = Question(options.query, min(MOST_RESULTS, options.results * SPARE), options.folder)
+    count = MOST_RESULTS if options.language else min(MOST_RESULTS, options.results * SPARE)
+    question = Question(options.query, count, options.folder, options.language)
     searched = ask_all(context, settings.providers, question)
     ask_web = any(each.status == TO_BE_ASKED for each in searched)
     if not ask_web and not any(each.status == ANSWERED for each in searched):

@@ -20,7 +20,8 @@ from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.redaction import without_secrets
 from codex_multi_role.workspace import CommandResult, run_command
 
-INDEX = "search.sqlite"
+INDEX = "search.2.sqlite"
+"""The number changes with its tables: a run that an earlier version began reads the folder again."""
 MOST_CHARACTERS = 8_000
 """Of one result."""
 OUTPUT_BYTES = 8 * 1024 * 1024
@@ -32,11 +33,15 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Question:
-    """What is searched for: ``count`` results of each provider. ``folder``: that of the check, or empty."""
+    """What is searched for: ``count`` results of each provider. ``folder``: that of the check, or empty.
+
+    ``language``: of the results to count, or empty; others come on top.
+    """
 
     query: str
     count: int
     folder: str
+    language: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ def missing(context: CheckContext, provider: Provider, folder: str) -> str:
         if place is None:
             return "no folder is named"
         return "" if place.is_dir() else f"there is no folder {place}"
-    unset = [name for name in provider.secrets.values() if not context.environment.get(name)]
+    unset = [name for name in provider.variables if not context.environment.get(name)]
     return f"the environment has no {unset[0]}" if unset else ""
 
 
@@ -118,7 +123,12 @@ def folder_of(context: CheckContext, provider: Provider, folder: str) -> Path | 
 
 
 def _arguments(context: CheckContext, provider: Provider, question: Question) -> Json:
-    given: Json = {"query": question.query, "count": question.count, "characters": MOST_CHARACTERS}
+    given: Json = {
+        "query": question.query,
+        "count": question.count,
+        "characters": MOST_CHARACTERS,
+        "language": question.language,
+    }
     if provider.kind == HTTP:
         return {**given, "provider": provider.model_dump(mode="json"), "seconds": provider.timeout_seconds}
     folder = str(folder_of(context, provider, question.folder))
@@ -128,7 +138,7 @@ def _arguments(context: CheckContext, provider: Provider, question: Question) ->
 
 def _environment(context: CheckContext, provider: Provider) -> dict[str, str]:
     """Without any secret but those that the provider names."""
-    named = {name: context.environment[name] for name in provider.secrets.values()}
+    named = {name: context.environment[name] for name in provider.variables}
     return {**without_secrets(context.environment), **named}
 
 

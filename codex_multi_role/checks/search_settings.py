@@ -16,7 +16,7 @@ _EXPRESSIONS = ("results", "title", "url", "snippet", "date")
 _ENDPOINT = re.compile(r"https?://[^/?#\s{}]+[^\s]*")
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
-Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Secret = Annotated[str, StringConstraints(pattern=r"^(Bearer )?[A-Za-z_][A-Za-z0-9_]*$")]
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_SECONDS, allow_inf_nan=False)]
 
 
@@ -25,7 +25,8 @@ class Provider(BaseModel):
 
     ``files``: the documents of ``folder``, else of the folder that the check names. ``http``: a GET of ``endpoint``, or
     a POST of ``body``, with ``{query}`` and ``{count}`` filled in; ``secrets`` gives headers the values of environment
-    variables; ``results`` (JMESPath) finds the list in its JSON, the other expressions what stands in each of its
+    variables, such as ``Authorization: Bearer SEARCH_API_KEY``;
+    ``results`` (JMESPath) finds the list in its JSON, the other expressions what stands in each of its
     entries. ``codex-web``: nothing is searched here; the flow asks a role to do it.
     """
 
@@ -39,12 +40,17 @@ class Provider(BaseModel):
     endpoint: str = ""
     body: JsonValue = None
     headers: dict[str, str] = Field(default_factory=dict)
-    secrets: dict[str, Variable] = Field(default_factory=dict)
+    secrets: dict[str, Secret] = Field(default_factory=dict)
     results: str = "results"
     title: str = "title"
     url: str = "url"
     snippet: str = "snippet"
     date: str = "date"
+
+    @property
+    def variables(self) -> list[str]:
+        """The environment variables that `secrets` names."""
+        return [secret.rpartition(" ")[2] for secret in self.secrets.values()]
 
     @model_validator(mode="after")
     def _check_kind(self) -> Self:

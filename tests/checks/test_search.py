@@ -14,6 +14,7 @@ from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.checks import RunFacts
 from codex_multi_role.checks.search import combined, search, search_ready
 from codex_multi_role.checks.search_settings import SearchFile
+from codex_multi_role.checks.searching import files
 from codex_multi_role.checks.searching.addresses import place
 from codex_multi_role.checks.searching.sketches import nearly_same, sketch
 from codex_multi_role.errors import CheckFailed, UsageError
@@ -92,6 +93,60 @@ def test_documents_of_every_kind_are_read_with_what_they_say_of_themselves(searc
     assert addresses(found)[0] == "a.md"
 
 
+PAGE = f"""<!DOCTYPE html><html><head><title>Guide</title></head><body>
+<header><nav><ul><li><a href="/">Home</a></li><li><a href="/mills">All our mills</a></li></ul></nav></header>
+<div class="cookie-banner">We use cookies. <button>Accept</button></div>
+<main><h1>The bridge</h1><p>{BRIDGE}</p><ul><li>It has three arches.</li></ul>
+<table><tr><td>Length</td><td>40 m</td></tr></table><pre>arch(3)</pre></main>
+<aside>Related: <a href="/ten">Ten best mills</a></aside><footer>Imprint and privacy policy</footer></body></html>"""
+
+
+def test_a_page_is_read_without_its_navigation(searching: Searching) -> None:
+    searching.write(a_html=PAGE, b_html="<nav><a href=/>Bridges</a></nav>")
+    with serving(
+        q=answer(entry("one", PAGE.replace(BRIDGE, f"{RIVER} Hanna Berg, 1887.")), entry("two", "A <b> bridge"))
+    ) as there:
+        found = searching("bridge 1887", FOLDER, http(there.url), results=5)
+    texts = {result["address"]: result["text"] for result in found["results"]}
+    for text in (texts["a.html"], texts["https://one.example/page"]):
+        for kept in ("Hanna Berg", "It has three arches.", "40 m", "arch(3)"):
+            assert kept in text
+        for left_out in ("Home", "mills", "cookies", "Imprint"):
+            assert left_out not in text
+    assert texts["b.html"] == "Bridges"  # nothing else is there
+    assert texts["https://two.example/page"] == "A <b> bridge"
+
+
+def test_many_pages_are_read_with_their_navigation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finding their main text would take longer than a search may."""
+    monkeypatch.setattr(files, "MOST_PAGE_BYTES", len(PAGE) + 10)
+    for name in ("a.html", "b.html"):
+        (tmp_path / name).write_text(PAGE)
+    found = files.search(tmp_path, tmp_path / "index", "bridge", 5, 8_000)
+    assert ["mills" in result["text"] for result in found["results"]].count(True) == 1
+    assert found["notes"] == [f"HTML pages beyond {len(PAGE) + 10} bytes were read with their navigation"]
+
+
+def test_a_text_that_was_shortened_says_so(searching: Searching) -> None:
+    long = BRIDGE * 400
+    searching.write(a_md=long, b_md=f"A bridge. {RIVER}")
+    with serving(q=answer(entry("one", long.replace("bridge", "dam")))) as there:
+        found = searching("bridge dam", FOLDER, http(there.url), results=5)
+    told = {result["address"]: (len(result["text"]), result["shortened"]) for result in found["results"]}
+    assert told["b.md"][1] == ""
+    (shown, said) = told["a.md"]
+    assert 4_000 < shown <= 8_000
+    assert said == f"{shown} of {len(long.strip())} characters"
+    (shown, said) = told["https://one.example/page"]
+    assert said == f"8000 of {len(long.replace('bridge', 'dam'))} characters"
+
+
+def test_a_document_that_is_read_in_part_says_so(searching: Searching) -> None:
+    searching.write(a_md=BRIDGE * 12_000)
+    (result,) = searching("bridge")["results"]
+    assert result["shortened"] == f"{len(result['text'])} of more than 1000000 characters"
+
+
 def test_what_is_no_document_or_cannot_be_read_is_told(searching: Searching) -> None:
     searching.write(
         a_md=BRIDGE,
@@ -158,6 +213,16 @@ def test_only_those_in_the_language_asked_for_are_kept(searching: Searching) -> 
     assert found["other_languages"] == [{"address": "b.md", "language": "de"}]
 
 
+def test_others_take_no_place_of_those_in_the_language_asked_for(searching: Searching) -> None:
+    """However many there are in front of them."""
+    searching.write(**{f"d{number}_md": f"Brücke 1887, {number}. {GERMAN}" for number in range(60)}, e_md=BRIDGE)
+    german = [entry(f"g{number}", f"Nummer {number}. {GERMAN}") for number in range(40)]
+    with serving(q=answer(*german, entry("english", RIVER))) as there:
+        found = searching("1887 Brücke Stein Eisen bridge", FOLDER, http(there.url), language="en", results=2)
+    assert addresses(found) == ["e.md", "https://english.example/page"]
+    assert 20 < len(found["other_languages"]) < 100
+
+
 def test_all_providers_are_asked_at_once_and_what_fails_is_told_beside_what_was_found(searching: Searching) -> None:
     searching.write(a_md=BRIDGE)
     with serving(q=answer(entry("one", "A bridge.", published="2020"))) as there:
@@ -193,13 +258,15 @@ def test_an_endpoint_gets_the_query_and_the_secret_and_says_where_its_results_ar
     items = b'[{"n": "T", "u": "https://x.example", "parts": ["a bridge", "b"]}, {"u": "file:///etc"}, 7]'
     data = b'{"web": {"items": %s}}' % items
     with serving(q=lambda: (200, data), p=lambda: (200, data)) as there:
-        how = {"results": "web.items", "title": "n", "url": "u", "snippet": "parts", "secrets": {"X-Key": "KEY"}}
+        keys = {"X-Key": "KEY", "Authorization": "Bearer KEY"}
+        how = {"results": "web.items", "title": "n", "url": "u", "snippet": "parts", "secrets": keys}
         post = {**http(there.url, **how), "name": "post", "endpoint": f"{there.url}/p"}
         post |= {"body": {"query": "about {query}", "n": "{count}", "all": [True]}, "headers": {"X-More": "yes"}}
         found = searching("a bridge & more", http(there.url, **how), post, results=3)
     (get, sent) = sorted(there.asked, key=lambda each: each[0], reverse=True)
     assert get[0] == "/q?q=a%20bridge%20%26%20more&n=6"
     assert (sent[1]["X-Key"], sent[1]["X-More"]) == ("s3cret", "yes")
+    assert sent[1]["Authorization"] == "Bearer s3cret"
     assert sent[2] == b'{"query": "about a bridge & more", "n": 6, "all": [true]}'
     (result,) = found["results"]
     assert (result["title"], result["address"], result["text"]) == ("T", "https://x.example", "a bridge\nb")
@@ -231,6 +298,7 @@ def test_codex_web_is_ready_only_if_its_role_can_search(searching: Searching) ->
         ([FOLDER], {}, "there is no document to search; empty.md: there is no text in it"),
         ([{**FOLDER, "enabled": False}], {}, "there is nothing to search"),
         ([http("http://127.0.0.1:1", secrets={"A": "GONE"})], {}, "cannot be asked: the environment has no GONE"),
+        ([http("http://127.0.0.1:1", secrets={"A": "Bearer GONE"})], {}, "cannot be asked: the environment has no GONE"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_searched_is_found_out_before(
@@ -251,6 +319,7 @@ def test_what_cannot_be_searched_is_found_out_before(
         (http("https://x.example", timeout_seconds=121), "less than or equal to 120"),
         ({**FOLDER, "kind": "ftp"}, "'files', 'http' or 'codex-web'"),
         (http("https://x.example", secrets={"A": "no name"}), "should match pattern"),
+        (http("https://x.example", secrets={"A": "Bearer "}), "should match pattern"),
     ],
 )
 def test_a_mistake_in_search_yaml_is_named(provider: Record, problem: str) -> None:

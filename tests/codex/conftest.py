@@ -79,7 +79,15 @@ class Harness:
                 self.stderr,
             ),
             thread=ThreadSettings(
-                str(self.workspace), sandbox, approval_policy, "playbook", permissions, tools, None, skill_folders, effort
+                str(self.workspace),
+                sandbox,
+                approval_policy,
+                "playbook",
+                permissions,
+                tools,
+                None,
+                skill_folders,
+                effort,
             ),
             approvals=approvals or ApprovalPolicy(),
             wire_log=self.wire_log,

@@ -57,8 +57,9 @@ def research_sources(context: CheckContext) -> dict[str, object]:
     """What is to be read, each source once for each question.
 
     Returns ``{status: found|nothing, items: [{topic, source, text}], sources: [{id: S1, title, address, origin, date,
-    provider, language, duplicates, sketch}], read, log: [{topic, event, …}]}``. ``origin`` is a page's host, or a
-    document: what counts as one source when facts are verified. Raises CheckFailed where nobody answered any search.
+    provider, language, duplicates, sketch, shortened}], read, log: [{topic, event, …}]}``. ``origin`` is a page's
+    host, or a document: what counts as one source when facts are verified. Raises CheckFailed where nobody answered
+    any search.
     """
     options = read_options(SourcesOptions, context, "research_sources")
     sources = [dict(each) for each in options.sources]
@@ -73,7 +74,7 @@ def research_sources(context: CheckContext) -> dict[str, object]:
             pair = [topic["question"], source["id"]]
             if pair not in read:
                 read.append(pair)
-                items.append({"topic": topic, "source": _told(source), "text": result["text"]})
+                items.append({"topic": topic, "source": _told(source, result), "text": result["text"]})
     if options.topics and not any(each["answered"] for each in log):
         raise CheckFailed("no search provider answered: " + "; ".join(sorted({each["reason"] for each in log})))
     status = "found" if items else "nothing"
@@ -85,10 +86,10 @@ def research_sources(context: CheckContext) -> dict[str, object]:
 def research_findings(context: CheckContext) -> dict[str, object]:
     """What was found in this round, and the topics that it leads to.
 
-    Returns ``{status: more|done, findings: [{id: F1, question, topic, depth, source, facts, confidence, new_topics}],
-    topics: [{question, text, depth, priority}], visited, skipped: [{topic, depth, question, reason}], failed:
-    [{topic, source, reason}]}``. ``topics`` are those of the next round: new ones, no deeper than ``recursion``, by the
-    priority of their question.
+    Returns ``{status: more|done, findings: [{id: F1, question, topic, depth, source, facts, confidence, new_topics,
+    shortened}], topics: [{question, text, depth, priority}], visited, skipped: [{topic, depth, question, reason}],
+    failed: [{topic, source, reason}]}``. ``topics`` are those of the next round: new ones, no deeper than ``recursion``,
+    by the priority of their question.
     """
     options = read_options(FindingsOptions, context, "research_findings")
     findings = list(options.findings)
@@ -100,6 +101,7 @@ def research_findings(context: CheckContext) -> dict[str, object]:
             failed.append({"topic": topic["text"], "source": source, "reason": extracted["error"]})
             continue
         finding = _finding(len(findings) + 1, topic, source, extracted)
+        finding["shortened"] = item["source"].get("shortened", "")
         if finding["facts"]:
             findings.append(finding)
         leads += [{**topic, "text": text, "depth": topic["depth"] + 1} for text in finding["new_topics"]]
@@ -159,9 +161,10 @@ def _known(result: Json, sources: list[Json]) -> Json:
     return known
 
 
-def _told(source: Json) -> Json:
-    """What a role is told of a source."""
-    return {key: source[key] for key in ("id", "title", "address", "date")}
+def _told(source: Json, result: Json) -> Json:
+    """What a role is told of a source: also how much of its text is shown, if not all."""
+    told = {key: source[key] for key in ("id", "title", "address", "date")}
+    return {**told, "shortened": result["shortened"]} if result.get("shortened") else told
 
 
 def by_id(rows: Sequence[Json]) -> dict[str, Json]:

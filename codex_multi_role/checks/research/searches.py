@@ -7,6 +7,7 @@ from typing import Any
 from codex_multi_role.checks.search_providers import MOST_CHARACTERS
 from codex_multi_role.checks.search_settings import CODEX_WEB
 from codex_multi_role.checks.searching.addresses import is_web_address
+from codex_multi_role.checks.searching.documents import shortened
 from codex_multi_role.checks.searching.sketches import sketch
 
 Json = dict[str, Any]
@@ -51,6 +52,7 @@ def results_of_web(web: Json) -> list[Json]:
             "title": each["title"] or each["url"],
             "address": each["url"],
             "text": each["snippet"][:MOST_CHARACTERS],
+            "shortened": shortened(each["snippet"][:MOST_CHARACTERS], len(each["snippet"])),
             "date": each["date"],
             "sketch": sketch(each["snippet"]),
             "provider": "web",

@@ -9,14 +9,22 @@ from pathlib import Path
 
 MOST_CHARACTERS = 1_000_000
 MOST_PAGES = 500
+LARGEST_PAGE_CHARACTERS = 400_000
+"""Finding the main text of a larger page, or of one crafted for it, would take too long."""
 LONGEST_TITLE = 200
 ENDINGS = {".md": "markdown", ".markdown": "markdown", ".txt": "text", ".text": "text", ".rst": "text", ".html": "html",
            ".htm": "html", ".xhtml": "html", ".pdf": "pdf"}  # fmt: skip
 _DATE = re.compile(r"\d{4}-\d{2}(?:-\d{2})?")
 _FRONT_MATTER = re.compile(r"\A---\r?\n(.{0,4000}?)^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
+_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _FIELD = re.compile(r"^(title|date)[ \t]*:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _DATE_NAMES = ("date", "dc.date", "article:published_time", "article:modified_time", "last-modified")
+
+
+def shortened(text: str, characters: int, more: str = "") -> str:
+    """What is said of a ``text`` that is a part of one of so many ``characters``; empty for a whole one."""
+    return f"{len(text)} of {more}{characters} characters" if more or len(text) < characters else ""
 
 
 class Unreadable(Exception):
@@ -25,22 +33,41 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Document:
-    """``date``: ISO, of what the document itself says, never of the file; empty where it says nothing."""
+    """``date``: ISO, of what the document itself says, never of the file; empty where it says nothing.
+
+    ``cut``: there is more text than `MOST_CHARACTERS`, or there are more pages than `MOST_PAGES`.
+    """
 
     title: str
     date: str
     text: str
+    cut: bool = False
 
 
-def read_document(path: Path, data: bytes) -> Document:
-    """The document that the file ``path`` with the content ``data`` is. Raises Unreadable."""
+def page_text(page: str) -> str:
+    """The text of an HTML page; anything else as it is."""
+    return _of_html(page).text if _PAGE.match(page) else page
+
+
+def read_document(path: Path, data: bytes, *, main_text: bool = True) -> Document:
+    """The document that the file ``path`` with the content ``data`` is, an HTML page as its main text if wanted.
+
+    Raises Unreadable.
+    """
     kind = ENDINGS[path.suffix.lower()]
-    found = _of_pdf(data) if kind == "pdf" else _of_html(_decoded(data)) if kind == "html" else _of_text(_decoded(data))
-    text = found.text.strip()[:MOST_CHARACTERS]
+    found = (
+        _of_pdf(data)
+        if kind == "pdf"
+        else _of_html(_decoded(data), main_text)
+        if kind == "html"
+        else _of_text(_decoded(data))
+    )
+    whole = found.text.strip()
+    text = whole[:MOST_CHARACTERS]
     if not text:
         raise Unreadable("there is no text in it")
     title = " ".join(found.title.split())[:LONGEST_TITLE]
-    return Document(title or path.name, found.date, text)
+    return Document(title or path.name, found.date, text, found.cut or len(text) < len(whole))
 
 
 def _decoded(data: bytes) -> str:
@@ -60,12 +87,24 @@ def _of_text(text: str) -> Document:
     return Document(fields.get("title") or (heading[1] if heading else ""), _date(fields.get("date", "")), body)
 
 
-def _of_html(text: str) -> Document:
+def _of_html(text: str, main_text: bool = True) -> Document:
     page = _Page()
     page.feed(text)
     page.close()
     lines = (" ".join(line.split()) for line in "".join(page.parts).splitlines())
-    return Document("".join(page.title), _date(page.date), "\n".join(line for line in lines if line))
+    everything = "\n".join(line for line in lines if line)
+    return Document("".join(page.title), _date(page.date), (main_text and _main_text(text)) or everything)
+
+
+def _main_text(page: str) -> str:
+    """What a page is about, without navigation and the like; empty if that cannot be told."""
+    if len(page) > LARGEST_PAGE_CHARACTERS:
+        return ""
+    try:
+        import trafilatura  # here: it takes half a second, and only pages need it
+    except ImportError:
+        return ""
+    return trafilatura.extract(page, fast=True, favor_recall=True, include_comments=False) or ""
 
 
 def _of_pdf(data: bytes) -> Document:
@@ -84,13 +123,14 @@ def _of_pdf(data: bytes) -> Document:
             size += len(pages[-1])
             if size > MOST_CHARACTERS:
                 break
+        cut = len(reader.pages) > len(pages)
         told = reader.metadata
         created = str(told.get("/CreationDate", "")) if told else ""
         title = str(told.title or "") if told else ""
     except Exception as error:  # a damaged PDF makes pypdf raise almost anything
         raise Unreadable(f"cannot be read as PDF: {error}") from error
     digits = re.match(r"D:(\d{4})(\d{2})(\d{2})", created)
-    return Document(title, "-".join(digits.groups()) if digits else "", "\n\n".join(pages))
+    return Document(title, "-".join(digits.groups()) if digits else "", "\n\n".join(pages), cut)
 
 
 def _date(text: str) -> str:

@@ -18,12 +18,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from .documents import ENDINGS, Unreadable, read_document
+from .documents import ENDINGS, Unreadable, read_document, shortened
+from .languages import language_of
 from .sketches import sketch
 
 MOST_FILES = 5_000
 LARGEST_FILE_BYTES = 10 * 1024 * 1024
 MOST_BYTES = 200 * 1024 * 1024
+MOST_PAGE_BYTES = 30 * 1024 * 1024
+"""Of HTML pages whose main text is found, at about 1 MB a second; of further ones all text is read."""
 MOST_MEMORY_BYTES = 2 * 1024**3
 PASSAGE_CHARACTERS = 1_500
 MOST_WORDS = 64
@@ -35,7 +38,8 @@ LOCK_SECONDS = 300.0
 _WORD = re.compile(r"\w+")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS documents (
-  id INTEGER PRIMARY KEY, path TEXT UNIQUE, stamp TEXT, title TEXT, date TEXT, problem TEXT, sketch TEXT);
+  id INTEGER PRIMARY KEY, path TEXT UNIQUE, stamp TEXT, title TEXT, date TEXT, problem TEXT, sketch TEXT,
+  cut INTEGER);
 CREATE TABLE IF NOT EXISTS notes (note TEXT);
 CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
   title, text, document UNINDEXED, number UNINDEXED, tokenize = "porter unicode61 remove_diacritics 2");
@@ -50,8 +54,8 @@ SELECT number, text FROM passages WHERE passages MATCH ? AND document = ? ORDER 
 """
 
 
-def search(folder: Path, index: Path, query: str, count: int, characters: int) -> dict[str, Any]:
-    """``{results: [{title, address, text, date, sketch}], documents, unread: [{address, reason}], notes}``.
+def search(folder: Path, index: Path, query: str, count: int, characters: int, language: str = "") -> dict[str, Any]:
+    """``{results: [{title, address, text, date, sketch, shortened}], documents, unread: [{address, reason}], notes}``.
 
     The best result is the first. ``text`` is what the document says on the query, in ``characters`` at most; ``sketch``
     is that of all of it. An empty query only reads the folder.
@@ -65,14 +69,28 @@ def search(folder: Path, index: Path, query: str, count: int, characters: int) -
         _refresh(database, folder)
         database.execute("COMMIT")
         terms = " OR ".join(f'"{word}"' for word in dict.fromkeys(_telling(_WORD.findall(query)[:MOST_WORDS])))
-        best = [document for document, _ in database.execute(_BEST, (terms, count))] if terms else []
+        best = [document for document, _ in database.execute(_BEST, (terms, MOST_FILES))] if terms else []
+        results = (_result(database, document, terms, characters) for document in best)
         unread = database.execute("SELECT path, problem FROM documents WHERE problem != '' ORDER BY path").fetchall()
         return {
-            "results": [_result(database, document, terms, characters) for document in best],
+            "results": list(_counting(results, count, language)),
             "documents": database.execute("SELECT COUNT(*) FROM documents WHERE problem = ''").fetchone()[0],
             "unread": [{"address": path, "reason": problem} for path, problem in unread[:MOST_TOLD]],
             "notes": [note for (note,) in database.execute("SELECT note FROM notes")],
         }
+
+
+def _counting(results: Iterator[dict[str, Any]], count: int, language: str) -> Iterator[dict[str, Any]]:
+    """The first ``count`` results in ``language``, or whose language is unknown, and a few others to be reported."""
+    others = MOST_TOLD
+    for result in results:
+        if count <= 0:
+            return
+        counts = not language or language_of(result["text"]) in ("", language)
+        count -= counts
+        others -= not counts
+        if counts or others >= 0:
+            yield result
 
 
 def _telling(words: list[str]) -> list[str]:
@@ -86,11 +104,15 @@ def _refresh(database: sqlite3.Connection, folder: Path) -> None:
     there = {path: (f"{status.st_size} {status.st_mtime_ns}", status.st_size) for path, status in _files(folder, notes)}
     for path in known.keys() - there.keys():
         _forget(database, path)
+    pages = 0
     for path, (stamp, size) in there.items():
         if known.get(path) != stamp:
             if path in known:
                 _forget(database, path)
-            _take_in(database, folder, path, stamp, size)
+            pages += size if ENDINGS[Path(path).suffix.lower()] == "html" else 0
+            _take_in(database, folder, path, stamp, size, pages <= MOST_PAGE_BYTES)
+    if pages > MOST_PAGE_BYTES:
+        notes.append(f"HTML pages beyond {MOST_PAGE_BYTES} bytes were read with their navigation")
     database.execute("DELETE FROM notes")
     database.executemany("INSERT INTO notes VALUES (?)", [(note,) for note in notes])
 
@@ -133,18 +155,19 @@ def _forget(database: sqlite3.Connection, path: str) -> None:
     database.execute("DELETE FROM documents WHERE path = ?", (path,))
 
 
-def _take_in(database: sqlite3.Connection, folder: Path, path: str, stamp: str, size: int) -> None:
+def _take_in(database: sqlite3.Connection, folder: Path, path: str, stamp: str, size: int, main_text: bool) -> None:
     title = date = text = problem = ""
+    cut = False
     try:
         if size > LARGEST_FILE_BYTES:
             raise Unreadable(f"larger than {LARGEST_FILE_BYTES} bytes")
         with (folder / path).open("rb") as file:
-            document = read_document(Path(path), file.read(LARGEST_FILE_BYTES))
-        title, date, text = document.title, document.date, document.text
+            document = read_document(Path(path), file.read(LARGEST_FILE_BYTES), main_text=main_text)
+        title, date, text, cut = document.title, document.date, document.text, document.cut
     except (Unreadable, OSError, MemoryError, RecursionError) as error:
         problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    row = (path, stamp, title, date, problem, json.dumps(sketch(text)))
-    added = database.execute("INSERT INTO documents VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
+    row = (path, stamp, title, date, problem, json.dumps(sketch(text)), cut)
+    added = database.execute("INSERT INTO documents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", row)
     rows = [(title, passage, added.lastrowid, number) for number, passage in enumerate(_passages(text))]
     database.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", rows)
 
@@ -161,12 +184,20 @@ def _passages(text: str) -> Iterator[str]:
 
 
 def _result(database: sqlite3.Connection, document: int, terms: str, characters: int) -> dict[str, Any]:
-    path, title, date, whole = database.execute(
-        "SELECT path, title, date, sketch FROM documents WHERE id = ?", (document,)
+    path, title, date, whole, cut = database.execute(
+        "SELECT path, title, date, sketch, cut FROM documents WHERE id = ?", (document,)
     ).fetchone()
+    (length,) = database.execute("SELECT SUM(LENGTH(text)) FROM passages WHERE document = ?", (document,)).fetchone()
     best = database.execute(_OF_DOCUMENT, (terms, document)).fetchmany(max(1, characters // PASSAGE_CHARACTERS))
-    text = "".join(_joined(sorted(best)))
-    return {"title": title, "address": path, "text": text[:characters], "date": date, "sketch": json.loads(whole)}
+    text = "".join(_joined(sorted(best)))[:characters]
+    return {
+        "title": title,
+        "address": path,
+        "text": text,
+        "date": date,
+        "sketch": json.loads(whole),
+        "shortened": shortened(text, length, "more than " if cut else ""),
+    }
 
 
 def _joined(passages: list[tuple[int, str]]) -> Iterator[str]:

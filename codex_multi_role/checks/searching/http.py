@@ -14,9 +14,11 @@ from urllib.parse import quote
 import jmespath
 
 from .addresses import is_web_address
+from .documents import page_text, shortened
 from .sketches import sketch
 
 LARGEST_ANSWER_BYTES = 2 * 1024 * 1024
+MOST_ENTRIES = 100
 KEYS = {"title": "title", "address": "url", "text": "snippet", "date": "date"}
 
 
@@ -31,8 +33,13 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def search(provider: dict[str, Any], query: str, count: int, characters: int, seconds: float) -> dict[str, Any]:
-    """``{results: [{title, address, text, date, sketch}], notes}``. ``provider``: see `search_settings.Provider`.
+def search(
+    provider: dict[str, Any], query: str, count: int, characters: int, language: str, seconds: float
+) -> dict[str, Any]:
+    """``{results: [{title, address, text, date, sketch, shortened}], notes}``.
+
+    ``provider``: see `search_settings.Provider`. With a ``language`` all entries are results, up to `MOST_ENTRIES`: only
+    the languages of their texts tell which of them count.
 
     Raises NoAnswer.
     """
@@ -41,11 +48,13 @@ def search(provider: dict[str, Any], query: str, count: int, characters: int, se
     if not isinstance(entries, list):
         raise NoAnswer(f"its answer has no list at {provider['results']!r}")
     results, dropped = [], 0
-    for entry in entries[:count]:
+    for entry in entries[: MOST_ENTRIES if language else count]:
         told = {name: _text(jmespath.search(provider[key], entry)) for name, key in KEYS.items()}
+        told["text"] = page_text(told["text"])
         text = told["text"][:characters]
         if is_web_address(told["address"]) and text:
-            results.append({**told, "text": text, "title": told["title"] or told["address"], "sketch": sketch(text)})
+            more = {"sketch": sketch(text), "shortened": shortened(text, len(told["text"]))}
+            results.append({**told, "text": text, "title": told["title"] or told["address"], **more})
         else:
             dropped += 1
     notes = [f"{dropped} results without an address or a text were left out"] if dropped else []
@@ -56,12 +65,18 @@ def _request(provider: dict[str, Any], query: str, count: int) -> urllib.request
     """The request; the names in ``secrets`` are variables of this process."""
     url = provider["endpoint"].replace("{query}", quote(query, safe="")).replace("{count}", str(count))
     headers = {"Accept": "application/json", "User-Agent": "codex-multi-role", **provider["headers"]}
-    headers |= {name: os.environ[variable] for name, variable in provider["secrets"].items()}
+    headers |= {name: _secret(value) for name, value in provider["secrets"].items()}
     data = None
     if provider["body"] is not None:
         data = json.dumps(_filled(provider["body"], query, count)).encode()
         headers["Content-Type"] = "application/json"
     return urllib.request.Request(url, data, headers)
+
+
+def _secret(value: str) -> str:
+    """``Bearer KEY`` or ``KEY``, with the value of that variable."""
+    scheme, _, variable = value.rpartition(" ")
+    return f"{scheme} {os.environ[variable]}".lstrip()
 
 
 def _filled(value: Any, query: str, count: int) -> Any:  # noqa: ANN401 - JSON

@@ -101,6 +101,19 @@ def test_a_source_is_read_once_for_a_question_and_a_copy_found_later_is_the_same
     assert again["sources"][1]["origin"] == "x.example"
 
 
+def test_the_role_and_the_findings_are_told_of_a_text_that_was_shortened(make_context: MakeContext) -> None:
+    part = {**result("a.md", "One."), "shortened": "4 of 900 characters"}
+    made: Any = research_sources(
+        make_context({}, topics=[topic("T")], searches=[searched(part, result("b.md", "Two x."))])
+    )
+    assert [item["source"].get("shortened") for item in made["items"]] == ["4 of 900 characters", None]
+    assert made["sources"][0]["shortened"] == "4 of 900 characters"
+    extracted = [{"extracted_facts": ["a"], "confidence": 1, "new_topics_to_research": []}] * 2
+    given = {"topics": [topic("T")], "items": made["items"], "extracted": extracted, "recursion": 1}
+    found: Any = research_findings(make_context({}, **given))
+    assert [each["shortened"] for each in found["findings"]] == ["4 of 900 characters", ""]
+
+
 def test_a_round_that_nobody_answered_is_a_failure_and_one_without_results_is_not(make_context: MakeContext) -> None:
     quiet: Any = research_sources(make_context({}, topics=[topic("x")], searches=[searched()]))
     assert (quiet["status"], quiet["log"][0]["event"]) == ("nothing", "no_search_results")
