@@ -13,7 +13,7 @@ from typing import Any
 from codex_multi_role.assembly import idle_parts
 from codex_multi_role.catalog import EVERY_ROLE, RoleSpecCatalog
 from codex_multi_role.definitions import Definitions
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.run_folder import RunFolder
 
@@ -74,7 +74,10 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
     from codex_multi_role.engine.journal_fork import recorded_steps  # here: it takes a while to load
     from codex_multi_role.engine.rehearsal import first_difference
 
-    past = recorded_steps(definitions.options.database_url or folder.journal_path, folder.run_id)
+    try:
+        past = recorded_steps(definitions.options.database_url or folder.journal_path, folder.run_id)
+    except StorageError:  # the session cannot use the journal either, and records that
+        return
     with tempfile.TemporaryDirectory(prefix="codex-multi-role-") as scratch:
         walks = [_walk(each, past, Path(scratch)) for each in (as_before, definitions)]
     unit, start = first_difference(*walks)
