@@ -88,8 +88,8 @@ def research_findings(context: CheckContext) -> dict[str, object]:
 
     Returns ``{status: more|done, findings: [{id: F1, question, topic, depth, source, facts, confidence, new_topics,
     shortened}], topics: [{question, text, depth, priority}], visited, skipped: [{topic, depth, question, reason}],
-    failed: [{topic, source, reason}]}``. ``topics`` are those of the next round: new ones, no deeper than ``recursion``,
-    by the priority of their question.
+    failed: [{topic, source, reason}]}``. ``topics`` are those of the next round: new ones, no deeper than
+    ``recursion``, by the priority of their question.
     """
     options = read_options(FindingsOptions, context, "research_findings")
     findings = list(options.findings)
