@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import (
-    LOCAL_ROLES,
     SKILLS_FOLDER,
     FlowSpec,
     RoleSpec,
@@ -32,7 +31,7 @@ from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.codex.settings import as_settings, holds_secret, needs_user_home
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
-from codex_multi_role.options import RunOptions
+from codex_multi_role.options import LOCAL_ROLES, RunOptions
 from codex_multi_role.programs import take_none_from
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder import RunFolder

@@ -13,6 +13,8 @@ from codex_multi_role.errors import UsageError
 
 SETTINGS_FILE = "codex-multi-role.yaml"
 """Where a folder keeps the options of the runs started in it."""
+LOCAL_ROLES = Path("roles")
+"""Where a project has its own roles, below the current folder."""
 MOST_REPAIRS = 10
 """What ``repair_attempts`` may be at most: it bounds the steps an ask can record."""
 REPLAY_MATCHES = ("strict", "nearest")

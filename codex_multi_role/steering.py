@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from codex_multi_role.catalog import CATALOG_FILES, LOCAL_ROLES, packaged_roles
+from codex_multi_role.catalog import CATALOG_FILES, packaged_roles
 from codex_multi_role.checks.search_settings import SEARCH_FILE
 from codex_multi_role.definitions import Definitions
-from codex_multi_role.options import SETTINGS_FILE
+from codex_multi_role.options import LOCAL_ROLES, SETTINGS_FILE
 from codex_multi_role.spelling import as_on_disk
 from codex_multi_role.steps.protection import HEAD
 from codex_multi_role.workspace import in_place

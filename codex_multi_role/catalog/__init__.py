@@ -22,7 +22,7 @@ from codex_multi_role.catalog.flows import (
 )
 from codex_multi_role.catalog.general_prompts import CapabilityRules, GeneralPrompts
 from codex_multi_role.catalog.nearest import did_you_mean, no_such
-from codex_multi_role.catalog.packaged import LOCAL_ROLES, packaged_roles, settings_file
+from codex_multi_role.catalog.packaged import packaged_roles, settings_file
 from codex_multi_role.catalog.placeholders import fill
 from codex_multi_role.catalog.prompts import build_continue_prompt, build_prompt, build_repair_prompt
 from codex_multi_role.catalog.rights import without_wider_rights
@@ -42,7 +42,6 @@ from codex_multi_role.catalog.yaml_source import load_yaml, read_text, validate
 __all__ = [
     "CATALOG_FILES",
     "EVERY_ROLE",
-    "LOCAL_ROLES",
     "SKILLS_FOLDER",
     "STEP_KINDS",
     "ApprovalPolicy",

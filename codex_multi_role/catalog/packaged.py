@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from codex_multi_role.options import LOCAL_ROLES
+
 _PACKAGE = Path(__file__).resolve().parent.parent
-LOCAL_ROLES = Path("roles")
-"""Where a project has its own, below the current folder."""
 
 
 def packaged_roles() -> Path:

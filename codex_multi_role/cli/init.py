@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.catalog import LOCAL_ROLES
 from codex_multi_role.cli.new_definitions import option_for
 from codex_multi_role.cli.options import FOLDER, RUN
 from codex_multi_role.cli.report_options import REPORTS
@@ -18,6 +17,7 @@ from codex_multi_role.cli.settings import FILE, Setting
 from codex_multi_role.cli.starters import ALL, STARTERS, contents_of, starter
 from codex_multi_role.cli.streams import say
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.options import LOCAL_ROLES
 
 OF_ONE_RUN = frozenset(
     {

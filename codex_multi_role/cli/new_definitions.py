@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from codex_multi_role.catalog import LOCAL_ROLES
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
+from codex_multi_role.options import LOCAL_ROLES
 
 
 def option_for(roles: Path) -> str:
