@@ -34,8 +34,8 @@ STEERING = (
     broken(
         "it cannot be moved aside",
         "codex/permissions.py",
-        '            **dict.fromkeys(map(str, in_workspace), "write"),\n',
-        "",
+        "    return sorted(each for each in below if not any(each.is_relative_to(path) for path in read_only))\n",
+        "    return []\n",
         (f"{STEERS}::test_a_catalog_deeper_in_the_workspace_cannot_be_moved_aside_with_its_folder",),
     ),
     broken(
