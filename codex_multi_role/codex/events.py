@@ -149,6 +149,10 @@ def describe(item: Mapping[str, Any]) -> str:
             return "message"
         case "dynamicToolCall":
             return f"tool: {item.get('tool', '')}"
+        case "mcpToolCall":
+            return f"MCP tool: {item.get('server', '')}/{item.get('tool', '')}"
+        case "webSearch":
+            return f"web search: {item.get('query', '')}"
         case kind:
             return str(kind)
 

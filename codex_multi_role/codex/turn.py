@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -185,8 +186,22 @@ class TurnRecorder:
 def item_text(item: Mapping[str, Any]) -> str:
     """An item as a piece of Markdown: a heading, then what it said or did, bounded."""
     body = item.get("text") or item.get("aggregatedOutput") or ""
-    if item.get("type") == "fileChange":
-        body = "\n".join(str(change.get("diff", "")) for change in changes_of(item))
+    match item.get("type"):
+        case "fileChange":
+            body = "\n".join(str(change.get("diff", "")) for change in changes_of(item))
+        case "reasoning":
+            summary = item.get("summary")
+            body = "\n\n".join(map(str, summary)) if isinstance(summary, list) else ""
+        case "mcpToolCall":
+            body = _labelled(item, "arguments", "result", "error")
+        case "webSearch":
+            body = _labelled(item, "action", "results")
     details = [f"{key}: {item[key]}" for key in ("status", "exitCode") if item.get(key) is not None]
     heading = f"## {describe(item)}" + (f" ({', '.join(details)})" if details else "")
     return f"{heading}\n\n{str(body)[:ITEM_TEXT_LIMIT]}\n"
+
+
+def _labelled(item: Mapping[str, Any], *keys: str) -> str:
+    """The values of these keys that the item has, as JSON."""
+    found = ((key, item.get(key)) for key in keys)
+    return "\n\n".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in found if value is not None)

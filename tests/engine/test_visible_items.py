@@ -1,0 +1,74 @@
+"""Calls of MCP tools, web searches and summaries of reasoning can be read in a turn's items and in the report."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.codex.turn import item_text
+from tests.any_model import Body, Items, any_model, call, message
+from tests.teams import TeamFolder
+
+SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    result = {}
+    if asked["method"] == "initialize":
+        version = asked["params"]["protocolVersion"]
+        about = {"name": "echo", "version": "1"}
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
+    elif asked["method"] == "tools/list":
+        schema = {"type": "object", "properties": {"word": {"type": "string"}}}
+        hints = {"readOnlyHint": True}
+        result = {"tools": [{"name": "echo", "description": "e", "inputSchema": schema, "annotations": hints}]}
+    elif asked["method"] == "tools/call":
+        result = {"content": [{"type": "text", "text": "heard " + asked["params"]["arguments"]["word"]}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+def echoing(body: Body) -> Items:
+    if "function_call_output" in json.dumps(body["input"]):
+        return message(json.dumps({"summary": "fine"}))
+    return call("echo", "c1", "mcp__echo", word="cuckoo")
+
+
+def test_call_of_an_mcp_tool_is_readable(tmp_path: Path) -> None:
+    """With server, tool, arguments and result."""
+    server = tmp_path / "server.py"
+    server.write_text(SERVER)
+    config = {"mcp_servers.echo": {"command": sys.executable, "args": [str(server)]}}
+    team = TeamFolder(tmp_path, {"one": {"codex_config": config}}, {})
+    with any_model(echoing) as served:
+        report = team.run(playbook=None, config=served.config, model="m")
+    items = (report.folder / "one/turn_001/items_text.md").read_text()
+    assert "## MCP tool: echo/echo (status: completed)" in items
+    assert 'arguments: {"word": "cuckoo"}' in items
+    assert "heard cuckoo" in items
+    assert "heard cuckoo" in (report.folder / "report.html").read_text()
+    assert "MCP tool: echo/echo" in [event["activity"] for event in team.of_type("role_activity")]
+
+
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        ({"type": "reasoning", "summary": ["First.", "Second."]}, "## reasoning\n\nFirst.\n\nSecond.\n"),
+        ({"type": "reasoning", "summary": 3}, "## reasoning\n\n\n"),
+        (
+            {"type": "webSearch", "query": "q", "action": {"type": "search", "query": "q"}, "results": None},
+            '## web search: q\n\naction: {"type": "search", "query": "q"}\n',
+        ),
+        (
+            {"type": "mcpToolCall", "server": "s", "tool": "t", "arguments": {}, "error": {"message": "no"}},
+            '## MCP tool: s/t\n\narguments: {}\n\nerror: {"message": "no"}\n',
+        ),
+    ],
+)
+def test_items_have_their_text(item: dict[str, object], text: str) -> None:
+    assert item_text(item) == text
