@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.engine import journal
 from codex_multi_role.engine.journal import (
     APPLICATION,
-    JOURNAL_VERSION,
     QUEUE_SECONDS,
     require_version,
     resumed_queue,
@@ -64,18 +64,18 @@ def fork_journal(database_url: str, run_id: str, fork_id: str, place: int) -> di
         require_version(run_id, known[0].app_version)
         client.register_queue(resumed_queue(fork_id), polling_interval_sec=QUEUE_SECONDS)
         with SetWorkflowID(fork_id):
-            client.fork_workflow(run_id, place, application_version=JOURNAL_VERSION, queue_name=NO_QUEUE)
+            client.fork_workflow(run_id, place, application_version=journal.JOURNAL_VERSION, queue_name=NO_QUEUE)
         return _by_place(client.list_workflow_steps(fork_id))
 
 
-def recorded_steps(journal: str | Path, run_id: str) -> dict[int, Recorded]:
+def recorded_steps(database: str | Path, run_id: str) -> dict[int, Recorded]:
     """What the run has recorded, by place; empty before its first session reached the journal. Raises `StorageError`.
 
-    ``journal``: a database URL, or the run's own file.
+    ``database``: a URL, or the run's own file.
     """
-    if isinstance(journal, Path) and not (journal.exists() and journal.stat().st_size):
+    if isinstance(database, Path) and not (database.exists() and database.stat().st_size):
         return {}
-    with _client(journal if isinstance(journal, str) else sqlite_url(journal)) as client:
+    with _client(database if isinstance(database, str) else sqlite_url(database)) as client:
         known = client.list_workflows(workflow_ids=[run_id], load_input=False, load_output=False)
         if not known:
             return {}
