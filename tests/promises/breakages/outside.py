@@ -183,9 +183,9 @@ OUTSIDE = (
     ),
     broken(
         "models' tests run in the sandbox",
-        "assembly.py",
-        "        if not options.test_sandbox:\n",
-        "        if options.test_sandbox:\n",
+        "definitions.py",
+        "    return wrap if options.test_sandbox else no_sandbox\n",
+        "    return no_sandbox if options.test_sandbox else wrap\n",
         (NO_TESTS_OUT, f"{CONTAINMENT}::test_a_conftest_reaches_nothing_outside"),
     ),
     broken(

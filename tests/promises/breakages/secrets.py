@@ -21,15 +21,15 @@ SECRETS = (
     broken(
         "tests get no secret",
         "checks/python.py",
-        "**without_secrets(context.environment)",
-        "**context.environment",
+        "python.activate(without_secrets(context.environment))",
+        "python.activate(context.environment)",
         ("checks/test_tests.py::test_no_secret_reaches_the_tests", NEITHER),
     ),
     broken(
         "a check's command gets what was named and no secret",
         "checks/command.py",
-        "**without_secrets(context.environment)",
-        "**context.environment",
+        "environment = without_secrets(context.environment)",
+        "environment = dict(context.environment)",
         ("checks/test_command.py::test_the_environment_has_what_was_named_and_no_secret",),
     ),
     broken(

@@ -91,4 +91,15 @@ VERDICTS = (
         '    if counts is None and code == 0:\n        return ("passed", "")\n    if counts is None:\n',
         ("checks/test_tests.py::test_success_without_a_report_is_not_believed",),
     ),
+    Breakage(
+        7,
+        "a figure is of the copy under test",
+        "checks/coverage_run.py",
+        "        if problem := self._process.import_problem(measured.unseen):\n",
+        "        if (problem := self._process.import_problem(measured.unseen)) and not problem:\n",
+        (
+            "checks/test_imports.py::test_the_original_gives_no_figure",
+            "checks/test_coverage.py::test_lost_data_is_no_figure",
+        ),
+    ),
 )
