@@ -62,9 +62,9 @@ def search(context: CheckContext) -> dict[str, object]:
 
     Returns ``{status: found|nothing|to be asked, query, results: [{title, address, text, date, sketch, shortened,
     provider, language, duplicates: [address]}], providers: [{name, kind, status, reason, seconds, found}],
-    other_languages: [{address, language}], left_out, ask_web}``, also as ``result.json``. The providers' results take
-    turns, the best of each first; those with one address, or nearly the same text, are one. ``left_out`` counts those
-    beyond ``results``.
+    other_languages: [{address, language}], left_out, ask_web}``, also as ``result.json``. ``shortened``: how much of
+    its text a result has, if not all. The providers' results take turns, the best of each first; those with one
+    address, or nearly the same text, are one. ``left_out`` counts those beyond ``results``.
     ``ask_web``: a role's own web search is a provider, and to be asked; the status says so where no other answered.
     Raises CheckFailed with all reasons where no provider answered, UsageError where none is enabled.
     """

@@ -298,7 +298,7 @@ def test_codex_web_is_ready_only_if_its_role_can_search(searching: Searching) ->
         ([FOLDER], {}, "there is no document to search; empty.md: there is no text in it"),
         ([{**FOLDER, "enabled": False}], {}, "there is nothing to search"),
         ([http("http://127.0.0.1:1", secrets={"A": "GONE"})], {}, "cannot be asked: the environment has no GONE"),
-        ([http("http://127.0.0.1:1", secrets={"A": "Bearer GONE"})], {}, "cannot be asked: the environment has no GONE"),
+        ([http("http://127.0.0.1:1", secrets={"A": "Bearer GONE"})], {}, "the environment has no GONE"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_searched_is_found_out_before(

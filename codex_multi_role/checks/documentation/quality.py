@@ -66,7 +66,7 @@ def measure_documents(context: CheckContext) -> dict[str, object]:
     Raises UsageError for a wrong option, CheckFailed when it takes too long, RunInterrupted, StorageError.
     """
     options = read_options(QualityOptions, context, "document_quality")
-    result = write_result(context, _Gate(context, options).result())
+    result = write_result(context, _Gate(context, options).measured())
     if options.report:
         _report(context, options.report, result)
     return result
@@ -131,7 +131,7 @@ class _Gate:
             score, not_kept = all_before, [{"path": path, **told} for path in self._before]
         return score, not_kept
 
-    def result(self) -> dict[str, object]:
+    def measured(self) -> dict[str, object]:
         score, not_kept = self._best()
         whole = {each.path: each.before for each in self._options.refined}
         for each in not_kept:

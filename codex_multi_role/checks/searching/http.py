@@ -38,8 +38,8 @@ def search(
 ) -> dict[str, Any]:
     """``{results: [{title, address, text, date, sketch, shortened}], notes}``.
 
-    ``provider``: see `search_settings.Provider`. With a ``language`` all entries are results, up to `MOST_ENTRIES`: only
-    the languages of their texts tell which of them count.
+    ``provider``: see `search_settings.Provider`. With a ``language`` all entries are results, up to `MOST_ENTRIES`:
+    which of them count depends on the languages of their texts.
 
     Raises NoAnswer.
     """
