@@ -102,7 +102,7 @@ WAITS = (
     broken(
         "what a killed run left ends when it is resumed",
         "session.py",
-        "            self._end_left_over(family)\n",
+        "        self._end_left_over(family)\n",
         "",
         ("engine/test_left_over.py::test_what_a_killed_run_left_ends_when_it_is_resumed",),
     ),
