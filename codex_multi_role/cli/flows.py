@@ -68,7 +68,7 @@ def _record(entry: FlowEntry) -> dict[str, object]:
         "description": entry.description,
         "problem": entry.problem,
         "inputs": flow.model_dump(mode="json")["inputs"] if flow else {},
-        "ends": [vars(end) for end in ends(flow)] if flow else [],
+        "ends": [{"outcome": end.outcome, "exit_code": end.exit_code} for end in ends(flow)] if flow else [],
     }
 
 
