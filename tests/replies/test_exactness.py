@@ -1,6 +1,6 @@
 """No text of a model is guessed: whatever happens to an answer on its way, it is read as it was meant, or not at all.
 
-`HYPOTHESIS_PROFILE=search python -m pytest tests/replies/test_exactness.py` searches longer than the gate does.
+`python -m pytest --hypothesis-profile=search tests/replies/test_exactness.py` searches longer than the gate does.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def test_whole_answers_are_read_as_they_are() -> None:
     assert read_reply(f"```json\n{json.dumps(handoff)}\n```", SCHEMA).handoff == handoff
 
 
-@settings(deadline=None, max_examples=max(1_000, settings.default.max_examples if settings.default else 0))
+@settings(max_examples=max(1_000, settings().max_examples))
 @given(HANDOFFS, st.sampled_from(DAMAGES), st.sampled_from([None, SCHEMA]), st.data())
 def test_an_answer_is_read_right_or_asked_for_again(
     handoff: Handoff, damage: Damage, schema: dict[str, object] | None, data: st.DataObject
