@@ -264,7 +264,10 @@ class FlowWalk:
         for answer in answers:
             self._absorb(step, Outcome({}, answer=answer, tests=answer.tests))
         team.raise_failure()
-        self._leave(step, {"results": [answer.handoff for answer in answers]}, "")
+        declined = [
+            f"{each.role} declined: {each.error}" for each in answers if each.error and each.handoff is not None
+        ]
+        self._leave(step, {"results": [answer.handoff for answer in answers], "declined": declined}, "")
 
     def _room_for_ask(self, role: str) -> int:
         return steps_per_ask(self._run.catalog.role(role))

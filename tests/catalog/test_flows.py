@@ -36,7 +36,7 @@ def test_the_shipped_flow_runs_any_catalog(two_roles: RoleSpecCatalog) -> None:
     assert (step.kind, step.ask) == ("ask", "*")
     assert [route.model_dump(exclude_none=True) for route in step.next] == [
         {"when": "cycle < cycles", "to": "team"},
-        {"end": "cycles_used_up", "exit": 1},
+        {"end": "cycles_used_up", "exit": 1, "reason": "{{ steps.team.declined | join('; ') }}"},
     ]
 
 

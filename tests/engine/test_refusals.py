@@ -48,6 +48,7 @@ def test_a_refusal_of_a_role_that_may_finish_is_no_success(tmp_path: Path, refus
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [refusal]})
     report = team.run()
     assert (report.outcome, report.exit_code) == ("cycles_used_up", 1)
+    assert report.reason == f"one declined: {REASON}"
 
 
 @pytest.mark.parametrize("refusal", [DECLINED, {"json": {"verdict": "bad", "error": REASON}}])
