@@ -220,8 +220,8 @@ class Session:
             stop.interrupts = False
             while True:
                 durable = DurableRun(flows, self._state, parts)
-                self._ending = durable.ending
                 begin(self._folder.run_id, durable)
+                self._ending = durable.ending  # not before: what could not begin keeps no lock
                 ending = self._wait(durable.ending, parts, stop)
                 if ending.outcome != ReviewWaiting.reason or not answered_meanwhile(parts):
                     break

@@ -24,8 +24,11 @@ settings.register_profile("gate", derandomize=True, database=None, deadline=None
 settings.register_profile("search", max_examples=100_000, deadline=None)
 settings.load_profile("gate")
 
-# A shell starts background jobs with Ctrl-C ignored, which every child would inherit.
+# A shell starts background jobs with some signals ignored, and so does nohup. Every child would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+for ignored in (signal.SIGHUP, signal.SIGQUIT):
+    if signal.getsignal(ignored) is signal.SIG_IGN:
+        signal.signal(ignored, lambda *_: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

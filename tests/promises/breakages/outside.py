@@ -229,8 +229,8 @@ OUTSIDE = (
     broken(
         "a role's YAML grants nothing by default",
         "catalog/roles.py",
-        "    commands: bool = False\n",
-        "    commands: bool = True\n",
+        "    commands: StrictBool = False\n",
+        "    commands: StrictBool = True\n",
         (f"{CONTAINMENT}::test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided[None]",),
     ),
     broken(
