@@ -80,6 +80,7 @@ class TolerantReader:
         self._commented = False
         self._is_object = False
         self._key_styles: set[str] = set()
+        self._quotation_marks = {'"'}
         self.position = start
 
     def read(self) -> dict[str, object]:
@@ -114,7 +115,7 @@ class TolerantReader:
         comment = blank["comment"]
         if comment.startswith("/*") and blank["end"] is None:
             self._refuse_truncated()
-        if '"' in comment:
+        if not self._quotation_marks.isdisjoint(comment):
             self._refuse("a comment has a quotation mark, so it may be part of a string")
         if _LEFT_OUT.search(comment) or (self._open[-1].bracket == "[" and self._is_first_in_line()):
             self._refuse("a comment may stand for something that was left out")
@@ -216,6 +217,7 @@ class TolerantReader:
         if raw_line_ends and not set("nrtbfux").isdisjoint(_ESCAPE.findall(token)):
             self._refuse("a string has raw line ends as well as escapes, so it is not clear which of them are code")
         if kind == "single":
+            self._quotation_marks.add("'")
             token = f'"{_SINGLE_TO_DOUBLE.sub(_double_quoted, token[1:-1])}"'
         try:
             return str(json.loads(token, strict=False))

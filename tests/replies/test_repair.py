@@ -53,6 +53,7 @@ def test_what_is_certain_is_repaired(text: str, expected: dict[str, object]) -> 
         "{'a': '\\d'}",
         "{'a': r'x'}",
         "{'a': ('x')}",
+        "{'a': [''//'\n]}",
         '{"a": "one\nprint(\'\\n\')"}',
         '{"a": "\x1b"}',
         '{"a\nb": 1}',
