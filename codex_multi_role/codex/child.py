@@ -25,7 +25,8 @@ STDERR_TAIL_LINES = 20
 WRITE_SECONDS = 30.0
 GRACE_SECONDS = 3.0
 JOIN_SECONDS = 2.0
-LAST_WORDS_SECONDS = 0.5
+LAST_WORDS_SECONDS = 10.0
+"""A busy machine may take seconds for what takes milliseconds; only a child that something holds up takes as long."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,13 @@ class Child:
                 view = view[os.write(self._stdin.fileno(), view) :]
 
     def hear_last_words(self) -> None:
-        """Wait a moment for the exit code and for what stderr says of it, before anyone is told of the end."""
+        """Wait for the exit code and for all that stderr says of it, before anyone is told of the end."""
+        deadline = time.monotonic() + LAST_WORDS_SECONDS
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(LAST_WORDS_SECONDS)
         for thread in self._threads:
             if thread is not threading.current_thread():
-                thread.join(LAST_WORDS_SECONDS)
+                thread.join(max(deadline - time.monotonic(), 0))
 
     def end(self, grace_seconds: float) -> None:
         """End it and all it started: stdin EOF, then SIGTERM, then SIGKILL; at once without a grace."""

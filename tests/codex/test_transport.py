@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,26 @@ def test_what_a_child_says_on_stderr_is_masked(child: Child, tmp_path: Path) -> 
         transport.request("hello", {}, SECONDS)
     assert caught.value.complaint == "Error: *** is wrong"
     assert "hunter2" not in (tmp_path / "stderr.log").read_text()
+
+
+@pytest.mark.parametrize("late", ["os.close(1); time.sleep(1); sys.exit('Error: why')", "sys.exit('Error: why')"])
+def test_what_a_child_says_of_its_end_is_heard_however_late(tmp_path: Path, late: str) -> None:
+    """On a busy machine both its end and the reading of its last words may take a while."""
+
+    def slow(text: str) -> str:
+        time.sleep(1)
+        return text
+
+    command = [sys.executable, "-c", f"import os, sys, time; {late}"]
+    launch = Launch(command, os.environ, tmp_path, tmp_path / "stderr.log")
+    transport = AppServerTransport(launch, WireLog(tmp_path / "events.jsonl", slow))
+    transport.start()
+    try:
+        with pytest.raises(CodexCrashed) as caught:
+            transport.next_message(SECONDS)
+    finally:
+        transport.stop()
+    assert str(caught.value) == "the Codex process ended with exit code 1: Error: why"
 
 
 def test_a_last_line_that_was_cut_off_is_kept_as_text(child: Child) -> None:
