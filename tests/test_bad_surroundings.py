@@ -352,10 +352,14 @@ def test_a_damaged_journal_is_named_and_a_copy_of_it_goes_on(tmp_path: Path) -> 
 
 
 def test_a_second_resume_is_refused_and_does_not_disturb_the_first(tmp_path: Path) -> None:
-    team = team_of_three(tmp_path, pause_seconds=2)
+    team = team_of_three(tmp_path)
+    wait = {"cmd": "until [ -e refused ]; do sleep 0.05; done", "yield_time_ms": 30_000}
+    team.plays["two"][0] = {"steps": [{"call": "exec_command", "arguments": wait}, say("two 1")]}
+    team.write_plays()
     process = team.start("--json", "--run-id", "mine")
     read_until(process, "turn_started", "two")
     done = console("resume", "mine", folder=tmp_path)
+    (team.workspace / "refused").touch()
     process.communicate(timeout=DEADLINE_SECONDS)
     assert done.returncode == 2
     assert message_of(done) == f"error: run mine is being worked on by process {process.pid}"
