@@ -58,6 +58,7 @@ class LiveRoles:
         self._keep = keep
         self._latest = definitions.catalog
         self._said = ""
+        self._doubt = ""  # what is wrong with the files, perhaps because they are still being written
         self.renew: Callable[[str], None] = lambda role: None
 
     @property
@@ -90,21 +91,24 @@ class LiveRoles:
             with watched({file.parent for file in self._latest.files}, changes):
                 self.reload()
                 while not changes.ends_within(0.0):
-                    if changes.wait(LOOK_SECONDS):
+                    if changes.wait(LOOK_SECONDS) or self._doubt:
                         self.reload()
         except (OSError, CodexMultiRoleError) as error:
             self._warn(f"changes of {self._source} are not noticed: {error}")
 
     def reload(self) -> None:
-        """Take the files as they are now, or say why they cannot be taken."""
+        """Take the files as they are now. Why they cannot be taken is said once a second look finds them no better."""
+        doubt, self._doubt = self._doubt, ""
         try:
             read = self._load()
-            if _same(read, self._latest):
-                return
-            self._latest = read
-            self._take(read)
+            if not _same(read, self._latest):
+                self._take(read)
+                self._latest = read
         except CodexMultiRoleError as error:
-            self._warn(f"the roles stay as they are: {error}")
+            if str(error) == doubt:
+                self._warn(f"the roles stay as they are: {error}")
+            else:
+                self._doubt = str(error)
 
     def _load(self) -> RoleSpecCatalog:
         return changed_catalog(self._source, self.catalog)

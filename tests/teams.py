@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from codex_multi_role import RunOptions, RunReport, resume, run
+from codex_multi_role.run_folder.atomic import write_text
 
 Record = dict[str, Any]
 LIMITS = {"idle_seconds": 20, "turn_seconds": 60}
@@ -52,7 +53,7 @@ class TeamFolder:
 
     def write_catalog(self) -> None:
         roles = [{"name": name, "prompt_text": "Do it.", "limits": LIMITS, **keys} for name, keys in self.roles.items()]
-        (self.folder / "roles" / "catalog.yaml").write_text(yaml.safe_dump({"version": 1, "roles": roles}))
+        write_text(self.folder / "roles" / "catalog.yaml", yaml.safe_dump({"version": 1, "roles": roles}))
 
     def write_plays(self) -> None:
         self.playbook.write_text(yaml.safe_dump({"name": "test", "roles": self.plays, **self.more}))

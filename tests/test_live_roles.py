@@ -11,7 +11,9 @@ import pytest
 
 from codex_multi_role import RunReport, run
 from codex_multi_role.codex.permissions import PROFILE
-from codex_multi_role.run_folder import Answer, Question, answer_of_person
+from codex_multi_role.definitions import keep_definitions, load_definitions
+from codex_multi_role.live_roles import LiveRoles
+from codex_multi_role.run_folder import Answer, EventLog, Question, RunFolder, answer_of_person
 from tests.engine.test_flows import with_flow
 from tests.teams import Record, TeamFolder, read, say
 
@@ -115,6 +117,31 @@ def test_what_cannot_be_taken_is_told_and_the_last_good_one_stays(tmp_path: Path
     assert message in told
     assert "Do it." in prompt(report, 2)
     assert team.of_type("roles_reloaded") == []
+
+
+def test_files_that_are_being_written_are_read_again_before_anything_is_said(tmp_path: Path) -> None:
+    """Whoever looks while somebody saves finds half a file."""
+    team = TeamFolder(tmp_path, {"one": {}}, {})
+    told: list[Record] = []
+    definitions, folder = load_definitions(team.options()), RunFolder.create(team.runs, None)
+    events = EventLog(folder.events_path, folder.redact)
+    events.subscribe(told.append)
+    catalog_file = keep_definitions(definitions, folder)
+    live = LiveRoles(definitions, definitions.catalog.source, catalog_file, folder, events, lambda *_: None)
+    catalog = definitions.catalog.source
+    halves = ["", "version: 1\nroles:\n- name: one\n"]
+    for half in halves:
+        catalog.write_text(half)
+        live.reload()
+    assert told == []
+    live.reload()
+    assert [each["type"] for each in told] == ["warning"]
+    live.reload()
+    team.roles["one"] = {"prompt_text": "Do it in verse."}
+    team.write_catalog()
+    live.reload()
+    assert [each["type"] for each in told] == ["warning", "roles_reloaded"]
+    events.close()
 
 
 WIDE: Record = {
