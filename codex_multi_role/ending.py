@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import traceback
 from dataclasses import dataclass
 
-from codex_multi_role.errors import CodexMultiRoleError, QuotaUsedUp, RunInterrupted
+from codex_multi_role.errors import TOO_MANY_FILES, CodexMultiRoleError, QuotaUsedUp, RunInterrupted, StorageError
 
 MORE_CYCLES = 3
 LOOK = "show RUN"
@@ -35,6 +36,8 @@ def ending_for(error: BaseException) -> Ending:
     """The ending an error means. What is no error of ours is a bug, and ends a run all the same."""
     if isinstance(error, KeyboardInterrupt):
         error = RunInterrupted()
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        error = StorageError(str(error), TOO_MANY_FILES)
     if isinstance(error, CodexMultiRoleError):
         resets_at = error.resets_at if isinstance(error, QuotaUsedUp) else ""
         return Ending(error.status, error.reason, str(error), error.exit_code, error.hint, resets_at=resets_at)

@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+TOO_MANY_FILES = "too many files are open: raise the limit (`ulimit -n`), or use fewer processes at once"
+
 
 class CodexMultiRoleError(Exception):
     """Base of every error this package raises on purpose.

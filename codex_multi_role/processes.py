@@ -13,6 +13,8 @@ from pathlib import Path
 
 import psutil
 
+from codex_multi_role.errors import TOO_MANY_FILES
+
 COMMAND = "CODEX_MULTI_ROLE_COMMAND"
 RUN = "CODEX_MULTI_ROLE_RUN"
 GRACE_SECONDS = 2.0
@@ -104,7 +106,7 @@ class Family:
 def start_hint(error: OSError, otherwise: str) -> str:
     """What to do about a program that could not be started: ``otherwise``, unless the system lacks room for it."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
-        return "too many files are open: raise the limit (`ulimit -n`), or use fewer processes at once"
+        return TOO_MANY_FILES
     if error.errno in (errno.EAGAIN, errno.ENOMEM):
         return "the system has no room for another process: free some memory, or raise the limit (`ulimit -u`)"
     return otherwise

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from codex_multi_role.catalog import EVERY_ROLE, RoleSpecCatalog
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.flow import new_state
+from codex_multi_role.presentation.outcome import runs_option
 from codex_multi_role.run_folder import RunFolder
 
 
@@ -84,9 +86,20 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
     if unit:
         raise UsageError(
             f"{' and '.join(changed)} cannot change now: what run {folder.run_id} recorded of {unit} depends on it",
-            f"`codex-multi-role fork {folder.run_id} --from {start}` with the same options repeats the run from "
-            "there; without the change, `resume` continues it.",
+            f"`codex-multi-role fork {folder.run_id} --from {start}{_as_typed(definitions, changed)}` repeats the run "
+            "from there; without the change, `resume` continues it.",
         )
+
+
+def _as_typed(definitions: Definitions, changed: Sequence[str]) -> str:
+    """The ``changed`` inputs and cycles, and the folder of runs, as options of a command."""
+    arguments: list[str] = []
+    for name, value in definitions.inputs.items():
+        if f"inputs.{name}" in changed:
+            arguments += ["-i", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
+    if "cycles" in changed:
+        arguments += ["--cycles", str(definitions.options.cycles)]
+    return "".join(f" {shlex.quote(each)}" for each in arguments) + runs_option(definitions.options.runs_dir)
 
 
 def _walk(definitions: Definitions, past: Mapping[int, Any], scratch: Path) -> Any:  # noqa: ANN401 - of the engine

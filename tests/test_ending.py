@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from codex_multi_role import errors
@@ -40,6 +42,12 @@ def test_a_failed_role_gives_the_reason_of_its_turn() -> None:
 @pytest.mark.parametrize("error", [RunInterrupted(), KeyboardInterrupt()])
 def test_a_stopped_run_is_no_failure(error: BaseException) -> None:
     assert ending_for(error) == Ending("interrupted", "cancelled", "the run was stopped", 130)
+
+
+def test_too_few_file_descriptors_are_no_fault_of_ours() -> None:
+    ending = ending_for(OSError(errno.EMFILE, "Too many open files", "runs/one"))
+    assert (ending.outcome, ending.exit_code) == ("storage_failed", 3)
+    assert "ulimit -n" in ending.hint
 
 
 def test_what_nobody_expected_is_a_fault_of_ours_with_its_traceback() -> None:

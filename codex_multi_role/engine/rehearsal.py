@@ -6,10 +6,10 @@ Nothing is done: where anything would be, the walk ends.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
+from itertools import count, takewhile
 
 from codex_multi_role.ending import ending_for
 from codex_multi_role.engine.askers import Asker
@@ -117,8 +117,18 @@ def first_difference(before: PastUnits, after: PastUnits) -> tuple[str, str]:
     fewer = (f"{step}.{visits}" for step, visits in before.visits.items() if after.visits[step] < visits)
     differing = (unit for unit, known in before.units.items() if after.units.get(unit) != known)
     unit = next(differing, next(fewer, ""))
-    place = unit if unit in after.units else after.stopped_in or next(reversed(after.units), unit)
-    return unit, ":".join(place.partition("/")[0].split(".")[:2])
+    if not unit:
+        return "", ""
+    visits = _visits_of(before.units)
+    pairs = zip(visits, _visits_of([*after.units, *filter(None, [after.stopped_in])]), strict=False)
+    common = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)] or visits[:1]
+    (own,) = _visits_of([unit])
+    return unit, (own if own in common else common[-1]).replace(".", ":")
+
+
+def _visits_of(units: Iterable[str]) -> list[str]:
+    """The visits of the flow's own steps in which they are, in order."""
+    return list(dict.fromkeys(".".join(unit.partition("/")[0].split(".")[:2]) for unit in units))
 
 
 def rehearse(

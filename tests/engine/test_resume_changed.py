@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codex_multi_role import fork
 from codex_multi_role.errors import UsageError
+from tests.cli.console import console
 from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, say
+from tests.teams import Record, TeamFolder, read, say
 
 LOOK: Record = {"check": "command", "with": {"argv": ["echo", "{{ inputs.word }}"], "json": False}}
 INPUTS: Record = {"most": 1, "word": "a", "files": ["x", "y"], "at_once": 1}
 AGAIN: list[Record] = [{"when": "steps.one.visits < inputs.most", "to": "one"}, {"end": "timeout", "exit": 1}]
+LOOP: list[Record] = [{"when": "steps.one.visits < inputs.most", "to": "one"}]
 INNER: Record = {"inputs": {"most": 1}, "steps": [{"ask": "one", "max_visits": 9, "next": AGAIN}]}
 EACH: Record = {"for_each": "{{ inputs.files }}", "max_items": 5, "concurrency": "{{ inputs.at_once }}"}
 CALL: Record = {"id": "rounds", "call": "inner", "with": {"most": "{{ inputs.most }}"}}
@@ -35,6 +37,8 @@ def team_with(folder: Path, *steps: Record) -> TeamFolder:
         ([{"ask": "one", "prompt": "Say {{ inputs.word }}."}], {"word": "b"}, "one.1", "one:1"),
         ([{"ask": "one", **EACH}], {"files": ["z"]}, "one.1.0", "one:1"),
         ([{"ask": "one", **EACH}], {"files": ["x"]}, "one.1.1", "one:1"),
+        ([CALL | EACH, {"id": "figures", **LOOK}], {"most": 1}, "rounds.1.0/one.2", "rounds:1"),
+        ([{"ask": "one", "next": LOOP}, {"id": "figures", **LOOK}], {"most": 1}, "one.2", "one:1"),
     ],
 )
 def test_an_input_that_recorded_work_depends_on_cannot_change(
@@ -42,15 +46,18 @@ def test_an_input_that_recorded_work_depends_on_cannot_change(
 ) -> None:
     """Before anything is paid: the rest of what was recorded would be of the old input."""
     team = team_with(tmp_path, *steps)
-    team.run(flow="own")
+    team.run(flow="own", inputs={"most": 2} if changes == {"most": 1} else {})
     before = (team.runs / "latest/run.json").read_text()
     with pytest.raises(UsageError, match=rf"{next(iter(changes))} cannot change now.* {unit} depends on it") as caught:
         team.resume(inputs=changes)
-    assert f"--from {start}`" in caught.value.hint
+    assert f"--from {start} -i " in caught.value.hint
     assert team.turns() == []
     assert (team.runs / "latest/run.json").read_text() == before
-    forked = fork("latest", runs_dir=team.runs, start=start, changes={"inputs": changes})
-    assert forked.exit_code < 2, forked.reason
+    pasted = shlex.split(caught.value.hint.split("`")[1])
+    done = console(*pasted[1:], folder=tmp_path)
+    assert done.returncode < 2, done.stderr
+    inputs = read(team.runs / "latest/run.json")["inputs"]
+    assert {name: inputs[name] for name in changes} == changes
 
 
 def test_a_lower_limit_cannot_leave_out_what_is_recorded(tmp_path: Path) -> None:
@@ -58,7 +65,7 @@ def test_a_lower_limit_cannot_leave_out_what_is_recorded(tmp_path: Path) -> None
     team.run(flow="own", inputs={"most": 3})
     with pytest.raises(UsageError, match=r"most cannot change now.* one\.2 depends on it") as caught:
         team.resume(inputs={"most": 1})
-    assert "--from one:1`" in caught.value.hint
+    assert "--from one:1 -i most=1" in caught.value.hint
 
 
 def test_an_input_that_only_leads_further_can_change(tmp_path: Path) -> None:
