@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from codex_multi_role.catalog import (
@@ -90,13 +94,13 @@ class Definitions:
         settings = [(*as_settings(role.codex_config), *self.options.config) for role in self.roles]
         if self.playbook is None and self.recording is None and any(map(needs_user_home, settings)):
             require_user_home(os.environ)
-        return self._with_python_inspected() if self._needs_python else self
+        return self
 
-    def _with_python_inspected(self) -> Definitions:
-        with tempfile.TemporaryDirectory(prefix="codex-home-") as home:
-            environment = {**os.environ, "CODEX_HOME": home}
-            sandbox = sandbox_of_tests(self.options, self.codex, self.workspace)
-            python = inspect(self.python, self.workspace, environment, sandbox)
+    def with_python(self, inspected: Callable[[], Interpreter]) -> Definitions:
+        """These definitions with what `inspect` finds of the Python, if tests need it. Raises `UsageError`."""
+        if not self._needs_python:
+            return self
+        python = inspected()
         if python.problem:
             raise UsageError(python.problem, python.hint)
         return replace(self, python=python)
@@ -199,6 +203,13 @@ def load_definitions(options: RunOptions) -> Definitions:
     """Read and check everything ``options`` names. Raises `UsageError` and `CodexUnavailable`."""
     workspace = _checked_workspace(options.workspace)
     take_none_from(workspace)
+    codex = find_codex(options.codex_bin, os.environ)
+    python = find_interpreter(workspace, os.environ, options.python)
+    with _inspecting(python, options, codex, workspace) as inspected:
+        return _load(options, codex, workspace, python).checked().with_python(inspected)
+
+
+def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter) -> Definitions:
     flows, catalog = load_flow_and_called(options.flow, load_catalog(options.roles))
     options = replace(options, goal=flows[options.flow].goal.resolve(options.flow, options.goal))
     playbook = None
@@ -211,7 +222,6 @@ def load_definitions(options: RunOptions) -> Definitions:
         from codex_multi_role.playbook.recording import Recording
 
         recording = Recording.load(options.replay)
-    codex = find_codex(options.codex_bin, os.environ)
     return Definitions(
         options=replace(options, codex_bin=codex) if options.codex_bin else options,  # PATH may be another at a resume
         catalog=catalog,
@@ -221,8 +231,31 @@ def load_definitions(options: RunOptions) -> Definitions:
         recording=recording,
         codex=codex,
         workspace=workspace,
-        python=find_interpreter(workspace, os.environ, options.python),
-    ).checked()
+        python=python,
+    )
+
+
+@contextmanager
+def _inspecting(
+    python: Interpreter, options: RunOptions, codex: Path, workspace: Path
+) -> Iterator[Callable[[], Interpreter]]:
+    """Gives what waits for `inspect`; it begins at once if tests are likely, and is stopped if nobody waits."""
+    likely, stopping = options.run_tests and not options.pytest_cmd, Event()
+    with (
+        tempfile.TemporaryDirectory(prefix="codex-home-") as home,
+        ThreadPoolExecutor(1, thread_name_prefix="python") as pool,
+    ):
+        environment, sandbox = {**os.environ, "CODEX_HOME": home}, sandbox_of_tests(options, codex, workspace)
+        begin = partial(pool.submit, partial(inspect, python, workspace, environment, sandbox, stopping))
+        begun = begin() if likely else None
+
+        def inspected() -> Interpreter:
+            return (begun or begin()).result()
+
+        try:
+            yield inspected
+        finally:
+            stopping.set()
 
 
 def _refuse_secrets(options: RunOptions, catalog: RoleSpecCatalog) -> None:

@@ -19,6 +19,7 @@ CHILD = "a reader of its own thread: it ends with the pipe, and the pipe with th
 STEPS = "waits for turns, repairs and checks, each of which has its deadlines"
 DONE = "of a future that is done"
 PROVIDERS = "processes, each with its provider's time limit"
+INSPECTED = "a program, given ANSWER_SECONDS (checks/interpreter.py)"
 READS_FILE = "no future: it reads turn.json"
 PLACES = {
     ("checks/kill_matrix.py", "pool.shutdown(cancel_futures=True)"): "tests on mutants, each run with its deadline",
@@ -56,6 +57,8 @@ PLACES = {
         "codex/transport.py",
         "while True",
     ): "ends when the consumer reads on, which has deadlines, or the child is stopped",
+    ("definitions.py", "(begun or begin()).result()"): INSPECTED,
+    ("definitions.py", "with ThreadPoolExecutor(1, thread_name_prefix='python')"): INSPECTED,
     ("engine/fan_out.py", "with ThreadPoolExecutor(min(concurrency, len(items)), thread_name_prefix='item')"): STEPS,
     ("engine/fan_out.py", "wait(under_way, return_when=FIRST_COMPLETED)"): STEPS,
     ("engine/fan_out.py", "while order.is_active()"): STEPS,

@@ -26,6 +26,7 @@ OURS = {
     r"role-files": "looks every LOOK_SECONDS whether the run has ended (live_roles.py)",
     r"search_\d+": "one search provider, with its time limit (checks/search_providers.py)",
     r"mutant_\d+": "tests on mutants, each run with its deadline (checks/kill_matrix.py)",
+    r"python_\d+": "asks the project's Python, which has ANSWER_SECONDS (definitions.py)",
     r"telemetry-end": "requests of DELIVERY_SECONDS each, and awaited for CLOSING_SECONDS (telemetry/pipeline.py)",
     r"dbos-executor-_\d+": "the workflow: the steps of the run, each with its deadlines (engine/durable_run.py)",
 }

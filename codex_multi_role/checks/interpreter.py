@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 
 from codex_multi_role.checks.base import Sandbox
 from codex_multi_role.checks.environments import has_python, named_by_tools
@@ -93,7 +94,9 @@ def _is_own(active: Path, root: Path) -> bool:
     return active.resolve() == Path(sys.prefix).resolve() and not active.absolute().is_relative_to(root)
 
 
-def inspect(found: Interpreter, root: Path, environment: Mapping[str, str], sandbox: Sandbox) -> Interpreter:
+def inspect(
+    found: Interpreter, root: Path, environment: Mapping[str, str], sandbox: Sandbox, stopping: Event | None = None
+) -> Interpreter:
     """``found`` with all that is known of it only once it runs, which it does in ``sandbox``. Raises RunInterrupted."""
     if found.source == OWN:
         return _judged(found, described(), root)
@@ -102,7 +105,7 @@ def inspect(found: Interpreter, root: Path, environment: Mapping[str, str], sand
         argv = sandbox([str(found.path), str(PROGRAM)], scratch)
         given = {**without_secrets(environment), "TMPDIR": folder, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
-            ran = run_command(argv, root, given, ANSWER_SECONDS, errors_apart=True)
+            ran = run_command(argv, root, given, ANSWER_SECONDS, stopping=stopping, errors_apart=True)
             facts = json.loads(ran.output)
         except (UsageError, ValueError) as error:
             said = (

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
-
-from packaging.requirements import InvalidRequirement, Requirement
+from typing import TYPE_CHECKING
 
 from codex_multi_role.checks.environments import read_toml
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 MAX_NAMED = 5
 
@@ -40,7 +42,12 @@ def _declared(root: Path) -> Iterator[Requirement]:
         lines = (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
         lines = []
-    for text in [*listed, *(name for name in poetry if name != "python"), *lines]:
+    texts = [*listed, *(name for name in poetry if name != "python"), *lines]
+    if not texts:
+        return
+    from packaging.requirements import InvalidRequirement, Requirement  # here: it takes long to import
+
+    for text in texts:
         try:
             yield Requirement(text.partition(" #")[0].split(" --")[0].strip().removesuffix("\\").strip())
         except InvalidRequirement:

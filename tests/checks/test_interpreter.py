@@ -4,19 +4,21 @@ import base64
 import hashlib
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
 
 from codex_multi_role.checks.base import no_sandbox
 from codex_multi_role.checks.interpreter import OWN, Interpreter, find_interpreter, inspect
-from codex_multi_role.errors import UsageError
-from tests.cli.console import console
+from codex_multi_role.errors import RunInterrupted, UsageError
+from tests.cli.console import DEADLINE_SECONDS, console
 from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, plan
-from tests.teams import read
+from tests.teams import TeamFolder, read, say
 
 NO_PYTEST = '#!/bin/sh\necho \'{"version": "3.9.1", "prefix": "x", "packages": {"pytest": null}, "roots": []}\'\n'
 
@@ -167,6 +169,34 @@ def test_a_run_whose_python_lacks_pytest_stops_before_its_first_turn(tmp_path: P
     with pytest.raises(UsageError, match="has no pytest and no coverage"):
         given.run("sign.py", sandbox=True)
     assert not given.team.runs.exists()
+
+
+def test_tests_after_turns_need_a_python_that_has_pytest(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {"sandbox": "workspace-write"}}, {"one": [say()]})
+    environment(team.workspace / ".venv", NO_PYTEST)
+    assert team.run().exit_code == 1  # without tests
+    with pytest.raises(UsageError, match="has no pytest and no coverage"):
+        team.run(run_tests=True)
+    assert len(list(team.runs.glob("2*"))) == 1
+
+
+def test_an_inspection_that_nobody_waits_for_is_stopped(tmp_path: Path) -> None:
+    slow = Interpreter(environment(tmp_path / "slow", "#!/bin/sh\nexec sleep 600\n") / "bin" / "python", "venv")
+    stopping = Event()
+    stopping.set()
+    with pytest.raises(RunInterrupted):
+        inspect(slow, tmp_path, {}, no_sandbox, stopping)
+
+
+def test_the_start_imports_nothing_for_requirements_that_no_file_names(tmp_path: Path) -> None:
+    check = f"""import sys
+from pathlib import Path
+from codex_multi_role.definitions import load_definitions
+from codex_multi_role.options import RunOptions
+load_definitions(RunOptions(goal="x", workspace=Path({str(tmp_path)!r})))
+sys.exit("packaging" in sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", check], cwd=tmp_path, check=True, timeout=DEADLINE_SECONDS)
 
 
 def test_doctor_says_which_python_runs_the_tests(tmp_path: Path) -> None:

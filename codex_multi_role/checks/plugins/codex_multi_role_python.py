@@ -1,15 +1,14 @@
 """A program: what the checks need to know of the Python that runs it, as JSON on standard output.
 
-``{version, prefix, packages: {name: version or null}, roots: [folder]}``; ``roots`` are the folders it imports from,
+``{version, prefix, packages: {name: boolean}, roots: [folder]}``; ``roots`` are the folders it imports from,
 those of editable installs included.
 """
 
 from __future__ import annotations
 
 import json
-import platform
 import sys
-from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGES = ("pytest", "coverage")
@@ -17,18 +16,17 @@ PACKAGES = ("pytest", "coverage")
 
 def described() -> dict[str, object]:
     return {
-        "version": platform.python_version(),
+        "version": sys.version.split()[0],
         "prefix": sys.prefix,
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {name: _has(name) for name in PACKAGES},
         "roots": [*filter(None, sys.path[1:]), *_editable()],
     }
 
 
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+def _has(package: str) -> bool:
+    """Whether it can be imported; a plain folder of that name, without code, cannot."""
+    spec = find_spec(package)
+    return spec is not None and spec.origin is not None
 
 
 def _editable() -> list[str]:
