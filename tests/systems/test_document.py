@@ -199,6 +199,20 @@ def test_after_three_refinements_it_ends_with_the_score_and_the_documents(tmp_pa
     assert shop.documents == DOCUMENTS
 
 
+@pytest.mark.parametrize(
+    ("plays", "outcome"),
+    [({"refiner": BARE}, "quality_below"), ({"analyst": [{"text": "I would rather not."}]}, "batches_failed")],
+)
+def test_suggested_fork_starts_at_a_step_the_run_came_to(tmp_path: Path, plays: Record, outcome: str) -> None:
+    """Neither a run whose pages are up to date nor one without a note comes to the synthesis."""
+    shop = Documentation(tmp_path, document_synthesizer=BARE, **plays)
+    shop.run({"yes": True, "repair_attempts": 0}, threshold=0)
+    assert ending(shop.run({"yes": True, "repair_attempts": 0}, threshold=0.9)) == (1, outcome)
+    suggestion = read(shop.team.runs / "latest/run.json")["suggestion"].split()
+    assert suggestion[:3] == ["fork", "RUN", "--from"]
+    assert suggestion[3].partition(":")[0] in shop.steps
+
+
 def test_killed_in_a_batch_it_goes_on_without_those_that_are_finished(tmp_path: Path) -> None:
     shop = Documentation(tmp_path, analyst=only_about("shop/orders.py", NEVER))
     arguments = ("--flow", "document", "--yes", "--input", "concurrency=1")
