@@ -10,9 +10,9 @@ from pathlib import Path
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.codex.member import instance_name
-from codex_multi_role.codex.settings import as_settings, searches_web
+from codex_multi_role.codex.settings import searches_web
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
-from codex_multi_role.definitions import Definitions, sandbox_of_tests
+from codex_multi_role.definitions import Definitions, role_settings, sandbox_of_tests
 from codex_multi_role.flow import first_at_once, new_state
 from codex_multi_role.members import fleet_of, kept_from_writing
 from codex_multi_role.processes import Family
@@ -95,7 +95,7 @@ def _resources(
 
     def searches(name: str) -> bool:
         role = next((each for each in catalog().roles if each.name == name), None)
-        return role is not None and searches_web((*as_settings(role.codex_config), *options.config))
+        return role is not None and searches_web((*role_settings(role), *options.config))
 
     return RunResources(
         goal=options.goal,

@@ -32,7 +32,7 @@ from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.permissions import require_exact
 from codex_multi_role.codex.sandbox import sandboxed
-from codex_multi_role.codex.settings import as_settings, holds_secret, needs_user_home
+from codex_multi_role.codex.settings import as_settings, holds_secret, mcp_server_table, needs_user_home
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.options import LOCAL_ROLES, RunOptions
@@ -91,7 +91,7 @@ class Definitions:
         if self.needs_sandbox:
             require_exact((self.workspace, self.options.runs_dir.resolve()))
         self.bound()  # for what it raises: a flow without a bound is refused before anything starts
-        settings = [(*as_settings(role.codex_config), *self.options.config) for role in self.roles]
+        settings = [(*role_settings(role), *self.options.config) for role in self.roles]
         if self.playbook is None and self.recording is None and any(map(needs_user_home, settings)):
             require_user_home(os.environ)
         return self
@@ -258,11 +258,22 @@ def _inspecting(
             stopping.set()
 
 
+def role_settings(role: RoleSpec) -> tuple[str, ...]:
+    """What the role's YAML says about its Codex process, as ``key=value`` settings."""
+    return (*as_settings(role.codex_config), *_server_settings(role))
+
+
+def _server_settings(role: RoleSpec) -> tuple[str, ...]:
+    servers = role.mcp_servers.items()
+    return as_settings({f"mcp_servers.{name}": mcp_server_table(server.model_dump()) for name, server in servers})
+
+
 def _refuse_secrets(options: RunOptions, catalog: RoleSpecCatalog) -> None:
     places = [(setting, "-c ", UsageError) for setting in options.config]
     for role in catalog.roles:
-        where = f"{role.source}: role {role.name}: codex_config."
-        places += [(setting, where, DefinitionError) for setting in as_settings(role.codex_config)]
+        where = f"{role.source}: role {role.name}: "
+        places += [(setting, f"{where}codex_config.", DefinitionError) for setting in as_settings(role.codex_config)]
+        places += [(setting, where, DefinitionError) for setting in _server_settings(role)]
     redact = Redactor(os.environ)
     for setting, where, error in places:
         if holds_secret(setting, redact):
@@ -270,7 +281,7 @@ def _refuse_secrets(options: RunOptions, catalog: RoleSpecCatalog) -> None:
                 f"{where}{setting.partition('=')[0]}: holds what looks like a secret, which would lie in the run's "
                 "folder and in the list of processes",
                 'Put it into an environment variable and name that one: env_key="MY_PROVIDER_KEY", '
-                'env_http_headers={Authorization="MY_HEADER"}.',
+                'env_http_headers={Authorization="MY_HEADER"}; of an MCP server env_vars: [MY_KEY].',
             )
 
 

@@ -30,7 +30,7 @@ from codex_multi_role.codex.settings import (
 )
 from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
-from codex_multi_role.definitions import Definitions
+from codex_multi_role.definitions import Definitions, role_settings
 from codex_multi_role.options import SETTINGS_FILE
 from codex_multi_role.processes import Family
 from codex_multi_role.programs import program_path
@@ -66,7 +66,7 @@ def fleet_of(
 
     def settings_of(role: RoleSpec) -> tuple[str, ...]:
         # The playbook's provider comes last: with --playbook no model is asked, whatever else the settings say.
-        return (*as_settings(role.codex_config), *definitions.options.config, *models.provider(role.name))
+        return (*role_settings(role), *definitions.options.config, *models.provider(role.name))
 
     def member(instance: str) -> Member:
         role = now().role(definitions.catalog.role_of(instance))
@@ -127,6 +127,7 @@ def set_up_by(role: RoleSpec) -> tuple[object, ...]:
         role.auto_approve,
         role.model,
         role.model_env,
+        role.mcp_servers,
         role.codex_config,
         role.project_instructions,
         role.skills,

@@ -101,6 +101,16 @@ def test_what_a_process_is_set_up_by_gives_the_role_another_one_on_its_thread(tm
     assert first["pid"] != second["pid"]
 
 
+def test_mcp_server_taken_away_is_gone_from_the_next_turn_on(tmp_path: Path) -> None:
+    before: Record = {"mcp_servers": {"docs": {"command": "/nonexistent"}}}
+    team, report = edited(tmp_path, "roles_reloaded", before=before, mcp_servers={})
+    assert [each["roles"] for each in team.of_type("roles_reloaded")] == [{"one": ["mcp_servers"]}]
+    assert len({each["pid"] for each in team.of_type("role_started")}) == 2
+    messages = (report.folder / "one/events.jsonl").read_text().splitlines()
+    warned = [line for line in messages if "mcpServer/startupStatus/updated" in line and "docs" in line]
+    assert len([line for line in warned if '"failed"' in line]) == 1
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
@@ -149,6 +159,7 @@ WIDE: Record = {
     "approval_policy": "never",
     "auto_approve": {"commands": True},
     "protect": [],
+    "mcp_servers": {"docs": {"command": "docs-server", "approval": "always"}},
     "codex_config": {"web_search": "live"},
     "behaviors": {"apply_files": True},
     "prompt_flags": {"allow_write": True, "allow_tools": False},

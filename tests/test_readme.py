@@ -127,6 +127,17 @@ def test_replaying_what_was_recorded(tmp_path: Path, newcomer: dict[str, str]) -
         assert done.returncode == 0, done.stderr
 
 
+def test_mcp_servers_of_the_readme_are_a_catalog(tmp_path: Path) -> None:
+    from codex_multi_role import RoleSpecCatalog
+
+    block = re.search(
+        r"^### MCP servers\n\n```yaml\n(.*?)^```", (TOP / "README.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert block is not None
+    (tmp_path / "catalog.yaml").write_text(block[1])
+    assert list(RoleSpecCatalog.load(tmp_path).role("planner").mcp_servers) == ["tracker"]
+
+
 def test_the_yaml_of_the_readme_is_a_catalog(tmp_path: Path) -> None:
     from codex_multi_role import RoleSpecCatalog
 

@@ -13,7 +13,7 @@ import pytest
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.steps.turn_events import SUMMARY_LENGTH
 from tests.engine.test_flows import with_flow
-from tests.teams import TeamFolder, say
+from tests.teams import Record, TeamFolder, say
 
 SECRET = "hunter2-hunter2"
 TOKEN = "ghp_0123456789abcdefghij"
@@ -117,3 +117,19 @@ def test_a_setting_with_a_secret_is_refused_before_anything_is_written(tmp_path:
     team.write_catalog()
     with pytest.raises(DefinitionError, match=r"catalog\.yaml: role one: codex_config\.model_providers"):
         team.run()
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"command": "x", "args": [TOKEN]},
+        {"command": "x", "env": {"API_KEY": "any-value"}},
+        {"url": f"http://x/{TOKEN}"},
+    ],
+)
+def test_secret_of_an_mcp_server_is_refused(tmp_path: Path, server: Record) -> None:
+    team = TeamFolder(tmp_path, {"one": {"mcp_servers": {"docs": server}}}, {"one": [say()]})
+    with pytest.raises(DefinitionError, match=r"role one: mcp_servers\.docs: holds what looks like a secret") as caught:
+        team.run()
+    assert "env_vars" in caught.value.hint
+    assert not team.runs.exists()

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from codex_multi_role.catalog.mcp_servers import McpServer, narrower_server
 from codex_multi_role.catalog.roles import RoleSpec, Sandbox
 
 _SANDBOXES = get_args(Sandbox)  # from the strictest on
@@ -20,6 +21,10 @@ def _all_globs(then: tuple[str, ...], now: tuple[str, ...]) -> tuple[str, ...]:
     return (*now, *(glob for glob in then if glob not in now))
 
 
+def _servers_of_both(then: dict[str, McpServer], now: dict[str, McpServer]) -> dict[str, McpServer]:
+    return {name: narrower_server(then[name], server) for name, server in now.items() if name in then}
+
+
 _NARROWER: dict[str, Callable[[Any, Any], Any]] = {
     "sandbox": lambda then, now: min(then, now, key=_SANDBOXES.index),
     "approval_policy": lambda then, now: now if now == "untrusted" else then,
@@ -27,6 +32,7 @@ _NARROWER: dict[str, Callable[[Any, Any], Any]] = {
     "prompt_flags": _only_what_both_allow,
     "behaviors": lambda then, now: now.model_copy(update={"apply_files": then.apply_files and now.apply_files}),
     "protect": _all_globs,
+    "mcp_servers": _servers_of_both,
     "codex_config": lambda then, _: then,  # Codex alone knows what a change of it allows
 }
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, JsonValue, StrictBool, StringConstraints, model_validator
 
 from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.mcp_servers import McpServer, ServerName
 from codex_multi_role.catalog.nearest import no_such
 from codex_multi_role.catalog.output_schema import check_schema, schema_or_path
 from codex_multi_role.catalog.placeholders import fill
@@ -31,7 +32,7 @@ from codex_multi_role.catalog.yaml_source import key_path, line_of, validate
 from codex_multi_role.errors import DefinitionError
 
 Text = Annotated[str, StringConstraints(min_length=1)]
-_MERGED_KEY_BY_KEY = {"prompt_flags", "behaviors", "auto_approve", "limits", "codex_config"}
+_MERGED_KEY_BY_KEY = {"prompt_flags", "behaviors", "auto_approve", "limits", "mcp_servers", "codex_config"}
 MOST_STEPS = 50
 # What only the catalog understands; everything else goes into the RoleSpec as it is.
 _RESOLVED = {"role_file", "prompt_file", "schema_hint_template", "schema_hint_params", "output_schema"}
@@ -55,6 +56,7 @@ class RoleSettings(Definition):
     auto_approve: AutoApprove = AutoApprove()
     limits: LimitsEntry = LimitsEntry()
     protect: ProtectedGlobs = ()
+    mcp_servers: dict[ServerName, McpServer | None] = Field(default_factory=dict)  # None: without that of a layer below
     codex_config: dict[str, JsonValue] = Field(default_factory=dict)
     project_instructions: StrictBool = True
 
@@ -145,9 +147,29 @@ class RoleSource:
             "schema_hint": self._schema_hint(given, schema_hints, schema),
             "output_schema": schema,
             "skills": self._skills(given, files),
+            "mcp_servers": {name: server for name, server in given.get("mcp_servers", {}).items() if server},
             "source": self.path,
         }
-        return RoleSpec.model_validate({key: value for key, value in given.items() if key not in _RESOLVED} | resolved)
+        role = RoleSpec.model_validate({key: value for key, value in given.items() if key not in _RESOLVED} | resolved)
+        self._check_mcp_servers(role)
+        return role
+
+    def _check_mcp_servers(self, role: RoleSpec) -> None:
+        """Refuse two places that say what the servers are, and an approval that would not hold."""
+        place = self.place("mcp_servers")
+        twice = [key for key in role.codex_config if key.partition(".")[0].strip("\"' ") == "mcp_servers"]
+        if role.mcp_servers and twice:
+            raise DefinitionError(
+                f"{place}: the role's codex_config sets {twice[0]} as well, at {self.place('codex_config')}",
+                "Keep the MCP servers of a role in one of the two.",
+            )
+        open_servers = [name for name, server in role.mcp_servers.items() if server.declines_calls]
+        if open_servers and (role.sandbox, role.approval_policy) == ("danger-full-access", "never"):
+            raise DefinitionError(
+                f"{place}.{open_servers[0]}: Codex approves every call of a role with sandbox: danger-full-access and "
+                "approval_policy: never",
+                "Set approval: always, or approval_policy: on-request.",
+            )
 
     def _prompt_text(self, given: dict[str, Any], files: SourceFiles) -> str:
         if "prompt_text" in given:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, JsonValue, StrictBool, StringConstraints, ValidationInfo, field_validator
 
 from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.mcp_servers import McpServer, ServerName
 from codex_multi_role.catalog.nearest import did_you_mean
 from codex_multi_role.catalog.protected_globs import ProtectedGlobs
 
@@ -152,6 +153,7 @@ class RoleSpec(Definition):
     auto_approve: AutoApprove = AutoApprove()
     limits: RoleLimits = Field(default_factory=dict, validate_default=True)
     protect: ProtectedGlobs = ()
+    mcp_servers: dict[ServerName, McpServer] = Field(default_factory=dict)
     codex_config: dict[str, JsonValue] = Field(default_factory=dict)
     project_instructions: bool = True
     optional: bool = False

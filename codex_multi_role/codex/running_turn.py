@@ -172,8 +172,8 @@ class RunningTurn:
 
 
 def _detail(params: Mapping[str, Any], started: Mapping[str, Mapping[str, Any]]) -> str:
-    """What an approval is about: the command, or the paths of the file change joined by its item id."""
+    """What Codex asks about: the command, a server's question, or the paths of a file change joined by item id."""
     if "command" in params:
         return str(params["command"])
     item = started.get(str(params.get("itemId")))
-    return describe(item) if item else str(params.get("reason") or "")
+    return describe(item) if item else str(params.get("reason") or params.get("message") or "")

@@ -73,6 +73,18 @@ def as_settings(config: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(f"{key}={toml_value(value)}" for key, value in config.items())
 
 
+MCP_APPROVAL_MODES = {"never": "prompt", "auto": "auto", "always": "approve"}
+"""Codex's word for each approval of a role's MCP server. It asks by an elicitation, and that is declined (measured)."""
+
+
+def mcp_server_table(server: Mapping[str, Any]) -> dict[str, object]:
+    """Codex's table for an MCP server of a role, which has the same keys except for approvals."""
+    tools = {name: {"approval_mode": MCP_APPROVAL_MODES[approval]} for name, approval in server["tools"].items()}
+    approvals = {"default_tools_approval_mode": MCP_APPROVAL_MODES[server["approval"]], "tools": tools}
+    table = {key: value for key, value in server.items() if key not in ("approval", "tools")} | approvals
+    return {key: value for key, value in table.items() if value is not None and (value or key == "enabled_tools")}
+
+
 def toml_value(value: object) -> str:
     """``value`` (what YAML can hold) as a TOML inline value."""
     if isinstance(value, Mapping):

@@ -5,6 +5,7 @@ import pytest
 from codex_multi_role.catalog import RoleSpec, without_wider_rights
 from tests.teams import Record
 
+DOCS: Record = {"docs": {"command": "docs-server"}}
 HAS: Record = {"sandbox": "workspace-write", "auto_approve": {"commands": True}, "protect": ["a"]}
 
 
@@ -20,6 +21,9 @@ HAS: Record = {"sandbox": "workspace-write", "auto_approve": {"commands": True},
         (HAS, {**HAS, "protect": ["b"]}, {"protect": ("b", "a")}),
         ({}, {"codex_config": {"x": 1}}, {"codex_config": {}}),
         ({"codex_config": {"x": 1}}, {}, {"codex_config": {"x": 1}}),
+        ({}, {"mcp_servers": DOCS}, {"mcp_servers": {}}),
+        ({"mcp_servers": DOCS}, {}, {}),
+        ({"mcp_servers": DOCS}, {"mcp_servers": {"docs": {**DOCS["docs"], "approval": "never"}}}, {}),
         ({}, {"prompt_text": "Other.", "model": "other", "limits": {"turn_seconds": 9}}, {}),
     ],
 )
@@ -27,6 +31,13 @@ def test_what_lets_a_role_do_more_stays_as_it_was(then: Record, now: Record, ref
     taken, keys = without_wider_rights(role(then), role(now))
     assert {key: getattr(taken, key) for key in keys} == refused
     assert taken.model_copy(update={key: getattr(role(now), key) for key in keys}) == role(now)
+
+
+@pytest.mark.parametrize("key", [{"approval": "always"}, {"args": ["x"]}, {"tools": {"a": "always"}}])
+def test_other_server_of_the_same_name_is_refused(key: Record) -> None:
+    wider = {"mcp_servers": {"docs": {**DOCS["docs"], **key}}}
+    taken, keys = without_wider_rights(role({"mcp_servers": DOCS}), role(wider))
+    assert (taken.mcp_servers, keys) == (role({"mcp_servers": DOCS}).mcp_servers, ["mcp_servers"])
 
 
 def test_what_is_taken_away_holds_beside_what_is_refused() -> None:

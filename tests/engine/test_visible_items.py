@@ -3,34 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from codex_multi_role.codex.turn import item_text
 from tests.any_model import Body, Items, any_model, call, message
+from tests.mcp_server import ECHO_SERVER
 from tests.teams import TeamFolder
-
-SERVER = """
-import json, sys
-for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
-        continue
-    result = {}
-    if asked["method"] == "initialize":
-        version = asked["params"]["protocolVersion"]
-        about = {"name": "echo", "version": "1"}
-        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
-    elif asked["method"] == "tools/list":
-        schema = {"type": "object", "properties": {"word": {"type": "string"}}}
-        hints = {"readOnlyHint": True}
-        result = {"tools": [{"name": "echo", "description": "e", "inputSchema": schema, "annotations": hints}]}
-    elif asked["method"] == "tools/call":
-        result = {"content": [{"type": "text", "text": "heard " + asked["params"]["arguments"]["word"]}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
-"""
 
 
 def echoing(body: Body) -> Items:
@@ -41,9 +21,7 @@ def echoing(body: Body) -> Items:
 
 def test_call_of_an_mcp_tool_is_readable(tmp_path: Path) -> None:
     """With server, tool, arguments and result."""
-    server = tmp_path / "server.py"
-    server.write_text(SERVER)
-    config = {"mcp_servers.echo": {"command": sys.executable, "args": [str(server)]}}
+    config = {"mcp_servers.echo": ECHO_SERVER}
     team = TeamFolder(tmp_path, {"one": {"codex_config": config}}, {})
     with any_model(echoing) as served:
         report = team.run(playbook=None, config=served.config, model="m")

@@ -60,6 +60,16 @@ STEERING = (
         ("test_live_roles.py::test_an_edit_never_widens_what_a_role_may_do_until_somebody_resumes_the_run",),
     ),
     broken(
+        "calls of an MCP server's tools follow its approval",
+        "codex/settings.py",
+        '{"never": "prompt", "auto": "auto", "always": "approve"}',
+        '{"never": "approve", "auto": "approve", "always": "approve"}',
+        (
+            "engine/test_mcp_servers.py::test_calls_follow_the_approval_of_their_server[server1-completed-failed-on-request]",
+            "engine/test_mcp_servers.py::test_calls_follow_the_approval_of_their_server[server3-failed-failed-never]",
+        ),
+    ),
+    broken(
         "nothing becomes a repository",
         "workspace/paths.py",
         '        return "head" in names and ',

@@ -1,0 +1,100 @@
+"""The key ``mcp_servers``: the MCP servers of a role, and which of their tools' calls are approved."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from codex_multi_role.catalog.definition import Definition
+
+McpApproval = Literal["never", "auto", "always"]
+"""``auto``: only calls of tools that the server marks as harmless."""
+APPROVALS = get_args(McpApproval)  # from the strictest on
+MAX_SECONDS = 86_400.0
+
+_SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OF_COMMAND = ("args", "env", "env_vars", "cwd")
+_OF_URL = ("bearer_token_env_var",)
+
+
+def _check_server_name(name: str) -> str:
+    if not _SERVER_NAME.fullmatch(name):
+        raise ValueError(f'"{name}" cannot be the name of an MCP server: use up to 64 of A-Z a-z 0-9 _ -')
+    return name
+
+
+def _check_variable_name(name: str) -> str:
+    if not _VARIABLE_NAME.fullmatch(name):
+        raise ValueError("must be the name of an environment variable, such as DOCS_KEY, never its value")
+    return name
+
+
+def _check_command(command: str) -> str:
+    """Refuse a path below the working folder: a server runs outside the sandbox, and roles can write there."""
+    if "/" in command and not Path(command).is_absolute():
+        raise ValueError(f'"{command}" must be a program on PATH or an absolute path')
+    return command
+
+
+def _check_folder(folder: str) -> str:
+    if not Path(folder).is_absolute():
+        raise ValueError(f'"{folder}" must be an absolute path')
+    return folder
+
+
+def _check_url(url: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise ValueError("must start with http:// or https://")
+    return url
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+ServerName = Annotated[str, AfterValidator(_check_server_name)]
+VariableName = Annotated[str, AfterValidator(_check_variable_name)]
+Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS)]
+
+
+class McpServer(Definition):
+    """A program to start (``command``), or the address of a server (``url``).
+
+    ``env_vars`` and ``bearer_token_env_var`` are names of environment variables; ``env`` holds values that are no
+    secrets. ``tools``: the approval of single tools, by name.
+    """
+
+    command: Annotated[Text, AfterValidator(_check_command)] | None = None
+    args: tuple[str, ...] = ()
+    env: dict[VariableName, str] = Field(default_factory=dict)
+    env_vars: tuple[VariableName, ...] = ()
+    cwd: Annotated[Text, AfterValidator(_check_folder)] | None = None
+    url: Annotated[Text, AfterValidator(_check_url)] | None = None
+    bearer_token_env_var: VariableName | None = None
+    enabled_tools: tuple[Text, ...] | None = None
+    disabled_tools: tuple[Text, ...] = ()
+    startup_timeout_sec: Seconds | None = None
+    tool_timeout_sec: Seconds | None = None
+    approval: McpApproval = "auto"
+    tools: dict[Text, McpApproval] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _is_a_program_or_an_address(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("needs either command or url")
+        kind, foreign = ("url", _OF_COMMAND) if self.url else ("command", _OF_URL)
+        if wrong := [key for key in foreign if key in self.model_fields_set]:
+            raise ValueError(f"{', '.join(wrong)} cannot be used with {kind}")
+        return self
+
+    @property
+    def declines_calls(self) -> bool:
+        """Whether some call of its tools may be declined."""
+        return {self.approval, *self.tools.values()} != {"always"}
+
+
+def narrower_server(then: McpServer, now: McpServer) -> McpServer:
+    """``now`` if it differs from ``then`` by a stricter ``approval`` only, otherwise ``then``."""
+    stricter = APPROVALS.index(now.approval) <= APPROVALS.index(then.approval)
+    return now if stricter and now.model_copy(update={"approval": then.approval}) == then else then
