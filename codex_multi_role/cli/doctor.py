@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 
 import click
 
 from codex_multi_role.cli.boundary import WRONG_USAGE
-from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, PYTHON, RUNS_DIR, WORKSPACE, command
+from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, PYTHON, ROLES, RUNS_DIR, WORKSPACE, command
 from codex_multi_role.cli.streams import put_json
 from codex_multi_role.presentation.wording import one_line
 
 
 @command(
-    CODEX_BIN, CONFIG, WORKSPACE, PYTHON, RUNS_DIR, JSON, short_help="Check that everything is here that a run needs."
+    *(CODEX_BIN, CONFIG, WORKSPACE, PYTHON, ROLES, RUNS_DIR, JSON),
+    short_help="Check that everything is here that a run needs.",
 )
 @click.pass_context
 def doctor(
@@ -24,10 +26,13 @@ def doctor(
     config: tuple[str, ...],
     workspace: Path,
     python: Path | None,
+    roles: Path | None,
     runs_dir: Path,
     json: bool,
 ) -> None:
     """Look at what a run needs from this machine and say what to do about each problem. No model is asked.
+
+    MCP servers of the roles are listed, but not started.
 
     Exits with 0 if all is well, with 2 if something has to be mended first.
 
@@ -37,9 +42,11 @@ def doctor(
       codex-multi-role doctor -c model_provider=ollama --json
     """
     from codex_multi_role.cli.diagnosis import diagnose  # here: `--help` should not load what knows Codex
+    from codex_multi_role.cli.mcp_diagnosis import mcp_servers
 
     findings = []
-    for finding in diagnose(codex_bin, config, workspace, python, runs_dir):
+    looked_at = diagnose(codex_bin, config, workspace, python, runs_dir)
+    for finding in chain(looked_at, mcp_servers(roles, config, workspace)):
         findings.append(finding)
         if json:
             continue

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from codex_multi_role.cli.diagnosis import pinned_version
 from codex_multi_role.codex.locator import find_codex
@@ -81,3 +85,59 @@ def test_a_provider_that_codex_does_not_know_is_a_problem(tmp_path: Path) -> Non
     assert not login["ok"]
     assert "nowhere" in login["detail"]
     assert login["advice"]
+
+
+def test_mcp_servers_of_the_roles_are_listed(tmp_path: Path) -> None:
+    """Whichever key defines them; those of the user are off."""
+    home, started = tmp_path / "home", tmp_path / "started"
+    home.mkdir()
+    (home / "config.toml").write_text('[mcp_servers.mine]\ncommand = "x"\n')
+    script = f"open({str(started)!r}, 'w')"
+    servers = {
+        "gone": {"command": "no-such-program"},
+        "remote": {"url": "https://docs.example/mcp", "bearer_token_env_var": "NOT_SET"},
+        "runs": {"command": sys.executable, "args": ["-c", script], "env_vars": ["SET"]},
+    }
+    config = {"mcp_servers.old": {"command": "/nonexistent"}}
+    roles = [
+        {"name": "one", "prompt_text": "Do.", "mcp_servers": servers},
+        {"name": "two", "prompt_text": "Do.", "codex_config": config},
+    ]
+    (tmp_path / "catalog.yaml").write_text(yaml.safe_dump({"version": 1, "roles": roles}))
+    variables = {"CODEX_HOME": str(home), "SET": "x"}
+    done = console("doctor", "--json", "--roles", "catalog.yaml", folder=tmp_path, variables=variables)
+    found = [each for each in json.loads(done.stdout) if each["name"] == "mcp server"]
+    assert [(each["ok"], each["detail"]) for each in found] == [
+        (False, "role one: gone: no-such-program: program not found"),
+        (False, "role one: remote: https://docs.example/mcp: NOT_SET not set"),
+        (True, f"role one: runs: {shlex.join([sys.executable, '-c', script])}"),
+        (False, "role two: old: /nonexistent: program not found"),
+        (True, "of your config.toml, off in a run: mine"),
+    ]
+    assert all(each["ok"] or each["advice"] for each in found)
+    assert done.returncode == 2
+    assert not started.exists()
+
+
+def test_program_in_the_workspace_is_not_found_for_a_server(tmp_path: Path) -> None:
+    """A run does not take it either: a role could have written it."""
+    program = tmp_path / "bin" / "docs-server"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    role = {"name": "one", "prompt_text": "Do.", "mcp_servers": {"docs": {"command": "docs-server"}}}
+    (tmp_path / "catalog.yaml").write_text(yaml.safe_dump({"version": 1, "roles": [role]}))
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    given = ("doctor", "--json", "--roles", "catalog.yaml")
+    done = console(*given, folder=tmp_path, variables={"PATH": path})
+    [found] = [each for each in json.loads(done.stdout) if each["name"] == "mcp server"]
+    assert not found["ok"]
+    assert "program not found" in found["detail"]
+
+
+def test_invalid_catalog_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "catalog.yaml").write_text("version: 1\nroles: []\n")
+    done = console("doctor", "--json", "--roles", "catalog.yaml", folder=tmp_path)
+    [found] = [each for each in json.loads(done.stdout) if each["name"] == "roles"]
+    assert "catalog.yaml: roles" in found["detail"]
+    assert done.returncode == 2
