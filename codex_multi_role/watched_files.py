@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -59,6 +60,9 @@ def watched(folders: Iterable[Path], changes: Changes) -> Iterator[None]:
     """
     from watchdog.observers import Observer  # here: only those who watch pay for it
 
+    log = logging.getLogger("watchdog")
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())  # an event at the very end of the watching is no news for a terminal
     observer = Observer()
     try:
         for folder in sorted({folder.resolve() for folder in folders}):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from pathlib import Path
 
@@ -38,3 +39,10 @@ def test_what_cannot_be_watched_leaves_nobody_behind(tmp_path: Path) -> None:
     for thread in set(threading.enumerate()) - before:
         thread.join(NOTICED_SECONDS)
     assert set(threading.enumerate()) <= before
+
+
+def test_the_library_writes_nothing_to_the_terminal(tmp_path: Path) -> None:
+    """Python prints what a logger without any handler has to say."""
+    with watched([tmp_path], Changes()):
+        handlers = logging.getLogger("watchdog").handlers
+    assert [type(each) for each in handlers] == [logging.NullHandler]
