@@ -20,7 +20,10 @@ MAX_OBJECTS = 100
 MAX_BRACES = 10_000
 
 _START = re.compile(
-    r"(?P<thinking><(?P<end>/?)(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|draft)>)|\{", re.IGNORECASE
+    r"(?P<thinking>(?<!`)<(?P<end>/?)(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|draft)>)|\{"
+    # Code of another language, shown before the answer.
+    r"|(?P<code>(?:(?<=\n)|\A)(?P<fence>```+|~~~+)(?!json|[`~])[a-z][^\n`{}\"]*\n(?!\s*+[\[{]))",
+    re.IGNORECASE,
 )
 _THINKING_END = re.compile(r"</(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|draft)>", re.IGNORECASE)
 _QUOTED_KEY = re.compile(r'\{\s*+"(?:[^"\\]++|\\.)*+"\s*+:', re.DOTALL)
@@ -55,9 +58,12 @@ class Extraction:
 
 def find_objects(text: str) -> Extraction:
     """Find the objects of an answer. Never raises."""
-    search = _Search(text)
+    search = _Search(text, skips_code=True)
     try:
         search.run()
+        if not search.objects:  # the answer may be in the code
+            search = _Search(text, skips_code=False)
+            search.run()
     except InexactObject as error:
         return Extraction(problem=str(error))
     if search.objects:
@@ -76,8 +82,9 @@ class _Latest(NamedTuple):
 class _Search:
     """``objects``: what was found, by its JSON. ``_behind``: where the last object, or piece of thinking, ended."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, skips_code: bool) -> None:
         self._text = text
+        self._skips_code = skips_code
         self._position = 0
         self._behind = 0
         self._read = 0
@@ -91,6 +98,10 @@ class _Search:
         while start := _START.search(self._text, self._position):
             if start["thinking"]:
                 self._skip_thinking(start)
+            elif start["code"]:
+                self._position = start.end()
+                if self._skips_code and self._latest is None:  # after an object it may be the rest of a string
+                    self._skip_code(start)
             else:
                 self._take_object(start.start())
         self._check_behind(len(self._text))
@@ -106,6 +117,14 @@ class _Search:
         if end is None:
             raise InexactObject(f"The answer was cut off: it ends inside {tag[0]}.")
         self._position = self._behind = end.end()
+
+    def _skip_code(self, opening: re.Match[str]) -> None:
+        """Pass over a fence with code: its braces and quotation marks belong to no object."""
+        closing = re.compile(rf"\n[ \t]*{opening['fence']}[ \t\r]*(?:\n|\Z)").search(self._text, opening.end() - 1)
+        self._skips_code = closing is not None  # otherwise no later fence is closed either
+        if closing is not None:
+            self._check_before(opening.start())
+            self._position = self._behind = closing.end()
 
     def _take_object(self, start: int) -> None:
         self._tried += 1

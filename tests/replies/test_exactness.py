@@ -26,7 +26,19 @@ SCHEMA = {
 SNIPPETS = [
     *"\"'{}[]:,\\\n\t #`x1é😀",
     *["```json\n", "<think>", "</think>", "//", "/*", "*/", '"""', "'''", "\\n", '\\"', "…", "...", "None", "it's"],
-    *["\r\n", "# rest unchanged\n", '", "', '": "', '"},', '"}]', '" + x + "', "} else {", 'f("}", "]")'],
+    *[
+        "\r\n",
+        "\n```python\n",
+        "\n```\n",
+        "# rest unchanged\n",
+        '", "',
+        '": "',
+        '"},',
+        '"}]',
+        '" + x + "',
+        "} else {",
+        'f("}", "]")',
+    ],
     *['print("hi")\n', '{"summary": "s"}', "d = {\"a\": 1, 'b': [None]}\n", '", total: " + x', '"//x"\n}'],
 ]
 CODE = st.lists(st.sampled_from(SNIPPETS), max_size=8).map("".join) | st.text(max_size=12)
@@ -68,6 +80,7 @@ def _among_others(data: st.DataObject, handoff: Handoff) -> str:
                 ("", f"\n{_plain(data, handoff)}"),
                 ("Return `{}`, or {name}:\n```json\n", "\n```\nThat is {all}."),
                 ('{"an": "example"}\n', ""),
+                ("```python\nd = {'a': {}}\n```\n", '\n```sh\nf() { echo "hi"; }\n```'),
                 (f"{other}\n", ""),
                 ("", f"\n{other}"),
                 ("[", "]"),

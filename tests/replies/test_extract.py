@@ -217,3 +217,26 @@ def _calls(text: str) -> int:
     finally:
         sys.setprofile(before)
     return count
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "```python\nD = {\"a\": 1, 'b': {}}\n```\n\n```json\n%s\n```",
+        "```js\nfunction f() { return {a: 1}; }\n```\n%s",
+        "I parse the tag `<think>` now.\n%s",
+    ],
+)
+def test_code_shown_before_the_answer_is_not_part_of_it(answer: str) -> None:
+    found = find_objects(answer % '{"summary": "fine"}')
+    assert [each.value for each in found.objects] == [{"summary": "fine"}], found.problem
+
+
+def test_an_answer_in_a_fence_of_another_language_is_found() -> None:
+    for code in ("{'summary': 'fine'}", "result = {'summary': 'fine'}"):
+        assert [each.value for each in find_objects(f"```python\n{code}\n```").objects] == [{"summary": "fine"}]
+
+
+def test_code_after_an_object_may_be_the_rest_of_a_string() -> None:
+    cut_short = '{"summary": ""}\n```python\n}: ",\n "files": []\n}\n```'
+    assert not find_objects(cut_short).objects
