@@ -16,7 +16,7 @@ from codex_multi_role.catalog import EVERY_ROLE, RoleSpecCatalog
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.flow import new_state
-from codex_multi_role.presentation.outcome import runs_option
+from codex_multi_role.options import RunOptions
 from codex_multi_role.run_folder import RunFolder
 
 
@@ -99,7 +99,9 @@ def _as_typed(definitions: Definitions, changed: Sequence[str]) -> str:
             arguments += ["-i", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
     if "cycles" in changed:
         arguments += ["--cycles", str(definitions.options.cycles)]
-    return "".join(f" {shlex.quote(each)}" for each in arguments) + runs_option(definitions.options.runs_dir)
+    if definitions.options.runs_dir.absolute() != RunOptions.runs_dir.absolute():
+        arguments += ["--runs-dir", str(definitions.options.runs_dir)]
+    return "".join(f" {shlex.quote(each)}" for each in arguments)
 
 
 def _walk(definitions: Definitions, past: Mapping[int, Any], scratch: Path) -> Any:  # noqa: ANN401 - of the engine

@@ -48,17 +48,17 @@ def outcome_in_words(outcome: str) -> str:
 
 def show_command(run_id: str, runs_dir: Path) -> str:
     """The command that looks closer at a run."""
-    return f"{PROGRAM} show {run_id}{runs_option(runs_dir)}"
+    return f"{PROGRAM} show {run_id}{_where(runs_dir)}"
 
 
 def report_command(run_id: str, runs_dir: Path) -> str:
     """The command that makes the page of a run."""
-    return f"{PROGRAM} report {run_id}{runs_option(runs_dir)}"
+    return f"{PROGRAM} report {run_id}{_where(runs_dir)}"
 
 
 def resume_command(run_id: str, runs_dir: Path) -> str:
     """The command that goes on with a run that has not ended yet."""
-    return f"{PROGRAM} resume {run_id}{runs_option(runs_dir)}"
+    return f"{PROGRAM} resume {run_id}{_where(runs_dir)}"
 
 
 def more_cycles(record: Mapping[str, Any]) -> int | None:
@@ -77,7 +77,7 @@ def _suggestion(record: Mapping[str, Any]) -> str:
 
 def answer_commands(run_id: str, runs_dir: Path, open_keys: Sequence[str]) -> str:
     """The two commands that answer a run's open question and go on with it; the oldest where there are several."""
-    which = f"{run_id}{runs_option(runs_dir)}"
+    which = f"{run_id}{_where(runs_dir)}"
     if len(open_keys) > 1:
         which += f" --question {shlex.quote(open_keys[0])}"
     return f"{PROGRAM} approve {which} --resume, or {PROGRAM} reject {which} --comment WHY --resume"
@@ -92,7 +92,7 @@ def next_command(folder: RunFolder, runs_dir: Path, exit_code: int | None) -> st
         return show_command(folder.run_id, runs_dir)
     record = read_object(folder.record_path)
     if exit_code == WITHOUT_IT:
-        which = f"{folder.run_id}{runs_option(runs_dir)}"
+        which = f"{folder.run_id}{_where(runs_dir)}"
         return f"{PROGRAM} {re.sub(r'(?<= )RUN', lambda _: which, _suggestion(record), count=1)}"
     pending = Questions(folder.path).pending() if exit_code == WAITING else []
     if pending:
@@ -112,6 +112,5 @@ def next_from_record(folder: RunFolder, runs_dir: Path, record: Mapping[str, Any
     return next_command(folder, runs_dir, record.get("exit_code"))
 
 
-def runs_option(runs_dir: Path) -> str:
-    """The option that says where the runs are, with a space before it; nothing where they are by default."""
+def _where(runs_dir: Path) -> str:
     return "" if runs_dir.absolute() == RunOptions.runs_dir.absolute() else f" --runs-dir {shlex.quote(str(runs_dir))}"
