@@ -6,7 +6,10 @@ on without a deadline. The guard reads a pipe that only the run's process holds 
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,15 +20,18 @@ import psutil
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.processes import Family, processes_below
+from codex_multi_role.workspace.paths import is_repository
 
 PART = "guard"
+HEAD = "HEAD"
+SET_ASIDE = "set_aside"
 WAIT_SECONDS = 10.0
 _SCRIPT = """
 import sys
 sys.stdin.buffer.read()
 sys.path += sys.argv[2:]
-from codex_multi_role.process_guard import end_processes_of
-end_processes_of(sys.argv[1])
+from codex_multi_role.process_guard import end_work_of
+end_work_of(sys.argv[1])
 """
 
 
@@ -50,12 +56,41 @@ def end_earlier_guard(folder: Path) -> None:
     Family.of_run(folder, PART).end()
 
 
-def end_processes_of(folder: str) -> None:
-    """End all processes that work for the run in ``folder``, and their descendants, marked or not."""
+def end_work_of(folder: str) -> None:
+    """End all processes of the run in ``folder``; what they created that would steer the next run is set aside."""
+    _end_processes_of(folder)
+    with suppress(OSError, ValueError, LookupError):
+        _set_aside(Path(folder))
+
+
+def _end_processes_of(folder: str) -> None:
+    """Its processes and their descendants, marked or not."""
     family = Family.of_run(Path(folder))
     for process in family.members():
         family.adopt(processes_below(process.pid))
     family.end()
+
+
+def _set_aside(folder: Path) -> None:
+    record = json.loads((folder / "run.json").read_bytes())
+    root = Path(record["workspace"])
+    for name in map(_unescaped, record["steering_absent"]):
+        found = _first_link(root, name) or root / name
+        if os.path.lexists(found) and (name != HEAD or is_repository(root)):
+            kept = folder / SET_ASIDE / found.relative_to(root)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(found, kept)
+
+
+def _first_link(root: Path, name: str) -> Path | None:
+    """The first symlink on the way: what it leads to is not ours to touch."""
+    ways = (root / each for each in reversed((Path(name), *Path(name).parents)))
+    return next((way for way in ways if way != root and way.is_symlink()), None)
+
+
+def _unescaped(name: str) -> str:
+    """What `glob.escape` was given."""
+    return re.sub(r"\[([*?[])\]", r"\1", name)
 
 
 def _start(folder: Path) -> subprocess.Popen[bytes]:

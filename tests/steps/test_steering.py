@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from codex_multi_role.process_guard import end_work_of
 from tests.engine.test_flows import with_flow
 from tests.engine.test_frozen import wait_for
 from tests.steps.test_containment import WRITER, command
@@ -179,6 +181,38 @@ def test_a_catalog_in_the_workspace_itself_leaves_the_rest_of_it_writable(tmp_pa
         "compose.yaml": None,
     }
     assert state(tmp_path) == {**before, "a.txt": b"x\n", "compose.yaml": EVIL.encode()}
+
+
+def test_what_a_killed_run_leaves_to_steer_the_next_one_is_set_aside(tmp_path: Path) -> None:
+    """Another run may be started before anybody resumes this one."""
+    made = team(tmp_path, shell(f"{PLANT}; touch begun; sleep 60"), kind=TeamFolder)
+    process = made.start()
+    wait_for(made.workspace / "begun")
+    process.kill()
+    process.communicate(timeout=20)
+    kept = (made.runs / "latest").resolve() / "set_aside"
+    wait_for(kept / SETTINGS)
+    wait_for(kept / CATALOG)
+    assert not (made.workspace / SETTINGS).exists()
+    assert not (made.workspace / CATALOG).exists()
+    assert (made.workspace / "roles/main.yml").exists()
+    made.plays["writer"] = [say()]
+    made.write_plays()
+    assert made.resume(playbook=str(made.playbook)).outcome == "cycles_used_up"
+
+
+def test_a_link_that_a_killed_run_leaves_is_set_aside_and_its_target_stays(tmp_path: Path) -> None:
+    workspace, run = tmp_path / "workspace", tmp_path / "run"
+    (workspace / "team").mkdir(parents=True)
+    (workspace / "team/catalog.yaml").write_text(EVIL)
+    (workspace / "roles").symlink_to("team")
+    run.mkdir()
+    recorded = {"workspace": str(workspace), "steering_absent": [CATALOG, "a[[]1].yaml"]}
+    (run / "run.json").write_text(json.dumps(recorded))
+    end_work_of(str(run))
+    assert [path.name for path in workspace.iterdir()] == ["team"]
+    assert (run / "set_aside/roles").is_symlink()
+    assert (workspace / "team/catalog.yaml").read_text() == EVIL
 
 
 def test_what_a_killed_turn_created_is_removed_after_the_next_one(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ WAITS = (
     broken(
         "what a killed run left ends without anybody resuming it",
         "process_guard.py",
-        "\nend_processes_of(sys.argv[1])\n",
+        "\nend_work_of(sys.argv[1])\n",
         "\n",
         ("test_process_guard.py::test_killed_run_leaves_no_command_of_a_role_running",),
     ),
