@@ -101,7 +101,7 @@ class Definitions:
         if not self._needs_python:
             return self
         python = inspected()
-        if python.problem:
+        if python.problem and (self._measures or not python.only_unmeasured):
             raise UsageError(python.problem, python.hint)
         return replace(self, python=python)
 
@@ -112,7 +112,11 @@ class Definitions:
         after_turns = self.options.run_tests and any(role.may_change_workspace for role in self.roles)
         steps = [step for flow in self.flows.values() for step in flow.steps if step.check]
         in_steps = any(step.check == "tests" and "pytest_cmd" not in step.with_ for step in steps)
-        return any(map(needs_python, self._checks)) or (own and (after_turns or in_steps))
+        return self._measures or (own and (after_turns or in_steps))
+
+    @property
+    def _measures(self) -> bool:
+        return any(map(needs_python, self._checks))
 
     @property
     def roles(self) -> list[RoleSpec]:

@@ -23,6 +23,7 @@ OWN = "codex-multi-role"
 """The source of the Python that runs this, which stands in where a project has none."""
 BASE_OF_CONDA = frozenset({"base", "root"})
 ANSWER_SECONDS = 30.0
+COVERAGE = "coverage"
 PROGRAM = PLUGINS / "codex_multi_role_python.py"
 
 
@@ -31,7 +32,8 @@ class Interpreter:
     """``path`` is the program, ``source`` what named it: ``--python``, ``VIRTUAL_ENV``, ``.venv``, `OWN`, and so on.
 
     Once it was `inspect`ed, ``version`` is known, ``folders`` are those of the ``project`` that it imports from by
-    itself, relative to it, and ``problem`` and ``hint`` say why it cannot run the tests, and what fixes it.
+    itself, relative to it, and ``problem`` and ``hint`` say why it cannot run the tests, and what fixes it;
+    ``only_unmeasured``: it can run them, but not measure their coverage.
     """
 
     path: Path
@@ -41,6 +43,7 @@ class Interpreter:
     folders: tuple[Path, ...] = ()
     problem: str = ""
     hint: str = ""
+    only_unmeasured: bool = False
 
     @property
     def environment(self) -> Path:
@@ -124,7 +127,8 @@ def _judged(found: Interpreter, facts: Mapping[str, object], root: Path) -> Inte
     inspected = replace(found, version=str(facts["version"]), project=root, folders=folders)
     if missing := [name for name in PACKAGES if not packages.get(name)]:
         problem = f"{_named(found)} has no {' and no '.join(missing)}"
-        return replace(inspected, problem=problem, hint=how_to_install(found.path, missing))
+        hint = how_to_install(found.path, missing)
+        return replace(inspected, problem=problem, hint=hint, only_unmeasured=missing == [COVERAGE])
     if found.source == OWN and (unmet := unmet_requirements(root)):
         return replace(
             inspected,

@@ -124,7 +124,7 @@ def _tests(codex: Path, workspace: Path, setting: Path | None) -> Finding:
             return Finding("tests", False, str(error), error.hint)
         found = inspect(found, root, environment, sandbox_of_tests(RunOptions(), codex, root))
     detail = f"Python {found.version} ({found.source}: {found.path})"
-    return Finding("tests", not found.problem, found.problem or detail, found.hint)
+    return Finding("tests", not found.problem or found.only_unmeasured, found.problem or detail, found.hint)
 
 
 def _login(codex: Path, config: tuple[str, ...]) -> Finding:

@@ -21,6 +21,7 @@ from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generati
 from tests.teams import TeamFolder, read, say
 
 NO_PYTEST = '#!/bin/sh\necho \'{"version": "3.9.1", "prefix": "x", "packages": {"pytest": null}, "roots": []}\'\n'
+NO_COVERAGE = NO_PYTEST.replace("null", "true")
 
 
 def environment(folder: Path, program: str = "") -> Path:
@@ -99,16 +100,6 @@ def test_a_setting_names_a_program_or_an_environment(tmp_path: Path) -> None:
         find_interpreter(tmp_path, {}, tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("version", ["3.9.18", "3.13.0"])
-def test_other_versions_can_be_inspected(tmp_path: Path, version: str) -> None:
-    program = Path(f"/root/.pyenv/versions/{version}/bin/python")
-    if not program.is_file():
-        pytest.skip(f"no Python {version} here")
-    (tmp_path / "lib").mkdir()
-    found = inspect(Interpreter(program, "--python"), tmp_path, {"PYTHONPATH": f"{tmp_path}/lib"}, no_sandbox)
-    assert (found.version, found.folders) == (version, (Path("lib"),))
-
-
 def test_what_is_missing_is_named_with_the_command_that_installs_it(tmp_path: Path) -> None:
     found = inspect(find_interpreter(environment(tmp_path / "venv").parent, {}), tmp_path, {}, no_sandbox)
     assert (found.problem, found.version) == ("", f"{'.'.join(map(str, sys.version_info[:3]))}")
@@ -178,6 +169,17 @@ def test_tests_after_turns_need_a_python_that_has_pytest(tmp_path: Path) -> None
     with pytest.raises(UsageError, match="has no pytest and no coverage"):
         team.run(run_tests=True)
     assert len(list(team.runs.glob("2*"))) == 1
+
+
+def test_only_what_measures_needs_coverage(tmp_path: Path) -> None:
+    """Many projects have pytest without it."""
+    team = TeamFolder(tmp_path / "team", {"one": {"sandbox": "workspace-write"}}, {"one": [say()]})
+    environment(team.workspace / ".venv", NO_COVERAGE)
+    assert team.run(run_tests=True).outcome == "cycles_used_up"
+    given = _generation(tmp_path)
+    environment(given.team.workspace / "venv", NO_COVERAGE)
+    with pytest.raises(UsageError, match="has no coverage"):
+        given.run("sign.py", sandbox=True)
 
 
 def test_an_inspection_that_nobody_waits_for_is_stopped(tmp_path: Path) -> None:
