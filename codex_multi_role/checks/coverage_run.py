@@ -27,6 +27,8 @@ TESTS_AT_LEAST = 4
 LEAST_SECONDS = 1.0
 MAX_TESTS = 400
 """Of so many it is told what each of them reaches."""
+WHOLE_PERCENT = 100.0
+NOT_COUNTED = "the tests start another Python process, whose lines are not counted: call the code directly"
 SETTINGS = "[run]\nbranch = True\nrelative_files = True\ndata_file = {data}\nsource = {source}\n"
 
 
@@ -176,6 +178,8 @@ class CoverageRun:
             return replace(outcome, measured=measured) if measured.percent else outcome
         if problem := self._process.import_problem(measured.unseen):
             return replace(outcome, status="crashed", reason=problem)
+        if measured.percent is not None and measured.percent < WHOLE_PERCENT and self._process.started_another:
+            return replace(outcome, status="crashed", reason=NOT_COUNTED)
         return replace(outcome, measured=measured)
 
     def _with_reached(self, outcome: Outcome) -> Outcome:

@@ -52,6 +52,11 @@ class MeasuredProcess:
         except (ValueError, OSError):
             return "", 0.0
 
+    @property
+    def started_another(self) -> bool:
+        """Whether the tests started another Python, which may have executed lines of the target that nobody counted."""
+        return (self._folder / "other_python").exists()
+
     def import_problem(self, unseen: Collection[str] = ()) -> str:
         """Why the figures are not the copy's; empty where nothing speaks against it.
 

@@ -209,6 +209,26 @@ def test_tests_that_do_not_import_the_target_reach_nothing(make_context: MakeCon
     assert (result["status"], result["coverage"]) == ("passed", 0.0)
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        "subprocess.run([sys.executable, '-c', 'import sign; sign.sign(1)'], check=True)",
+        "os.system(sys.executable + ' -c \"import sign\"')",
+        "(pid := os.fork()) or os._exit(sign.sign(1)); os.waitpid(pid, 0)",
+    ],
+)
+def test_what_another_python_executes_makes_no_wrong_figure(make_context: MakeContext, start: str) -> None:
+    result = _of(make_context, f"import os, subprocess, sys, sign\ndef test_x():\n    {start}\n")
+    assert (result["status"], result["coverage"]) == ("crashed", None)
+    assert "another Python process" in str(result["reason"])
+
+
+def test_another_python_changes_nothing_in_a_whole_figure(make_context: MakeContext) -> None:
+    other = "import subprocess, sys\ndef test_other(): subprocess.run([sys.executable, '-c', ''], check=True)\n"
+    result = _of(make_context, WHOLE + other)
+    assert (result["status"], result["coverage"]) == ("passed", 100.0)
+
+
 @pytest.mark.parametrize("target", ["../up.py", "/etc", ".git/x.py"])
 def test_a_path_out_of_the_workspace_is_refused(make_context: MakeContext, target: str) -> None:
     with pytest.raises(UsageError, match="check coverage: target: unsafe path"):

@@ -1,7 +1,8 @@
 """What pytest does under measurement: all tests in one process, to the end, with nobody else measuring.
 
 Settings of the project would otherwise take coverage.py's place (pytest-cov), spread the tests over processes (xdist)
-or stop at the first failure. Which test is running is kept in a file, for when pytest itself does not live to tell.
+or stop at the first failure. Which test is running is kept in a file, for when pytest itself does not live to tell, and
+so is whether another Python was started, whose lines nobody counts.
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(os.environ["CODEX_MULTI_ROLE_MEASURING"])
+STARTING_A_PROGRAM = {"os.exec", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen"}
 NEUTRAL: dict[str, object] = {"numprocesses": None, "dist": "no", "tx": [], "maxfail": 0}
+
+
+def _note_other_python(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "os.fork" or (event in STARTING_A_PROGRAM and "python" in repr(arguments[:2])):
+        (FOLDER / "other_python").touch()
+
+
+sys.addaudithook(_note_other_python)
 
 
 @pytest.hookimpl(hookwrapper=True)
