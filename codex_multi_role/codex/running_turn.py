@@ -13,6 +13,7 @@ from codex_multi_role.codex.events import (
     CodexEvent,
     EventParser,
     TokensCounted,
+    TurnBegun,
     TurnFinished,
     describe,
     params_of,
@@ -23,7 +24,7 @@ from codex_multi_role.codex.incoming import Message
 from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.transport import AppServerTransport, Cancelled
 from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
-from codex_multi_role.errors import CodexRefused, RunInterrupted
+from codex_multi_role.errors import CodexError, CodexRefused, RunInterrupted
 
 TURN_START_SECONDS = 30.0
 INTERRUPT_SECONDS = 5.0
@@ -73,6 +74,7 @@ class RunningTurn:
         self._parser = EventParser()
         self.recorder = TurnRecorder(thread.totals)
         self.sub_agents: dict[str, TurnRecorder] = {}
+        self._running_sub_agents: set[str] = set()
         self.broken = ""
 
     def run(self, request: TurnRequest) -> TurnOutcome:
@@ -91,6 +93,7 @@ class RunningTurn:
                 return self._give_up(late, received)
             finished = self._take(received)
             if finished is not None:
+                self._hear_sub_agents(end)
                 return self.recorder.finished(finished)
         finished = self._interrupt()
         if finished is not None and finished.status == "completed":
@@ -136,10 +139,33 @@ class RunningTurn:
         self._observe(event)
         return event if isinstance(event, TurnFinished) else None
 
+    def _hear_sub_agents(self, end: float) -> None:
+        """Wait for sub-agents that outlive the role's own turn (measured): their tokens count, and they may write on.
+
+        A process whose sub-agents do not end in the turn's time takes no other turn.
+        """
+        while self._running_sub_agents:
+            patience = min(self._deadlines.idle, self._seconds_to(end))
+            try:
+                received = self._transport.next_message(patience) if patience > 0 and not self._is_cancelled else None
+            except CodexError as error:
+                self.broken = str(error)
+                return
+            if received is None:
+                self.broken = "its sub-agents were still working at the end of the turn"
+                return
+            self._take(received)
+
     def _count_sub_agent(self, message: Message) -> None:
-        """Count the tokens of a thread that the role's own thread started."""
+        """Count the tokens of a thread that the role's own thread started, and note whether it is at work."""
         event, thread = self._parser.parse(message), str(params_of(message).get("threadId"))
-        if isinstance(event, TokensCounted) and thread not in self._thread.own:
+        if thread in self._thread.own:
+            return
+        if isinstance(event, TurnBegun):
+            self._running_sub_agents.add(thread)
+        elif isinstance(event, TurnFinished):
+            self._running_sub_agents.discard(thread)
+        elif isinstance(event, TokensCounted):
             before = self._thread.sub_agents.get(thread)
             self.sub_agents.setdefault(thread, TurnRecorder(before)).add(event)
 
