@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.process_guard import end_work_of
+from codex_multi_role.process_guard import PART, end_work_of
+from codex_multi_role.processes import Family
 from tests.engine.test_flows import with_flow
 from tests.engine.test_frozen import wait_for
 from tests.steps.test_containment import WRITER, command
@@ -216,10 +217,12 @@ def test_a_link_that_a_killed_run_leaves_is_set_aside_and_its_target_stays(tmp_p
 
 
 def test_what_a_killed_turn_created_is_removed_after_the_next_one(tmp_path: Path) -> None:
+    """Where the run's guard was killed, too, and so has set nothing aside."""
     made = team(tmp_path, shell(f"{PLANT}; sleep 60"), kind=TeamFolder)
     (made.workspace / ".gitignore").write_text(f"{SETTINGS}\nroles/\n")  # what is ignored is in no snapshot
     process = made.start()
     wait_for(made.workspace / "roles/main.yml")
+    Family.of_run((made.runs / "latest").resolve(), PART).kill()
     process.kill()
     process.communicate(timeout=20)
     made.plays["writer"] = [say()]
