@@ -61,6 +61,7 @@ def write_project(folder: Path, tests: str) -> Path:
     project = folder / "project"
     (project / "tests").mkdir(parents=True)
     (project / "ledger.py").write_text((PROGRAMS / "ledger.py").read_text())
+    tests = tests.replace("def test_", "def test_p1_", 1)  # every item of the plan needs its test
     (project / "tests" / "test_ledger.py").write_text(tests)
     answers = {"test_planner": [{"json": {"plan": PLAN}}], "test_developer": [{"json": {"code": tests}}]}
     (folder / "playbook.yaml").write_text(yaml.safe_dump({"name": "bench", "roles": answers}))
