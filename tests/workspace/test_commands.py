@@ -117,7 +117,8 @@ def test_a_flood_is_cut_in_the_middle(tmp_path: Path) -> None:
 
 def test_the_deadline_ends_the_command(tmp_path: Path) -> None:
     result = _run("echo begun; sleep 600", tmp_path, 0.3)
-    assert (result.returncode, result.timed_out, result.output) == (None, True, "begun\n")
+    assert (result.returncode, result.timed_out) == (None, True)
+    assert result.output.startswith("begun\n")  # the shell may add how its program ended
 
 
 def test_a_command_that_closed_its_output_still_ends_at_the_deadline(tmp_path: Path) -> None:
