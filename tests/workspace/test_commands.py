@@ -152,7 +152,8 @@ def test_an_orphan_in_its_own_session_is_found(tmp_path: Path) -> None:
 
 def test_who_holds_the_pipe_cannot_hold_us(tmp_path: Path) -> None:
     result = _run("sh -c 'echo $$ > pid; sleep 600' & while ! [ -s pid ]; do :; done; echo done; exit 4", tmp_path, 60)
-    assert (result.returncode, result.timed_out, result.output) == (4, False, "done\n")
+    assert (result.returncode, result.timed_out) == (4, False)
+    assert result.output.startswith("done\n")  # the inner shell may add how its program ended
     assert not _lives(tmp_path / "pid")
 
 
