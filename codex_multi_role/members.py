@@ -204,7 +204,7 @@ def _tools(role: RoleSpec) -> tuple[ToolSpec, ...]:
 
 
 def kept_from_writing(definitions: Definitions, folder: RunFolder, steering: Steering) -> tuple[Path, ...]:
-    """What neither a role nor the tests may change, even where it lies in the workspace or in a temporary folder.
+    """What neither a role nor the tests may change, even inside the workspace or a temporary folder.
 
     Raises `UsageError` for a place that the sandbox cannot protect.
     """

@@ -56,7 +56,7 @@ class WriteAccess:
 def profile(access: WriteAccess, read_only: Sequence[Path], workspace: Path | None = None) -> tuple[str, ...]:
     """Settings of a process whose threads may write as ``access`` says, but nothing in ``read_only``.
 
-    The working folder, ``workspace`` or a copy of it, may lie in one of those all the same: the deeper rule counts.
+    The working folder, ``workspace`` or a copy of it, may still be inside one of those: the deeper rule counts.
     """
     temporary = {":tmpdir": access.exclude_tmpdir_env_var, ":slash_tmp": access.exclude_slash_tmp}
     in_workspace = [path.relative_to(workspace) for path in _on_the_way(workspace, read_only)] if workspace else []

@@ -79,7 +79,7 @@ class Asker:
         return self._threads.get(role, NEW_THREAD)
 
     def question(self, name: str, state: FlowState, ids: StepIds) -> Callable[[dict[str, Json], Json | None], Answered]:
-        """The ask of one role of a team, with its number drawn now; what it builds on is told later.
+        """The ask of one role of a team, with its number drawn now; its input is given later.
 
         The role is read when it is asked: it may have been edited while others took their turns.
         """

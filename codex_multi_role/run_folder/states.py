@@ -50,7 +50,7 @@ class ToldStates:
         return {"run": told.pop(RUN, None), "items": list(told.values())}
 
     def summaries(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Each unit and what is told of it, as `as_json` has it."""
+        """Each unit and its state, as in `as_json`."""
         return ((unit, self.summary(unit)) for unit in self._told)
 
     def summary(self, unit: str) -> dict[str, Any]:

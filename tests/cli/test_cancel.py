@@ -76,7 +76,7 @@ def test_process_of_a_cancelled_run_ends_though_its_work_does_not(
 def test_run_that_is_still_worked_on_is_not_reported_as_cancelled(
     team: TeamFolder, ended: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its process outlives the end of its session, as within another program, and its work goes on."""
+    """Its process outlives the end of its session, as within another program, and its work continues."""
     ended.append(stuck(team, "main._leave = lambda code: __import__('time').sleep(600)"))
     monkeypatch.setattr("codex_multi_role.stopping.SIGNALS", ((2, 8.0),))
     with pytest.raises(RunBusy, match="still works on the run") as refused:

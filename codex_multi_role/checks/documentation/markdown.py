@@ -32,7 +32,7 @@ class Document:
     text: str = ""
 
     def section(self, heading: str) -> str | None:
-        """The text of all sections with that heading; None if there are none."""
+        """The text of all sections with that heading; None without such a section."""
         name = heading.strip().casefold()
         found = [text for each, text in self.sections if each.strip().casefold() == name]
         return "\n".join(found) if found else None

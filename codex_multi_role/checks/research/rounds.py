@@ -162,7 +162,7 @@ def _known(result: Json, sources: list[Json]) -> Json:
 
 
 def _told(source: Json, result: Json) -> Json:
-    """What a role is told of a source: also how much of its text is shown, if not all."""
+    """A source as a role sees it, with the length shown if its text was shortened."""
     told = {key: source[key] for key in ("id", "title", "address", "date")}
     return {**told, "shortened": result["shortened"]} if result.get("shortened") else told
 
