@@ -79,7 +79,7 @@ class Family:
             with contextlib.suppress(psutil.Error):
                 process.send_signal(how)
         deadline = time.monotonic() + GRACE_SECONDS
-        while any(map(_lives, members)) and time.monotonic() < deadline:
+        while any(map(lives, members)) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
         return len(members)
 
@@ -92,7 +92,7 @@ class Family:
             found.update(processes_below(self.leader))
         if self.others is not None:
             found.update(each for each in processes_below(os.getpid()) if each not in self.others)
-        return [process for process in found if process.pid not in self.spared and _lives(process)]
+        return [process for process in found if process.pid not in self.spared and lives(process)]
 
     def _owns(self, process: psutil.Process) -> bool:
         try:
@@ -130,9 +130,12 @@ def _all_processes() -> Iterator[psutil.Process]:
             yield psutil.Process(pid)
 
 
-def _lives(process: psutil.Process) -> bool:
-    """Whether ``process`` still does anything: a zombie only waits for its parent, who may take its time."""
+def lives(process: psutil.Process) -> bool:
+    """Whether ``process`` still does anything: a zombie only waits for its parent, who may take its time.
+
+    A zombie with several threads has not ended: only its first thread has, and the others may still write.
+    """
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        return process.is_running() and (process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1)
     except psutil.Error:
         return False

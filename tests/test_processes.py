@@ -6,7 +6,10 @@ import shutil
 import subprocess
 import sys
 
+import psutil
 import pytest
+
+from codex_multi_role.processes import lives
 
 ENDS_WHO_HAS_THE_PID_OF_ANOTHER = """
 import os
@@ -30,6 +33,15 @@ print(ended)
 """
 """To be run in a namespace of process ids of its own, where it may say which comes next."""
 IN_NAMESPACE = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+MANY_BUSY_THREADS = """
+import hashlib
+import os
+import threading
+
+for _ in range(20):  # where Python does not notice that its process ends
+    threading.Thread(target=hashlib.pbkdf2_hmac, args=("sha256", b"", b"", 10**9), daemon=True).start()
+os._exit(0)
+"""
 
 
 def has_namespaces() -> bool:
@@ -40,3 +52,12 @@ def has_namespaces() -> bool:
 def test_a_process_with_the_pid_of_one_that_is_gone_is_ended_as_well() -> None:
     command = [*IN_NAMESPACE, sys.executable, "-c", ENDS_WHO_HAS_THE_PID_OF_ANOTHER]
     assert subprocess.run(command, check=True, text=True, capture_output=True).stdout == "1\n"
+
+
+def test_process_lives_until_its_last_thread_has_ended() -> None:
+    """Its first one is a zombie before that, and nobody can wait for the process yet."""
+    with subprocess.Popen([sys.executable, "-c", MANY_BUSY_THREADS]) as ends:
+        process = psutil.Process(ends.pid)
+        while lives(process):
+            pass
+        assert ends.poll() == 0

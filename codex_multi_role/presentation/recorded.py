@@ -102,10 +102,11 @@ def lives(owner: Mapping[str, Any]) -> bool:
         return False
     import psutil  # here: most looks at a run need no process table
 
+    from codex_multi_role import processes
+
     try:
         process = psutil.Process(owner["pid"])
-        same = process.create_time() == owner["start_time"]
-        return bool(same and process.status() != psutil.STATUS_ZOMBIE)  # a zombie only waits for its parent
+        return process.create_time() == owner["start_time"] and processes.lives(process)
     except psutil.Error:
         return False
 
