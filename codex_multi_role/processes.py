@@ -112,6 +112,15 @@ def start_hint(error: OSError, otherwise: str) -> str:
     return otherwise
 
 
+def has_free_descriptor() -> bool:
+    """Whether another file can be opened. Libraries such as SQLite do not report why they could not open theirs."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno not in (errno.EMFILE, errno.ENFILE)
+    return True
+
+
 def processes_below(pid: int) -> list[psutil.Process]:
     """All descendants of ``pid`` now."""
     with contextlib.suppress(psutil.Error):

@@ -15,7 +15,11 @@ _written_by_roles: set[Path] = set()
 
 
 def take_none_from(folder: Path) -> None:
-    """From now on no program is taken from ``folder`` or below it: models write there."""
+    """From now on no program is taken from ``folder`` or below it: models write there.
+
+    Folders that no longer exist are forgotten, so that a process that works on many workspaces does not collect them.
+    """
+    _written_by_roles.difference_update([each for each in _written_by_roles if not each.exists()])
     _written_by_roles.add(as_on_disk(folder))
 
 

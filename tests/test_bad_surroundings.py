@@ -372,3 +372,15 @@ def test_folders_may_have_any_name(tmp_path: Path, name: str) -> None:
     report: RunReport = TeamFolder(tmp_path / name, {"one": {}}, {"one": [say()]}).run()
     assert report.outcome == "cycles_used_up"
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("limit", [16, 20, 28, 32, 36])
+def test_too_few_file_descriptors_are_named_whoever_lacks_them(tmp_path: Path, limit: int) -> None:
+    """The journal, git or Codex, at its start or in a turn: each reports it in other words, or not at all."""
+    command = team_of_three(tmp_path).command()
+    limited = ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(limit), *command]
+    done = subprocess.run(
+        limited, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False
+    )
+    assert done.returncode in (2, 3), done.stderr
+    assert "raise the limit (`ulimit -n`)" in done.stderr

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import configparser
+import contextlib
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codex_multi_role.checks.environments import read_toml
+from codex_multi_role.python_source import syntax_tree
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -18,7 +22,8 @@ MAX_NAMED = 5
 def unmet_requirements(root: Path) -> list[str]:
     """The declared requirements that are not installed here, at most `MAX_NAMED`.
 
-    Sources: ``pyproject.toml`` (``project.dependencies``, poetry's) and ``requirements.txt``.
+    Sources: ``pyproject.toml`` (``project.dependencies``, poetry's), ``setup.cfg``, ``requirements.txt``, and a list
+    written out as ``install_requires`` in ``setup.py``.
     """
     unmet = dict.fromkeys(str(each) for each in _declared(root) if not _is_met(each))
     return list(unmet)[:MAX_NAMED]
@@ -42,7 +47,7 @@ def _declared(root: Path) -> Iterator[Requirement]:
         lines = (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
         lines = []
-    texts = [*listed, *(name for name in poetry if name != "python"), *lines]
+    texts = [*listed, *(name for name in poetry if name != "python"), *_setuptools(root), *lines]
     if not texts:
         return
     from packaging.requirements import InvalidRequirement, Requirement  # here: it takes long to import
@@ -52,6 +57,20 @@ def _declared(root: Path) -> Iterator[Requirement]:
             yield Requirement(text.partition(" #")[0].split(" --")[0].strip().removesuffix("\\").strip())
         except InvalidRequirement:
             continue  # an option, a comment or a path: what it needs cannot be told
+
+
+def _setuptools(root: Path) -> list[str]:
+    """What ``setup.cfg`` and ``setup.py`` name; `setup.py` is read, never run."""
+    settings = configparser.ConfigParser(interpolation=None)
+    with contextlib.suppress(OSError, ValueError, configparser.Error):
+        settings.read_string((root / "setup.cfg").read_text(encoding="utf-8"))
+    listed = settings.get("options", "install_requires", fallback="").splitlines()
+    with contextlib.suppress(OSError, ValueError):
+        for node in ast.walk(syntax_tree((root / "setup.py").read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "install_requires" and isinstance(node.value, ast.List):
+                constants = [each.value for each in node.value.elts if isinstance(each, ast.Constant)]
+                listed += [each for each in constants if isinstance(each, str)]
+    return listed
 
 
 def _strings(document: object, *keys: str) -> list[str]:

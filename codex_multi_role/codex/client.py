@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 
 from codex_multi_role.codex.approvals import ApprovalPolicy, Helpers
 from codex_multi_role.codex.child import GRACE_SECONDS
-from codex_multi_role.codex.failures import Remedy
+from codex_multi_role.codex.failures import Remedy, lacks_descriptors
 from codex_multi_role.codex.models import model_warning
 from codex_multi_role.codex.running_turn import CANCELLED, Observer, RunningTurn, TurnDeadlines
 from codex_multi_role.codex.thread import RoleThread, ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.turn import TurnOutcome, TurnRecorder, TurnRequest
 from codex_multi_role.errors import (
+    TOO_MANY_FILES,
     CodexCrashed,
     CodexError,
     CodexNotLoggedIn,
@@ -191,6 +192,7 @@ def _start_failures() -> Iterator[None]:
         yield
     except CodexError as error:
         transient = isinstance(error, CodexTimeout) or (isinstance(error, CodexCrashed) and not error.complaint)
+        hint = TOO_MANY_FILES if lacks_descriptors(str(error)) else MEND
         raise CodexStartFailed(
-            f"Codex did not start: {error}", "" if transient else MEND, transient=transient
+            f"Codex did not start: {error}", "" if transient else hint, transient=transient
         ) from error

@@ -76,6 +76,14 @@ STREAM_BROKE = "stream disconnected"
 TRY_AGAIN = re.compile(r"try again in (\d+(?:\.\d+)?) ?(ms|s)\b")
 """How a provider that limits the rate words its pause; a ``Retry-After`` header never leaves Codex (measured)."""
 
+NO_FREE_DESCRIPTOR = ("os error 24", "os error 23")
+"""How Codex, written in Rust, reports EMFILE and ENFILE."""
+
+
+def lacks_descriptors(message: str) -> bool:
+    """Whether Codex failed because no more files could be opened, whatever it was about to open."""
+    return any(each in message for each in NO_FREE_DESCRIPTOR)
+
 
 def classify(error: Mapping[str, Any] | None) -> Failure:
     """The failure in a protocol TurnError (``turn.error`` of ``turn/completed``)."""

@@ -14,7 +14,7 @@ from uuid import uuid4
 from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.engine.library import DBOS, SetWorkflowID
 from codex_multi_role.engine.sqlite_clock import url_with_clock
-from codex_multi_role.engine.step_ids import RESUME, in_words
+from codex_multi_role.engine.step_ids import journal_error
 from codex_multi_role.errors import StorageError
 
 APPLICATION = "codex-multi-role"
@@ -68,7 +68,7 @@ def open_journal(database_url: str, run_id: str) -> Iterator[None]:
         try:
             DBOS.launch()
         except Exception as error:
-            raise StorageError(f"the journal {database_url} cannot be opened: {in_words(error)}") from error
+            raise journal_error(f"the journal {database_url} cannot be opened", error) from error
         yield
     finally:
         DBOS.destroy()
@@ -116,7 +116,7 @@ def begin(run_id: str, durable: DurableRun) -> None:
     except StorageError:
         raise
     except Exception as error:
-        raise StorageError(f"the journal failed as the run was to begin: {in_words(error)}", RESUME) from error
+        raise journal_error("the journal failed as the run was to begin", error) from error
 
 
 def require_version(run_id: str, version: str | None) -> None:

@@ -9,12 +9,11 @@ from typing import Protocol
 from codex_multi_role.ending import ending_for
 from codex_multi_role.engine.halt import RunHalted
 from codex_multi_role.engine.library import DBOS, DBOSBaseException, StepOptions
-from codex_multi_role.errors import RunInterrupted, StorageError
+from codex_multi_role.errors import TOO_MANY_FILES, RunInterrupted, StorageError
+from codex_multi_role.processes import has_free_descriptor
 from codex_multi_role.steps import Json, Work
 
-RESUME = "Free some space or mend the database, then `codex-multi-role resume` the run."
-
-
+RESUME = "Free some space or fix the database, then `codex-multi-role resume` the run."
 CANCELLED = "item cancelled"
 """What is recorded in place of the work of an item that was cancelled."""
 
@@ -31,6 +30,11 @@ class ItemCancelled(Exception):
 def in_words(error: BaseException) -> str:
     """What the database itself says is wrong, without what SQLAlchemy writes around it."""
     return str(getattr(error, "orig", None) or error)
+
+
+def journal_error(happened: str, error: Exception | DBOSBaseException) -> StorageError:
+    """A failure of the journal itself, with what the user can do about it."""
+    return StorageError(f"{happened}: {in_words(error)}", RESUME if has_free_descriptor() else TOO_MANY_FILES)
 
 
 class Place(Protocol):
@@ -105,9 +109,7 @@ class StepIds:
         try:
             recorded = place.run({"name": name}, guarded)
         except (Exception, DBOSBaseException) as error:  # the work raises neither: this is the journal's
-            raise RunHalted(
-                ending_for(StorageError(f"the journal failed at {name}: {in_words(error)}", RESUME))
-            ) from error
+            raise RunHalted(ending_for(journal_error(f"the journal failed at {name}", error))) from error
         if CANCELLED in recorded:
             raise ItemCancelled(**recorded[CANCELLED])
         return recorded

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Event
 
-from codex_multi_role.codex.failures import Remedy
+from codex_multi_role.codex.failures import Remedy, lacks_descriptors
 from codex_multi_role.codex.turn import TurnOutcome
-from codex_multi_role.errors import QuotaUsedUp, RoleFailed, RunInterrupted
+from codex_multi_role.errors import TOO_MANY_FILES, QuotaUsedUp, RoleFailed, RunInterrupted
 from codex_multi_role.options import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.steps.prompted import NEW_THREAD, Prompted
@@ -65,7 +65,7 @@ def pause(stopping: Event, tries: int, wanted_seconds: float | None = None) -> N
 
 def failure(run: RunResources, asked: Prompted, outcome: TurnOutcome) -> RoleFailed:
     """That the role has failed for good."""
-    advice = ADVICE.get(outcome.reason, "")
+    advice = f"{TOO_MANY_FILES}." if lacks_descriptors(outcome.message) else ADVICE.get(outcome.reason, "")
     return RoleFailed(
         f"role {asked.role.name}: {outcome.message} ({outcome.reason})",
         outcome.reason,

@@ -124,6 +124,12 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(tmp_path: Pa
         ("requirements.txt", "# x\n-r more.txt\nclick\nnot-there-x==1 --hash=sha256:0 \\\n", "not-there-x==1"),
         ("pyproject.toml", '[project]\ndependencies = ["click", "gone; python_version < \'3\'"]\n', ""),
         ("pyproject.toml", "not toml", ""),
+        ("setup.cfg", "[options]\ninstall_requires =\n  click\n  not-there-x>1\n", "not-there-x>1"),
+        ("setup.cfg", "not a setting", ""),
+        ("setup.py", "from x import setup\nsetup(install_requires=['click', 'not-there-x'])\n", "not-there-x"),
+        ("setup.py", "setup(install_requires=read('requirements.txt') or 1)\n", ""),
+        ("setup.py", "setup(install_requires=5)\n", ""),
+        ("setup.py", "setup(", ""),
     ],
 )  # fmt: skip
 def test_our_own_python_stands_in_only_where_it_is_enough(tmp_path: Path, name: str, text: str, unmet: str) -> None:

@@ -1,0 +1,24 @@
+"""Programs are not taken from where models write."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role import programs
+from codex_multi_role.programs import program_path, take_none_from
+
+
+def test_folder_that_no_longer_exists_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "_written_by_roles", set())
+    for number in range(5):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        take_none_from(folder)
+        assert program_path({"PATH": f"{folder}/bin:/usr/bin"}) == "/usr/bin"
+        if number:
+            shutil.rmtree(folder)
+    take_none_from(tmp_path / "0")
+    assert programs._written_by_roles == {tmp_path / "0"}
