@@ -8,7 +8,7 @@ import os
 import signal
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 
 import psutil
@@ -20,6 +20,7 @@ RUN = "CODEX_MULTI_ROLE_RUN"
 GRACE_SECONDS = 2.0
 _KILL_ROUNDS = 3
 _POLL_SECONDS = 0.01
+_STARTING_SECONDS = 2.0
 
 
 class Family:
@@ -27,7 +28,8 @@ class Family:
 
     They are known by their session, by their parents, and by a mark in the environment that every child inherits: an
     orphan in a session of its own has nothing else. Members bear ``mark``, or a path below it, as ``variable``.
-    With ``others``, whoever else is below this process belongs to it as well, bearing a mark or not, such as git.
+    With ``others``, whoever else is below this process belongs to it as well, bearing a mark or not, such as git; but
+    neither the others nor what they start, such as a program's database server and its workers.
     Those whose pids are ``spared`` are left alone.
     Signals go to a pid whose start time is still the one it was found with; names mean nothing.
     """
@@ -91,16 +93,31 @@ class Family:
                 found.add(psutil.Process(self.leader))
             found.update(processes_below(self.leader))
         if self.others is not None:
-            found.update(each for each in processes_below(os.getpid()) if each not in self.others)
+            found.update(_below_except(os.getpid(), self.others))
         return [process for process in found if process.pid not in self.spared and lives(process)]
 
     def _owns(self, process: psutil.Process) -> bool:
         try:
             if self.leader and os.getsid(process.pid) == self.leader:
                 return True
-            return f"{process.environ().get(self.variable, '')}/".startswith(f"{self.mark}/")
+            return f"{_environment(process).get(self.variable, '')}/".startswith(f"{self.mark}/")
         except (psutil.Error, OSError):
             return False
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    """The variables of ``process``, once it has any.
+
+    Linux shows neither variables nor arguments of a program between the moment its starter is told that it runs and the
+    end of ``execve`` in the kernel, which may take a while on a busy machine.
+    """
+    while not (found := process.environ()) and _is_starting(process):
+        time.sleep(_POLL_SECONDS)
+    return found
+
+
+def _is_starting(process: psutil.Process) -> bool:
+    return lives(process) and not process.cmdline() and time.time() - process.create_time() < _STARTING_SECONDS
 
 
 def start_hint(error: OSError, otherwise: str) -> str:
@@ -126,6 +143,18 @@ def processes_below(pid: int) -> list[psutil.Process]:
     with contextlib.suppress(psutil.Error):
         return psutil.Process(pid).children(recursive=True)
     return []
+
+
+def _below_except(pid: int, others: Set[psutil.Process]) -> Iterator[psutil.Process]:
+    """The descendants of ``pid`` that are neither among ``others`` nor below one of them."""
+    below = {process.pid: process for process in processes_below(pid)}
+    for process in below.values():
+        ancestor: psutil.Process | None = process
+        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+            while ancestor is not None and ancestor not in others:
+                ancestor = below.get(ancestor.ppid())
+            if ancestor is None:
+                yield process
 
 
 def _all_processes() -> Iterator[psutil.Process]:

@@ -9,7 +9,7 @@ import sys
 import psutil
 import pytest
 
-from codex_multi_role.processes import lives
+from codex_multi_role.processes import Family, lives
 
 ENDS_WHO_HAS_THE_PID_OF_ANOTHER = """
 import os
@@ -61,3 +61,21 @@ def test_process_lives_until_its_last_thread_has_ended() -> None:
         while lives(process):
             pass
         assert ends.poll() == 0
+
+
+def test_process_is_known_by_its_mark_while_its_program_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system shows no variables until `execve` has ended."""
+    family = Family()
+    with subprocess.Popen(["sleep", "86519"], env=family.marked({}), start_new_session=True) as started:
+        environ = psutil.Process.environ
+        looks: list[int] = []
+
+        def empty_at_first(process: psutil.Process) -> dict[str, str]:
+            looks.append(process.pid)
+            return environ(process) if looks.count(started.pid) > 2 else {}
+
+        monkeypatch.setattr(psutil.Process, "environ", empty_at_first)
+        monkeypatch.setattr(psutil.Process, "cmdline", lambda _: [])
+        found = [each.pid for each in family.members()]
+        started.kill()
+    assert found == [started.pid]

@@ -78,6 +78,23 @@ def test_what_bears_no_mark_ends_with_the_run_but_for_what_was_there_before(tmp_
         stranger.kill()
 
 
+def test_what_a_child_from_before_starts_is_left_alone(tmp_path: Path) -> None:
+    """Such as a database server of the program that runs us: it starts a process for each connection."""
+    with subprocess.Popen(["sh", "-c", "read go; sleep 86518 & echo $!; wait"], stdin=-1, stdout=-1) as server:
+        assert server.stdin
+        assert server.stdout
+        family = Family.of_run(tmp_path)
+        family.others = set(processes_below(os.getpid()))
+        server.stdin.write(b"go\n")
+        server.stdin.flush()
+        worker = psutil.Process(int(server.stdout.readline()))
+        ended, status = family.end(), worker.status() if worker.is_running() else "gone"
+        server.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            worker.kill()
+    assert (ended, status) == (0, psutil.STATUS_SLEEPING)
+
+
 def test_others_processes_are_left_alone(tmp_path: Path) -> None:
     stranger = os.posix_spawnp("sleep", ["sleep", "86514"], {"CODEX_MULTI_ROLE_RUN": f"{tmp_path}/runs/it-2"})
     try:

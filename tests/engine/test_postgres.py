@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -51,7 +52,7 @@ def database_url() -> Iterator[str]:
             wait_for(Path(folder) / ".s.PGSQL.5432", process)
             yield f"postgresql://tester@/postgres?host={folder}"
         finally:
-            process.terminate()
+            process.send_signal(signal.SIGINT)  # SIGTERM waits for connections, such as those of a test that failed
             process.wait(30)
 
 
@@ -87,7 +88,8 @@ def test_no_process_takes_up_the_run_of_another(tmp_path: Path, database_url: st
     team.run(database_url=database_url)
     with watched(other.start("--json", "--database-url", database_url), ("turn_started", "one")) as process:
         for cycles in range(2, 6):
-            assert team.resume(cycles=cycles).outcome == "cycles_used_up"
+            resumed = team.resume(cycles=cycles)
+            assert resumed.outcome == "cycles_used_up", resumed.reason
             assert team.turns() == [("one", cycles, "completed")]
         assert process.poll() is None
 
