@@ -16,7 +16,7 @@ from codex_multi_role.definitions import Definitions, role_settings, sandbox_of_
 from codex_multi_role.flow import first_at_once, new_state
 from codex_multi_role.members import fleet_of, kept_from_writing
 from codex_multi_role.processes import Family
-from codex_multi_role.recordings.models import ModelsInPlace, put_in_place
+from codex_multi_role.recordings.models import ModelProviders, start_providers
 from codex_multi_role.run_folder import EventLog, RunFolder, begun_turns, list_turns, own_turns
 from codex_multi_role.steering import Steering
 from codex_multi_role.steps import RunResources, TestSettings
@@ -31,7 +31,7 @@ SANDBOX_HOME = "tests"
 def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResources]:
     """What a run needs, with nothing started: enough to walk through its past."""
     events = EventLog(folder.events_path, folder.redact)
-    fleet = fleet_of(definitions, folder, events, ModelsInPlace())
+    fleet = fleet_of(definitions, folder, events, ModelProviders())
     try:
         yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog, Steering())
     finally:
@@ -55,7 +55,7 @@ def live_parts(
     the one with the run's copy of it; ``steering``: what no role and no test may write.
     """
     with ExitStack() as stack:
-        models = put_in_place(definitions, folder, events, stack)
+        models = start_providers(definitions, folder, events, stack)
         read_only = kept_from_writing(definitions, folder, steering)
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
         fleet = fleet_of(definitions, folder, events, models, read_only, homes, catalog, kept_folder)
@@ -116,7 +116,7 @@ def _resources(
         repair_attempts=options.repair_attempts,
         run_model=options.model,
         changes_workspace=definitions.changes_workspace,
-        left_turns=begun_turns(folder),
+        earlier_turns=begun_turns(folder),
         protect=protect,
         first_protected=ProtectedFiles(snapshots, workspace, protect).first() if protect else "",
         steering_absent=steering.absent,

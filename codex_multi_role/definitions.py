@@ -36,7 +36,7 @@ from codex_multi_role.codex.settings import as_settings, holds_secret, mcp_serve
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.options import LOCAL_ROLES, RunOptions
-from codex_multi_role.programs import take_none_from
+from codex_multi_role.programs import exclude_from_path
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors
@@ -206,7 +206,7 @@ def _check_check(name: str, place: str) -> None:
 def load_definitions(options: RunOptions) -> Definitions:
     """Read and check everything ``options`` names. Raises `UsageError` and `CodexUnavailable`."""
     workspace = _checked_workspace(options.workspace)
-    take_none_from(workspace)
+    exclude_from_path(workspace)
     codex = find_codex(options.codex_bin, os.environ)
     python = find_interpreter(workspace, os.environ, options.python)
     with _inspecting(python, options, codex, workspace) as inspected:

@@ -86,7 +86,7 @@ class _FirstPass:
         if step.ask is not None:
             role = role_for(self._catalog.role(step.ask), step, lambda template: preview(template, context))
             given: Json = preview(step.with_, context)
-            self._tell_ask(step, role, given or self.state.handed_on(item), which)
+            self._tell_ask(step, role, given or self.state.input_handoff(item), which)
         elif step.check is not None:
             self._put("check", step, which, {"check": step.check, "with": preview(step.with_, context)})
             self.state.latest_tests = TEST_RESULT if step.check == "tests" else self.state.latest_tests

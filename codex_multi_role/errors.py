@@ -94,13 +94,13 @@ class CodexStartFailed(CodexError):
 
 
 class CodexCrashed(CodexError):
-    """The process is gone: its pipe closed or its exit was seen. ``complaint``: what it said about it, or empty."""
+    """The process is gone: its pipe closed or its exit was seen. ``error_line``: what it said about it, or empty."""
 
     reason = "crashed"
 
-    def __init__(self, message: str, hint: str = "", *, complaint: str = "") -> None:
-        super().__init__(f"{message}: {complaint}" if complaint else message, hint)
-        self.complaint = complaint
+    def __init__(self, message: str, hint: str = "", *, error_line: str = "") -> None:
+        super().__init__(f"{message}: {error_line}" if error_line else message, hint)
+        self.error_line = error_line
 
 
 class CodexTimeout(CodexError):

@@ -34,7 +34,7 @@ from codex_multi_role.definitions import Definitions, role_settings
 from codex_multi_role.options import SETTINGS_FILE
 from codex_multi_role.processes import Family
 from codex_multi_role.programs import program_path
-from codex_multi_role.recordings.models import ModelsInPlace
+from codex_multi_role.recordings.models import ModelProviders
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
 from codex_multi_role.steering import Steering
@@ -48,7 +48,7 @@ def fleet_of(
     definitions: Definitions,
     folder: RunFolder,
     events: EventLog,
-    models: ModelsInPlace,
+    models: ModelProviders,
     read_only: tuple[Path, ...] = (),
     homes: WarmHomes | None = None,
     catalog: Callable[[], RoleSpecCatalog] | None = None,
@@ -140,7 +140,7 @@ def _member(
     role: RoleSpec,
     instance: str,
     settings: tuple[str, ...],
-    models: ModelsInPlace,
+    models: ModelProviders,
     read_only: tuple[Path, ...],
     skills: Mapping[str, Path],
 ) -> Member:
@@ -151,7 +151,7 @@ def _member(
     else:
         home, own_home = None, {"CODEX_HOME": str(folder.codex_home(instance))}
     settings = (without_project_settings(definitions.workspace, folder.path), *settings)
-    settings = (*settings, *models.through(settings, home))
+    settings = (*settings, *models.proxy_settings(settings, home))
     settings = (*settings, *without_own_retries(settings, home), *only_these_skills(skills, settings, home))
     permissions = ""
     if role.sandbox == "workspace-write" and not has_own_rules(settings):

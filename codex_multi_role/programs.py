@@ -11,16 +11,16 @@ from pathlib import Path
 
 from codex_multi_role.spelling import as_on_disk
 
-_written_by_roles: set[Path] = set()
+_excluded: set[Path] = set()
 
 
-def take_none_from(folder: Path) -> None:
+def exclude_from_path(folder: Path) -> None:
     """From now on no program is taken from ``folder`` or below it: models write there.
 
     Folders that no longer exist are forgotten, so that a process that works on many workspaces does not collect them.
     """
-    _written_by_roles.difference_update([each for each in _written_by_roles if not each.exists()])
-    _written_by_roles.add(as_on_disk(folder))
+    _excluded.difference_update([each for each in _excluded if not each.exists()])
+    _excluded.add(as_on_disk(folder))
 
 
 def program_path(environment: Mapping[str, str]) -> str:
@@ -32,4 +32,4 @@ def _is_ours(place: str) -> bool:
     if not place.startswith("/"):
         return False
     lineages = [(path, *path.parents) for path in (Path(os.path.normpath(place)), as_on_disk(Path(place)))]
-    return all(_written_by_roles.isdisjoint(lineage) for lineage in lineages)
+    return all(_excluded.isdisjoint(lineage) for lineage in lineages)

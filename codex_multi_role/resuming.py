@@ -105,11 +105,11 @@ def _as_typed(definitions: Definitions, changed: Sequence[str]) -> str:
 
 
 def _walk(definitions: Definitions, past: Mapping[int, Any], scratch: Path) -> Any:  # noqa: ANN401 - of the engine
-    from codex_multi_role.engine.flow_walk import Flows
+    from codex_multi_role.engine.flow_walk import CallableFlows
     from codex_multi_role.engine.rehearsal import walk_past
 
     options = definitions.options
     state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
-    flows = Flows(definitions.flows, cache(definitions.bound))
+    flows = CallableFlows(definitions.flows, cache(definitions.bound))
     with idle_parts(definitions, RunFolder.create(scratch)) as parts:
         return walk_past(flows, state, parts, past)

@@ -212,9 +212,9 @@ class Session:
 
     def _drive(self, parts: RunResources, stop: Stop) -> Ending:
         # Here and not above: it takes a while, and the processes start meanwhile.
-        from codex_multi_role.engine import DurableRun, Flows, begin, open_journal, sqlite_url
+        from codex_multi_role.engine import CallableFlows, DurableRun, begin, open_journal, sqlite_url
 
-        flows = Flows(self._definitions.flows, cache(self._definitions.bound))
+        flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
         journal = self._definitions.options.database_url or sqlite_url(self._folder.journal_path)
         with open_journal(journal, self._folder.run_id):
             stop.interrupts = False
@@ -235,7 +235,7 @@ class Session:
     def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:
         cancellations = Cancellations(self._folder.path)
         while not stop.asked:  # every step of the run has its own deadline, but a person at the terminal
-            for unit, stopping in parts.at_work.copy().items():  # items of a fan-out come and go on other threads
+            for unit, stopping in parts.running_items.copy().items():  # items of a fan-out come and go on other threads
                 if not stopping.is_set() and cancellations.find(unit) is not None:
                     stopping.set()
             with contextlib.suppress(FutureTimeoutError):

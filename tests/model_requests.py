@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.playbook import handler
-from codex_multi_role.playbook.request import CompactionRequest, TurnRequest, read_request
+from codex_multi_role.playbook.request import CompactionRequest, NextStepRequest, read_request
 
 Body = dict[str, Any]
 
@@ -20,7 +20,7 @@ def model_requests() -> Iterator[list[Body]]:
     """Collect the requests that the playbook server of this process receives."""
     bodies: list[Body] = []
 
-    def remember(raw: bytes) -> TurnRequest | CompactionRequest:
+    def remember(raw: bytes) -> NextStepRequest | CompactionRequest:
         bodies.append(json.loads(raw))
         return read_request(raw)
 

@@ -20,7 +20,7 @@ import pytest
 
 from codex_multi_role import RunReport, run
 from codex_multi_role.flow import HistoryEntry
-from codex_multi_role.playbook.request import Ask
+from codex_multi_role.playbook.request import AnswerKey
 from codex_multi_role.run_folder import Record
 from tests.teams import TeamFolder, say
 
@@ -28,7 +28,7 @@ ROLES = ("one", "two", "three", "four")
 CYCLES = 15
 TURNS = CYCLES * len(ROLES)
 WARM = 20
-KEPT_A_TURN = (HistoryEntry, Ask)
+KEPT_A_TURN = (HistoryEntry, AnswerKey)
 """A turn's place in the history, and what the embedded model remembers of its latest 10,000 requests."""
 
 MOST_OBJECTS_A_TURN = 20

@@ -16,7 +16,7 @@ import yaml
 from codex_multi_role import RunReport, fork, resume, run
 from codex_multi_role.run_folder import Answer, Question, RunFolder, answer_of_person
 from codex_multi_role.web.flow_form import read_flows
-from codex_multi_role.web.starting import NewRun, Starter
+from codex_multi_role.web.starting import NewRun, RunStarter
 from tests.catalog.test_skills import files_of, seven_zipped, zipped
 from tests.cli.console import console
 from tests.teams import Record, TeamFolder, read, say
@@ -161,7 +161,7 @@ def test_every_command_takes_the_file(project: Project, way: str) -> None:
 
 def test_a_page_starts_runs_with_the_file(project: Project) -> None:
     add_flow(project, {"steps": [{"ask": "planner"}]}, "planner")
-    starter = Starter(project.runs, project.catalog, lambda: False)
+    starter = RunStarter(project.runs, project.catalog, lambda: False)
     wanted = NewRun("cycles", "reach it", "1", str(project.workspace), str(project.playbook))
     folder = RunFolder(project.runs / starter.start(wanted))
     deadline = time.monotonic() + 60

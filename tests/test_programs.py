@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import programs
-from codex_multi_role.programs import program_path, take_none_from
+from codex_multi_role.programs import exclude_from_path, program_path
 
 
 def test_folder_that_no_longer_exists_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,9 +16,9 @@ def test_folder_that_no_longer_exists_is_forgotten(tmp_path: Path, monkeypatch: 
     for number in range(5):
         folder = tmp_path / str(number)
         folder.mkdir()
-        take_none_from(folder)
+        exclude_from_path(folder)
         assert program_path({"PATH": f"{folder}/bin:/usr/bin"}) == "/usr/bin"
         if number:
             shutil.rmtree(folder)
-    take_none_from(tmp_path / "0")
-    assert programs._written_by_roles == {tmp_path / "0"}
+    exclude_from_path(tmp_path / "0")
+    assert programs._excluded == {tmp_path / "0"}

@@ -67,7 +67,7 @@ for _name in ("bool", "int", "float"):
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenNode:
     """A mapping or sequence whose end has not come yet. ``size`` in characters, ``height`` in levels below it."""
 
     anchor: str | None
@@ -79,11 +79,11 @@ class _Open:
 
 
 def _check_events(text: str) -> None:
-    opened: list[_Open] = []
+    opened: list[_OpenNode] = []
     anchors: dict[str, tuple[int, int]] = {}
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):
-            opened.append(_Open(event.anchor, set() if isinstance(event, yaml.MappingStartEvent) else None))
+            opened.append(_OpenNode(event.anchor, set() if isinstance(event, yaml.MappingStartEvent) else None))
             _check_bounds(opened, (0, 0), event)
             continue
         if isinstance(event, yaml.CollectionEndEvent):
@@ -104,25 +104,25 @@ def _check_events(text: str) -> None:
             _check_bounds(opened, weight, event)
 
 
-def _add(parent: _Open, weight: tuple[int, int]) -> None:
+def _add(parent: _OpenNode, weight: tuple[int, int]) -> None:
     parent.size += weight[0]
     parent.height = max(parent.height, weight[1] + 1)
     parent.key_next = not parent.key_next
 
 
-def _check_bounds(opened: list[_Open], weight: tuple[int, int], event: yaml.Event) -> None:
+def _check_bounds(opened: list[_OpenNode], weight: tuple[int, int], event: yaml.Event) -> None:
     if len(opened) + weight[1] > MAX_DEPTH:
         raise _problem(f"nested more than {MAX_DEPTH} levels deep", event)
     if opened[-1].size > MAX_EXPANDED_CHARACTERS:
         raise _problem("its aliases (*) make the file too large", event)
 
 
-def _check_recursion(opened: list[_Open], event: yaml.AliasEvent) -> None:
+def _check_recursion(opened: list[_OpenNode], event: yaml.AliasEvent) -> None:
     if any(container.anchor == event.anchor for container in opened):
         raise _problem(f"*{event.anchor} contains itself", event)
 
 
-def _check_duplicate(opened: list[_Open], event: yaml.ScalarEvent) -> None:
+def _check_duplicate(opened: list[_OpenNode], event: yaml.ScalarEvent) -> None:
     if not opened or opened[-1].keys is None or not opened[-1].key_next:
         return
     if event.value in opened[-1].keys:

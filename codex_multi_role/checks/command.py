@@ -126,7 +126,7 @@ def _run(
         inner = argv if folder == root else ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(folder), *argv]
         argv, cwd = context.sandbox(inner, scratch), root
     seconds = at_most_own(context.options, context.deadline_seconds)
-    return run_command(argv, cwd, environment, seconds, stopping=context.stopping, errors_apart=True)
+    return run_command(argv, cwd, environment, seconds, stopping=context.stopping, separate_errors=True)
 
 
 def _data(output: str, options: CommandOptions) -> tuple[object, str]:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.base import CheckContext, at_most_own, in_copy, lasts, uses_python
-from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageRun, Outcome
+from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageOutcome, CoverageRun
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.python import interpreter_of
 from codex_multi_role.checks.sources import Paths, named_path, named_paths, none_python, not_python
@@ -58,16 +58,16 @@ def measure_coverage(context: CheckContext) -> dict[str, object]:
     target = named_path(context.workspace, "coverage", options, "target")
     tests = named_paths(context.workspace, "coverage", options, "tests")
     if problem := interpreter_of(context).problem or not_python(context.workspace.root, target):
-        return _record(context, Outcome("could not run", problem))
+        return _record(context, CoverageOutcome("could not run", problem))
     if problem := none_python(context.workspace.root, tests):
-        return _record(context, Outcome("syntax error", problem))
+        return _record(context, CoverageOutcome("syntax error", problem))
     with scratch_folder(context.workspace) as scratch:
         run = CoverageRun(context, target, tests, scratch, per_test=options.per_test)
         outcome = run.outcome(at_most_own(context.options, context.deadline_seconds))
         return _record(context, outcome, options.per_test)
 
 
-def _record(context: CheckContext, outcome: Outcome, per_test: bool = False) -> dict[str, object]:
+def _record(context: CheckContext, outcome: CoverageOutcome, per_test: bool = False) -> dict[str, object]:
     ran, measured = outcome.ran, outcome.measured
     write_artifact(context, "pytest_output.txt", ran.output if ran else "")
     result: dict[str, object] = {

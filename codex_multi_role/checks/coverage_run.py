@@ -33,7 +33,7 @@ SETTINGS = "[run]\nbranch = True\nrelative_files = True\ndata_file = {data}\nsou
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CoverageOutcome:
     """``status`` is passed, failed, no tests, syntax error, crashed, timed out or could not run.
 
     ``reached`` is by test, and empty unless it was asked for.
@@ -52,7 +52,7 @@ class Outcome:
         return self.status not in ("passed", "failed")
 
 
-def judge(ran: CommandResult, counts: TestCounts | None, broken: str, lost: Mapping[str, str]) -> Outcome:
+def judge(ran: CommandResult, counts: TestCounts | None, broken: str, lost: Mapping[str, str]) -> CoverageOutcome:
     """From pytest's exit code **and** its report; ``counts`` is None where there is none, and ``broken`` says why.
 
     ``lost``: tests that were left out because pytest did not survive them, by pytest's id, and what became of it.
@@ -62,7 +62,7 @@ def judge(ran: CommandResult, counts: TestCounts | None, broken: str, lost: Mapp
         failures = [*failures, *counts.failures][:MAX_FAILURES]
         counts = replace(counts, failed=counts.failed + len(lost), failures=failures)
     status, reason = _verdict(ran, counts, broken)
-    return Outcome(status, reason, ran, counts or TestCounts())
+    return CoverageOutcome(status, reason, ran, counts or TestCounts())
 
 
 def junit_name(node: str) -> str:
@@ -123,7 +123,7 @@ class CoverageRun:
         self._environment = {**environment, **noting}
         self._settings = scratch / "coverage.ini"
 
-    def outcome(self, seconds: float) -> Outcome:
+    def outcome(self, seconds: float) -> CoverageOutcome:
         """Raises UsageError when Python cannot be started, StorageError, RunInterrupted."""
         source = self._root / self._target
         measured = source if source.is_dir() else source.parent
@@ -135,7 +135,7 @@ class CoverageRun:
         outcome = self._with_coverage(self._to_their_end(pytest, junit, seconds))
         return self._with_reached(outcome) if self._per_test and not outcome.crashed else outcome
 
-    def _to_their_end(self, pytest: list[str], junit: Path, seconds: float) -> Outcome:
+    def _to_their_end(self, pytest: list[str], junit: Path, seconds: float) -> CoverageOutcome:
         """Run the tests; where one takes the whole process with it, the others run again, in the time that is left."""
         until = time.monotonic() + seconds
         own_seconds = max(LEAST_SECONDS, seconds / TESTS_AT_LEAST)
@@ -165,7 +165,7 @@ class CoverageRun:
         except ValueError as error:
             return None, str(error)
 
-    def _with_coverage(self, outcome: Outcome) -> Outcome:
+    def _with_coverage(self, outcome: CoverageOutcome) -> CoverageOutcome:
         """The report has a command of its own: what was reached until a deadline counts as well."""
         report = self._scratch / "coverage.json"
         said = self._coverage("json", [f"--include={self._included}", "-o", str(report)], REPORT_SECONDS).output
@@ -182,7 +182,7 @@ class CoverageRun:
             return replace(outcome, status="crashed", reason=NOT_COUNTED)
         return replace(outcome, measured=measured)
 
-    def _with_reached(self, outcome: Outcome) -> Outcome:
+    def _with_reached(self, outcome: CoverageOutcome) -> CoverageOutcome:
         report = self._scratch / "reached.json"
         program = str(PLUGINS / "codex_multi_role_reached.py")
         self._run([program, str(self._settings), self._included, str(report), str(MAX_TESTS)], REPORT_SECONDS)

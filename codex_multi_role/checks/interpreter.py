@@ -108,7 +108,7 @@ def inspect(
         argv = sandbox([str(found.path), str(PROGRAM)], scratch)
         given = {**without_secrets(environment), "TMPDIR": folder, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
-            ran = run_command(argv, root, given, ANSWER_SECONDS, stopping=stopping, errors_apart=True)
+            ran = run_command(argv, root, given, ANSWER_SECONDS, stopping=stopping, separate_errors=True)
             facts = json.loads(ran.output)
         except (UsageError, ValueError) as error:
             said = (

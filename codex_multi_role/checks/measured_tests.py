@@ -19,7 +19,7 @@ NOTHING = Reached(frozenset(), frozenset())
 
 
 @dataclass(frozen=True)
-class Measurement:
+class SuiteMeasurement:
     """``reached`` and ``kills`` are by test, all parameters of which are one. ``problem`` says why there is nothing."""
 
     problem: str = ""
@@ -37,7 +37,7 @@ class Measurement:
             for test, reached in self.reached.items()
         }
 
-    def is_kept_by(self, other: Measurement) -> bool:
+    def is_kept_by(self, other: SuiteMeasurement) -> bool:
         """Whether ``other`` covers and kills all that this one does."""
         killed, still = ({*each.matrix.killers} - {*each.matrix.survived} for each in (self, other))
         return (other.coverage or 0.0) >= (self.coverage or 0.0) and killed <= still
@@ -81,23 +81,23 @@ class Bench:
         """Run the modules ``files`` so many times. Raises what a run raises."""
         return repeat(Suite(self._context, list(files), self._folder(), self._target, files), runs, self._until)
 
-    def measure(self, files: Mapping[str, str]) -> Measurement:
+    def measure(self, files: Mapping[str, str]) -> SuiteMeasurement:
         """Run the modules under coverage.py and on every mutant. Raises what a run raises."""
         run = CoverageRun(self._context, self._target, list(files), self._folder(), files, per_test=True)
         outcome = run.outcome(max(0.0, self._until - time.monotonic()))
         if outcome.status != "passed":
-            return Measurement(outcome.reason or f"the tests have {outcome.status}", outcome.status == "timed out")
+            return SuiteMeasurement(outcome.reason or f"the tests have {outcome.status}", outcome.status == "timed out")
         suite = Suite(self._context, list(files), self._folder(), self._target, files)
         undisturbed = repeat(suite, 1, self._until)
         if undisturbed.problem or undisturbed.bad:
-            return Measurement(undisturbed.problem or f"{undisturbed.bad[0]} fails", undisturbed.timed_out)
+            return SuiteMeasurement(undisturbed.problem or f"{undisturbed.bad[0]} fails", undisturbed.timed_out)
         judge = Judge(suite, self._target, undisturbed.last)
         matrix = judge.matrix(self._mutants, self._until, self._concurrency)
         if matrix.left:
-            return Measurement(f"{len(matrix.left)} of {len(self._mutants)} mutants were not judged", True)
+            return SuiteMeasurement(f"{len(matrix.left)} of {len(self._mutants)} mutants were not judged", True)
         kills = _by_unit(matrix.by_test(judge.tests))
         reached = {test: outcome.reached.get(test, NOTHING) for test in units(undisturbed.last.cases or {})}
-        return Measurement("", False, outcome.measured.percent, reached, kills, matrix)
+        return SuiteMeasurement("", False, outcome.measured.percent, reached, kills, matrix)
 
     def described(self, ids: Collection[str]) -> list[dict[str, object]]:
         """The mutants of these ``ids``."""

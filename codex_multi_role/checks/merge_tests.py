@@ -17,7 +17,7 @@ from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, wr
 from codex_multi_role.checks.base import CheckContext, at_most_own, lasts, uses_python
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS
 from codex_multi_role.checks.documents import read_document
-from codex_multi_role.checks.measured_tests import Bench, Measurement, units
+from codex_multi_role.checks.measured_tests import Bench, SuiteMeasurement, units
 from codex_multi_role.checks.mutants import HOW_TO_INSTALL, MutatedFile, is_installed
 from codex_multi_role.checks.options import CheckOptions, read_options
 from codex_multi_role.checks.set_cover import smallest_cover
@@ -172,8 +172,8 @@ def _chosen(
 
 
 def _fewest(
-    context: CheckContext, options: MergeTestsOptions, bench: Bench, clean: Texts, every: Measurement
-) -> tuple[list[str], Measurement, str]:
+    context: CheckContext, options: MergeTestsOptions, bench: Bench, clean: Texts, every: SuiteMeasurement
+) -> tuple[list[str], SuiteMeasurement, str]:
     """The tests to keep, what they are worth where they are put, and why they are not fewer."""
     kept = smallest_cover(every.reaches) or list(every.reaches)
     kept += [test for test in _first_of_items(clean, every.reaches, options.plan, kept) if test not in kept]
@@ -269,5 +269,5 @@ def _nothing(status: str, reason: str) -> dict[str, object]:
         "kept": [],
         "failing": [],
         "dropped": [],
-        **Measurement().as_json(),
+        **SuiteMeasurement().as_json(),
     }

@@ -40,7 +40,7 @@ class Mutant:
 
 
 @dataclass(frozen=True)
-class Place:
+class MutationSite:
     """Where a mutant could be: ``new`` instead of ``old``."""
 
     id: str
@@ -94,14 +94,14 @@ class MutatedFile:
             raise ValueError(f"there is no mutant {unknown[0]!r} of this file")
         return self._made((places[each] for each in ids), len(ids))
 
-    def _found(self) -> Iterator[Place]:
+    def _found(self) -> Iterator[MutationSite]:
         numbers: dict[int, int] = defaultdict(int)
         for old, operator, new in _changes(self._module):
             line = self._positions[old].start.line
             numbers[line] += 1
-            yield Place(f"{line}.{numbers[line]}", line, operator, old, new)
+            yield MutationSite(f"{line}.{numbers[line]}", line, operator, old, new)
 
-    def _made(self, places: Iterator[Place], most: int) -> list[Mutant]:
+    def _made(self, places: Iterator[MutationSite], most: int) -> list[Mutant]:
         texts = {self._source}
         mutants: list[Mutant] = []
         for place in places:

@@ -12,14 +12,14 @@ from codex_multi_role.checks.artifacts import write_result
 from codex_multi_role.checks.base import CheckContext, configured_by, lasts, only_looks
 from codex_multi_role.checks.languages import language_of
 from codex_multi_role.checks.options import CheckOptions, read_options
-from codex_multi_role.checks.search_providers import Question, Searched, ask_all, missing
+from codex_multi_role.checks.search_providers import Searched, SearchQuery, ask_all, missing
 from codex_multi_role.checks.search_settings import (
     CODEX_WEB,
     FILES,
     LONGEST_SECONDS,
     SEARCH_FILE,
-    Provider,
     SearchFile,
+    SearchProvider,
 )
 from codex_multi_role.checks.searching.addresses import place
 from codex_multi_role.checks.searching.sketches import nearly_same
@@ -71,7 +71,7 @@ def search(context: CheckContext) -> dict[str, object]:
     options = read_options(SearchOptions, context, "search")
     settings: SearchFile = context.settings()
     count = MOST_RESULTS if options.language else min(MOST_RESULTS, options.results * SPARE)
-    question = Question(options.query, count, options.folder, options.language)
+    question = SearchQuery(options.query, count, options.folder, options.language)
     searched = ask_all(context, settings.providers, question)
     ask_web = any(each.status == TO_BE_ASKED for each in searched)
     if not ask_web and not any(each.status == ANSWERED for each in searched):
@@ -118,7 +118,7 @@ def search_ready(context: CheckContext) -> dict[str, object]:
         language_of("A text that is long enough to tell which language it is in.")
     patience = {"timeout_seconds": LONGEST_SECONDS}  # reading a folder for the first time may take long
     folders = [each.model_copy(update=patience) for each in providers if each.kind == FILES]
-    read = [each.told() for each in ask_all(context, folders, Question("", 1, options.folder))]
+    read = [each.told() for each in ask_all(context, folders, SearchQuery("", 1, options.folder))]
     documents = sum(each.get("documents", 0) for each in read)
     if len(read) == len(providers) and not documents:
         raise UsageError(_without_documents(read), "Documents are .md, .txt, .html and .pdf.")
@@ -187,13 +187,13 @@ def _without_documents(read: Sequence[Json]) -> str:
     return "; ".join(["there is no document to search", *failed, *unread[:5]])
 
 
-def _obstacle(context: CheckContext, provider: Provider, options: ReadyOptions) -> str:
+def _obstacle(context: CheckContext, provider: SearchProvider, options: ReadyOptions) -> str:
     if provider.kind == CODEX_WEB and not context.run().searches_web(options.web_role):
         return f"the role {options.web_role} has no web search"
     return missing(context, provider, options.folder)
 
 
-def _hint(provider: Provider, web_role: str) -> str:
+def _hint(provider: SearchProvider, web_role: str) -> str:
     if provider.kind == CODEX_WEB:
         where = f"codex_config: {{web_search: live}} in roles/{web_role}.yaml"
         return f"Write {where}, or run with -c 'web_search=\"live\"'."

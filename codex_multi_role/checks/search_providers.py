@@ -15,7 +15,7 @@ from typing import Any
 
 from codex_multi_role.checks.base import CheckContext
 from codex_multi_role.checks.documents import parse_json
-from codex_multi_role.checks.search_settings import CODEX_WEB, FILES, HTTP, Provider
+from codex_multi_role.checks.search_settings import CODEX_WEB, FILES, HTTP, SearchProvider
 from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.redaction import without_secrets
 from codex_multi_role.workspace import CommandResult, run_command
@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Question:
+class SearchQuery:
     """What is searched for: ``count`` results of each provider. ``folder``: that of the check, or empty.
 
     ``language``: of the results to count, or empty; others come on top.
@@ -48,7 +48,7 @@ class Question:
 class Searched:
     """What came of one provider. ``status``: ``ok``, ``timed out``, ``failed``, ``disabled``, or ``to be asked``."""
 
-    provider: Provider
+    provider: SearchProvider
     status: str
     reason: str = ""
     seconds: float = 0.0
@@ -72,14 +72,14 @@ class Searched:
         }
 
 
-def ask_all(context: CheckContext, providers: Sequence[Provider], question: Question) -> list[Searched]:
+def ask_all(context: CheckContext, providers: Sequence[SearchProvider], question: SearchQuery) -> list[Searched]:
     """What came of each, in their order. Raises RunInterrupted."""
     with ThreadPoolExecutor(max(1, len(providers)), thread_name_prefix="search") as pool:
         begun = [pool.submit(contextvars.copy_context().run, ask, context, each, question) for each in providers]
         return [each.result() for each in begun]
 
 
-def ask(context: CheckContext, provider: Provider, question: Question) -> Searched:
+def ask(context: CheckContext, provider: SearchProvider, question: SearchQuery) -> Searched:
     """What came of ``provider``; no failure of it is raised, only RunInterrupted."""
     if not provider.enabled:
         return Searched(provider, "disabled")
@@ -96,7 +96,7 @@ def ask(context: CheckContext, provider: Provider, question: Question) -> Search
             provider.timeout_seconds,
             output_limit_bytes=OUTPUT_BYTES,
             stopping=context.stopping,
-            errors_apart=True,
+            separate_errors=True,
         )  # fmt: skip
     except RunInterrupted:
         raise
@@ -105,7 +105,7 @@ def ask(context: CheckContext, provider: Provider, question: Question) -> Search
     return _judged(provider, ran)
 
 
-def missing(context: CheckContext, provider: Provider, folder: str) -> str:
+def missing(context: CheckContext, provider: SearchProvider, folder: str) -> str:
     """What ``provider`` lacks to be asked at all, or an empty text."""
     if provider.kind == FILES:
         place = folder_of(context, provider, folder)
@@ -116,13 +116,13 @@ def missing(context: CheckContext, provider: Provider, folder: str) -> str:
     return f"the environment has no {unset[0]}" if unset else ""
 
 
-def folder_of(context: CheckContext, provider: Provider, folder: str) -> Path | None:
+def folder_of(context: CheckContext, provider: SearchProvider, folder: str) -> Path | None:
     """The folder to search, relative to the workspace unless it is absolute; the check's own comes first."""
     named = folder or provider.folder
     return context.workspace.root / Path(named).expanduser() if named else None
 
 
-def _arguments(context: CheckContext, provider: Provider, question: Question) -> Json:
+def _arguments(context: CheckContext, provider: SearchProvider, question: SearchQuery) -> Json:
     given: Json = {
         "query": question.query,
         "count": question.count,
@@ -136,13 +136,13 @@ def _arguments(context: CheckContext, provider: Provider, question: Question) ->
     return {**given, "folder": folder, "index": str(context.run().folder / name)}
 
 
-def _environment(context: CheckContext, provider: Provider) -> dict[str, str]:
+def _environment(context: CheckContext, provider: SearchProvider) -> dict[str, str]:
     """Without any secret but those that the provider names."""
     named = {name: context.environment[name] for name in provider.variables}
     return {**without_secrets(context.environment), **named}
 
 
-def _judged(provider: Provider, ran: CommandResult) -> Searched:
+def _judged(provider: SearchProvider, ran: CommandResult) -> Searched:
     if ran.timed_out:
         return Searched(provider, "timed out", f"no answer within {provider.timeout_seconds:g} s", ran.seconds)
     if ran.returncode:

@@ -20,7 +20,7 @@ Secret = Annotated[str, StringConstraints(pattern=r"^(Bearer )?[A-Za-z_][A-Za-z0
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_SECONDS, allow_inf_nan=False)]
 
 
-class Provider(BaseModel):
+class SearchProvider(BaseModel):
     """One place to search.
 
     ``files``: the documents of ``folder``, else of the folder that the check names. ``http``: a GET of ``endpoint``, or
@@ -87,7 +87,7 @@ class SearchFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Literal[1]
-    providers: Annotated[tuple[Provider, ...], Field(min_length=1, max_length=16)]
+    providers: Annotated[tuple[SearchProvider, ...], Field(min_length=1, max_length=16)]
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -97,5 +97,5 @@ class SearchFile(BaseModel):
         return self
 
     @property
-    def enabled(self) -> tuple[Provider, ...]:
+    def enabled(self) -> tuple[SearchProvider, ...]:
         return tuple(provider for provider in self.providers if provider.enabled)

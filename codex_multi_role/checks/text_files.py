@@ -19,7 +19,7 @@ class ReadOptions(CheckOptions):
     path: str = Field(min_length=1, description="a file of the workspace")
 
 
-class WriteOptions(CheckOptions):
+class TextFileOptions(CheckOptions):
     """``content`` is the whole file. ``copy``: the copy of the workspace to write in."""
 
     path: str = Field(min_length=1, description="a file of the workspace")
@@ -51,7 +51,7 @@ def read_file(context: CheckContext) -> dict[str, object]:
 @lasts(no_time)
 def write_file(context: CheckContext) -> dict[str, object]:
     """``{status: written, path, content}``. Raises UsageError, CheckFailed."""
-    options = read_options(WriteOptions, context, "write_file")
+    options = read_options(TextFileOptions, context, "write_file")
     context = in_copy(context, options.copy_)
     put(context, options.path, options.content)
     return write_result(context, {"status": "written", "path": options.path, "content": options.content})

@@ -155,7 +155,7 @@ def _open_files() -> Finding:
 def _ask(argv: Sequence[str], folder: Path) -> tuple[bool, str]:
     """Whether the command ended well, and the last line it said."""
     try:
-        done = run_command(argv, folder, os.environ, ANSWER_SECONDS, errors_apart=True)
+        done = run_command(argv, folder, os.environ, ANSWER_SECONDS, separate_errors=True)
     except UsageError as error:
         return False, str(error)
     if done.timed_out:

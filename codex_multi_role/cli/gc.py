@@ -14,7 +14,7 @@ from codex_multi_role.cli.streams import say
 from codex_multi_role.errors import CodexMultiRoleError, RunBusy, StorageError
 from codex_multi_role.presentation.recorded import is_alive
 from codex_multi_role.presentation.wording import one_line
-from codex_multi_role.programs import take_none_from
+from codex_multi_role.programs import exclude_from_path
 from codex_multi_role.run_folder import Owner, RunFolder, list_runs
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _collected(folder: RunFolder, dry_run: bool) -> Iterator[Collected]:
         return
     from codex_multi_role.workspace.removal import Collected, collect  # here: `--help` asks every command for a line
 
-    take_none_from(Path(folder.record()["workspace"]))
+    exclude_from_path(Path(folder.record()["workspace"]))
     try:
         if dry_run:
             yield from collect(manifest, alive=is_alive(folder), dry_run=True)

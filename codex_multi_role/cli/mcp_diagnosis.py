@@ -13,7 +13,7 @@ from codex_multi_role.cli.diagnosis import Finding
 from codex_multi_role.codex.settings import known_settings, user_home
 from codex_multi_role.definitions import load_catalog, role_settings
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.programs import program_path, take_none_from
+from codex_multi_role.programs import exclude_from_path, program_path
 from codex_multi_role.redaction import Redactor
 
 NAME = "mcp server"
@@ -26,7 +26,7 @@ def mcp_servers(catalog: Path | None, config: tuple[str, ...], workspace: Path) 
     except CodexMultiRoleError as error:
         yield Finding("roles", False, str(error), error.hint)
         return
-    take_none_from(workspace)
+    exclude_from_path(workspace)
     for role in roles:
         for name, server in _servers((*role_settings(role), *config), None).items():
             if isinstance(server, Mapping) and server.get("enabled", True):

@@ -16,7 +16,7 @@ SETTINGS = """# Settings for codex-multi-role in this folder: any option of `cod
 
 
 @dataclass(frozen=True)
-class Starter:
+class StarterTeam:
     """``flow``: what such a team runs. ``settings_of_checks``: files beside the catalog that its checks read."""
 
     name: str
@@ -26,24 +26,24 @@ class Starter:
 
 
 ALL = (
-    Starter("coding", "write code: a planner, an implementer, a tester and a reviewer", "cycles"),
-    Starter("tests", "write tests for Python code that is there, and measure them", "testgen"),
-    Starter(
+    StarterTeam("coding", "write code: a planner, an implementer, a tester and a reviewer", "cycles"),
+    StarterTeam("tests", "write tests for Python code that is there, and measure them", "testgen"),
+    StarterTeam(
         "research", "research a question in documents, and report it with its sources", "research", ("search.yaml",)
     ),
-    Starter("documentation", "document a repository", "document"),
-    Starter("plan-solve", "split a goal into tasks, solve each, and check the answer", "plan-solve"),
-    Starter("empty", "something else: one role to start from", "cycles"),
+    StarterTeam("documentation", "document a repository", "document"),
+    StarterTeam("plan-solve", "split a goal into tasks, solve each, and check the answer", "plan-solve"),
+    StarterTeam("empty", "something else: one role to start from", "cycles"),
 )
 
 
-def starter(name: str) -> Starter:
+def starter(name: str) -> StarterTeam:
     """The one of that name, or with that number, as `ALL` counts from 1. Raises `KeyError`."""
     by_name = {known: each for number, each in enumerate(ALL, 1) for known in (each.name, str(number))}
     return by_name[name]
 
 
-def contents_of(chosen: Starter) -> Iterator[tuple[Path, bytes]]:
+def contents_of(chosen: StarterTeam) -> Iterator[tuple[Path, bytes]]:
     """Path and content of each file, relative to the project's folder."""
     from codex_multi_role.catalog import packaged_roles
     from codex_multi_role.catalog.yaml_source import load_yaml  # here: the catalog brings pydantic

@@ -83,7 +83,7 @@ class Child:
         code = self._process.poll()
         return "closed its output" if code is None else f"ended with exit code {code}"
 
-    def complaint(self) -> str:
+    def error_line(self) -> str:
         """The reason it gave for its end: its latest line that begins with ``Error``, or nothing."""
         return next((line for line in reversed(self._tail) if line.startswith("Error")), "")
 
@@ -100,7 +100,7 @@ class Child:
             with contextlib.suppress(BlockingIOError):
                 view = view[os.write(self._stdin.fileno(), view) :]
 
-    def hear_last_words(self) -> None:
+    def drain_stderr(self) -> None:
         """Wait for the exit code and for all that stderr says of it, before anyone is told of the end."""
         deadline = time.monotonic() + LAST_WORDS_SECONDS
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -28,10 +28,10 @@ INITIALIZE_SECONDS = 30.0
 REQUEST_SECONDS = 15.0
 CLIENT_NAME = "codex_multi_role"
 MEND = "Mend what it names: a setting (-c, the role's codex_config), config.toml or CODEX_HOME."
-UNHEARD = ["turn/diff/updated"]
+OPT_OUT_NOTIFICATIONS = ["turn/diff/updated"]
 """It tells all changes of the turn anew with each: 60 patches of 31 kB made 122 MB. Snapshots say what changed."""
 
-FOUR_WAYS_OUT = (
+LOGIN_HINT = (
     "Log in with `codex-multi-role codex login`; or store an API key with `codex-multi-role codex login "
     "--with-api-key`; or name another provider, a local one too, with -c model_provider=…; or try it without any "
     "model: --playbook roman-numerals."
@@ -100,7 +100,7 @@ class RoleClient:
 
     def _initialize(self, version: str) -> None:
         info = {"name": CLIENT_NAME, "title": "codex-multi-role", "version": version}
-        capabilities = {"experimentalApi": True, "optOutNotificationMethods": UNHEARD}
+        capabilities = {"experimentalApi": True, "optOutNotificationMethods": OPT_OUT_NOTIFICATIONS}
         params = {"clientInfo": info, "capabilities": capabilities}
         self._transport.request("initialize", params, INITIALIZE_SECONDS)
         self._transport.notify("initialized")
@@ -112,7 +112,7 @@ class RoleClient:
         if account is not None:
             return f"logged in ({account.get('type', 'unknown kind of account')})"
         if answer.get("requiresOpenaiAuth"):
-            raise CodexNotLoggedIn("the model provider needs a login and Codex has none", FOUR_WAYS_OUT)
+            raise CodexNotLoggedIn("the model provider needs a login and Codex has none", LOGIN_HINT)
         return "the model provider needs no login"
 
     def use_thread(self, thread_id: str | None, folder: str) -> None:
@@ -191,7 +191,7 @@ def _start_failures() -> Iterator[None]:
     try:
         yield
     except CodexError as error:
-        transient = isinstance(error, CodexTimeout) or (isinstance(error, CodexCrashed) and not error.complaint)
+        transient = isinstance(error, CodexTimeout) or (isinstance(error, CodexCrashed) and not error.error_line)
         hint = TOO_MANY_FILES if lacks_descriptors(str(error)) else MEND
         raise CodexStartFailed(
             f"Codex did not start: {error}", "" if transient else hint, transient=transient

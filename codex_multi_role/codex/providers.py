@@ -20,7 +20,7 @@ ORGANIZATION = {"OpenAI-Organization": "OPENAI_ORGANIZATION", "OpenAI-Project": 
 
 
 @dataclass(frozen=True)
-class Provider:
+class ModelProvider:
     """A model provider as Codex's configuration has it. ``name``: what Codex does by it, such as how it compacts.
 
     ``account_url``: where Codex goes with a ChatGPT login in place of ``base_url``, or empty. ``table``: what defines
@@ -43,7 +43,7 @@ class Provider:
         return (*as_settings({"model_provider": IN_FRONT, f"model_providers.{IN_FRONT}": table}), *plain)
 
 
-def provider_of(settings: tuple[str, ...], home: Path | None) -> Provider:
+def provider_of(settings: tuple[str, ...], home: Path | None) -> ModelProvider:
     """Where ``settings``, and the ``config.toml`` of the user's ``home``, lead. Raises `UsageError`.
 
     The built-in provider goes over WebSockets, which a definition of one's own does not (measured on 0.163.0; it has
@@ -58,17 +58,19 @@ def provider_of(settings: tuple[str, ...], home: Path | None) -> Provider:
     if name == DEFAULT_PROVIDER:
         given = known.get("openai_base_url")
         table = {"wire_api": "responses", "requires_openai_auth": True, "env_http_headers": ORGANIZATION}
-        return Provider(name, OPENAI_NAME, str(given or OPENAI_URL), "" if given else CHATGPT_URL, table)
+        return ModelProvider(name, OPENAI_NAME, str(given or OPENAI_URL), "" if given else CHATGPT_URL, table)
     if name in LOCAL_URLS:
         base_url = os.environ.get("CODEX_OSS_BASE_URL") or LOCAL_URLS[name]
-        return Provider(name, "gpt-oss", base_url, table={"wire_api": "responses"})
+        return ModelProvider(name, "gpt-oss", base_url, table={"wire_api": "responses"})
     raise UsageError(
         f"the model provider {name} cannot be recorded", "A provider that -c or config.toml defines can, and OpenAI's."
     )
 
 
-def _defined(name: str, table: Mapping[str, Any]) -> Provider:
+def _defined(name: str, table: Mapping[str, Any]) -> ModelProvider:
     if not PLAIN_KEY.fullmatch(name):
         raise UsageError(f"the model provider {name!r} cannot be recorded", "Give it a name of letters and digits.")
     base_url = table.get("base_url")
-    return Provider(name, str(table.get("name") or name), str(base_url or OPENAI_URL), "" if base_url else CHATGPT_URL)
+    return ModelProvider(
+        name, str(table.get("name") or name), str(base_url or OPENAI_URL), "" if base_url else CHATGPT_URL
+    )

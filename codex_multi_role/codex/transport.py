@@ -131,7 +131,7 @@ class AppServerTransport:
 
     def _crash(self) -> CodexCrashed:
         child = self._running
-        return CodexCrashed(f"the Codex process {child.ending()}", complaint=child.complaint())
+        return CodexCrashed(f"the Codex process {child.ending()}", error_line=child.error_line())
 
     def _write(self, message: Mapping[str, Any]) -> None:
         line = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
@@ -140,7 +140,7 @@ class AppServerTransport:
             try:
                 self._running.write(line + b"\n")
             except (OSError, ValueError) as error:
-                self._running.hear_last_words()  # its pipes close before its exit code is there
+                self._running.drain_stderr()  # its pipes close before its exit code is there
                 raise self._crash() from error
 
     def _read(self, stream: IO[bytes]) -> None:
@@ -152,7 +152,7 @@ class AppServerTransport:
                     self._log.write("in", line)
                     self._route(message)
         finally:
-            self._running.hear_last_words()
+            self._running.drain_stderr()
             self._ended.set()
             for future in list(self._waiting.values()):
                 if not future.done():

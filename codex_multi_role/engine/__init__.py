@@ -1,7 +1,7 @@
 """Durable execution on DBOS: run the flow, record each step once, let a stopped run go on."""
 
 from codex_multi_role.engine.durable_run import DurableRun
-from codex_multi_role.engine.flow_walk import Flows
+from codex_multi_role.engine.flow_walk import CallableFlows
 from codex_multi_role.engine.journal import begin, open_journal, sqlite_url
 
-__all__ = ["DurableRun", "Flows", "begin", "open_journal", "sqlite_url"]
+__all__ = ["CallableFlows", "DurableRun", "begin", "open_journal", "sqlite_url"]

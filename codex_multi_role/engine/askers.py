@@ -7,7 +7,7 @@ from typing import Any
 
 from codex_multi_role.catalog import StepSpec
 from codex_multi_role.engine.leases import Instances, Leases
-from codex_multi_role.engine.step_ids import StepIds
+from codex_multi_role.engine.step_ids import JournalSlots
 from codex_multi_role.flow import FlowState
 from codex_multi_role.steps import (
     NEW_THREAD,
@@ -25,8 +25,8 @@ from codex_multi_role.steps import (
 class Asker:
     """Asks roles on behalf of one walk, or of one item of a fan-out.
 
-    The first walk of a run uses each role's first process and its one thread. An item works ``apart``: it has a process
-    of each role to itself, and threads of its own that begin with it and remember its asks only.
+    The first walk of a run uses each role's first process and its one thread. An item works on a `fork`, with a process
+    of each role to itself and threads of its own, which remember the asks of this item only.
     """
 
     def __init__(self, run: RunResources, instances: Instances, *, item: Json | None = None, number: int = 0) -> None:
@@ -37,7 +37,7 @@ class Asker:
         self._number = number
         self._threads: dict[str, str] = {}
 
-    def apart(self, run: RunResources, state: FlowState, step: StepSpec, item: Any) -> Asker:  # noqa: ANN401
+    def fork(self, run: RunResources, state: FlowState, step: StepSpec, item: Any) -> Asker:  # noqa: ANN401
         """The asker of one item, whatever the list holds. Its ask's number is drawn now, in the items' order."""
         number = state.next_ask(step.ask) if step.ask else 0
         return Asker(run, self._instances, item={step.as_: item}, number=number)
@@ -55,7 +55,7 @@ class Asker:
             Ask(
                 role=role,
                 instance=self._leases.instance(name),
-                payload=unit.payload or state.handed_on(self._item),
+                payload=unit.payload or state.input_handoff(self._item),
                 tests=state.latest_tests,
                 earlier=state.latest_handoffs.get(name),
                 visit=self._number or state.next_ask(name),
@@ -78,7 +78,9 @@ class Asker:
             return NEW_THREAD
         return self._threads.get(role, NEW_THREAD)
 
-    def question(self, name: str, state: FlowState, ids: StepIds) -> Callable[[dict[str, Json], Json | None], Answered]:
+    def question(
+        self, name: str, state: FlowState, ids: JournalSlots
+    ) -> Callable[[dict[str, Json], Json | None], Answered]:
         """The ask of one role of a team, with its number drawn now; its input is given later.
 
         The role is read when it is asked: it may have been edited while others took their turns.

@@ -15,11 +15,11 @@ from codex_multi_role.catalog import render
 from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
 from codex_multi_role.ending import LOOK, MORE_CYCLES, Ending, ending_for
 from codex_multi_role.engine.askers import Asker
-from codex_multi_role.engine.flow_walk import SAID_DONE, Flows, FlowWalk
+from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
 from codex_multi_role.engine.halt import RunHalted
 from codex_multi_role.engine.leases import Instances
 from codex_multi_role.engine.library import DBOSBaseException
-from codex_multi_role.engine.step_ids import StepIds
+from codex_multi_role.engine.step_ids import JournalSlots
 from codex_multi_role.errors import DefinitionError, RunInterrupted
 from codex_multi_role.flow import End, FlowState
 from codex_multi_role.steps import RunResources
@@ -31,7 +31,7 @@ class DurableRun:
     ``ending`` is resolved when the workflow halts in this process.
     """
 
-    def __init__(self, flows: Flows, state: FlowState, run: RunResources) -> None:
+    def __init__(self, flows: CallableFlows, state: FlowState, run: RunResources) -> None:
         self._flows = flows
         self._run = run
         self.state = state
@@ -44,7 +44,7 @@ class DurableRun:
         """
         try:
             asker = Asker(self._run, Instances())
-            walk = FlowWalk(self._run, self._flows, self.state, StepIds(self._refuse_when_stopping), asker)
+            walk = FlowWalk(self._run, self._flows, self.state, JournalSlots(self._refuse_when_stopping), asker)
             halt = RunHalted(self._ending(walk.walk()))
         except RunHalted as early:
             halt = early

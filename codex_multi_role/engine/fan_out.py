@@ -44,15 +44,15 @@ def fan_out(
 
     futures: dict[int, Future[Result | None]] = {}
     with ThreadPoolExecutor(min(concurrency, len(items)), thread_name_prefix="item") as pool:
-        under_way: dict[Future[Result | None], int] = {}
+        running: dict[Future[Result | None], int] = {}
         while order.is_active():
             for index in () if failed.is_set() else order.get_ready():
                 futures[index] = pool.submit(contextvars.copy_context().run, one, items[index])
-                under_way[futures[index]] = index
-            if not under_way:
+                running[futures[index]] = index
+            if not running:
                 break
-            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                index = under_way.pop(future)
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                index = running.pop(future)
                 if future.exception() is None:
                     order.done(index)
     in_order = [futures[index] for index in sorted(futures)]

@@ -12,7 +12,7 @@ from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.engine.askers import Asker
 from codex_multi_role.engine.fan_out import fan_out
 from codex_multi_role.engine.items import Item
-from codex_multi_role.engine.step_ids import StepIds
+from codex_multi_role.engine.step_ids import JournalSlots
 from codex_multi_role.engine.team import Team
 from codex_multi_role.errors import RoleFailed, UsageError
 from codex_multi_role.flow import (
@@ -29,14 +29,14 @@ from codex_multi_role.flow.state import shown
 from codex_multi_role.run_folder.events import StepStarted, Warning
 from codex_multi_role.run_folder.item_results import ItemResults
 from codex_multi_role.run_folder.states import RUN
-from codex_multi_role.steps import Json, Outcome, RunResources, Unit, carry_out, merged_back
+from codex_multi_role.steps import Json, RunResources, StepOutcome, Unit, carry_out, merged_back
 
 SAID_DONE = "done"
 FAILED_STEP = "failed"
 
 
 @dataclass(frozen=True)
-class Flows:
+class CallableFlows:
     """A run's flow and those it calls, by name; ``bound(cycles)``: the most that the run's walk can come to."""
 
     specs: Mapping[str, FlowSpec]
@@ -53,9 +53,9 @@ class FlowWalk:
     def __init__(
         self,
         run: RunResources,
-        flows: Flows,
+        flows: CallableFlows,
         state: FlowState,
-        ids: StepIds,
+        ids: JournalSlots,
         asker: Asker,
         *,
         key: str = "",
@@ -71,7 +71,7 @@ class FlowWalk:
         self._calls = calls
         self._tolerant = tolerant
         self._announced = ("", 0)
-        self._announcing = threading.Lock()
+        self._items_lock = threading.Lock()
         self.state = state
         self.error = ""
 
@@ -103,8 +103,8 @@ class FlowWalk:
             step = move.step
 
     def _take(self, step: StepSpec, visit: int) -> None:
-        place = self._ids.mark() if not self._key else 0
-        ids = self._ids.announcing(lambda: self._announce(step, visit, place))
+        place = self._ids.checkpoint() if not self._key else 0
+        ids = self._ids.with_hook(lambda: self._announce(step, visit, place))
         key = f"{self._key}{step.id}.{visit}"
         if step.ask == EVERY_ROLE:
             self._ask_every_role(step, ids)
@@ -127,7 +127,7 @@ class FlowWalk:
         step: StepSpec,
         key: str,
         context: Mapping[str, Any],
-        ids: StepIds,
+        ids: JournalSlots,
         asker: Asker,
         state: FlowState,
         run: RunResources,
@@ -143,7 +143,7 @@ class FlowWalk:
             tolerate=self._tolerant or step.on_error == "skip",
         )
 
-    def _fan_out(self, step: StepSpec, key: str, ids: StepIds) -> None:
+    def _fan_out(self, step: StepSpec, key: str, ids: JournalSlots) -> None:
         """One unit an item, each with a row of ids of its own and, for its asks, processes and threads of its own."""
         began = ids.record(f"{step.id}: reserve", lambda _: self._beginning(step, key))
         size, cycles, given = began["size"], began["cycles"], began.get("given", {})
@@ -152,13 +152,15 @@ class FlowWalk:
         context = {**self.state.context(), "cycles": cycles}
         items, concurrency = items_of(step, context)
         needs = needs_of(step, items, context)
-        outcomes: dict[int, Outcome] = {}
-        in_row = ids.announcing(lambda: self._require_room(step, key, size, cycles))
-        work = [Item(self._run, f"{key}.{index}", index, value, in_row.row(size)) for index, value in enumerate(items)]
-        askers = [self._asker.apart(item.run, self.state, step, item.value) for item in work]
-        states = [self.state.apart() for _ in items]
+        outcomes: dict[int, StepOutcome] = {}
+        in_row = ids.with_hook(lambda: self._require_room(step, key, size, cycles))
+        work = [
+            Item(self._run, f"{key}.{index}", index, value, in_row.reserve(size)) for index, value in enumerate(items)
+        ]
+        askers = [self._asker.fork(item.run, self.state, step, item.value) for item in work]
+        states = [self.state.fork() for _ in items]
 
-        def one(item: Item) -> Outcome:
+        def one(item: Item) -> StepOutcome:
             index, asker = item.index, askers[item.index]
             seen = {**context, step.as_: item.value, "item": item.value, "index": index}
             if step.needs is not None:
@@ -168,7 +170,7 @@ class FlowWalk:
             unit = replace(unit, become=item.told.become)
             try:
                 if str(index) in given:
-                    outcomes[index] = item.keep(Outcome.of(given[str(index)]))
+                    outcomes[index] = item.keep(StepOutcome.of(given[str(index)]))
                 else:
                     outcomes[index] = item.outcome(lambda: _not_begun(failed) or carry_out(item.run, unit))
                 return outcomes[index]
@@ -218,15 +220,15 @@ class FlowWalk:
         run: RunResources,
         unit: Unit,
         inputs: Mapping[str, Any],
-        ids: StepIds,
+        ids: JournalSlots,
         asker: Asker,
         caller: FlowState,
-    ) -> Outcome:
+    ) -> StepOutcome:
         name = unit.step.call or ""
         if unit.step.id not in self._bound.called:
             problem = f"{unit.where}: {name} calls itself deeper than {unit.step.max_depth} levels"
             if unit.tolerate:
-                return Outcome({}, problem)
+                return StepOutcome({}, problem)
             raise RoleFailed(problem, "too_deep")
         flow = self._flows.specs[name]
         state = new_state(flow, self.state.goal, flow.resolve_inputs(inputs), unit.context["cycles"])
@@ -248,13 +250,13 @@ class FlowWalk:
             caller.history += state.history
         steps = {name: each.output for name, each in state.steps.items() if each.visits and flow.shows(name)}
         output = {"outcome": end.outcome, "exit_code": end.exit_code, "vars": state.vars, "steps": steps}
-        return Outcome(output, walk.error, tests=state.latest_tests, handoffs=state.shown_handoffs)
+        return StepOutcome(output, walk.error, tests=state.latest_tests, handoffs=state.shown_handoffs)
 
-    def _ask_every_role(self, step: StepSpec, ids: StepIds) -> None:
+    def _ask_every_role(self, step: StepSpec, ids: JournalSlots) -> None:
         """Every role of the catalog, each when those it depends on have answered."""
         dependencies = self._run.catalog.dependencies()
         asks = {
-            role: self._asker.question(role, self.state, ids.row(self._room_for_ask(role))) for role in dependencies
+            role: self._asker.question(role, self.state, ids.reserve(self._room_for_ask(role))) for role in dependencies
         }
         needed = {each for needs in dependencies.values() for each in needs}
         latest = self.state.latest_handoffs
@@ -262,7 +264,7 @@ class FlowWalk:
         team = Team(dependencies, self.state.latest_tests)
         answers = team.work(lambda role, handoffs, tests: asks[role](handoffs or before, tests))
         for answer in answers:
-            self._absorb(step, Outcome({}, answer=answer, tests=answer.tests))
+            self._absorb(step, StepOutcome({}, answer=answer, tests=answer.tests))
         team.raise_failure()
         declined = [
             f"{each.role} declined: {each.error}" for each in answers if each.error and each.handoff is not None
@@ -272,7 +274,7 @@ class FlowWalk:
     def _room_for_ask(self, role: str) -> int:
         return steps_per_ask(self._run.catalog.role(role))
 
-    def _absorb(self, step: StepSpec, outcome: Outcome) -> None:
+    def _absorb(self, step: StepSpec, outcome: StepOutcome) -> None:
         shown = self._flow.shows(step.id)
         self.state.take_handoffs(outcome.handoffs, shown=shown)
         if outcome.tests is not None:
@@ -285,7 +287,7 @@ class FlowWalk:
 
     def _announce(self, step: StepSpec, visit: int, place: int) -> None:
         """Tell that a visit begins, with what a fork from there needs: its place in the journal and the workspace."""
-        with self._announcing:  # the items of a resumed fan-out come at the same time
+        with self._items_lock:  # the items of a resumed fan-out come at the same time
             if self._announced == (step.id, visit):
                 return
             tree = self._run.snapshots.take() if place and self._run.changes_workspace else ""
@@ -295,12 +297,12 @@ class FlowWalk:
             self._announced = (step.id, visit)
 
 
-def _not_begun(failed: list[str]) -> Outcome | None:
+def _not_begun(failed: list[str]) -> StepOutcome | None:
     """The outcome of an item that needs those that ``failed``; None where there are none."""
-    return Outcome({}, f"not begun: it needs {', '.join(failed)}", skipped=True) if failed else None
+    return StepOutcome({}, f"not begun: it needs {', '.join(failed)}", skipped=True) if failed else None
 
 
-def _result(index: int, outcome: Outcome) -> Json:
+def _result(index: int, outcome: StepOutcome) -> Json:
     """What templates see of an item."""
     status = "skipped" if outcome.skipped else "failed" if outcome.error else "done"
     own = {"index": index, "status": status, "error": outcome.error}

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from codex_multi_role.engine.halt import RunHalted
-from codex_multi_role.engine.step_ids import ItemCancelled, StepIds
+from codex_multi_role.engine.step_ids import ItemCancelled, JournalSlots
 from codex_multi_role.errors import RoleFailed
 from codex_multi_role.flow import name_of
 from codex_multi_role.run_folder import Cancellations
 from codex_multi_role.run_folder.item_results import ItemResults
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ItemStates
-from codex_multi_role.steps import Outcome, RunResources
-from codex_multi_role.steps.stop_flag import StopFlag
+from codex_multi_role.steps import RunResources, StepOutcome
+from codex_multi_role.steps.stop_flag import CancellationToken
 
 
 class Item:
@@ -23,36 +23,36 @@ class Item:
     Its ``run`` is ``stopping`` when the ``outer`` one is, or when the item alone is to stop.
     """
 
-    def __init__(self, outer: RunResources, key: str, index: int, value: object, row: StepIds) -> None:
+    def __init__(self, outer: RunResources, key: str, index: int, value: object, row: JournalSlots) -> None:
         self.key = key
         self.index = index
         self.value = value
-        self.run = replace(outer, stopping=StopFlag())
+        self.run = replace(outer, stopping=CancellationToken())
         self.told = ItemStates(outer.states, key, name_of(value, index))
-        self.ids = row.announcing(self.told.tell).unless(self._cancelled)
+        self.ids = row.with_hook(self.told.tell).cancellable(self._cancelled)
         self._outer = outer
 
-    def keep(self, outcome: Outcome) -> Outcome:
+    def keep(self, outcome: StepOutcome) -> StepOutcome:
         """The outcome that it had in the run before."""
         return self._ended(outcome)
 
-    def outcome(self, work: Callable[[], Outcome]) -> Outcome:
+    def outcome(self, work: Callable[[], StepOutcome]) -> StepOutcome:
         """What ``work`` comes to; skipped where somebody cancelled it before its end."""
         try:
-            with self._at_work():
+            with self._running():
                 outcome = work()
         except ItemCancelled as cancelled:
             if cancelled.unit != self.key:  # what it is part of was
                 self._tell(SKIPPED, cancelled.reason)
                 raise
-            outcome = Outcome({}, cancelled.reason, skipped=True)
+            outcome = StepOutcome({}, cancelled.reason, skipped=True)
         except RunHalted as halt:
             if halt.ending.exit_code == RoleFailed.exit_code:
                 self._tell(FAILED, halt.ending.reason)
             raise
         return self._ended(outcome)
 
-    def _ended(self, outcome: Outcome) -> Outcome:
+    def _ended(self, outcome: StepOutcome) -> StepOutcome:
         ItemResults(self.run.folder.path).write(self.key, self.value, outcome.as_json())
         self._tell(SKIPPED if outcome.skipped else FAILED if outcome.error else COMPLETED, outcome.error)
         return outcome
@@ -62,13 +62,13 @@ class Item:
         return ItemCancelled(self.key, asked.reason) if asked is not None else None
 
     @contextmanager
-    def _at_work(self) -> Iterator[None]:
-        self.run.at_work[self.key] = self.run.stopping
+    def _running(self) -> Iterator[None]:
+        self.run.running_items[self.key] = self.run.stopping
         try:
             with self._outer.stopping.calling(self.run.stopping.set):
                 yield
         finally:
-            del self.run.at_work[self.key]
+            del self.run.running_items[self.key]
 
     def _tell(self, state: str, reason: str) -> None:
         self.told.become(state, reason)

@@ -28,7 +28,7 @@ NO_QUEUE = "forked"
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedStep:
     """A recorded step: what was done, and what came of it."""
 
     name: str
@@ -52,7 +52,7 @@ def copy_journal(source: Path, target: Path) -> None:
         raise StorageError(f"the journal {source} cannot be copied: {error}") from error
 
 
-def fork_journal(database_url: str, run_id: str, fork_id: str, place: int) -> dict[int, Recorded]:
+def fork_journal(database_url: str, run_id: str, fork_id: str, place: int) -> dict[int, RecordedStep]:
     """Give ``fork_id`` what ``run_id`` recorded before ``place``; returns that, by place.
 
     Raises `StorageError`, also for a journal of another version.
@@ -68,7 +68,7 @@ def fork_journal(database_url: str, run_id: str, fork_id: str, place: int) -> di
         return _by_place(client.list_workflow_steps(fork_id))
 
 
-def recorded_steps(database: str | Path, run_id: str) -> dict[int, Recorded]:
+def recorded_steps(database: str | Path, run_id: str) -> dict[int, RecordedStep]:
     """What the run has recorded, by place; empty before its first session reached the journal. Raises `StorageError`.
 
     ``database``: a URL, or the run's own file.
@@ -83,8 +83,8 @@ def recorded_steps(database: str | Path, run_id: str) -> dict[int, Recorded]:
         return _by_place(client.list_workflow_steps(run_id))
 
 
-def _by_place(steps: Sequence[Any]) -> dict[int, Recorded]:
-    return {step["function_id"]: Recorded(step["function_name"], step["output"]) for step in steps}
+def _by_place(steps: Sequence[Any]) -> dict[int, RecordedStep]:
+    return {step["function_id"]: RecordedStep(step["function_name"], step["output"]) for step in steps}
 
 
 def forget(database_url: str, run_id: str) -> None:

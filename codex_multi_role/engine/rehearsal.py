@@ -13,12 +13,12 @@ from itertools import count, takewhile
 
 from codex_multi_role.ending import ending_for
 from codex_multi_role.engine.askers import Asker
-from codex_multi_role.engine.flow_walk import Flows, FlowWalk
+from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
 from codex_multi_role.engine.halt import RunHalted
-from codex_multi_role.engine.journal_fork import Recorded
+from codex_multi_role.engine.journal_fork import RecordedStep
 from codex_multi_role.engine.leases import Instances
 from codex_multi_role.engine.library import StepOptions
-from codex_multi_role.engine.step_ids import StepIds
+from codex_multi_role.engine.step_ids import JournalSlots
 from codex_multi_role.errors import ReviewWaiting, UsageError
 from codex_multi_role.flow import FlowState
 from codex_multi_role.steps import Json, RunResources, Unit, Work
@@ -40,7 +40,7 @@ class _Left(RunHalted):
 class _RecordedPlace:
     """A place of the journal where what is recorded is read, and nothing is done."""
 
-    def __init__(self, number: int, past: Mapping[int, Recorded], seen: set[int]) -> None:
+    def __init__(self, number: int, past: Mapping[int, RecordedStep], seen: set[int]) -> None:
         self._number = number
         self._past = past
         self._seen = seen
@@ -58,19 +58,19 @@ class _RecordedPlace:
         return recorded.output
 
 
-class _PastIds(StepIds):
+class _PastIds(JournalSlots):
     """The places up to ``end``, where the mark of a visit is to be."""
 
-    def __init__(self, past: Mapping[int, Recorded], end: int) -> None:
+    def __init__(self, past: Mapping[int, RecordedStep], end: int) -> None:
         self.seen: set[int] = set()
         self._end = end
         super().__init__(lambda: None, self._places(past))
 
-    def _places(self, past: Mapping[int, Recorded]) -> Iterator[_RecordedPlace]:
+    def _places(self, past: Mapping[int, RecordedStep]) -> Iterator[_RecordedPlace]:
         return (_RecordedPlace(number, past, self.seen) for number in count(1))
 
     def mark(self) -> int:
-        number = super().mark()
+        number = super().checkpoint()
         if number >= self._end:
             raise _Left("" if number == self._end else "steps before it would record more")
         return number
@@ -97,7 +97,7 @@ class PastUnits:
         return replace(unit, record=record)
 
 
-def walk_past(flows: Flows, state: FlowState, run: RunResources, past: Mapping[int, Recorded]) -> PastUnits:
+def walk_past(flows: CallableFlows, state: FlowState, run: RunResources, past: Mapping[int, RecordedStep]) -> PastUnits:
     """Walk as far as the past goes. Raises `DefinitionError` for a template that fails on the way."""
     found = PastUnits()
     run = replace(run, observe=found.watch)
@@ -132,7 +132,11 @@ def _visits_of(units: Iterable[str]) -> list[str]:
 
 
 def rehearse(
-    flows: Flows, state: FlowState, run: RunResources, past: Mapping[int, Recorded], start: tuple[str, int, int]
+    flows: CallableFlows,
+    state: FlowState,
+    run: RunResources,
+    past: Mapping[int, RecordedStep],
+    start: tuple[str, int, int],
 ) -> None:
     """Bring ``state`` to where the visit of ``start`` (step, visit, its place in the journal) begins.
 
@@ -152,7 +156,7 @@ def rehearse(
         raise UsageError(f"the flow {state.flow} does not lead to {step}:{visit} as the run did: {problem}", HINT)
 
 
-def _what_differs(state: FlowState, seen: set[int], past: Mapping[int, Recorded], step: str, visit: int) -> str:
+def _what_differs(state: FlowState, seen: set[int], past: Mapping[int, RecordedStep], step: str, visit: int) -> str:
     there = next(each for each, known in state.steps.items() if known.status == "running")
     if there != step or state.steps[step].visits != visit:
         return f"it would be at {there}:{state.steps[there].visits} there"

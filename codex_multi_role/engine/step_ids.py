@@ -37,7 +37,7 @@ def journal_error(happened: str, error: Exception | DBOSBaseException) -> Storag
     return StorageError(f"{happened}: {in_words(error)}", RESUME if has_free_descriptor() else TOO_MANY_FILES)
 
 
-class Place(Protocol):
+class JournalSlot(Protocol):
     """A place in the journal: DBOS's ``StepReservation``, or what stands in for one where nothing is to be done."""
 
     @property
@@ -46,12 +46,12 @@ class Place(Protocol):
     def run(self, dbos_step_options: StepOptions | None, func: Callable[[], Json], /) -> Json: ...
 
 
-def _drawn() -> Iterator[Place]:
+def _drawn() -> Iterator[JournalSlot]:
     while True:
         yield DBOS.reserve_step()
 
 
-class StepIds:
+class JournalSlots:
     """Draws step ids. Work that runs beside other work gets a row of its own, drawn before any of it begins.
 
     So concurrent asks keep their places in the journal however fast each is, and a replay finds them there; child
@@ -61,33 +61,33 @@ class StepIds:
     def __init__(
         self,
         before: Callable[[], None],
-        source: Iterator[Place] | None = None,
+        source: Iterator[JournalSlot] | None = None,
         cancelled: Callable[[], ItemCancelled | None] = lambda: None,
     ) -> None:
         self._before = before
         self._source = source or _drawn()
         self._cancelled = cancelled
 
-    def row(self, size: int) -> StepIds:
+    def reserve(self, size: int) -> JournalSlots:
         """The next ``size`` ids."""
-        return StepIds(self._before, iter(list(islice(self._source, size))), self._cancelled)
+        return JournalSlots(self._before, iter(list(islice(self._source, size))), self._cancelled)
 
-    def mark(self) -> int:
+    def checkpoint(self) -> int:
         """Draw an id that nothing is recorded under: the place in the journal where a step's visit begins."""
         return next(self._source).step_id
 
-    def announcing(self, before: Callable[[], None]) -> StepIds:
+    def with_hook(self, before: Callable[[], None]) -> JournalSlots:
         """The same ids; ``before`` is called when work is really done under one of them, not on a replay."""
 
         def both() -> None:
             self._before()
             before()
 
-        return StepIds(both, self._source, self._cancelled)
+        return JournalSlots(both, self._source, self._cancelled)
 
-    def unless(self, cancelled: Callable[[], ItemCancelled | None]) -> StepIds:
+    def cancellable(self, cancelled: Callable[[], ItemCancelled | None]) -> JournalSlots:
         """The same ids, for the work of an item that may be ``cancelled``."""
-        return StepIds(self._before, self._source, lambda: self._cancelled() or cancelled())
+        return JournalSlots(self._before, self._source, lambda: self._cancelled() or cancelled())
 
     def record(self, name: str, work: Work) -> Json:
         """Run ``work`` once and for all (the `Recorder` of the steps); what it raises halts the run, unrecorded.

@@ -123,16 +123,16 @@ class _Walks:
 
     def bound(self, name: str, inputs: Mapping[str, object], callers: Sequence[str], place: str) -> WalkBound:
         """The walk of ``name``, called by the last of ``callers`` at ``place``; without callers it is the run's own."""
-        under_way = (*callers, name)
-        depths = {each: under_way.count(each) for each in sorted(self._counted & {*under_way})}
+        call_stack = (*callers, name)
+        depths = {each: call_stack.count(each) for each in sorted(self._counted & {*call_stack})}
         situation = (name, repr(sorted(inputs.items())), repr(depths))
         if situation not in self._found:
-            if len(under_way) > MOST_DEPTH or len(self._found) >= MOST_SITUATIONS:
+            if len(call_stack) > MOST_DEPTH or len(self._found) >= MOST_SITUATIONS:
                 raise DefinitionError(f"{place}: the calls go too deep to be counted", "Lower max_depth.")
-            self._found[situation] = self._bound(self._flows[name], inputs, under_way, place)
+            self._found[situation] = self._bound(self._flows[name], inputs, call_stack, place)
         return self._found[situation]
 
-    def _bound(self, flow: FlowSpec, inputs: Mapping[str, object], under_way: Sequence[str], place: str) -> WalkBound:
+    def _bound(self, flow: FlowSpec, inputs: Mapping[str, object], call_stack: Sequence[str], place: str) -> WalkBound:
         meanings = meanings_of(flow, self._terms.cycles, inputs)
         efforts = StepEfforts(self._catalog, self._terms, meanings)
         visits = _visits(flow, meanings, place)
@@ -143,9 +143,9 @@ class _Walks:
             if not visits[step.id]:
                 continue
             here = f"{flow.source}: steps[{index}]"
-            if step.call is not None and may_call(step, under_way):
+            if step.call is not None and may_call(step, call_stack):
                 given = known_inputs(step, self._flows[step.call], meanings, here)
-                called[step.id] = self.bound(step.call, given, under_way, here)
+                called[step.id] = self.bound(step.call, given, call_stack, here)
             inner = called[step.id].effort if step.id in called else None
             unit = efforts.of_unit(step, inner, here)
             records[step.id] = _records_of_unit(step, unit, here)

@@ -11,12 +11,12 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow.conditions import UNKNOWN, Meanings, known_value
 
 
-def may_call(step: StepSpec, under_way: Sequence[str]) -> bool:
-    """Whether the ``call`` of ``step`` is carried out while the flows ``under_way`` are, the caller among them.
+def may_call(step: StepSpec, call_stack: Sequence[str]) -> bool:
+    """Whether the ``call`` of ``step`` is carried out while the flows ``call_stack`` are, the caller among them.
 
     ``max_depth``: so often a flow may run within a run of itself. Its first run has depth 0.
     """
-    return step.max_depth is None or list(under_way).count(step.call or "") <= step.max_depth
+    return step.max_depth is None or list(call_stack).count(step.call or "") <= step.max_depth
 
 
 def known_inputs(step: StepSpec, called: FlowSpec, meanings: Meanings, place: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ class Effort:
 
     ``records``: steps of the journal.
     ``one_by_one``: the seconds if nothing was done side by side. ``own``: the roles asked on the walk's own processes,
-    one each. ``apart``: by role, how many processes its fan-outs use at once besides.
+    one each. ``fan_out``: by role, how many processes its fan-outs use at once besides.
     """
 
     turns: int = 0
@@ -25,12 +25,12 @@ class Effort:
     one_by_one: float = 0.0
     records: int = 0
     own: frozenset[str] = frozenset()
-    apart: Counter[str] = field(default_factory=Counter)
+    fan_out: Counter[str] = field(default_factory=Counter)
 
     @property
     def processes(self) -> Counter[str]:
         """By role: all that are used at once. A walk keeps its own ones while it fans out."""
-        return Counter(self.own) + self.apart
+        return Counter(self.own) + self.fan_out
 
     def then(self, other: Effort) -> Effort:
         """This, and the other one after it on the same processes."""
@@ -41,7 +41,7 @@ class Effort:
             self.one_by_one + other.one_by_one,
             self.records + other.records,
             self.own | other.own,
-            self.apart | other.apart,
+            self.fan_out | other.fan_out,
         )
 
     def repeated(self, times: int) -> Effort:
@@ -67,5 +67,5 @@ class Effort:
             self.seconds * (items if at_once is None else math.ceil(items / width)),
             self.one_by_one * items,
             self.records * items,
-            apart=Counter({role: width * number for role, number in self.processes.items()}),
+            fan_out=Counter({role: width * number for role, number in self.processes.items()}),
         )

@@ -96,12 +96,12 @@ class FlowState:
         self.asks[role] = self.asks.get(role, 0) + 1
         return self.asks[role]
 
-    def apart(self) -> FlowState:
+    def fork(self) -> FlowState:
         """This state for an item of a fan-out, which counts its asks from here whatever the others do meanwhile."""
         return replace(self, asks=dict(self.asks), history=[])
 
     def join(self, items: Sequence[FlowState]) -> None:
-        """Take in what was asked `apart`, in the items' order, so that it is the same whichever was done first."""
+        """Take in what forks were asked, in the items' order, so that it is the same whichever was done first."""
         before = dict(self.asks)
         for item in items:
             self.history += item.history
@@ -119,7 +119,7 @@ class FlowState:
                 known.pop(role, None)
                 known[role] = handoff
 
-    def handed_on(self, item: Json | None) -> Json | None:
+    def input_handoff(self, item: Json | None) -> Json | None:
         """What an ask starts from: the handoff before it and, by its name, its item; with neither, the inputs."""
         before = next(reversed(self.latest_handoffs.values()), None)
         return {**(before or {}), **(item or {})} or dict(self.inputs) or None

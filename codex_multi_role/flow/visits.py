@@ -15,7 +15,7 @@ from codex_multi_role.flow.conditions import Meanings, known_truth, limits_in, n
 
 
 @dataclass(frozen=True)
-class Way:
+class Transition:
     """A way from step to step. ``limit``: the most visits ``target`` has had once it was taken; may be infinite."""
 
     origin: str
@@ -38,7 +38,7 @@ def most_visits(flow: FlowSpec, meanings: Meanings) -> dict[str, int]:
     return {step.id: int(step.id in reached) for step in flow.steps} | unlimited | limits
 
 
-def _from_the_first(flow: FlowSpec, ways: Collection[Way]) -> tuple[list[Way], set[str]]:
+def _from_the_first(flow: FlowSpec, ways: Collection[Transition]) -> tuple[list[Transition], set[str]]:
     """The ways, and the steps, that a walk can come to."""
     reached: set[str] = set()
     waiting = [flow.steps[0].id]
@@ -49,7 +49,7 @@ def _from_the_first(flow: FlowSpec, ways: Collection[Way]) -> tuple[list[Way], s
     return [way for way in ways if way.origin in reached], reached
 
 
-def _limits(ways: list[Way], loops: Mapping[str, Collection[str]]) -> tuple[dict[str, int], list[Way]]:
+def _limits(ways: list[Transition], loops: Mapping[str, Collection[str]]) -> tuple[dict[str, int], list[Transition]]:
     """Take the limited steps out until no loop is left; those within a loop appear when its limited steps are out.
 
     An inner loop can be entered anew after each visit of a step taken out before, whatever its own ways say. Also
@@ -68,7 +68,7 @@ def _limits(ways: list[Way], loops: Mapping[str, Collection[str]]) -> tuple[dict
     return limits, []
 
 
-def _loops(ways: Collection[Way]) -> dict[str, set[str]]:
+def _loops(ways: Collection[Transition]) -> dict[str, set[str]]:
     """Of every step that can reach itself: the steps that it reaches and that reach it."""
     reached: dict[str, set[str]] = {}
     for way in ways:
@@ -83,7 +83,7 @@ def _loops(ways: Collection[Way]) -> dict[str, set[str]]:
     }
 
 
-def _ways(flow: FlowSpec, meanings: Meanings) -> Iterator[Way]:
+def _ways(flow: FlowSpec, meanings: Meanings) -> Iterator[Transition]:
     """Every ``to`` and every fall-through. An entry is reached only where the entries before it do not hold."""
     routes_of = [_possible(ways_out(flow, index), meanings) for index in range(len(flow.steps))]
     own = {step.id: _own_limit(step, routes, meanings) for step, routes in zip(flow.steps, routes_of, strict=True)}
@@ -93,7 +93,7 @@ def _ways(flow: FlowSpec, meanings: Meanings) -> Iterator[Way]:
                 limits = [own[route.to], *limits_in(route.when, "and", {"lt", "lteq"}, route.to, meanings)]
                 for earlier in routes[:number]:
                     limits += limits_in(earlier.when, "or", {"gteq", "gt"}, route.to, meanings)
-                yield Way(step.id, route.to, min(limits))
+                yield Transition(step.id, route.to, min(limits))
 
 
 def _possible(routes: Sequence[Route], meanings: Meanings) -> list[Route]:
@@ -116,7 +116,7 @@ def _own_limit(step: StepSpec, routes: Sequence[Route], meanings: Meanings) -> f
     return min(limits)
 
 
-def _unbounded(flow: FlowSpec, ways: Collection[Way], meanings: Meanings) -> DefinitionError:
+def _unbounded(flow: FlowSpec, ways: Collection[Transition], meanings: Meanings) -> DefinitionError:
     order = [step.id for step in flow.steps]
     try:
         TopologicalSorter({to: [way.origin for way in ways if way.target == to] for to in order}).prepare()

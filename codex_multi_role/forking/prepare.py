@@ -115,12 +115,14 @@ class _Inheritance:
 
     def take(self, events: Sequence[Record], undo: ExitStack) -> list[str]:
         """Bring the fork to its beginning; returns the repositories that are left out of the workspace."""
-        from codex_multi_role.engine.flow_walk import Flows  # here: it takes a while, and a wrong option should not
+        from codex_multi_role.engine.flow_walk import (
+            CallableFlows,  # here: it takes a while, and a wrong option should not
+        )
         from codex_multi_role.engine.rehearsal import rehearse
 
         definitions, options = self._definitions, self._definitions.options
         state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
-        flows, past = Flows(definitions.flows, cache(definitions.bound)), self._take_journal(undo)
+        flows, past = CallableFlows(definitions.flows, cache(definitions.bound)), self._take_journal(undo)
         start = (self._beginning.step, self._beginning.visit, self._beginning.place)
         with idle_parts(definitions, self._fork) as parts:
             rehearse(flows, state, parts, past, start)

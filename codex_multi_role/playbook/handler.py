@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler
-from codex_multi_role.playbook.request import Ask, ModelRequest, TurnRequest, call_id, read_request
+from codex_multi_role.playbook.request import AnswerKey, ModelRequest, NextStepRequest, call_id, read_request
 from codex_multi_role.playbook.responses import Event, StreamIds, encode, http_error, stream
 from codex_multi_role.playbook.script import Fault, Playbook
 from codex_multi_role.playbook.selection import Scripted, select
@@ -22,7 +22,7 @@ class Stage(Protocol):
     playbook: Playbook
     stopping: threading.Event
 
-    def remember(self, ask: Ask) -> None: ...
+    def remember(self, ask: AnswerKey) -> None: ...
 
 
 class ResponsesHandler(LoopbackHandler):
@@ -40,7 +40,7 @@ class ResponsesHandler(LoopbackHandler):
             return
         try:
             request = read_request(body)
-            if isinstance(request, TurnRequest):
+            if isinstance(request, NextStepRequest):
                 self.stage.remember(request.ask)
             scripted = select(self.stage.playbook, request)
         except UsageError as error:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, unified_diff
 
-from codex_multi_role.playbook.recording import Turn
+from codex_multi_role.playbook.recording import RecordedTurn
 from codex_multi_role.playbook.request import Asked
-from codex_multi_role.playbook.varying import alike
+from codex_multi_role.playbook.varying import normalize
 
 NEAREST = "nearest"
 MOST_LINES = 2_000
@@ -19,18 +19,18 @@ MOST_LINES = 2_000
 class Found:
     """The turn to play, or None. ``difference``: what is not as recorded, in a line; ``diff``: of the prompts."""
 
-    turn: Turn | None
+    turn: RecordedTurn | None
     difference: str = ""
     diff: str = ""
 
 
-def find(turns: Sequence[Turn], asked: Asked, prompt: str, match: str) -> Found:
+def find(turns: Sequence[RecordedTurn], asked: Asked, prompt: str, match: str) -> Found:
     """The recorded turn of who asks, if its prompt is the same; else none (strict) or the most similar of its role.
 
     ``prompt`` has names for paths, as the recorded ones have.
     """
     same_ask = [turn for turn in turns if (turn.unit, turn.ask) == (asked.unit, asked.ask)]
-    same = [turn for turn in same_ask if alike(turn.prompt) == alike(prompt)]
+    same = [turn for turn in same_ask if normalize(turn.prompt) == normalize(prompt)]
     if same:
         return Found(max(same, key=lambda turn: turn.finished))
     candidates = same_ask or _of_role(turns, asked)
@@ -42,13 +42,13 @@ def find(turns: Sequence[Turn], asked: Asked, prompt: str, match: str) -> Found:
     return Found(close if nearest else None, f"{_who(asked)}: {said}", _diff(close.prompt, prompt))
 
 
-def _of_role(turns: Sequence[Turn], asked: Asked) -> list[Turn]:
+def _of_role(turns: Sequence[RecordedTurn], asked: Asked) -> list[RecordedTurn]:
     return [turn for turn in turns if turn.ask.role == asked.ask.role]
 
 
-def _likeness(turn: Turn, asked: Asked, prompt: str) -> tuple[float, bool, bool, bool]:
+def _likeness(turn: RecordedTurn, asked: Asked, prompt: str) -> tuple[float, bool, bool, bool]:
     """How alike the prompts are; then whether it is the same ask, the same kind of ask, one that was answered."""
-    recorded, now = (alike(text).splitlines()[:MOST_LINES] for text in (turn.prompt, prompt))
+    recorded, now = (normalize(text).splitlines()[:MOST_LINES] for text in (turn.prompt, prompt))
     ratio = round(SequenceMatcher(None, recorded, now, autojunk=False).ratio(), 3)
     same = (turn.unit, turn.ask) == (asked.unit, asked.ask)
     return ratio, same, turn.ask.repair == asked.ask.repair, turn.finished
@@ -64,5 +64,5 @@ def _who(asked: Asked) -> str:
 
 def _diff(recorded: str, now: str) -> str:
     """A unified diff of what counts; empty for equal texts."""
-    before, after = (alike(text).splitlines() for text in (recorded, now))
+    before, after = (normalize(text).splitlines() for text in (recorded, now))
     return "\n".join(unified_diff(before, after, "recorded", "now", lineterm=""))

@@ -19,7 +19,7 @@ from codex_multi_role.playbook.answers import BROKEN, TEXT, reduced
 from codex_multi_role.playbook.loopback import END_OF_STREAM, LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.recording import COMPACTION, TURN, Line, RecordingFile
 from codex_multi_role.playbook.request import Asked, read_asked
-from codex_multi_role.playbook.upstream import NoAnswer, Upstream, is_address
+from codex_multi_role.playbook.upstream import ProviderFailed, Upstream, is_address
 from codex_multi_role.redaction import SHORTEST_SECRET, Redactor
 
 SETTLING_SECONDS = 1.0
@@ -57,12 +57,12 @@ class RecordingProxy(LoopbackServer):
     def __init__(self, file: RecordingFile) -> None:
         self.file = file
         self.routes: dict[str, tuple[str, str, str]] = {}
-        self._under_way: set[Upstream] = set()
+        self._in_progress: set[Upstream] = set()
         self._steps: dict[tuple[str, str], int] = {}
         self._turns_at_it: set[str] = set()
         self._changed_turns = threading.Condition()
         self._lock = threading.Lock()
-        super().__init__("recording", _Handler)
+        super().__init__("recording", _RecordingHandler)
 
     def through(self, name: str, base_url: str, account_url: str = "") -> str:
         """The address that takes the place of a provider's ``base_url``.
@@ -82,19 +82,19 @@ class RecordingProxy(LoopbackServer):
     def stop(self) -> None:
         self.stopping.set()
         with self._lock:
-            under_way = list(self._under_way)
-        for each in under_way:
+            in_progress = list(self._in_progress)
+        for each in in_progress:
             each.close()
         super().stop()
 
     def begun(self, upstream: Upstream) -> None:
         with self._lock:
-            self._under_way.add(upstream)
+            self._in_progress.add(upstream)
 
     def over(self, upstream: Upstream) -> None:
         upstream.end()
         with self._lock:
-            self._under_way.discard(upstream)
+            self._in_progress.discard(upstream)
 
     @contextmanager
     def in_order(self, asked: Asked | None) -> Iterator[None]:
@@ -125,7 +125,7 @@ class RecordingProxy(LoopbackServer):
         self.file.add(masked.within(line))
 
 
-class _Handler(LoopbackHandler):
+class _RecordingHandler(LoopbackHandler):
     server_version = "codex-multi-role-recording"
 
     @property
@@ -179,7 +179,7 @@ class _Handler(LoopbackHandler):
         """Ask, pass the answer on as it comes, and return what is kept of it."""
         try:
             status, headers = upstream.send(self.command, sent, body)
-        except NoAnswer as error:
+        except ProviderFailed as error:
             self.refuse(HTTPStatus.BAD_GATEWAY, str(error))
             return {"status": HTTPStatus.BAD_GATEWAY.value, "end": TEXT, "headers": {}, "text": str(error)}
         told = {each: value for each, value in headers.items() if each not in OF_THE_CONNECTION and each != "date"}
@@ -201,7 +201,7 @@ class _Handler(LoopbackHandler):
                 self.chunk(data)
                 self.wfile.flush()
             self.chunk(END_OF_STREAM)
-        except (NoAnswer, OSError):
+        except (ProviderFailed, OSError):
             self.close_connection = True
             return False
         return True

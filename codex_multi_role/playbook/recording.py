@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
 from codex_multi_role.playbook.answers import BROKEN, ENDS
-from codex_multi_role.playbook.request import Ask, first_problem
+from codex_multi_role.playbook.request import AnswerKey, first_problem
 
 Line = dict[str, Any]
 
@@ -74,11 +74,11 @@ class _Ended(_Checked):
 
 
 @dataclass(frozen=True)
-class Turn:
+class RecordedTurn:
     """One recorded turn: the answers to its requests, by kind and step; ``exchanges`` is never empty."""
 
     unit: str
-    ask: Ask
+    ask: AnswerKey
     prompt: str
     exchanges: Mapping[tuple[str, int], Line]
 
@@ -97,7 +97,7 @@ class Recording:
 
     path: Path
     header: Line
-    turns: tuple[Turn, ...]
+    turns: tuple[RecordedTurn, ...]
     ended: Line | None
     models: Mapping[str, str]
     providers: Mapping[str, str]
@@ -160,17 +160,17 @@ def _require(path: Path, shape: type[_Checked], line: Line) -> None:
         raise DefinitionError(f"{path}: {line['type']}: {first_problem(error)}", "Record it again.") from error
 
 
-def _turns(exchanges: list[Line]) -> Iterator[Turn]:
+def _turns(exchanges: list[Line]) -> Iterator[RecordedTurn]:
     """In the order in which they began. Where a request was sent again, its last answer counts."""
     by_turn: dict[str, list[Line]] = {}
     for line in exchanges:
         by_turn.setdefault(line["turn"], []).append(line)
     for lines in by_turn.values():
         first = lines[0]
-        ask = Ask(str(first["role"]), int(first["visit"]), int(first["repair"]), int(first["attempt"]))
+        ask = AnswerKey(str(first["role"]), int(first["visit"]), int(first["repair"]), int(first["attempt"]))
         prompt = next((str(line["prompt"]) for line in lines if "prompt" in line), "")
         answers = {(str(line["kind"]), int(line["step"])): _checked(line) for line in lines}
-        yield Turn(str(first.get("unit", "")), ask, prompt, answers)
+        yield RecordedTurn(str(first.get("unit", "")), ask, prompt, answers)
 
 
 def _checked(line: Line) -> Line:

@@ -16,10 +16,10 @@ from codex_multi_role.options import REPLAY_DIFFERS
 from codex_multi_role.playbook.answers import BROKEN, TEXT, events_of
 from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.matching import Found, find
-from codex_multi_role.playbook.recording import COMPACTION, Line, Recording, Turn
+from codex_multi_role.playbook.recording import COMPACTION, Line, RecordedTurn, Recording
 from codex_multi_role.playbook.request import Asked, read_asked
 from codex_multi_role.playbook.responses import encode
-from codex_multi_role.playbook.varying import Places
+from codex_multi_role.playbook.varying import PathNames
 
 Differs = Callable[[str, str, bool], None]
 """Is told of a difference, its diff, and whether the turn is played all the same."""
@@ -28,13 +28,13 @@ Differs = Callable[[str, str, bool], None]
 class ReplayServer(LoopbackServer):
     """Serves one recording. Raises `CodexUnavailable` if the loopback interface gives no port."""
 
-    def __init__(self, recording: Recording, match: str, places: Places, differs: Differs) -> None:
+    def __init__(self, recording: Recording, match: str, places: PathNames, differs: Differs) -> None:
         self.places = places
         self._recording, self._match, self._differs = recording, match, differs
-        self._playing: dict[str, Turn] = {}
+        self._playing: dict[str, RecordedTurn] = {}
         self._steps: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
-        super().__init__("replay", _Handler)
+        super().__init__("replay", _ReplayHandler)
 
     @property
     def base_url(self) -> str:
@@ -55,7 +55,7 @@ class ReplayServer(LoopbackServer):
             )
         return self.places.placed(answer)  # type: ignore[no-any-return]
 
-    def _turn(self, asked: Asked) -> Turn:
+    def _turn(self, asked: Asked) -> RecordedTurn:
         """The turn that is being played to this one. What asks for a summary has no prompt of its own to compare."""
         with self._lock:
             if asked.turn_id in self._playing:
@@ -90,7 +90,7 @@ def _first_difference(diff: str) -> str:
     return f" ({' '.join(line[:200] for line in lines)})" if lines else ""
 
 
-class _Handler(LoopbackHandler):
+class _ReplayHandler(LoopbackHandler):
     server_version = "codex-multi-role-replay"
     sys_version = "(no model is asked)"
 

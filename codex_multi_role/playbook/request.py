@@ -30,7 +30,7 @@ CODEX_CONTEXT_MESSAGES = (
 )
 
 
-class Ask(NamedTuple):
+class AnswerKey(NamedTuple):
     """Which scripted answer is wanted. All counts but ``repair`` begin at 1."""
 
     role: str
@@ -48,7 +48,7 @@ class Asked:
 
     turn_id: str
     kind: str
-    ask: Ask
+    ask: AnswerKey
     unit: str
     model: str
     prompt: str
@@ -68,10 +68,10 @@ class ModelRequest:
 
 
 @dataclass(frozen=True)
-class TurnRequest(ModelRequest):
+class NextStepRequest(ModelRequest):
     """A role's turn wants its next step."""
 
-    ask: Ask
+    ask: AnswerKey
     prompt: str
 
 
@@ -128,7 +128,7 @@ def call_id(turn_id: str, step: int) -> str:
     return f"call_{turn_id}_{step}"
 
 
-def read_request(raw: bytes) -> TurnRequest | CompactionRequest:
+def read_request(raw: bytes) -> NextStepRequest | CompactionRequest:
     """Raises `UsageError` for anything that is not a Responses API request of one of our turns."""
     try:
         body = _Body.model_validate_json(raw)
@@ -142,7 +142,7 @@ def read_request(raw: bytes) -> TurnRequest | CompactionRequest:
             f"the playbook server was asked without saying which answer is wanted: {first_problem(error)}",
             "Only turns that codex-multi-role starts can be played.",
         ) from error
-    return TurnRequest(turn.turn_id, outputs, len(raw), Ask(**ask.model_dump()), _last_prompt(body.input))
+    return NextStepRequest(turn.turn_id, outputs, len(raw), AnswerKey(**ask.model_dump()), _last_prompt(body.input))
 
 
 def read_asked(raw: bytes) -> Asked:
@@ -157,7 +157,7 @@ def read_asked(raw: bytes) -> Asked:
             f"this is no request of a turn that codex-multi-role started: {first_problem(error)}"
         ) from error
     prompt = _last_prompt(body.input)
-    return Asked(turn.turn_id, turn.request_kind, Ask(**ask.model_dump()), unit, body.model, prompt)
+    return Asked(turn.turn_id, turn.request_kind, AnswerKey(**ask.model_dump()), unit, body.model, prompt)
 
 
 def first_problem(error: ValidationError) -> str:

@@ -122,7 +122,7 @@ class Choice(Step):
     when: str = "true"
 
 
-class Turn(Step):
+class ScriptedTurn(Step):
     """All model requests of one turn."""
 
     forms: ClassVar[Forms] = Step.forms | {"steps": set()}
@@ -136,23 +136,23 @@ class Turn(Step):
         return steps[index]
 
 
-class Answer(Turn):
+class ScriptedAnswer(ScriptedTurn):
     """A turn, or what it is at each provider attempt; the last one stands for all further attempts."""
 
-    forms: ClassVar[Forms] = Turn.forms | {"attempts": set()}
+    forms: ClassVar[Forms] = ScriptedTurn.forms | {"attempts": set()}
 
-    attempts: list[Turn] = Field(default_factory=list, min_length=1)
+    attempts: list[ScriptedTurn] = Field(default_factory=list, min_length=1)
 
-    def turn(self, attempt: int) -> Turn:
+    def turn(self, attempt: int) -> ScriptedTurn:
         return self.attempts[min(attempt, len(self.attempts)) - 1] if self.attempts else self
 
 
-class Entry(Answer):
+class ScriptedVisit(ScriptedAnswer):
     """What a role answers at one visit, and at the repair turns that follow it."""
 
-    repairs: list[Answer] = Field(default_factory=list)
+    repairs: list[ScriptedAnswer] = Field(default_factory=list)
 
-    def answer(self, repair: int) -> Answer:
+    def answer(self, repair: int) -> ScriptedAnswer:
         if repair > len(self.repairs):
             raise UsageError(f"no repair {repair} (the visit has {len(self.repairs)})")
         return self.repairs[repair - 1] if repair else self
@@ -168,9 +168,9 @@ class Playbook(Definition):
     description: str = ""
     goal: str | None = Field(default=None, min_length=1)
     cycles: int | None = Field(default=None, ge=1)
-    roles: dict[str, list[Entry]] = Field(default_factory=dict)
+    roles: dict[str, list[ScriptedVisit]] = Field(default_factory=dict)
     repeat_last: bool = False
-    default: Entry | None = None
+    default: ScriptedVisit | None = None
 
     _source: Path = PrivateAttr(default=Path())
 
@@ -185,7 +185,7 @@ class Playbook(Definition):
     def source(self) -> Path:
         return self._source
 
-    def entry(self, role: str, visit: int) -> Entry:
+    def entry(self, role: str, visit: int) -> ScriptedVisit:
         """Raises `UsageError` if the script has nothing for this visit (1-based) of this role."""
         entries = self.roles.get(role)
         if entries is None:

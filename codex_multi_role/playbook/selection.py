@@ -8,7 +8,7 @@ from typing import Any
 
 from codex_multi_role.catalog.templates import evaluate, render
 from codex_multi_role.errors import UsageError
-from codex_multi_role.playbook.request import CompactionRequest, TurnRequest
+from codex_multi_role.playbook.request import CompactionRequest, NextStepRequest
 from codex_multi_role.playbook.script import Fault, Playbook, Step, Usage
 
 CHARACTERS_PER_TOKEN = 4
@@ -46,7 +46,7 @@ class Scripted:
     delay_seconds: float = 0.0
 
 
-def select(playbook: Playbook, request: TurnRequest | CompactionRequest) -> Scripted:
+def select(playbook: Playbook, request: NextStepRequest | CompactionRequest) -> Scripted:
     """Raises `UsageError` if the script has no such answer, `DefinitionError` for a template that fails.
 
     A request to compact the thread is none of a role's answers and gets a summary.
@@ -60,12 +60,12 @@ def select(playbook: Playbook, request: TurnRequest | CompactionRequest) -> Scri
     return Scripted(answer, step.usage or _estimate(answer, request.characters), step.delay_seconds)
 
 
-def _place(request: TurnRequest) -> str:
+def _place(request: NextStepRequest) -> str:
     ask = request.ask
     return f"role {ask.role}, visit {ask.visit}, repair {ask.repair}, attempt {ask.attempt}, step {request.step + 1}"
 
 
-def _find_step(playbook: Playbook, request: TurnRequest) -> Step:
+def _find_step(playbook: Playbook, request: NextStepRequest) -> Step:
     ask = request.ask
     try:
         return playbook.entry(ask.role, ask.visit).answer(ask.repair).turn(ask.attempt).step(request.step)
@@ -76,7 +76,7 @@ def _find_step(playbook: Playbook, request: TurnRequest) -> Step:
 class _Templates:
     """Fills the templates of one step; ``where`` names it in errors."""
 
-    def __init__(self, request: TurnRequest, where: str) -> None:
+    def __init__(self, request: NextStepRequest, where: str) -> None:
         self.where = where
         self._context = request.ask._asdict() | {"prompt": request.prompt, "tool_outputs": list(request.tool_outputs)}
 

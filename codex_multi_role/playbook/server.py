@@ -9,7 +9,7 @@ from collections import Counter, deque
 
 from codex_multi_role.playbook.handler import ResponsesHandler
 from codex_multi_role.playbook.loopback import LoopbackServer
-from codex_multi_role.playbook.request import Ask
+from codex_multi_role.playbook.request import AnswerKey
 from codex_multi_role.playbook.script import Playbook
 
 REMEMBERED_REQUESTS = 10_000
@@ -20,7 +20,7 @@ class PlaybookServer(LoopbackServer):
 
     def __init__(self, playbook: Playbook) -> None:
         self.playbook = playbook
-        self._asks: deque[Ask] = deque(maxlen=REMEMBERED_REQUESTS)
+        self._asks: deque[AnswerKey] = deque(maxlen=REMEMBERED_REQUESTS)
         super().__init__("playbook", ResponsesHandler)
 
     @property
@@ -29,9 +29,9 @@ class PlaybookServer(LoopbackServer):
         return f"{self.address}/v1"
 
     @property
-    def requests(self) -> Counter[Ask]:
+    def requests(self) -> Counter[AnswerKey]:
         """How often each answer was asked for, among the latest 10,000 model requests."""
         return Counter(self._asks.copy())
 
-    def remember(self, ask: Ask) -> None:
+    def remember(self, ask: AnswerKey) -> None:
         self._asks.append(ask)

@@ -26,7 +26,7 @@ PROXY_PORT, HTTPS_PORT = 80, 443
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 
 
-class NoAnswer(Exception):
+class ProviderFailed(Exception):
     """The provider could not be asked, or its answer broke off; says why."""
 
 
@@ -61,7 +61,7 @@ class Upstream:
             connection.request(method, target, body, dict(headers))
             self._response = connection.getresponse()
         except (OSError, HTTPException, ValueError) as error:
-            raise NoAnswer(f"{self._url.scheme}://{self._place} cannot be reached: {error}") from error
+            raise ProviderFailed(f"{self._url.scheme}://{self._place} cannot be reached: {error}") from error
         return self._response.status, {name.lower(): value for name, value in self._response.getheaders()}
 
     def piece(self) -> bytes:
@@ -70,9 +70,9 @@ class Upstream:
         try:
             data = response.read1(PIECE_BYTES) if response is not None else b""
         except (OSError, HTTPException, ValueError, AttributeError) as error:  # the last: it was closed meanwhile
-            raise NoAnswer(f"the answer of {self._place} broke off: {error}") from error
+            raise ProviderFailed(f"the answer of {self._place} broke off: {error}") from error
         if not data and response is not None and response.length:
-            raise NoAnswer(f"the answer of {self._place} broke off, {response.length} bytes before its end")
+            raise ProviderFailed(f"the answer of {self._place} broke off, {response.length} bytes before its end")
         return data
 
     def close(self) -> None:
@@ -114,7 +114,9 @@ def _proxy(url: SplitResult) -> SplitResult | None:
         return None
     proxy = urlsplit(address if "://" in address else f"http://{address}")
     if proxy.scheme != "http":
-        raise NoAnswer(f"the proxy for {host} is of the kind {proxy.scheme}; what is recorded can go through http only")
+        raise ProviderFailed(
+            f"the proxy for {host} is of the kind {proxy.scheme}; what is recorded can go through http only"
+        )
     return proxy if proxy.hostname else None
 
 

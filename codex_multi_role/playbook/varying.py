@@ -35,14 +35,14 @@ a turn and as its how-manieth, the number of a test run, temporary folders and t
 what pytest says of the machine."""
 
 
-def alike(text: str) -> str:
+def normalize(text: str) -> str:
     """``text`` with what is passed over made the same everywhere."""
     for pattern, name in PASSED_OVER:
         text = pattern.sub(name, text)
     return text
 
 
-class Places:
+class PathNames:
     """Puts names for paths and paths for names; ``places``: absolute paths by name. The root of all is none."""
 
     def __init__(self, places: Mapping[str, Path]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Self
 
-from codex_multi_role.presentation.progress_events import TAKEN_IN
+from codex_multi_role.presentation.progress_events import EVENT_HANDLERS
 from codex_multi_role.presentation.role_progress import ENDED_TASKS, RoleProgress
 from codex_multi_role.presentation.wording import seconds_between
 from codex_multi_role.run_folder import Record
@@ -65,7 +65,7 @@ class Progress:
     def apply(self, record: Record) -> None:
         """Take in one event; types of a newer version are passed over."""
         self.at = record["at"]
-        handler = TAKEN_IN.get(record["type"])
+        handler = EVENT_HANDLERS.get(record["type"])
         if handler is not None:
             handler(self, record)
 

@@ -166,7 +166,7 @@ def _run_ended(progress: Progress, record: Record) -> None:
             role.state = "interrupted"
 
 
-TAKEN_IN: dict[str, Callable[[Progress, Record], None]] = {
+EVENT_HANDLERS: dict[str, Callable[[Progress, Record], None]] = {
     "run_started": _run_started,
     "role_started": _role_started,
     "step_started": _step_started,

@@ -14,7 +14,7 @@ from codex_multi_role.run_folder.folder import RUN_ID
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedRun:
     """A run and its `read_record`, as ``version`` of its ``run.json`` has it."""
 
     folder: RunFolder
@@ -27,15 +27,15 @@ class Records:
 
     def __init__(self, runs_dir: Path) -> None:
         self._runs_dir = runs_dir
-        self._known: dict[str, Recorded] = {}
+        self._known: dict[str, RecordedRun] = {}
 
-    def look(self) -> list[Recorded]:
+    def look(self) -> list[RecordedRun]:
         """The runs as they are, oldest first."""
         runs = sorted(self._read(), key=lambda run: (str(run.record.get("started_at", "")), run.folder.run_id))
         self._known = {run.folder.run_id: run for run in runs}
         return runs
 
-    def _read(self) -> Iterator[Recorded]:
+    def _read(self) -> Iterator[RecordedRun]:
         known = self._known
         for name in _folders(self._runs_dir):
             folder = RunFolder(self._runs_dir / name)
@@ -47,7 +47,7 @@ class Records:
             if name in known and known[name].version == version:
                 yield known[name]
             else:
-                yield Recorded(folder, read_record(folder), version)
+                yield RecordedRun(folder, read_record(folder), version)
 
 
 def _folders(runs_dir: Path) -> list[str]:

@@ -26,27 +26,27 @@ PLAYBOOK_MODEL = "playbook"
 
 
 @dataclass(frozen=True)
-class ModelsInPlace:
+class ModelProviders:
     """``provider``: the settings that beat all others, by role. ``through``: those that lead to the recorder, by all
     settings of a role and the user's home they lean on. ``model``: which one a role has, where that is decided here.
     """
 
     provider: Callable[[str], Settings] = lambda _: ()
-    through: Callable[[Settings, Path | None], Settings] = lambda _, __: ()
+    proxy_settings: Callable[[Settings, Path | None], Settings] = lambda _, __: ()
     model: Callable[[str], str | None] = lambda _: None
 
 
-def put_in_place(definitions: Definitions, folder: RunFolder, events: EventLog, stack: ExitStack) -> ModelsInPlace:
+def start_providers(definitions: Definitions, folder: RunFolder, events: EventLog, stack: ExitStack) -> ModelProviders:
     """Start what the run asks for, until ``stack`` is left. Raises `UsageError`, `CodexUnavailable`, `StorageError`."""
     if definitions.recording is not None:
         return _replayed(definitions, definitions.recording, folder, events, stack)
-    played = ModelsInPlace()
+    played = ModelProviders()
     if definitions.playbook is not None:
         from codex_multi_role.playbook import PlaybookServer
 
         server = stack.enter_context(PlaybookServer(definitions.playbook))
         settings = provider_settings("playbook", "playbook", server.base_url, PLAYBOOK_MODEL)
-        played = ModelsInPlace(lambda _: settings, model=lambda _: PLAYBOOK_MODEL)
+        played = ModelProviders(lambda _: settings, model=lambda _: PLAYBOOK_MODEL)
     if definitions.options.record is None:
         return played
     return _recorded(played, definitions, definitions.options.record, folder, events, stack)
@@ -60,13 +60,13 @@ def provider_settings(key: str, name: str, base_url: str, model: str) -> Setting
 
 
 def _recorded(
-    played: ModelsInPlace,
+    played: ModelProviders,
     definitions: Definitions,
     path: Path,
     folder: RunFolder,
     events: EventLog,
     stack: ExitStack,
-) -> ModelsInPlace:
+) -> ModelProviders:
     from codex_multi_role.playbook.recorder import RecordingProxy
 
     file = recording_file(definitions, path, folder)
@@ -90,7 +90,7 @@ def _recorded(
         provider = provider_of(settings, home)
         return provider.at(proxy.through(provider.name, provider.base_url, provider.account_url))
 
-    return ModelsInPlace(played.provider, through, played.model)
+    return ModelProviders(played.provider, through, played.model)
 
 
 def recording_file(definitions: Definitions, path: Path, folder: RunFolder) -> RecordingFile:
@@ -127,7 +127,7 @@ def _header(definitions: Definitions, folder: RunFolder) -> dict[str, Any]:
 
 def _replayed(
     definitions: Definitions, recording: Recording, folder: RunFolder, events: EventLog, stack: ExitStack
-) -> ModelsInPlace:
+) -> ModelProviders:
     from codex_multi_role.playbook.replay import ReplayServer
     from codex_multi_role.recordings.comparison import OnTheWay
     from codex_multi_role.recordings.names import places_of
@@ -145,7 +145,7 @@ def _replayed(
         # The name, too: Codex goes by it, when it compacts a conversation for example.
         return provider_settings("replay", recording.providers.get(role, "replay"), server.base_url, model(role))
 
-    return ModelsInPlace(provider, model=model)
+    return ModelProviders(provider, model=model)
 
 
 def _tell_beginning(

@@ -7,20 +7,20 @@ from contextlib import suppress
 from pathlib import Path
 
 from codex_multi_role.definitions import Definitions
-from codex_multi_role.playbook.varying import Places
+from codex_multi_role.playbook.varying import PathNames
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.spelling import as_on_disk
 
 
-def places_of(definitions: Definitions, folder: RunFolder) -> Places:
+def places_of(definitions: Definitions, folder: RunFolder) -> PathNames:
     """What is found here and somewhere else on another machine, or in another run."""
     run = folder.path.resolve()
-    return Places({**_around(definitions.workspace), "run folder": run, "runs": run.parent})
+    return PathNames({**_around(definitions.workspace), "run folder": run, "runs": run.parent})
 
 
-def places_around(workspace: Path) -> Places:
+def places_around(workspace: Path) -> PathNames:
     """The part of `places_of` that is known before there is a run."""
-    return Places(_around(as_on_disk(workspace)))
+    return PathNames(_around(as_on_disk(workspace)))
 
 
 def _around(workspace: Path) -> dict[str, Path]:

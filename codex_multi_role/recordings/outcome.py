@@ -14,7 +14,7 @@ from typing import Any
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.options import RunReport
 from codex_multi_role.playbook.recording import Recording
-from codex_multi_role.playbook.varying import Places, alike
+from codex_multi_role.playbook.varying import PathNames, normalize
 from codex_multi_role.recordings.names import places_around, places_of
 from codex_multi_role.recordings.people import answers_of
 from codex_multi_role.run_folder import RunFolder, list_turns
@@ -76,10 +76,10 @@ def _place(entry: Line) -> tuple[str, str, str]:
 
 
 def _in_order(entry: Line) -> str:
-    return alike(json.dumps(entry, sort_keys=True))
+    return normalize(json.dumps(entry, sort_keys=True))
 
 
-def _hash(path: Path, places: Places) -> str | None:
+def _hash(path: Path, places: PathNames) -> str | None:
     """Of the content of a file, or of where a link leads."""
     with suppress(OSError):
         if path.is_symlink():
@@ -89,7 +89,7 @@ def _hash(path: Path, places: Places) -> str | None:
     return REMOVED
 
 
-def _digest(content: bytes, places: Places) -> str:
+def _digest(content: bytes, places: PathNames) -> str:
     """SHA-256; of a text, with the names for the paths in it: another workspace has others."""
     with suppress(ValueError):  # no text
         content = str(places.named(content.decode("utf-8"))).encode()

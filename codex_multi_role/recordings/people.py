@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.playbook.recording import Recording
-from codex_multi_role.playbook.varying import Places
+from codex_multi_role.playbook.varying import PathNames
 from codex_multi_role.run_folder import Answer, AskPerson, Question, Questions
 from codex_multi_role.run_folder.events import now
 
@@ -24,7 +24,7 @@ def answers_of(run_folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def as_recorded(recording: Recording, places: Places, otherwise: AskPerson | None) -> AskPerson | None:
+def as_recorded(recording: Recording, places: PathNames, otherwise: AskPerson | None) -> AskPerson | None:
     """Answers as the recording does: the question of that key, else one of the same words; else asks ``otherwise``.
 
     ``places``: those of the run that asks now.

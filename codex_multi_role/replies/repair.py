@@ -53,7 +53,7 @@ class InexactObject(Exception):
 
 
 @dataclass
-class _Open:
+class _OpenBracket:
     """A bracket that is not closed yet; ``expects`` an ``item``, a ``colon``, a ``value`` for ``key``, a ``comma``."""
 
     bracket: str
@@ -75,7 +75,7 @@ class TolerantReader:
     def __init__(self, text: str, start: int) -> None:
         self._text = text
         self._start = start
-        self._open: list[_Open] = []
+        self._open: list[_OpenBracket] = []
         self._last = ""
         self._commented = False
         self._is_object = False
@@ -87,7 +87,7 @@ class TolerantReader:
         """Raises `InexactObject`."""
         outermost: dict[str, object] = {}
         self.position += 1
-        self._open.append(_Open("{", outermost))
+        self._open.append(_OpenBracket("{", outermost))
         self._last = "bracket"
         while self._open:
             token = self._next_token()
@@ -136,7 +136,7 @@ class TolerantReader:
         top.expects = then
         return mark
 
-    def _close(self, mark: str, top: _Open) -> str:
+    def _close(self, mark: str, top: _OpenBracket) -> str:
         if top.expects in ("colon", "value"):
             self._refuse("a key has no value")
         if self._commented and top.expects == "item":
@@ -167,9 +167,9 @@ class TolerantReader:
         if isinstance(value, dict | list):
             if len(self._open) >= MAX_DEPTH:
                 self._refuse("it is nested too deeply")
-            self._open.append(_Open(token, value))
+            self._open.append(_OpenBracket(token, value))
 
-    def _check_missing_comma(self, kind: str, top: _Open) -> None:
+    def _check_missing_comma(self, kind: str, top: _OpenBracket) -> None:
         """A comma may be missing where both neighbours are certain; a string before it could have ended too early."""
         if self._last in ("double", "single"):
             self._refuse('a string is followed by something else: write a quotation mark inside a string as \\"')
@@ -178,7 +178,7 @@ class TolerantReader:
             self._refuse("expected ',' or a closing bracket")
         top.expects = "item"
 
-    def _key(self, kind: str, token: str, top: _Open) -> str:
+    def _key(self, kind: str, token: str, top: _OpenBracket) -> str:
         if kind in ("bracket", "number") or token in _LITERALS:
             self._refuse("expected a key")
         if "\n" in token or "\r" in token:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.report.markup import NOTHING, joined, scrolling
-from codex_multi_role.report.picture import Box, Picture, Way
+from codex_multi_role.report.picture import Box, DrawnTransition, Picture
 from codex_multi_role.report.timeline import Bar, Mark, Timeline
 
 ROW, AXIS = 26, 24
@@ -93,7 +93,7 @@ def _arrow(name: str, size: int, kind: str) -> Markup:
     return piece.format(name, size, kind)
 
 
-def _way(way: Way, number: int) -> Markup:
+def _way(way: DrawnTransition, number: int) -> Markup:
     piece = Markup(
         '<g class="way {}">{}<path d="{}" marker-end="url(#arrow-{}{})"/><text x="{}" y="{}">{}{}</text></g>\n'
     )

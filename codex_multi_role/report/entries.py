@@ -11,7 +11,7 @@ from typing import Any
 from codex_multi_role.presentation.wording import compact, duration, one_line, plural, verdict
 from codex_multi_role.report.order import in_order
 from codex_multi_role.report.parts import FILES, question_parts, test_parts, turn_parts
-from codex_multi_role.report.story import RUNNING, Story, TestRun, Turn
+from codex_multi_role.report.story import RUNNING, ReportedTurn, Story, TestRun
 from codex_multi_role.report.texts import Reader, embedded
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, list_turns
 
@@ -28,7 +28,7 @@ class Chip:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ReportEntry:
     """A row of the report. ``data``: what it shows when opened, JSON that may stand in the page."""
 
     kind: str
@@ -91,10 +91,10 @@ class Entries:
     def __len__(self) -> int:
         return len(self._begun)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[ReportEntry]:
         for begun in self._begun:
             match begun.what:
-                case Turn() as turn:
+                case ReportedTurn() as turn:
                     yield self._turn(turn)
                 case Question() as question:
                     yield self._question(question)
@@ -103,13 +103,13 @@ class Entries:
                 case Path() as folder:
                     yield self._check(folder, begun.at)
 
-    def _turn(self, turn: Turn) -> Entry:
+    def _turn(self, turn: ReportedTurn) -> ReportEntry:
         folder = TurnFolder.of(self._folder, turn.role, turn.number)
         result = self._folder.redact.within(_object(folder.result()))
         status = str(result.get("status") or turn.status)
         if status == RUNNING and not self._alive:
             status = KILLED
-        return Entry(
+        return ReportEntry(
             kind="turn",
             id=turn_id(turn.role, turn.number),
             at=turn.began,
@@ -122,7 +122,7 @@ class Entries:
             data=embedded(list(turn_parts(self._reader, turn, folder, result))),
         )
 
-    def _question(self, question: Question) -> Entry:
+    def _question(self, question: Question) -> ReportEntry:
         answer = question.answer
         status = Chip("open", WARN)
         by = ""
@@ -131,7 +131,7 @@ class Entries:
             by = one_line(answer.by)
         about = one_line(self._folder.redact(question.question), 300)
         said = f" {one_line(self._folder.redact(answer.comment), 200)}" if answer and answer.comment else ""
-        return Entry(
+        return ReportEntry(
             kind="question",
             id=question_id(question.key),
             at=question.asked_at,
@@ -143,10 +143,10 @@ class Entries:
             data=embedded(list(question_parts(self._reader, question))),
         )
 
-    def _tests(self, tests: TestRun) -> Entry:
+    def _tests(self, tests: TestRun) -> ReportEntry:
         number = f"{tests.number:03d}"
         parts = test_parts(self._reader, self._folder.path / "tests" / number, "Result")
-        return Entry(
+        return ReportEntry(
             kind="check",
             id=tests_id(tests.number),
             at=tests.began,
@@ -157,12 +157,12 @@ class Entries:
             data=embedded(list(parts)),
         )
 
-    def _check(self, folder: Path, at: str) -> Entry:
+    def _check(self, folder: Path, at: str) -> ReportEntry:
         key = folder.relative_to(self._folder.path / "checks").as_posix()
         result = _object(self._reader.value(folder / "result.json", LONGEST_RESULT))
         status = one_line(result.get("status", "ended"), 40)
         covered = result.get("coverage")
-        return Entry(
+        return ReportEntry(
             kind="check",
             id=f"check-{key}",
             at=at,
@@ -179,7 +179,7 @@ def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _chips(turn: Turn, result: dict[str, Any]) -> list[Chip]:
+def _chips(turn: ReportedTurn, result: dict[str, Any]) -> list[Chip]:
     found = [Chip(one_line(unit, 80))] if (unit := result.get("unit")) else []
     if turn.inherited or result.get("inherited"):
         found.append(Chip("inherited"))

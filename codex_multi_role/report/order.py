@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codex_multi_role.report.story import Story, TestRun, Turn, Visit
+from codex_multi_role.report.story import ReportedTurn, Story, TestRun, Visit
 from codex_multi_role.run_folder import Question, RunFolder, list_turns
 
 
@@ -15,7 +15,7 @@ class Begun:
     """``what``: a check is known by its folder. Tests that followed a turn belong to that."""
 
     at: str
-    what: Turn | Question | TestRun | Path
+    what: ReportedTurn | Question | TestRun | Path
 
 
 def in_order(folder: RunFolder, story: Story, questions: Sequence[Question]) -> list[Begun]:
@@ -27,13 +27,13 @@ def in_order(folder: RunFolder, story: Story, questions: Sequence[Question]) -> 
     return sorted(found, key=lambda each: each.at)
 
 
-def _turns(folder: RunFolder, story: Story) -> Iterator[Turn]:
+def _turns(folder: RunFolder, story: Story) -> Iterator[ReportedTurn]:
     """Those that events tell of, and after them what lies in the folder without one."""
     yield from story.turns.values()
     last = story.at
     for role, turn in list_turns(folder):
         if (role, turn.number) not in story.turns:
-            yield Turn(role, turn.number, last, last, "unknown")
+            yield ReportedTurn(role, turn.number, last, last, "unknown")
 
 
 def _checks(folder: RunFolder, visits: Mapping[tuple[str, int], Visit]) -> Iterator[Begun]:

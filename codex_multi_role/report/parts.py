@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.report.story import Turn
+from codex_multi_role.report.story import ReportedTurn
 from codex_multi_role.report.texts import Reader, Text
 from codex_multi_role.run_folder import Question, TurnFolder
 
@@ -33,7 +33,7 @@ IN_THE_ROW = ("status", "seconds", "recorded", "approvals", "journal_step", "sna
 BY_HAND = ("analysis_md", "analysis_md_path")
 
 
-def turn_parts(reader: Reader, turn: Turn, folder: TurnFolder, result: Mapping[str, Any]) -> Iterator[Part]:
+def turn_parts(reader: Reader, turn: ReportedTurn, folder: TurnFolder, result: Mapping[str, Any]) -> Iterator[Part]:
     """The parts of a turn in the order in which they came about; ``result`` is its ``turn.json``, redacted."""
     path = folder.path
     yield from _text(reader, path / "prompt.txt", "Prompt")

@@ -45,7 +45,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Way:
+class DrawnTransition:
     """``line``: an SVG path, its arrow at the end. ``label``: when it is taken, with ``count`` where it was."""
 
     line: str
@@ -60,7 +60,7 @@ class Picture:
     description: str
     walks: int
     boxes: list[Box] = field(default_factory=list)
-    ways: list[Way] = field(default_factory=list)
+    ways: list[DrawnTransition] = field(default_factory=list)
     width: float = 0
     height: float = 0
 
@@ -76,10 +76,10 @@ class _Out:
 
 def draw(flow: FlowSpec, path: PathTaken, roles: Sequence[str] = ()) -> Picture:
     """``roles``: those that ``ask: "*"`` asks."""
-    return _Drawing(flow, path, roles).picture
+    return _FlowDrawing(flow, path, roles).picture
 
 
-class _Drawing:
+class _FlowDrawing:
     def __init__(self, flow: FlowSpec, path: PathTaken, roles: Sequence[str]) -> None:
         self._flow, self._path, self._roles = flow, path, roles
         self.picture = Picture(flow.name, one_line(flow.description, 500), path.walks)
@@ -146,7 +146,9 @@ class _Drawing:
         first = self._boxes[self._flow.steps[0].id]
         middle = LEFT + BOX / 2
         line = f"M{middle} {TOP - 24}V{first.y - 2}"
-        self.picture.ways.append(Way(line, Words(middle + 12, TOP - 20, "start"), self._path.walks, "start"))
+        self.picture.ways.append(
+            DrawnTransition(line, Words(middle + 12, TOP - 20, "start"), self._path.walks, "start")
+        )
 
     def _draw_outs(self, step: StepSpec, outs: list[_Out]) -> None:
         box, index = self._boxes[step.id], [each.id for each in self._flow.steps].index(step.id)
@@ -166,7 +168,7 @@ class _Drawing:
         to = end_words(out.to) if isinstance(out.to, End) else out.to
         taken = f"taken {plural(out.count, 'time')}" if out.count else "not taken"
         title = f"{one_line(out.label, 500) or 'always'} → {to}: {taken}"
-        self.picture.ways.append(Way(line, label, out.count, title))
+        self.picture.ways.append(DrawnTransition(line, label, out.count, title))
 
     def _to_end(self, end: End, count: int, y: float) -> str:
         text = self._end_text(end)

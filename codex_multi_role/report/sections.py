@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from codex_multi_role.presentation.role_progress import RoleProgress
 from codex_multi_role.presentation.wording import compact, duration, one_line, plural
-from codex_multi_role.report.entries import Entry
+from codex_multi_role.report.entries import ReportEntry
 from codex_multi_role.report.heading import Heading
 from codex_multi_role.report.markup import NOTHING, asset, chip, joined, table, time
 from codex_multi_role.report.story import Story
@@ -110,7 +110,7 @@ def note(words: str) -> Markup:
     return Markup('<p class="cut">{}</p>\n').format(words)
 
 
-def what_happened(entries: Iterable[Entry], number: int) -> Iterator[Markup]:
+def what_happened(entries: Iterable[ReportEntry], number: int) -> Iterator[Markup]:
     """``number``: of entries, of which one at a time is held."""
     yield Markup(
         '<section id="what-happened" aria-labelledby="turns-heading">\n<div class="heading-row">\n'
@@ -127,7 +127,7 @@ def what_happened(entries: Iterable[Entry], number: int) -> Iterator[Markup]:
     yield Markup("</div>\n</section>\n")
 
 
-def _entry(entry: Entry) -> Markup:
+def _entry(entry: ReportEntry) -> Markup:
     chips = joined((chip(each.words, each.tone) for each in (entry.status, *entry.chips)), " ")
     return Markup(
         '<details class="entry" id="{}" data-kind="{}" data-tone="{}">\n'

@@ -32,7 +32,7 @@ class TestRun:
 
 
 @dataclass
-class Turn:
+class ReportedTurn:
     """``ended`` is empty where nothing tells of an end. ``summary``: what the turn says of itself, or why it failed."""
 
     role: str
@@ -73,7 +73,7 @@ class Story:
 
     def __init__(self) -> None:
         self.progress = Progress()
-        self.turns: dict[tuple[str, int], Turn] = {}
+        self.turns: dict[tuple[str, int], ReportedTurn] = {}
         self.tests: dict[int, TestRun] = {}
         self.visits: dict[tuple[str, int], Visit] = {}
         self.notes: list[Note] = []
@@ -97,7 +97,7 @@ class Story:
         return story
 
     @property
-    def worked(self) -> list[Turn | TestRun]:
+    def worked(self) -> list[ReportedTurn | TestRun]:
         """All in which a role or a program was at work."""
         return [*self.turns.values(), *self.tests.values()]
 
@@ -118,7 +118,7 @@ class Story:
 
     def _turn_started(self, record: Record) -> None:
         key = (record["role"], record["turn"])
-        turn = Turn(*key, record["at"], repair_of=record["repair_of"])
+        turn = ReportedTurn(*key, record["at"], repair_of=record["repair_of"])
         turn.continues = record.get("continues")
         self.turns.setdefault(key, turn)
 
@@ -153,7 +153,7 @@ class Story:
         else:
             self.notes_left_out += 1
 
-    def _turn_of(self, record: Record) -> Turn | None:
+    def _turn_of(self, record: Record) -> ReportedTurn | None:
         return self.turns.get((record["role"], record["turn"]))
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from codex_multi_role.presentation.wording import duration, one_line
 from codex_multi_role.report.entries import BAD, IDLE, WARN, question_id, tests_id, tone_of, turn_id
-from codex_multi_role.report.story import Story, TestRun, Turn
+from codex_multi_role.report.story import ReportedTurn, Story, TestRun
 from codex_multi_role.run_folder import Question
 
 LONGEST_PAUSE, LONGEST_PAUSE_SECONDS = 0.08, 60.0
@@ -130,12 +130,12 @@ def timeline(story: Story, questions: Sequence[Question]) -> Timeline | None:
     """None for a run in which nothing was begun."""
     if not (story.turns or story.tests or questions):
         return None
-    drawing = _Drawing(story, questions)
+    drawing = _TimelineDrawing(story, questions)
     pixels = min(MOST_PIXELS, max(FEWEST_PIXELS, PIXELS_A_TURN * len(story.turns)))
     return Timeline(list(drawing.lanes()), drawing.scale.ticks(pixels // PIXELS_A_TICK), drawing.scale.cuts, pixels)
 
 
-class _Drawing:
+class _TimelineDrawing:
     def __init__(self, story: Story, questions: Sequence[Question]) -> None:
         self._story = story
         self._questions = questions
@@ -164,7 +164,7 @@ class _Drawing:
             label = one_line(f"{visit.step} {visit.visit}", 40)
             yield self._bar(visit.at, end, IDLE, f"step {visit.step}, visit {visit.visit}", "", label)
 
-    def _turn(self, turn: Turn) -> Bar:
+    def _turn(self, turn: ReportedTurn) -> Bar:
         tone = tone_of(turn.status, BAD) if turn.ended else WARN
         status = turn.status.replace("_", " ") if turn.ended else "no end"
         seconds = duration(max(0.0, self._end(turn.ended) - _seconds(turn.began)))

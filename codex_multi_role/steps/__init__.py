@@ -5,7 +5,7 @@ from codex_multi_role.steps.carry_out import KINDS, carry_out
 from codex_multi_role.steps.isolation import merged_back
 from codex_multi_role.steps.prompted import CURRENT_THREAD, NEW_THREAD
 from codex_multi_role.steps.resources import Json, Recorder, RunResources, TestSettings, Work
-from codex_multi_role.steps.unit import Answered, Outcome, StepKind, Unit
+from codex_multi_role.steps.unit import Answered, StepKind, StepOutcome, Unit
 
 __all__ = [
     "CURRENT_THREAD",
@@ -14,10 +14,10 @@ __all__ = [
     "Answered",
     "Ask",
     "Json",
-    "Outcome",
     "Recorder",
     "RunResources",
     "StepKind",
+    "StepOutcome",
     "TestSettings",
     "Unit",
     "Work",

@@ -18,13 +18,13 @@ from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
 from codex_multi_role.steps.analysis import with_analyses
 from codex_multi_role.steps.attempt import store_patch
 from codex_multi_role.steps.check import run_tests
-from codex_multi_role.steps.prompted import CURRENT_THREAD, Prompted, continued, repair_of
+from codex_multi_role.steps.prompted import CURRENT_THREAD, TurnPrompt, continued, repair_of
 from codex_multi_role.steps.protection import SHOWN_PATHS, TOLD, protected_among
 from codex_multi_role.steps.resources import Json, Recorder, RunResources
 from codex_multi_role.steps.turn_events import says_done
 from codex_multi_role.steps.turn_result import TurnResult, finished_before
 from codex_multi_role.steps.turns import take_turn
-from codex_multi_role.steps.unit import Answered, Outcome, Unit
+from codex_multi_role.steps.unit import Answered, StepOutcome, Unit
 from codex_multi_role.workspace import apply_files
 
 WEB_SEARCHES = "web_searches"
@@ -35,8 +35,8 @@ WEB_SEARCHES = "web_searches"
 class Ask:
     """What a role is asked: the handoff it starts from and the latest test result, either may be missing.
 
-    ``instance``: the process that is asked, named after the role; ``thread`` as in `Prompted`. ``earlier``: the role's
-    own last handoff, for a thread that was lost. ``visit`` counts the asks of this role. ``tolerate``: a failure is an
+    ``instance``: the process to ask, named after the role; ``thread`` as in `TurnPrompt`. ``earlier``: the role's own
+    last handoff, for a thread that was lost. ``visit`` counts the asks of this role. ``tolerate``: a failure is an
     answer, not the end of the run. ``copy``: the key of the copy of the workspace it works in, or empty. ``unit``:
     the key of the unit that asks, empty in a team. ``may_decline``: a refusal is an answer, for the next role to see.
     """
@@ -77,10 +77,10 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
     return Answered(role.name, turn.instance, turn.thread_id, turn.turn, handoff, turn.problem, tests, done)
 
 
-def ask_step(run: RunResources, unit: Unit) -> Outcome:
+def ask_step(run: RunResources, unit: Unit) -> StepOutcome:
     """The step kind ``ask`` for one role."""
     answer = unit.ask_role(unit)
-    return Outcome(answer.handoff or {}, answer.error, answer, answer.tests)
+    return StepOutcome(answer.handoff or {}, answer.error, answer, answer.tests)
 
 
 def role_for(role: RoleSpec, step: StepSpec, fill: Callable[[str], object]) -> RoleSpec:
@@ -110,18 +110,18 @@ def _turn_with_repairs(run: RunResources, question: Ask, record: Recorder) -> Tu
     return replace(turn, changed_paths=sorted(changed), protected_restored=sorted(put_back), web_searches=searches)
 
 
-def _next_prompt(run: RunResources, asked: Prompted, turn: TurnResult) -> Prompted:
+def _next_prompt(run: RunResources, asked: TurnPrompt, turn: TurnResult) -> TurnPrompt:
     if turn.unfinished:
         return continued(asked, build_continue_prompt(run.catalog, asked.role), turn)
     return repair_of(asked, build_repair_prompt(run.catalog, asked.role, turn.problem), turn)
 
 
-def _first_prompt(run: RunResources, question: Ask) -> Prompted:
+def _first_prompt(run: RunResources, question: Ask) -> TurnPrompt:
     def prompt(earlier: list[Json]) -> str:
         given, before = with_analyses(question.role, [question.payload, earlier], run.folder.path)
         return build_prompt(run.catalog, question.role, run.goal, given, question.tests, earlier=before)
 
-    return Prompted(
+    return TurnPrompt(
         role=question.role,
         instance=question.instance,
         prompt=prompt([]),
@@ -133,7 +133,7 @@ def _first_prompt(run: RunResources, question: Ask) -> Prompted:
     )
 
 
-def _recorded_turn(run: RunResources, asked: Prompted, question: Ask, record: Recorder) -> TurnResult:
+def _recorded_turn(run: RunResources, asked: TurnPrompt, question: Ask, record: Recorder) -> TurnResult:
     which = f"repair turn {asked.repair}" if asked.repair else f"continued turn {asked.step}" if asked.step else "turn"
     name = f"{asked.role.name} {which}"
 
@@ -141,13 +141,13 @@ def _recorded_turn(run: RunResources, asked: Prompted, question: Ask, record: Re
         finished = finished_before(run, place, may_decline=question.tolerate or question.may_decline)
         if finished is not None:
             return finished.as_json()
-        at_work = run.in_copy(question.copy, fresh=asked.repair + asked.step == 0)
-        return _turn_or_failure(at_work, replace(asked, place=place), question).as_json()
+        in_copy = run.in_copy(question.copy, fresh=asked.repair + asked.step == 0)
+        return _turn_or_failure(in_copy, replace(asked, place=place), question).as_json()
 
     return TurnResult(**record(name, work))
 
 
-def _turn_or_failure(run: RunResources, asked: Prompted, question: Ask) -> TurnResult:
+def _turn_or_failure(run: RunResources, asked: TurnPrompt, question: Ask) -> TurnResult:
     """The turn; a tolerated failure becomes a result, any other is raised."""
     try:
         turn = take_turn(run, asked)
@@ -170,7 +170,7 @@ def _turn_or_failure(run: RunResources, asked: Prompted, question: Ask) -> TurnR
     return turn
 
 
-def _declined(run: RunResources, asked: Prompted, question: Ask, turn: TurnResult) -> TurnResult:
+def _declined(run: RunResources, asked: TurnPrompt, question: Ask, turn: TurnResult) -> TurnResult:
     """The refusal, where it is an answer or a tolerated failure. Raises `RoleFailed` elsewhere."""
     declined = f"role {asked.instance} declined: {turn.problem}"
     if question.may_decline:

@@ -16,8 +16,8 @@ from codex_multi_role.replies import Reply, read_reply, with_error
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.steps.long_prompt import sendable
-from codex_multi_role.steps.prompted import CURRENT_THREAD, NEW_THREAD, Prompted
-from codex_multi_role.steps.protection import TOLD, Guard
+from codex_multi_role.steps.prompted import CURRENT_THREAD, NEW_THREAD, TurnPrompt
+from codex_multi_role.steps.protection import TOLD, ProtectedState
 from codex_multi_role.steps.resources import Json, RunResources
 from codex_multi_role.steps.turn_events import TurnEvents
 from codex_multi_role.steps.turn_helpers import TurnHelpers
@@ -43,7 +43,7 @@ COMPLETED, INVALID = "completed", "invalid_reply"
 class Attempt:
     """One try of a turn, on the process lent for it. Raises `BudgetUsedUp`, `CodexError` before anything is sent."""
 
-    def __init__(self, run: RunResources, asked: Prompted, attempt: int, client: RoleClient) -> None:
+    def __init__(self, run: RunResources, asked: TurnPrompt, attempt: int, client: RoleClient) -> None:
         self.run, self.asked, self.attempt = run, asked, attempt
         self.role = asked.role
         self.instance = asked.instance
@@ -55,7 +55,7 @@ class Attempt:
         self.told = TurnEvents(run, asked.role, asked.instance, self.folder.number)
         self.kept = {**asked.kept, **kept_when_cut_short(self.cut_short)}
         self.before = ""
-        self.guard: Guard | None = None
+        self.guard: ProtectedState | None = None
 
     def take(self) -> tuple[TurnResult | None, TurnOutcome]:
         """Send the prompt; the result is None where Codex did not answer it, and the outcome says why.
@@ -75,7 +75,7 @@ class Attempt:
                 self.folder.write_result({"status": "failed", "reason": reason, **self._details()})
 
     def _take(self) -> tuple[TurnResult | None, TurnOutcome]:
-        self.guard = Guard.of(self.run, self.role, self.cut_short) if self.role.writes_itself else None
+        self.guard = ProtectedState.of(self.run, self.role, self.cut_short) if self.role.writes_itself else None
         before = self.before = first_state(self.run, self.instance, self.cut_short) if self.role.writes_itself else ""
         forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
         prompt = self._sendable(self.asked.when_forgotten if forgot else self.asked.prompt)
@@ -200,7 +200,7 @@ class Attempt:
         return round(time.monotonic() - self.began, 3)
 
 
-def _on_its_thread(run: RunResources, asked: Prompted, client: RoleClient) -> RoleClient:
+def _on_its_thread(run: RunResources, asked: TurnPrompt, client: RoleClient) -> RoleClient:
     """The process on the thread that is to take the turn; one that breaks as it changes threads is replaced, once.
 
     Raises `CodexError`.

@@ -11,12 +11,12 @@ from codex_multi_role.steps.call import call_step
 from codex_multi_role.steps.check import check_step
 from codex_multi_role.steps.resources import Json, RunResources
 from codex_multi_role.steps.review import review_step
-from codex_multi_role.steps.unit import Outcome, StepKind, Unit
+from codex_multi_role.steps.unit import StepKind, StepOutcome, Unit
 
 KINDS: dict[str, StepKind] = {"ask": ask_step, "check": check_step, "review": review_step, "call": call_step}
 
 
-def carry_out(run: RunResources, unit: Unit) -> Outcome:
+def carry_out(run: RunResources, unit: Unit) -> StepOutcome:
     """The unit's outcome after at most ``retry.attempts`` tries; the pauses between them are recorded as well.
 
     Raises what its kind raises, when the last try failed and the failure is not tolerated.

@@ -14,12 +14,12 @@ from codex_multi_role.run_folder.atomic import make_folder
 from codex_multi_role.run_folder.events import TestsEnded, TestsStarted
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import Json, RunResources
-from codex_multi_role.steps.unit import Outcome, Unit
+from codex_multi_role.steps.unit import StepOutcome, Unit
 
 COULD_NOT_RUN = "could not run"
 
 
-def check_step(run: RunResources, unit: Unit) -> Outcome:
+def check_step(run: RunResources, unit: Unit) -> StepOutcome:
     """Carry out the step's check with its ``with:`` options rendered; a bad verdict is a result.
 
     Raises `CheckFailed`, `UsageError`, `DefinitionError` where a failure is not tolerated.
@@ -37,7 +37,7 @@ def check_step(run: RunResources, unit: Unit) -> Outcome:
 
     output = unit.record(f"check {name}", work)
     error = str(output.get("reason", "")) if output["status"] == COULD_NOT_RUN else ""
-    return Outcome(output, error, tests=output if name == "tests" else None)
+    return StepOutcome(output, error, tests=output if name == "tests" else None)
 
 
 def _carry_out(run: RunResources, unit: Unit, name: str, options: Mapping[str, object]) -> Json:

@@ -8,10 +8,10 @@ from codex_multi_role.catalog import StepSpec
 from codex_multi_role.run_folder.events import CopyMerged
 from codex_multi_role.steps.protection import SHOWN_PATHS
 from codex_multi_role.steps.resources import Json, Recorder, RunResources
-from codex_multi_role.steps.unit import Outcome
+from codex_multi_role.steps.unit import StepOutcome
 
 
-def merged_back(run: RunResources, step: StepSpec, key: str, outcome: Outcome, record: Recorder) -> Outcome:
+def merged_back(run: RunResources, step: StepSpec, key: str, outcome: StepOutcome, record: Recorder) -> StepOutcome:
     """The outcome of an isolated unit with its ``copy`` and, where the step merges, the ``merge``'s result.
 
     A conflict is a result to route on; the copy of a failed unit is left as it is.

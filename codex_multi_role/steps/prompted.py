@@ -13,7 +13,7 @@ NEW_THREAD = "new"
 
 
 @dataclass(frozen=True)
-class Prompted:
+class TurnPrompt:
     """A prompt about to be sent. ``visit``: which ask of this role it is; ``step``: how often it
     was continued; ``repair``: 0, or the repair turn's number.
 
@@ -40,17 +40,17 @@ class Prompted:
     kept: Json = field(default_factory=dict)
 
 
-def repair_of(asked: Prompted, prompt: str, turn: TurnResult) -> Prompted:
+def repair_of(asked: TurnPrompt, prompt: str, turn: TurnResult) -> TurnPrompt:
     """The prompt that asks once more for what ``turn`` should have answered, on the same thread."""
     after = _after(asked, prompt, turn)
     return replace(after, repair=asked.repair + 1, repair_of=turn.turn, continues=None)
 
 
-def continued(asked: Prompted, prompt: str, turn: TurnResult) -> Prompted:
+def continued(asked: TurnPrompt, prompt: str, turn: TurnResult) -> TurnPrompt:
     """The prompt that has the role go on with what ``turn`` left unfinished, on the same thread."""
     return replace(_after(asked, prompt, turn), step=asked.step + 1, continues=turn.turn)
 
 
-def _after(asked: Prompted, prompt: str, turn: TurnResult) -> Prompted:
+def _after(asked: TurnPrompt, prompt: str, turn: TurnResult) -> TurnPrompt:
     thread = CURRENT_THREAD if asked.thread == CURRENT_THREAD else turn.thread_id
     return replace(asked, prompt=prompt, thread=thread, kept=turn.kept)

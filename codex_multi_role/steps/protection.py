@@ -33,14 +33,14 @@ def _remove_steering(run: RunResources) -> PutBack:
 
 
 @dataclass(frozen=True)
-class Guard:
+class ProtectedState:
     """What a turn must leave as it is, and the ``tree`` it was when the turn began; none where nothing is protected."""
 
     files: ProtectedFiles | None = None
     tree: str = ""
 
     @classmethod
-    def of(cls, run: RunResources, role: RoleSpec, first_try: TurnFolder | None) -> Guard:
+    def of(cls, run: RunResources, role: RoleSpec, first_try: TurnFolder | None) -> ProtectedState:
         """For a turn about to begin. A turn that is taken again keeps to what its first try found."""
         globs = (*run.protect, *role.protect)
         if not globs:

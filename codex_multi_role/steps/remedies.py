@@ -13,7 +13,7 @@ from codex_multi_role.codex.turn import TurnOutcome
 from codex_multi_role.errors import TOO_MANY_FILES, QuotaUsedUp, RoleFailed, RunInterrupted
 from codex_multi_role.options import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
 from codex_multi_role.run_folder.events import Warning
-from codex_multi_role.steps.prompted import NEW_THREAD, Prompted
+from codex_multi_role.steps.prompted import NEW_THREAD, TurnPrompt
 from codex_multi_role.steps.resources import RunResources
 
 ADVICE: Mapping[str, str] = {
@@ -36,7 +36,7 @@ ADVICE: Mapping[str, str] = {
 """What helps a role that failed for this reason, besides trying again."""
 
 
-def next_try(run: RunResources, asked: Prompted, outcome: TurnOutcome) -> Prompted | None:
+def next_try(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> TurnPrompt | None:
     """What to send after ``outcome``, where trying again is the remedy; None where it is none.
 
     Raises `QuotaUsedUp` where the run is to park, `RunInterrupted` where it was stopped.
@@ -63,7 +63,7 @@ def pause(stopping: Event, tries: int, wanted_seconds: float | None = None) -> N
         raise RunInterrupted
 
 
-def failure(run: RunResources, asked: Prompted, outcome: TurnOutcome) -> RoleFailed:
+def failure(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> RoleFailed:
     """That the role has failed for good."""
     advice = f"{TOO_MANY_FILES}." if lacks_descriptors(outcome.message) else ADVICE.get(outcome.reason, "")
     return RoleFailed(
@@ -73,7 +73,7 @@ def failure(run: RunResources, asked: Prompted, outcome: TurnOutcome) -> RoleFai
     )
 
 
-def _quota(run: RunResources, asked: Prompted, outcome: TurnOutcome) -> QuotaUsedUp:
+def _quota(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> QuotaUsedUp:
     at = datetime.fromtimestamp(outcome.resets_at, UTC).isoformat() if outcome.resets_at else ""
     again = f"resume {run.folder.run_id}"
     hint = f"`codex-multi-role {again} --wait` goes on at {at}." if at else f"`codex-multi-role {again}` tries again."

@@ -14,7 +14,7 @@ from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder, TurnFolder
 from codex_multi_role.run_folder.states import States
 from codex_multi_role.steps.budget import Budget
-from codex_multi_role.steps.stop_flag import StopFlag
+from codex_multi_role.steps.stop_flag import CancellationToken
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 
@@ -48,12 +48,12 @@ class RunResources:
     """One run's live parts. ``sandbox`` wraps a command; ``stopping`` is set once, when the run is asked to stop.
 
     ``catalog_now``: the roles as they are now, which may change while the run works.
-    ``left_turns``: those of earlier sessions, by their places in the journal.
+    ``earlier_turns``: those of earlier sessions, by their places in the journal.
     ``changes_workspace``: something of the run can. ``killed_turns``: how many the session before left unfinished;
     ``under_way``: the instances that take a turn now. ``copy``: the key of the copy it is `in_copy` of, or empty.
     ``steering_absent``: globs of files that steer a run and that nobody had created when it began.
     ``protect``: what the flow keeps every role from changing, and ``first_protected`` its state when the run began.
-    ``at_work``: the items of fan-outs that are, by unit, and what stops each.
+    ``running_items``: the items of fan-outs that are, by unit, and what stops each.
     ``waits_for``: the keys of the questions for which it is to park.
     ``states``: where changes of state are told, None where nothing is done.
     ``observe`` is shown every unit and may wrap it; only a rehearsal does.
@@ -77,7 +77,7 @@ class RunResources:
     repair_attempts: int
     run_model: str | None
     changes_workspace: bool
-    left_turns: Mapping[int, TurnFolder] = field(default_factory=dict)
+    earlier_turns: Mapping[int, TurnFolder] = field(default_factory=dict)
     killed_turns: int = 0
     protect: tuple[str, ...] = ()
     first_protected: str = ""
@@ -85,10 +85,10 @@ class RunResources:
     searches_web: Callable[[str], bool] = lambda _: False
     yes: bool = False
     ask_person: AskPerson | None = None
-    stopping: StopFlag = field(default_factory=StopFlag)
-    under_way: set[str] = field(default_factory=set)
+    stopping: CancellationToken = field(default_factory=CancellationToken)
+    running_instances: set[str] = field(default_factory=set)
     waits_for: set[str] = field(default_factory=set)
-    at_work: dict[str, StopFlag] = field(default_factory=dict)
+    running_items: dict[str, CancellationToken] = field(default_factory=dict)
     copy: str = ""
     states: States | None = None
     observe: Callable[[Unit], Unit] = lambda unit: unit

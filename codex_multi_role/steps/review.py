@@ -10,13 +10,13 @@ from codex_multi_role.errors import ReviewWaiting, RunInterrupted
 from codex_multi_role.run_folder import Answer, Question, Questions
 from codex_multi_role.run_folder.events import ReviewAnswered, ReviewAsked, now
 from codex_multi_role.steps.resources import Json, RunResources
-from codex_multi_role.steps.unit import Outcome, Unit
+from codex_multi_role.steps.unit import StepOutcome, Unit
 
 BY_OPTION = "--yes"
 BY_TIME_LIMIT = "time limit"
 
 
-def review_step(run: RunResources, unit: Unit) -> Outcome:
+def review_step(run: RunResources, unit: Unit) -> StepOutcome:
     """Ask a person and wait; a rejection is an output to route on, not a failure.
 
     Raises `ReviewWaiting` when nobody is there to ask. That is never tolerated: the answer is still to come.
@@ -30,7 +30,7 @@ def review_step(run: RunResources, unit: Unit) -> Outcome:
         time_limit_seconds=step.time_limit_seconds,
         default=step.default,
     )
-    return Outcome(unit.record("review", lambda _: _Review(run, question).decide()))
+    return StepOutcome(unit.record("review", lambda _: _Review(run, question).decide()))
 
 
 def _text(value: object) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
-class StopFlag(threading.Event):
+class CancellationToken(threading.Event):
     """Set once and for all, from any thread."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from codex_multi_role.run_folder.events import (
     TurnEnded,
     TurnStarted,
 )
-from codex_multi_role.steps.prompted import Prompted
+from codex_multi_role.steps.prompted import TurnPrompt
 from codex_multi_role.steps.resources import Json, RunResources
 from codex_multi_role.steps.turn_result import TurnEnd
 
@@ -40,7 +40,7 @@ class TurnEvents:
         self._activity = ""
         self.approvals: list[Json] = []
 
-    def started(self, asked: Prompted, attempt: int, thread: RoleThread) -> None:
+    def started(self, asked: TurnPrompt, attempt: int, thread: RoleThread) -> None:
         self._publish(
             TurnStarted(
                 role=self._instance,

@@ -90,7 +90,7 @@ def finished_before(run: RunResources, place: int, *, may_decline: bool) -> Turn
     Whichever instance took it: the one that is asked now may be another. Not one that ended its role: that is to be
     asked again. ``may_decline``: a refusal is an answer, too.
     """
-    left = run.left_turns.get(place)
+    left = run.earlier_turns.get(place)
     recorded = left.result().get("recorded") if left else None
     if not recorded:
         return None
@@ -104,7 +104,7 @@ def cut_short(run: RunResources, instance: str, place: int) -> TurnFolder | None
     latest = TurnFolder.latest(run.folder, instance)
     if latest and latest.result().get("journal_step") == place:
         return latest
-    return run.left_turns.get(place)
+    return run.earlier_turns.get(place)
 
 
 def kept_when_cut_short(first_try: TurnFolder | None) -> Json:
@@ -123,7 +123,11 @@ def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) 
     if first_try is None or not first or first == now:
         return now
     left = f"{instance}: what turn {first_try.number} left half done in the workspace"
-    others = run.killed_turns > 1 or run.under_way != {instance} or _others_changed_it(run, instance, first_try.number)
+    others = (
+        run.killed_turns > 1
+        or run.running_instances != {instance}
+        or _others_changed_it(run, instance, first_try.number)
+    )
     if others and not run.copy:
         run.events.publish(Warning(f"{left} stays: others worked in it as well"))
         return now

@@ -7,13 +7,13 @@ from codex_multi_role.errors import CodexStartFailed
 from codex_multi_role.options import PROVIDER_ATTEMPTS
 from codex_multi_role.run_folder.events import RoleRestarted
 from codex_multi_role.steps.attempt import Attempt
-from codex_multi_role.steps.prompted import Prompted
+from codex_multi_role.steps.prompted import TurnPrompt
 from codex_multi_role.steps.remedies import failure, next_try, pause
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.turn_result import TurnResult
 
 
-def take_turn(run: RunResources, asked: Prompted) -> TurnResult:
+def take_turn(run: RunResources, asked: TurnPrompt) -> TurnResult:
     """Send the prompt until Codex answers it, `PROVIDER_ATTEMPTS` times at most, with growing pauses.
 
     Raises `RoleFailed` when no attempt was answered, `CodexError` when no process started, `QuotaUsedUp`, and
@@ -39,11 +39,11 @@ def take_turn(run: RunResources, asked: Prompted) -> TurnResult:
     raise AssertionError("a prompt is sent at least once")
 
 
-def _attempt(run: RunResources, asked: Prompted, attempt: int) -> tuple[TurnResult | None, TurnOutcome]:
+def _attempt(run: RunResources, asked: TurnPrompt, attempt: int) -> tuple[TurnResult | None, TurnOutcome]:
     """Send the prompt once, as soon as there is room for its process."""
     with run.fleet.borrowed(asked.instance) as client, run.clock.turn():
-        run.under_way.add(asked.instance)
+        run.running_instances.add(asked.instance)
         try:
             return Attempt(run, asked, attempt, client).take()
         finally:
-            run.under_way.discard(asked.instance)
+            run.running_instances.discard(asked.instance)

@@ -42,7 +42,7 @@ class Unit:
     context: Mapping[str, Any]
     record: Recorder
     ask_role: Callable[[Unit], Answered]
-    call_flow: Callable[[Unit, Mapping[str, Any]], Outcome]
+    call_flow: Callable[[Unit, Mapping[str, Any]], StepOutcome]
     tolerate: bool = False
     become: Callable[[str, str], None] = lambda state, reason: None
 
@@ -71,7 +71,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StepOutcome:
     """``output``: the fields templates see. ``error``: why it failed, where that was tolerated, or was ``skipped``.
 
     ``handoffs``: those that a called flow shows, by role, the most recent last.
@@ -85,7 +85,7 @@ class Outcome:
     handoffs: Mapping[str, Json] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, record: Json) -> Outcome:
+    def of(cls, record: Json) -> StepOutcome:
         """What `as_json` was made of."""
         answer = record["answer"]
         return cls(**{**record, "answer": Answered(**answer) if answer else None})
@@ -94,4 +94,4 @@ class Outcome:
         return asdict(self)
 
 
-StepKind = Callable[[RunResources, Unit], Outcome]
+StepKind = Callable[[RunResources, Unit], StepOutcome]

@@ -22,18 +22,18 @@ from codex_multi_role.web.access import Access
 from codex_multi_role.web.flow_form import form_of, read_flows, read_playbooks, wanted_run
 from codex_multi_role.web.following import Followers
 from codex_multi_role.web.forms import MOST_BYTES, Form, problem, with_form
-from codex_multi_role.web.guard import Guard
+from codex_multi_role.web.guard import RequestGuard
 from codex_multi_role.web.listing import EVERY, RunList
 from codex_multi_role.web.run_pages import RunPages
-from codex_multi_role.web.starting import Starter
+from codex_multi_role.web.starting import RunStarter
 from codex_multi_role.web.templating import FOLDER, page
 
 
 def create_application(
     runs_dir: Path, roles: Path | None, access: Access, is_ending: Callable[[], bool] = lambda: False
-) -> Guard:
+) -> RequestGuard:
     """``roles``: as of `run`, for the forms. Streams, and what is waited for, end once ``is_ending``."""
-    starter = Starter(runs_dir, roles, is_ending)
+    starter = RunStarter(runs_dir, roles, is_ending)
     followers = Followers(access.form_secret, is_ending)
     one = RunPages(runs_dir, followers, starter, is_ending)
     every = _FirstPages(runs_dir, roles, access, starter)
@@ -58,13 +58,13 @@ def create_application(
         middleware=[Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BYTES)],
         exception_handlers={HTTPException: _http_problem, 500: _our_problem},
     )
-    return Guard(application, access)  # around the answer to an error of ours, too
+    return RequestGuard(application, access)  # around the answer to an error of ours, too
 
 
 class _FirstPages:
     """What is not about one run: the list, and the form that starts another."""
 
-    def __init__(self, runs_dir: Path, roles: Path | None, access: Access, starter: Starter) -> None:
+    def __init__(self, runs_dir: Path, roles: Path | None, access: Access, starter: RunStarter) -> None:
         self._list = RunList(runs_dir)
         self._runs_dir = runs_dir
         self._roles = roles

@@ -17,7 +17,7 @@ CHUNK_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True)
-class Entry:
+class ArtifactEntry:
     """A file or a folder; ``path`` is relative to the run's folder. ``size`` in bytes, None of a folder."""
 
     name: str
@@ -46,7 +46,7 @@ def real_path(root: Path, wanted: str) -> Path | None:
     return found if is_shown(found) else None
 
 
-def list_folder(root: Path, folder: Path) -> list[Entry]:
+def list_folder(root: Path, folder: Path) -> list[ArtifactEntry]:
     """What can be looked at in ``folder``, a `real_path`; folders first. Links are left out, and what comes after
     `MOST_ENTRIES`.
     """
@@ -58,9 +58,9 @@ def list_folder(root: Path, folder: Path) -> list[Entry]:
                 continue
             with suppress(FileNotFoundError):  # it has gone meanwhile
                 if each.is_dir(follow_symlinks=False):
-                    found.append(Entry(each.name, path.as_posix(), None))
+                    found.append(ArtifactEntry(each.name, path.as_posix(), None))
                 elif each.is_file(follow_symlinks=False):
-                    found.append(Entry(each.name, path.as_posix(), each.stat(follow_symlinks=False).st_size))
+                    found.append(ArtifactEntry(each.name, path.as_posix(), each.stat(follow_symlinks=False).st_size))
     return sorted(found, key=lambda entry: (entry.size is not None, entry.name))[:MOST_ENTRIES]
 
 

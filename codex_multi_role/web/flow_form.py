@@ -21,7 +21,7 @@ NUMBERS = ("integer", "number")
 
 
 @dataclass(frozen=True)
-class Flows:
+class StartableFlows:
     """Those that can be started. ``parts``: those that others call, and that say nothing of a goal; ``broken`` cannot
     be read.
     """
@@ -62,7 +62,7 @@ class FlowForm:
     playbook: str = ""
 
 
-def read_flows(roles: Path | None) -> Flows:
+def read_flows(roles: Path | None) -> StartableFlows:
     """All flows of the roles folder, and the shipped ones."""
     from codex_multi_role.catalog import GoalSpec, list_flows  # here: only the forms need the catalog
     from codex_multi_role.definitions import roles_folder
@@ -70,7 +70,7 @@ def read_flows(roles: Path | None) -> Flows:
     entries = list_flows(roles_folder(roles))
     called = {step.call for each in entries if each.flow for step in each.flow.steps}
     parts = [each for each in entries if each.flow and each.name in called and each.flow.goal == GoalSpec()]
-    return Flows(
+    return StartableFlows(
         whole=sorted((each for each in entries if each.flow and each not in parts), key=_cycles_first),
         parts=parts,
         broken=[each for each in entries if not each.flow],

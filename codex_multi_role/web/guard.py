@@ -38,7 +38,7 @@ HEADERS = {
 """Of every answer, unless it says otherwise."""
 
 
-class Guard:
+class RequestGuard:
     """Refuses, before anything is done, what does not come from a page of this server or its address line."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:

@@ -23,7 +23,7 @@ from codex_multi_role.stopping import stop_run
 from codex_multi_role.web.artifacts import chunks, list_folder, open_file, real_path
 from codex_multi_role.web.following import Followers, TooManyViewers
 from codex_multi_role.web.forms import Form, problem
-from codex_multi_role.web.starting import NotBegun, Starter
+from codex_multi_role.web.starting import NotBegun, RunStarter
 from codex_multi_role.web.templating import page
 
 PING_SECONDS = 15
@@ -59,7 +59,9 @@ Act = Callable[[RunFolder, Form], str]
 class RunPages:
     """The pages below ``/runs/<id>``."""
 
-    def __init__(self, runs_dir: Path, followers: Followers, starter: Starter, is_ending: Callable[[], bool]) -> None:
+    def __init__(
+        self, runs_dir: Path, followers: Followers, starter: RunStarter, is_ending: Callable[[], bool]
+    ) -> None:
         self._runs_dir = runs_dir
         self._followers = followers
         self._starter = starter

@@ -53,7 +53,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Part:
+class PagePart:
     """A piece of the page; ``version`` changes with its content."""
 
     name: str
@@ -68,7 +68,7 @@ class Snapshot:
     number: int = 0
     lines: tuple[tuple[int, str], ...] = ()
     dropped: int = 0
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PagePart, ...] = ()
     facts: Facts | None = field(default=None, repr=False)
 
     @property
@@ -162,5 +162,5 @@ class RunState:
         )
 
 
-def _part(name: str, html: str) -> Part:
-    return Part(name, html, hashlib.sha256(html.encode()).hexdigest()[:16])
+def _part(name: str, html: str) -> PagePart:
+    return PagePart(name, html, hashlib.sha256(html.encode()).hexdigest()[:16])

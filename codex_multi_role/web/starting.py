@@ -60,7 +60,7 @@ class NewRun:
         return [*options, *(f"--input={name}={value}" for name, value in self.inputs.items())]
 
 
-class Starter:
+class RunStarter:
     """Starts processes for the runs of one folder; waits for none of them once ``is_ending``. Threads may share it."""
 
     def __init__(self, runs_dir: Path, roles: Path | None, is_ending: Callable[[], bool]) -> None:

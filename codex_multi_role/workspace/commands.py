@@ -45,7 +45,7 @@ def run_command(
     timeout_seconds: float,
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES,
     stopping: Event | None = None,
-    errors_apart: bool = False,
+    separate_errors: bool = False,
 ) -> CommandResult:
     """Run ``argv`` in ``cwd`` with exactly ``environment``, without input, and end everything it started.
 
@@ -55,7 +55,7 @@ def run_command(
     started = time.monotonic()
     family = Family()
     output, errors = _Output(output_limit_bytes), _Output(output_limit_bytes)
-    process = _started(argv, cwd, family.marked(environment), errors_apart)
+    process = _started(argv, cwd, family.marked(environment), separate_errors)
     family.leader = process.pid
     streams = [stream for stream in (process.stdout, process.stderr) if stream is not None]
     pipes = {stream.fileno(): kept for stream, kept in zip(streams, (output, errors), strict=False)}
@@ -84,7 +84,7 @@ def run_command(
 
 
 def _started(
-    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], errors_apart: bool
+    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], separate_errors: bool
 ) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
@@ -92,7 +92,7 @@ def _started(
             bufsize=0,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE if errors_apart else subprocess.STDOUT,
+            stderr=subprocess.PIPE if separate_errors else subprocess.STDOUT,
             cwd=cwd,
             env=environment,
             start_new_session=True,

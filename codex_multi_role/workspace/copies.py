@@ -46,7 +46,7 @@ class Copy:
     removed_at: str | None = None
 
 
-class Places:
+class CopyPaths:
     """Where everything about the copy ``key`` lies, below the manifest's ``folder``. Raises UsageError."""
 
     def __init__(self, folder: Path, key: str) -> None:
@@ -62,7 +62,7 @@ class Places:
 
 def top_of(folder: Path, copy: Copy) -> Path:
     """The top of the worktree that ``copy`` lies in; of a plain folder its root."""
-    own = Places(folder, copy.key).copy
+    own = CopyPaths(folder, copy.key).copy
     return own / (folder / copy.path).relative_to(own).parts[0]
 
 
@@ -76,4 +76,4 @@ def workspace_of(folder: Path, copy: Copy) -> Workspace:
 
 def snapshots_of(folder: Path, copy: Copy) -> Snapshots:
     """The copy's snapshots, in a private repository that knows those of the workspace too. Raises StorageError."""
-    return Snapshots(Places(folder, copy.key).snapshots, workspace_of(folder, copy))
+    return Snapshots(CopyPaths(folder, copy.key).snapshots, workspace_of(folder, copy))

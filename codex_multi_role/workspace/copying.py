@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.workspace.copies import Copy, Places, snapshots_of, top_of
+from codex_multi_role.workspace.copies import Copy, CopyPaths, snapshots_of, top_of
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.repository import Repository, add_worktree
@@ -32,7 +32,7 @@ def describe(folder: Path, key: str, workspace: Workspace, snapshots: Snapshots)
     nested = repositories_in(private(snapshots, workspace), tree)
     # The folder keeps its name: a package that is the workspace itself is imported by it.
     top = repository.top if repository else root
-    path = Places(folder, key).copy / (top.name or _UNNAMED) / root.relative_to(top)
+    path = CopyPaths(folder, key).copy / (top.name or _UNNAMED) / root.relative_to(top)
     return Copy(
         key=key,
         path=path.relative_to(folder).as_posix(),
@@ -54,14 +54,14 @@ def private(snapshots: Snapshots, workspace: Workspace) -> Git:
 def register(folder: Path, copy: Copy) -> None:
     """Let the user's repository know the copy, where there is one: one caller at a time. Raises StorageError."""
     with _storage_errors(folder / copy.path):
-        Places(folder, copy.key).copy.mkdir(parents=True)
+        CopyPaths(folder, copy.key).copy.mkdir(parents=True)
     if copy.repository and copy.commit:
         add_worktree(Path(copy.repository), top_of(folder, copy), copy.commit)
 
 
 def fill(folder: Path, copy: Copy, workspace: Workspace, snapshots: Snapshots) -> None:
     """Write the files of the copy, and those that the user's repository has around it. Raises StorageError."""
-    root, git_dir = folder / copy.path, Places(folder, copy.key).snapshots
+    root, git_dir = folder / copy.path, CopyPaths(folder, copy.key).snapshots
     theirs, ours = git_dir / "objects", private(snapshots, workspace).git_dir / "objects"
     with _storage_errors(root):
         root.mkdir(parents=True, exist_ok=True)

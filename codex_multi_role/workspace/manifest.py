@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.workspace.copies import MANIFEST, Copy, Places
+from codex_multi_role.workspace.copies import MANIFEST, Copy, CopyPaths
 from codex_multi_role.workspace.files import write_inside
 from codex_multi_role.workspace.merging import Conflict
 from codex_multi_role.workspace.paths import Workspace
@@ -54,7 +54,7 @@ class Manifest:
             content = json.loads(self._path.read_text())
             copies = [_copy(each) for each in content["copies"]]
             for copy in copies:
-                Places(self.folder, copy.key)  # raises for a key that leads elsewhere
+                CopyPaths(self.folder, copy.key)  # raises for a key that leads elsewhere
             return content["run_id"], {copy.key: copy for copy in copies}
         except (OSError, ValueError, TypeError, KeyError, UsageError) as error:
             hint = "The copies lie beside it: take from them what you need, then delete the folder."

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codex_multi_role.workspace.git import Git
-from codex_multi_role.workspace.trees import REPOSITORY, Change, Entry, changes, check_out, paths_of
+from codex_multi_role.workspace.trees import REPOSITORY, Change, TreeEntry, changes, check_out, paths_of
 
 Kind = Literal[
     "both modified",
@@ -60,12 +60,12 @@ class Plan:
         return cls(plan["theirs"], planned, tuple(Conflict(**each) for each in plan["conflicts"]))
 
 
-def _entry_as_json(entry: Entry | None) -> list[str] | None:
+def _entry_as_json(entry: TreeEntry | None) -> list[str] | None:
     return [entry.mode, entry.oid] if entry else None
 
 
-def _entry_of(value: list[str] | None) -> Entry | None:
-    return Entry(*value) if value else None
+def _entry_of(value: list[str] | None) -> TreeEntry | None:
+    return TreeEntry(*value) if value else None
 
 
 def plan_merge(git: Git, base: str, ours: str, theirs: str, scratch: Path) -> Plan:
@@ -113,7 +113,7 @@ class _Texts:
         self._write("ours", {path: ours for path, (_, ours) in both.items()})
         self._write("theirs", {path: there[path][1] for path in both})
 
-    def _write(self, side: str, entries: Mapping[str, Entry | None]) -> None:
+    def _write(self, side: str, entries: Mapping[str, TreeEntry | None]) -> None:
         files = {path: entry for path, entry in entries.items() if entry and entry.is_file}
         check_out(self._git, files, self._scratch / side)
 
@@ -134,16 +134,16 @@ class _Texts:
         content = self._content(path, base, ours, theirs)
         return (ours, content) if content else "both modified"
 
-    def _content(self, path: str, base: Entry, ours: Entry, theirs: Entry) -> Entry | None:
+    def _content(self, path: str, base: TreeEntry, ours: TreeEntry, theirs: TreeEntry) -> TreeEntry | None:
         if not (base.is_file and ours.is_file and theirs.is_file):
             return None
         mode = theirs.mode if ours.mode == base.mode else ours.mode
         if theirs.oid in (base.oid, ours.oid):
-            return Entry(mode, ours.oid)
+            return TreeEntry(mode, ours.oid)
         if ours.oid == base.oid:
-            return Entry(mode, theirs.oid)
+            return TreeEntry(mode, theirs.oid)
         sides = [str(self._scratch / side / path) for side in ("ours", "base", "theirs")]
         done = self._git.run("merge-file", "--stdout", "--quiet", *sides, allowed=range(_NOT_MERGEABLE + 1))
         if done.returncode:
             return None
-        return Entry(mode, self._git.run("hash-object", "-w", "--stdin", stdin=done.stdout).stdout.decode().strip())
+        return TreeEntry(mode, self._git.run("hash-object", "-w", "--stdin", stdin=done.stdout).stdout.decode().strip())

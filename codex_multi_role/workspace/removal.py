@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
-from codex_multi_role.workspace.copies import Copy, Places, snapshots_of, top_of
+from codex_multi_role.workspace.copies import Copy, CopyPaths, snapshots_of, top_of
 from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.repository import forget_worktree, has_own_commits
 
@@ -37,7 +37,7 @@ def collect(manifest_path: Path, *, alive: bool, dry_run: bool) -> list[Collecte
     manifest.
     """
     manifest = Manifest(manifest_path.parent)
-    there = [copy for copy in manifest if not copy.removed_at or Places(manifest.folder, copy.key).copy.exists()]
+    there = [copy for copy in manifest if not copy.removed_at or CopyPaths(manifest.folder, copy.key).copy.exists()]
     return [_collect(manifest, copy, alive, dry_run) for copy in there]
 
 
@@ -58,7 +58,7 @@ def _collect(manifest: Manifest, copy: Copy, alive: bool, dry_run: bool) -> Coll
 def _reason_to_keep(folder: Path, copy: Copy) -> str:
     """Why ``copy`` has to stay, or ``""``."""
     root = folder / copy.path
-    if root.resolve() != root or Places(folder, copy.key).copy not in root.parents:
+    if root.resolve() != root or CopyPaths(folder, copy.key).copy not in root.parents:
         return "it lies outside the run's folder"
     if copy.removed_at:
         return ""
@@ -89,7 +89,7 @@ def remove(manifest: Manifest, copy: Copy) -> None:
 
 def clear(folder: Path, copy: Copy) -> None:
     """Delete the copy's files, whole or half made, and let the user's repository forget it. Raises StorageError."""
-    places = Places(folder, copy.key)
+    places = CopyPaths(folder, copy.key)
     delete_folder(top_of(folder, copy))
     if copy.repository:
         forget_worktree(Path(copy.repository), top_of(folder, copy))

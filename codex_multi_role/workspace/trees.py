@@ -14,7 +14,7 @@ _NOTHING = "000000"
 
 
 @dataclass(frozen=True)
-class Entry:
+class TreeEntry:
     """A file in a tree: git's mode and the id of its content."""
 
     mode: str
@@ -25,7 +25,7 @@ class Entry:
         return self.mode not in (SYMLINK, REPOSITORY)
 
 
-Change = tuple[Entry | None, Entry | None]
+Change = tuple[TreeEntry | None, TreeEntry | None]
 """A file before and after; None where it is not there."""
 
 
@@ -38,8 +38,8 @@ def changes(git: Git, before: str, after: str) -> dict[str, Change]:
 def _change(header: str) -> Change:
     mode, new_mode, oid, new_oid, _ = header.removeprefix(":").split()
     return (
-        None if mode == _NOTHING else Entry(mode, oid),
-        None if new_mode == _NOTHING else Entry(new_mode, new_oid),
+        None if mode == _NOTHING else TreeEntry(mode, oid),
+        None if new_mode == _NOTHING else TreeEntry(new_mode, new_oid),
     )
 
 
@@ -65,7 +65,7 @@ def without(git: Git, tree: str, paths: Sequence[str]) -> str:
     return git.run("write-tree", index=index).stdout.decode().strip()
 
 
-def check_out(git: Git, entries: Mapping[str, Entry], folder: Path) -> None:
+def check_out(git: Git, entries: Mapping[str, TreeEntry], folder: Path) -> None:
     """Write ``entries`` below ``folder``, which need not exist, with their modes."""
     if not entries:
         return

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, cast
 
-from codex_multi_role.workspace.copies import Copy, Kind, Places, State, snapshots_of, workspace_of
+from codex_multi_role.workspace.copies import Copy, CopyPaths, Kind, State, snapshots_of, workspace_of
 from codex_multi_role.workspace.copying import describe, fill, register
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.manifest import Manifest, write_json
@@ -82,7 +82,7 @@ class Worktrees:
             copy = self._manifest.find(key)
             if copy is None:
                 copy = self._manifest.put(describe(self._folder, key, self._workspace, self._snapshots))
-            elif copy.state != "active" or Places(self._folder, key).plan.exists():
+            elif copy.state != "active" or CopyPaths(self._folder, key).plan.exists():
                 return self.open(key)
             elif copy.removed_at:
                 copy = self._manifest.change(key, removed_at=None)
@@ -130,7 +130,7 @@ class Worktrees:
             return MergeResult(cast(Status, copy.state), copy.paths, copy.conflicts)
 
     def _merged(self, copy: Copy) -> Copy:
-        plan = Plan.read(Places(self._folder, copy.key).plan) or self._planned(copy)
+        plan = Plan.read(CopyPaths(self._folder, copy.key).plan) or self._planned(copy)
         paths, conflicts = self._carried_out(copy, plan)
         state: State = "conflicts" if conflicts else "unchanged" if plan.theirs == copy.base else "merged"
         outcome = {"theirs": plan.theirs, "paths": tuple(paths), "conflicts": tuple(conflicts)}
@@ -138,7 +138,7 @@ class Worktrees:
 
     def _planned(self, copy: Copy) -> Plan:
         """The plan, on disk before anything of it is done: it must not be made from a half-merged workspace."""
-        places, isolated = Places(self._folder, copy.key), self.open(copy.key)
+        places, isolated = CopyPaths(self._folder, copy.key), self.open(copy.key)
         theirs = isolated.snapshots.take()
         plan = Plan(theirs, {}, ())
         if theirs != copy.base:
@@ -153,7 +153,7 @@ class Worktrees:
         return plan
 
     def _carried_out(self, copy: Copy, plan: Plan) -> tuple[list[str], list[Conflict]]:
-        scratch = Places(self._folder, copy.key).scratch
+        scratch = CopyPaths(self._folder, copy.key).scratch
         delete_folder(scratch)
         check_out(self._git(copy), {path: after for path, (_, after) in plan.changes.items() if after}, scratch)
         paths, conflicts = carry_out(self._workspace, plan, scratch)
@@ -165,4 +165,4 @@ class Worktrees:
         return paths, conflicts
 
     def _git(self, copy: Copy) -> Git:
-        return Git(Places(self._folder, copy.key).snapshots, self._folder / copy.path)
+        return Git(CopyPaths(self._folder, copy.key).snapshots, self._folder / copy.path)

@@ -13,7 +13,7 @@ from pathlib import Path
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace.merging import Conflict, Kind, Plan
 from codex_multi_role.workspace.paths import PathRefused, Workspace
-from codex_multi_role.workspace.trees import EXECUTABLE, SYMLINK, Change, Entry
+from codex_multi_role.workspace.trees import EXECUTABLE, SYMLINK, Change, TreeEntry
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -71,7 +71,7 @@ def _judge(workspace: Workspace, path: str) -> None:
         raise PathRefused("unsafe path")
 
 
-def _now(root: Path, path: str, like: Entry | None) -> Entry | None:
+def _now(root: Path, path: str, like: TreeEntry | None) -> TreeEntry | None:
     """The file as it is on disk, in the terms of a tree whose ids look like the one of ``like``."""
     *parents, name = path.split("/")
     try:
@@ -79,17 +79,17 @@ def _now(root: Path, path: str, like: Entry | None) -> Entry | None:
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISLNK(status.st_mode):
                 target = os.fsencode(os.readlink(name, dir_fd=folder))
-                return Entry(SYMLINK, _oid(len(target), [target], like))
+                return TreeEntry(SYMLINK, _oid(len(target), [target], like))
             if not stat.S_ISREG(status.st_mode):
                 raise IsADirectoryError(path)
             with os.fdopen(os.open(name, _READ, dir_fd=folder), "rb") as file:
                 mode = EXECUTABLE if status.st_mode & stat.S_IXUSR else "100644"
-                return Entry(mode, _oid(status.st_size, iter(lambda: file.read(_BLOCK), b""), like))
+                return TreeEntry(mode, _oid(status.st_size, iter(lambda: file.read(_BLOCK), b""), like))
     except FileNotFoundError:
         return None
 
 
-def _oid(size: int, blocks: Iterable[bytes], like: Entry | None) -> str:
+def _oid(size: int, blocks: Iterable[bytes], like: TreeEntry | None) -> str:
     """Git's id of a content of ``size`` bytes: SHA-1, or SHA-256 where the repository was made so."""
     kind = "sha256" if like and len(like.oid) > hashlib.sha1().digest_size * 2 else "sha1"
     digest = hashlib.new(kind, b"blob %d\0" % size, usedforsecurity=False)
@@ -98,7 +98,7 @@ def _oid(size: int, blocks: Iterable[bytes], like: Entry | None) -> str:
     return digest.hexdigest()
 
 
-def _write(root: Path, path: str, entry: Entry, staged: Path) -> None:
+def _write(root: Path, path: str, entry: TreeEntry, staged: Path) -> None:
     *parents, name = path.split("/")
     with _open_folder(root, parents, make=True) as folder:
         # The name follows from the target, so a run killed here leaves nothing that its resume does not replace.

@@ -133,7 +133,7 @@ def test_what_a_child_says_on_stderr_is_masked(child: Child, tmp_path: Path) -> 
     transport.start()
     with pytest.raises(CodexCrashed) as caught:
         transport.request("hello", {}, SECONDS)
-    assert caught.value.complaint == "Error: *** is wrong"
+    assert caught.value.error_line == "Error: *** is wrong"
     assert "hunter2" not in (tmp_path / "stderr.log").read_text()
 
 
@@ -187,7 +187,7 @@ def test_a_child_is_heard_though_its_complaints_cannot_be_kept(child: Child, tmp
     (tmp_path / "stderr.log").mkdir()
     transport = child.says({"aside": ["Error: nowhere to put this\n" * 10_000]})
     assert lives(transport)
-    assert transport._running.complaint() == "Error: nowhere to put this"
+    assert transport._running.error_line() == "Error: nowhere to put this"
 
 
 def test_only_deltas_of_one_item_that_follow_each_other_become_one(child: Child) -> None:

@@ -9,7 +9,7 @@ FAN = ASK.fanned_out(items=6, at_once=4)
 
 
 def test_a_fan_out_takes_as_many_rounds_as_it_needs() -> None:
-    assert (FAN.turns, FAN.seconds, FAN.records, FAN.own, FAN.apart) == (6, 20.0, 96, frozenset(), {"reader": 4})
+    assert (FAN.turns, FAN.seconds, FAN.records, FAN.own, FAN.fan_out) == (6, 20.0, 96, frozenset(), {"reader": 4})
     assert FAN.one_by_one == 60.0
 
 

@@ -164,13 +164,13 @@ def test_an_ask_after_a_called_flow_starts_from_its_last_handoff() -> None:
     called.absorb_handoff("planner", "planner", 2, {"summary": "last"})
     called.absorb_handoff("reviewer", "reviewer", 1, {"summary": "hidden"}, shown=False)
     state.take_handoffs(called.shown_handoffs)
-    assert state.handed_on(None) == {"summary": "last"}
+    assert state.input_handoff(None) == {"summary": "last"}
     assert state.context()["roles"] == {"developer": {"summary": "inner"}, "planner": {"summary": "last"}}
-    assert called.handed_on(None) == {"summary": "hidden"}
+    assert called.input_handoff(None) == {"summary": "hidden"}
 
 
 def test_an_ask_after_a_called_flow_without_handoffs_starts_from_the_one_before() -> None:
     state = state_of("plan")
     state.absorb_handoff("planner", "planner", 1, {"summary": "before the call"})
     state.take_handoffs(state_of("build").shown_handoffs)
-    assert state.handed_on(None) == {"summary": "before the call"}
+    assert state.input_handoff(None) == {"summary": "before the call"}

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import codex_cli_bin
 
-from codex_multi_role.playbook import Ask
+from codex_multi_role.playbook import AnswerKey
 
 DEADLINE_SECONDS = 15.0
 LEAN = (
@@ -87,11 +87,11 @@ class AppServer:
         thread_id: str = started["thread"]["id"]
         return thread_id
 
-    def turn(self, thread_id: str, prompt: str, ask: Ask) -> PlayedTurn:
+    def turn(self, thread_id: str, prompt: str, ask: AnswerKey) -> PlayedTurn:
         self.begin(thread_id, prompt, ask)
         return self.finish()
 
-    def begin(self, thread_id: str, prompt: str, ask: Ask) -> None:
+    def begin(self, thread_id: str, prompt: str, ask: AnswerKey) -> None:
         metadata = {f"multi_role_{key}": str(value) for key, value in ask._asdict().items()}
         text = [{"type": "text", "text": prompt}]
         self.request("turn/start", threadId=thread_id, input=text, responsesapiClientMetadata=metadata)

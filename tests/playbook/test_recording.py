@@ -11,8 +11,8 @@ import pytest
 
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.playbook.matching import find
-from codex_multi_role.playbook.recording import Recording, RecordingFile, Turn
-from codex_multi_role.playbook.request import Ask, Asked
+from codex_multi_role.playbook.recording import RecordedTurn, Recording, RecordingFile
+from codex_multi_role.playbook.request import AnswerKey, Asked
 
 WHO: dict[str, Any] = {"role": "one", "visit": 1, "repair": 0, "attempt": 1, "provider": "p", "model": "m"}
 WHOLE = {"status": 200, "end": "completed", "items": [], "response": {}}
@@ -99,14 +99,14 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path, text: 
         Recording.load(tmp_path / "a")
 
 
-def turn(prompt: str, *, end: str = "completed", **ask: Any) -> Turn:
+def turn(prompt: str, *, end: str = "completed", **ask: Any) -> RecordedTurn:
     who = {"role": "one", "visit": 1, "repair": 0, "attempt": 1, **ask}
-    return Turn(who.pop("unit", ""), Ask(**who), prompt, {("turn", 0): {**WHOLE, "end": end}})
+    return RecordedTurn(who.pop("unit", ""), AnswerKey(**who), prompt, {("turn", 0): {**WHOLE, "end": end}})
 
 
 def asked(**ask: Any) -> Asked:
     who = {"role": "one", "visit": 1, "repair": 0, "attempt": 1, **ask}
-    return Asked("now", "turn", Ask(**{**who}), "", "m", "")
+    return Asked("now", "turn", AnswerKey(**{**who}), "", "m", "")
 
 
 def test_of_a_turn_that_was_killed_and_done_again_the_second_is_played() -> None:

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.playbook.request import CODEX_COMPACTED_MESSAGE, Ask, CompactionRequest, read_request
+from codex_multi_role.playbook.request import CODEX_COMPACTED_MESSAGE, AnswerKey, CompactionRequest, read_request
 
 from .asking import asked, body, tool_output, user
 
 
 def test_the_metadata_says_which_answer_is_wanted() -> None:
-    request = asked("do it", Ask("integrator", 3, 1, 2))
-    assert request.ask == Ask(role="integrator", visit=3, repair=1, attempt=2)
+    request = asked("do it", AnswerKey("integrator", 3, 1, 2))
+    assert request.ask == AnswerKey(role="integrator", visit=3, repair=1, attempt=2)
     assert (request.prompt, request.step) == ("do it", 0)
 
 
@@ -52,7 +52,10 @@ def test_a_compaction_on_demand_carries_no_role() -> None:
         (b"{}", "input: Field required"),
         (json.dumps({"input": [], "client_metadata": {}}).encode(), "x-codex-turn-metadata: Field required"),
         (body(user("go"), ask=None), "multi_role_role: Field required"),
-        (body(user("go"), ask=Ask("planner", 0, 0, 1)), "multi_role_visit: Input should be greater than or equal to 1"),
+        (
+            body(user("go"), ask=AnswerKey("planner", 0, 0, 1)),
+            "multi_role_visit: Input should be greater than or equal to 1",
+        ),
     ],
 )
 def test_a_request_without_its_metadata_is_refused(raw: bytes, problem: str) -> None:

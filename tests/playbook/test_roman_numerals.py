@@ -12,7 +12,7 @@ import pytest
 from codex_multi_role.catalog import RoleSpecCatalog, build_prompt, packaged_roles
 from codex_multi_role.checks.base import CheckContext
 from codex_multi_role.checks.tests import run_tests
-from codex_multi_role.playbook import Ask, load_playbook
+from codex_multi_role.playbook import AnswerKey, load_playbook
 from codex_multi_role.playbook.selection import Message, ToolCall, select
 from codex_multi_role.replies import read_reply
 from codex_multi_role.workspace import Workspace, apply_files
@@ -39,7 +39,7 @@ class Team:
     def answer(self, name: str, visit: int, outputs: tuple[str, ...] = ()) -> dict[str, Any]:
         role = next(role for role in self.catalog.roles if role.name == name)
         prompt = build_prompt(self.catalog, role, self.playbook.goal or "", self.handoff, self.tests)
-        answer = select(self.playbook, asked(prompt, Ask(name, visit, 0, 1), outputs)).answer
+        answer = select(self.playbook, asked(prompt, AnswerKey(name, visit, 0, 1), outputs)).answer
         if isinstance(answer, ToolCall):
             return self.answer(name, visit, (*outputs, LISTING))
         assert isinstance(answer, Message)

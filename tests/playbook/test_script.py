@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.playbook.script import Entry, Fault, Playbook
+from codex_multi_role.playbook.script import Fault, Playbook, ScriptedVisit
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from codex_multi_role.playbook.script import Entry, Fault, Playbook
 )
 def test_an_entry_is_exactly_one_thing(entry: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):
-        Entry.model_validate(entry)
+        ScriptedVisit.model_validate(entry)
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_a_fault_is_one_that_can_be_played(fault: dict[str, Any]) -> None:
 
 
 def test_the_last_attempt_stands_for_all_further_ones() -> None:
-    entry = Entry.model_validate({"attempts": [{"fault": {"status": 500}}, {"text": "works"}]})
+    entry = ScriptedVisit.model_validate({"attempts": [{"fault": {"status": 500}}, {"text": "works"}]})
     assert [entry.turn(attempt).text for attempt in (1, 2, 3)] == ["", "works", "works"]
 
 
 def test_repairs_are_their_own_answers() -> None:
-    entry = Entry.model_validate({"text": "bad", "repairs": [{"text": "worse"}, {"json": {"ok": True}}]})
+    entry = ScriptedVisit.model_validate({"text": "bad", "repairs": [{"text": "worse"}, {"json": {"ok": True}}]})
     assert [entry.answer(repair).text for repair in (0, 1)] == ["bad", "worse"]
     assert entry.answer(2).payload == {"ok": True}
     with pytest.raises(UsageError, match=r"no repair 3 \(the visit has 2\)"):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.errors import DefinitionError, UsageError
-from codex_multi_role.playbook.request import Ask, read_request
+from codex_multi_role.playbook.request import AnswerKey, read_request
 from codex_multi_role.playbook.script import Fault, Playbook, Usage
 from codex_multi_role.playbook.selection import Message, ToolCall, select
 
@@ -68,8 +68,8 @@ def test_the_first_choice_that_holds_is_played() -> None:
 
 def test_attempts_and_repairs_are_selected_apart() -> None:
     playbook = playing({"attempts": [{"fault": {"status": 500}}, {"text": "bad"}], "repairs": [{"text": "good"}]})
-    assert select(playbook, asked(ask=Ask("planner", 1, 0, 2))).answer == Message("bad")
-    assert select(playbook, asked(ask=Ask("planner", 1, 1, 1))).answer == Message("good")
+    assert select(playbook, asked(ask=AnswerKey("planner", 1, 0, 2))).answer == Message("bad")
+    assert select(playbook, asked(ask=AnswerKey("planner", 1, 1, 1))).answer == Message("good")
 
 
 def test_tokens_are_counted_from_the_lengths_unless_given() -> None:

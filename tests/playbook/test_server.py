@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from codex_multi_role.playbook import Ask, Playbook, PlaybookServer
+from codex_multi_role.playbook import AnswerKey, Playbook, PlaybookServer
 from codex_multi_role.playbook.loopback import LARGEST_BODY_BYTES, LOOPBACK
 
 from .asking import PLANNER, body, user
@@ -44,7 +44,7 @@ def connection(server: PlaybookServer) -> Iterator[http.client.HTTPConnection]:
     client.close()
 
 
-def post(connection: http.client.HTTPConnection, ask: Ask, **headers: str) -> http.client.HTTPResponse:
+def post(connection: http.client.HTTPConnection, ask: AnswerKey, **headers: str) -> http.client.HTTPResponse:
     connection.request("POST", "/v1/responses", body(user("go"), ask=ask), headers)
     return connection.getresponse()
 
@@ -116,14 +116,14 @@ def test_a_visit_that_is_not_written_is_refused_clearly(connection: http.client.
 
 
 def test_an_http_fault_has_its_status_code_and_headers(connection: http.client.HTTPConnection) -> None:
-    response = post(connection, Ask("busy", 1, 0, 1))
+    response = post(connection, AnswerKey("busy", 1, 0, 1))
     assert (response.status, response.headers["Retry-After"]) == (429, "7")
     assert json.loads(response.read())["error"]["code"] == "rate_limit_exceeded"
 
 
 @pytest.mark.parametrize("role", ["slow", "stalled", "silent"])
 def test_stop_ends_every_wait(server: PlaybookServer, connection: http.client.HTTPConnection, role: str) -> None:
-    connection.request("POST", "/v1/responses", body(user("go"), ask=Ask(role, 1, 0, 1)))
+    connection.request("POST", "/v1/responses", body(user("go"), ask=AnswerKey(role, 1, 0, 1)))
     if role == "stalled":
         assert connection.getresponse().status == 200
     else:
@@ -173,6 +173,6 @@ def test_a_server_goes_on_where_another_stopped() -> None:
     for visit in (1, 2):
         with PlaybookServer(playbook) as server:
             client = http.client.HTTPConnection(server.base_url.split("/")[2], timeout=10)
-            done = events(post(client, Ask("planner", visit, 0, 1)))[-2]
+            done = events(post(client, AnswerKey("planner", visit, 0, 1)))[-2]
             client.close()
         assert done["item"]["content"][0]["text"] == str(visit)

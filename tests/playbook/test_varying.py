@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.playbook.varying import Places, alike
+from codex_multi_role.playbook.varying import PathNames, normalize
 
-HERE = Places({"workspace": Path("/work/me/shop"), "run folder": Path("/work/me/runs/1"), "home": Path("/work")})
-THERE = Places({"workspace": Path("/srv/ci/shop two"), "run folder": Path("/srv/ci/r"), "home": Path("/home/ci")})
+HERE = PathNames({"workspace": Path("/work/me/shop"), "run folder": Path("/work/me/runs/1"), "home": Path("/work")})
+THERE = PathNames({"workspace": Path("/srv/ci/shop two"), "run folder": Path("/srv/ci/r"), "home": Path("/home/ci")})
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ THERE = Places({"workspace": Path("/srv/ci/shop two"), "run folder": Path("/srv/
     ],
 )
 def test_what_is_passed_over(one: str, other: str) -> None:
-    assert alike(one) == alike(other)
+    assert normalize(one) == normalize(other)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_what_is_passed_over(one: str, other: str) -> None:
     [("within 30 seconds", "within 60 seconds"), ("version 1.2", "version 1.3"), ("3 failed", "4 failed"), ("a ", "a")],
 )
 def test_what_is_not(one: str, other: str) -> None:
-    assert alike(one) != alike(other)
+    assert normalize(one) != normalize(other)
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_an_answer_is_put_into_another_workspace() -> None:
 
 
 def test_a_path_that_json_spells_otherwise_is_found() -> None:
-    places = Places({"workspace": Path('/work/me/a "b" é')})
+    places = PathNames({"workspace": Path('/work/me/a "b" é')})
     assert json.loads(places.named(json.dumps({"at": '/work/me/a "b" é/x'}))) == {"at": "<<workspace>>/x"}
 
 
 def test_the_root_of_all_has_no_name() -> None:
-    assert Places({"home": Path("/")}).named("/etc/passwd") == "/etc/passwd"
+    assert PathNames({"home": Path("/")}).named("/etc/passwd") == "/etc/passwd"
 
 
 @given(st.text(st.characters(codec="utf-8")))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.playbook import Ask, Playbook, PlaybookServer
+from codex_multi_role.playbook import AnswerKey, Playbook, PlaybookServer
 
 from .app_server import AppServer
 
@@ -77,8 +77,8 @@ def codex(server: PlaybookServer, tmp_path_factory: pytest.TempPathFactory) -> I
         yield running
 
 
-def ask(role: str, *, visit: int = 1, repair: int = 0, attempt: int = 1) -> Ask:
-    return Ask(role, visit, repair, attempt)
+def ask(role: str, *, visit: int = 1, repair: int = 0, attempt: int = 1) -> AnswerKey:
+    return AnswerKey(role, visit, repair, attempt)
 
 
 def test_an_answer_templated_on_the_prompt(codex: AppServer, tmp_path: Path) -> None:

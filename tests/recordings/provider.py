@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.playbook import Ask, Playbook
+from codex_multi_role.playbook import AnswerKey, Playbook
 from codex_multi_role.playbook.handler import ResponsesHandler
 from codex_multi_role.playbook.loopback import JSON, LoopbackServer
 
@@ -42,7 +42,7 @@ class Provider(LoopbackServer):
         self.about_accounts: dict[str, Any] = {}
         super().__init__("playbook", _Hearing)
 
-    def remember(self, ask: Ask) -> None:
+    def remember(self, ask: AnswerKey) -> None:
         """What was asked for is in the recording."""
 
     @property

@@ -15,7 +15,7 @@ from codex_multi_role import RunOptions, RunReport, resume, run
 from codex_multi_role.definitions import load_definitions
 from codex_multi_role.errors import UsageError
 from codex_multi_role.playbook.recording import Recording
-from codex_multi_role.recordings.models import put_in_place
+from codex_multi_role.recordings.models import start_providers
 from codex_multi_role.recordings.outcome import suggested_options
 from codex_multi_role.run_folder import EventLog, RunFolder
 from tests.engine.test_fan_out import ECHO
@@ -228,7 +228,7 @@ def test_a_recording_goes_on_after_a_kill_before_the_first_turn(tmp_path: Path, 
     definitions, folder = load_definitions(team.options(record=file)), RunFolder.create(team.runs, None)
     for _ in range(2):
         with closing(EventLog(folder.events_path, folder.redact)) as events, ExitStack() as stack:
-            put_in_place(definitions, folder, events, stack)
+            start_providers(definitions, folder, events, stack)
         assert [line["run"] for line in lines_of(file)] == [folder.run_id]
         file.write_text(file.read_text() if left else "")
 

@@ -14,9 +14,9 @@ import pytest
 
 from codex_multi_role.definitions import Definitions, load_definitions
 from codex_multi_role.options import RunReport
-from codex_multi_role.playbook.request import Ask
+from codex_multi_role.playbook.request import AnswerKey
 from codex_multi_role.recordings.closing import close_recording
-from codex_multi_role.recordings.models import put_in_place
+from codex_multi_role.recordings.models import start_providers
 from codex_multi_role.run_folder import EventLog, RunFolder
 from tests.playbook.asking import body, user
 from tests.playbook.test_recording import ENDED, exchange, written
@@ -38,7 +38,7 @@ def definitions(tmp_path: Path) -> Definitions:
 @pytest.fixture
 def replay(definitions: Definitions, folder: RunFolder) -> Iterator[http.client.HTTPConnection]:
     with closing(EventLog(folder.events_path, folder.redact)) as events, ExitStack() as stack:
-        models = put_in_place(definitions, folder, events, stack)
+        models = start_providers(definitions, folder, events, stack)
         address = re.search(r"http://([\d.:]+)/v1", " ".join(models.provider("one")))
         assert address is not None
         with closing(http.client.HTTPConnection(address[1], timeout=20)) as client:
@@ -46,7 +46,7 @@ def replay(definitions: Definitions, folder: RunFolder) -> Iterator[http.client.
 
 
 def answer(replay: http.client.HTTPConnection, unit: str) -> tuple[int, Any]:
-    asked = body(user("do it well"), ask=Ask("one", 1, 0, 1), multi_role_unit=unit)
+    asked = body(user("do it well"), ask=AnswerKey("one", 1, 0, 1), multi_role_unit=unit)
     replay.request("POST", "/v1/responses", asked)
     response = replay.getresponse()
     return response.status, json.loads(response.read())["error"]["message"]

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from codex_multi_role.playbook import Ask, Playbook, PlaybookServer
+from codex_multi_role.playbook import AnswerKey, Playbook, PlaybookServer
 from codex_multi_role.run_folder import RunFolder
 from tests.disks import Disk, small_disk
 from tests.teams import TeamFolder, read
@@ -116,7 +116,7 @@ class Undisturbed:
 
     passed: dict[str, list[str]]
     evidence: Evidence
-    due: Counter[Ask]
+    due: Counter[AnswerKey]
     turns: dict[int, Turn]
     seconds: float
 

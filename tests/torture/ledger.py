@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from codex_multi_role.playbook import Ask
+from codex_multi_role.playbook import AnswerKey
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
 
 
@@ -80,7 +80,7 @@ class Account(NamedTuple):
 
 
 def audit(
-    due: Mapping[Ask, int], paid: Mapping[Ask, int], turns: Mapping[int, Turn], free: Mapping[int, int]
+    due: Mapping[AnswerKey, int], paid: Mapping[AnswerKey, int], turns: Mapping[int, Turn], free: Mapping[int, int]
 ) -> Account:
     """Hold the requests ``paid`` against those ``due``. ``free``: how often a turn may be paid for again, by place."""
     sharing, again = Counter(turns.values()), Counter[Turn]()

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from codex_multi_role.web.starting import NewRun, NotBegun, Starter
+from codex_multi_role.web.starting import NewRun, NotBegun, RunStarter
 from tests.cli.run_folders import make_run
 
 from .team import PLAYBOOK, project
@@ -19,13 +19,13 @@ def test_a_resume_that_does_not_begin_leaves_alone_what_an_earlier_process_says(
     folder = make_run(tmp_path / "runs", "first")
     (folder.path / "output.log").write_text("of an earlier one")
     with pytest.raises(NotBegun, match="Invalid value for '--cycles'"):
-        Starter(tmp_path / "runs", None, lambda: False).resume(folder, "many")
+        RunStarter(tmp_path / "runs", None, lambda: False).resume(folder, "many")
     assert (folder.path / "output.log").read_text() == "of an earlier one"
     assert list((tmp_path / "runs/.starting").iterdir()) == []
 
 
 def test_a_server_that_ends_waits_for_no_beginning(tmp_path: Path) -> None:
-    starter = Starter(tmp_path / "runs", None, lambda: True)
+    starter = RunStarter(tmp_path / "runs", None, lambda: True)
     with pytest.raises(NotBegun, match="has not begun yet") as told:
         starter.start(NewRun("cycles"))
     (child,) = psutil.Process().children()
@@ -40,7 +40,7 @@ def test_a_server_that_ends_waits_for_no_beginning(tmp_path: Path) -> None:
 def test_a_goal_may_be_longer_than_an_argument_and_is_in_no_list_of_processes(tmp_path: Path) -> None:
     team = project(tmp_path)
     (tmp_path / "roles/flows/short.yaml").write_text("goal: {max_length: 9}\nsteps: [{ask: maker}]\n")
-    starter = Starter(team.runs, tmp_path / "roles", lambda: False)
+    starter = RunStarter(team.runs, tmp_path / "roles", lambda: False)
     with pytest.raises(NotBegun, match="the goal has 200000 characters, 1 to 9 are wanted"):
         starter.start(NewRun("short", "long" * 50_000, playbook=PLAYBOOK))
     assert "long" not in " ".join(NewRun("short", "long").arguments())

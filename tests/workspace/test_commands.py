@@ -33,7 +33,7 @@ def test_output_and_exit_code(tmp_path: Path) -> None:
 
 
 def test_standard_error_can_be_kept_apart(tmp_path: Path) -> None:
-    result = _run("echo out; echo err >&2; echo out; exit 3", tmp_path, errors_apart=True)
+    result = _run("echo out; echo err >&2; echo out; exit 3", tmp_path, separate_errors=True)
     assert (result.output, result.errors, result.returncode) == ("out\nout\n", "err\n", 3)
     assert _run("echo err >&2", tmp_path).errors == ""
 
@@ -41,13 +41,13 @@ def test_standard_error_can_be_kept_apart(tmp_path: Path) -> None:
 def test_both_streams_are_read_at_once_and_each_is_bounded(tmp_path: Path) -> None:
     flood = "import sys; [(sys.stderr.write('e' * 50_000), sys.stdout.write('o' * 10)) for _ in range(20)]"
     command = [sys.executable, "-c", flood]
-    result = run_command(command, tmp_path, dict(os.environ), 60, output_limit_bytes=1_000, errors_apart=True)
+    result = run_command(command, tmp_path, dict(os.environ), 60, output_limit_bytes=1_000, separate_errors=True)
     assert (result.output, result.truncated, result.returncode) == ("o" * 200, False, 0)
     assert "999000 bytes left out" in result.errors
 
 
 def test_a_command_that_closed_one_stream_is_still_heard_on_the_other(tmp_path: Path) -> None:
-    result = _run("exec 2>&-; sleep 0.3; echo late", tmp_path, errors_apart=True)
+    result = _run("exec 2>&-; sleep 0.3; echo late", tmp_path, separate_errors=True)
     assert (result.output, result.returncode) == ("late\n", 0)
 
 
@@ -66,13 +66,13 @@ class LateSelector(selectors.DefaultSelector):
         return []
 
 
-@pytest.mark.parametrize("errors_apart", [False, True])
+@pytest.mark.parametrize("separate_errors", [False, True])
 def test_output_written_just_before_the_end_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, errors_apart: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, separate_errors: bool
 ) -> None:
     """The command writes and ends between a look at its pipe, which saw nothing, and the look at its exit code."""
     monkeypatch.setattr("codex_multi_role.workspace.commands.selectors.DefaultSelector", LateSelector)
-    result = _run("echo out; echo err >&2", tmp_path, errors_apart=errors_apart)
+    result = _run("echo out; echo err >&2", tmp_path, separate_errors=separate_errors)
     assert sorted((result.output + result.errors).split()) == ["err", "out"]
 
 

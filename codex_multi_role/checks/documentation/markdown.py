@@ -17,7 +17,7 @@ _MARKUP = re.compile(r"<!--.*?-->|<[^>]*>", re.DOTALL)
 
 
 @dataclass
-class Document:
+class MarkdownDocument:
     """``anchors`` are the headings' names in links, ``diagrams`` the Mermaid blocks, ``codes`` the inline code.
 
     ``sections`` are the headings and the text below each: with its subsections, without headings and comments.
@@ -48,9 +48,9 @@ class Document:
         return found
 
 
-def read_markdown(text: str) -> Document:
+def read_markdown(text: str) -> MarkdownDocument:
     """By CommonMark with tables, as GitHub shows it."""
-    document = Document()
+    document = MarkdownDocument()
     tokens = _parser().parse(text)
     document.sections, document.text = _sections(tokens)
     for index, token in enumerate(tokens):

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from codex_multi_role.checks.documentation.evidence import Evidence, is_path
-from codex_multi_role.checks.documentation.markdown import Document, read_markdown
+from codex_multi_role.checks.documentation.markdown import MarkdownDocument, read_markdown
 from codex_multi_role.checks.documentation.places import Page, page_of, parse_page, read_page
 from codex_multi_role.checks.documentation.score import (
     CLAIMS,
@@ -20,8 +20,8 @@ from codex_multi_role.checks.documentation.score import (
     PAGES,
     SECTIONS,
     WEIGHTS,
-    Part,
     Score,
+    ScorePart,
 )
 from codex_multi_role.checks.searching.sketches import copies
 
@@ -34,7 +34,7 @@ _LETTER = re.compile(r"[^\W_]")
 _PARTING = re.compile(r"\.|::|#")
 
 
-class Measurement:
+class DocumentMeasurement:
     """``files`` as the check ``code_graph`` lists them. ``require_time`` raises once it takes too long.
 
     ``verdicts``: what is wrong with each diagram, or nothing; None if it could not be judged.
@@ -66,7 +66,7 @@ class Measurement:
 
     def score(self, texts: Texts, evidence: Evidence) -> Score:
         """The score of these texts."""
-        parts = {name: Part() for name in WEIGHTS}
+        parts = {name: ScorePart() for name in WEIGHTS}
         for path, text in texts.items():
             self._require_time()
             self._judge_links(parts[LINKS], path, texts)
@@ -80,10 +80,10 @@ class Measurement:
             unjudged.add(CLAIMS)
         return Score(parts, unjudged, next(iter(self._sections)))
 
-    def _document(self, text: str | None) -> Document:
+    def _document(self, text: str | None) -> MarkdownDocument:
         return self._read(parse_page(text).text if text else "")
 
-    def _judge_pages(self, parts: Mapping[str, Part], texts: Texts, evidence: Evidence) -> None:
+    def _judge_pages(self, parts: Mapping[str, ScorePart], texts: Texts, evidence: Evidence) -> None:
         pages = {path: parse_page(texts[path] or "") for path in self.source_of}
         # Files with the same content, such as empty ones, may have the same page.
         different = {self.source_of[path]["sha256"]: path for path in pages}.values()
@@ -97,7 +97,7 @@ class Measurement:
             parts[FILES].count(not missing, path, missing)
             parts[PAGES].count(not wrong, path, wrong)
 
-    def _wrong_page(self, document: Document, file: Mapping[str, Any], evidence: Evidence) -> str:
+    def _wrong_page(self, document: MarkdownDocument, file: Mapping[str, Any], evidence: Evidence) -> str:
         """Why it is not about the file, or an empty text."""
         path = file["path"]
         if not document.headings or _letters(path) not in _letters(document.headings[0]):
@@ -110,7 +110,7 @@ class Measurement:
             return f"it names nothing that {path} defines"
         return ""
 
-    def _judge_sections(self, part: Part, texts: Texts, evidence: Evidence) -> None:
+    def _judge_sections(self, part: ScorePart, texts: Texts, evidence: Evidence) -> None:
         """An empty or copied section counts as missing, as do all sections of a document about something else."""
         wanted = {
             (path, heading): self._document(texts[path]).section(heading)
@@ -141,21 +141,21 @@ class Measurement:
             for target, anchor in map(_inner, document.links)
         )
 
-    def _judge_claims(self, part: Part, path: str, text: str | None, evidence: Evidence) -> None:
+    def _judge_claims(self, part: ScorePart, path: str, text: str | None, evidence: Evidence) -> None:
         source = self.source_of[path]["path"] if path in self.source_of else ""
         for code in dict.fromkeys(self._document(text).codes):
             if (real := evidence.judge(code, source)) is not None:
                 where = f"is not in {source}" if source else "is no name that the code knows"
                 part.count(real, path, f"`{code}` {where}")
 
-    def _judge_diagrams(self, part: Part, path: str, text: str | None) -> None:
+    def _judge_diagrams(self, part: ScorePart, path: str, text: str | None) -> None:
         for diagram in self.diagrams(text):
             problem = self.verdicts[diagram]
             if problem is not None:
                 first = diagram.strip().splitlines()[0] if diagram.strip() else "nothing"
                 part.count(not problem, path, f"a diagram ({first[:40]}) does not parse: {problem}")
 
-    def _judge_links(self, part: Part, path: str, texts: Texts) -> None:
+    def _judge_links(self, part: ScorePart, path: str, texts: Texts) -> None:
         for link in dict.fromkeys(self._document(texts[path]).links):
             target, anchor = _inner(link)
             if target or anchor:
@@ -181,7 +181,7 @@ class Measurement:
         return self._read(page.text).anchors if page else self._document(texts.get(path)).anchors
 
 
-def _missing_page(page: Page, file: Mapping[str, Any], document: Document) -> str:
+def _missing_page(page: Page, file: Mapping[str, Any], document: MarkdownDocument) -> str:
     """Why it does not count as a page about the present state of the file, or an empty text."""
     if not _LETTER.search(document.text):
         return f"there is no page about {file['path']}"

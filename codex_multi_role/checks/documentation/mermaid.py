@@ -91,7 +91,7 @@ def _parsed(context: CheckContext, command: list[str], diagrams: Sequence[str]) 
         environment = without_secrets(context.environment)
         seconds = min(MAX_SECONDS, context.deadline_seconds)
         ran = run_command(
-            argv, context.workspace.root, environment, seconds, stopping=context.stopping, errors_apart=True
+            argv, context.workspace.root, environment, seconds, stopping=context.stopping, separate_errors=True
         )
     try:
         problems = json.loads(ran.output)

@@ -30,7 +30,7 @@ class PagesOptions(CheckOptions):
     notes: list[list[dict[str, JsonValue]]] = Field(description="lists of an analyst's files")
 
 
-class WriteOptions(CheckOptions):
+class DocumentWriteOptions(CheckOptions):
     """``content`` of a document of the workspace; ``source`` and ``sha256`` where it is the page about a file."""
 
     path: str = Field(min_length=1, description="a file of the workspace")
@@ -118,7 +118,7 @@ class _Writer:
 @lasts(no_time)
 def write_one_document(context: CheckContext) -> dict[str, object]:
     """``{status: written|unchanged, path}``, also as ``result.json``. Raises UsageError, CheckFailed."""
-    options = read_options(WriteOptions, context, "document_write")
+    options = read_options(DocumentWriteOptions, context, "document_write")
     text = f"{options.content.strip()}\n"
     if options.source:
         text = marked(options.source, options.sha256, text)

@@ -19,7 +19,7 @@ SAMPLE = 5
 MAX_STRUCTURE_CHARACTERS = 60_000
 
 
-class PlanOptions(CheckOptions):
+class DocumentPlanOptions(CheckOptions):
     """``graph`` is the result of ``code_graph``; ``groups`` are a planner's, lists of paths.
 
     ``documents``: the names of the documents about the whole, without ``.md``. ``planning`` and ``synthesis`` are only
@@ -44,7 +44,7 @@ def plan_documents(context: CheckContext) -> dict[str, object]:
     pages about files that are no more. ``structure`` tells a planner of the layers, ``sample`` names the files that
     most others depend on. Raises UsageError for a wrong option.
     """
-    options = read_options(PlanOptions, context, "document_plan")
+    options = read_options(DocumentPlanOptions, context, "document_plan")
     graph: dict[str, Any] = dict(options.graph)
     root = context.workspace.root
     out = folder_of(context, options.out, "document_plan")

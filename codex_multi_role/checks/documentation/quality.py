@@ -13,7 +13,7 @@ from codex_multi_role.checks.base import CheckContext, lasts
 from codex_multi_role.checks.code_graph.check import repository
 from codex_multi_role.checks.code_graph.files import Folder
 from codex_multi_role.checks.documentation.evidence import Evidence
-from codex_multi_role.checks.documentation.measurement import Measurement
+from codex_multi_role.checks.documentation.measurement import DocumentMeasurement
 from codex_multi_role.checks.documentation.mermaid import judge_diagrams
 from codex_multi_role.checks.documentation.places import LARGEST_PAGE_BYTES, folder_of, read_text
 from codex_multi_role.checks.documentation.score import Score
@@ -88,7 +88,7 @@ class _Gate:
         self._time_left = TimeLeft(context, "document_quality")
         files: list[dict[str, Any]] = list(options.graph["files"])  # type: ignore[arg-type]
         out = folder_of(context, options.out, "document_quality").relative_to(self._root).as_posix()
-        self._measurement = Measurement(self._root, out, files, options.sections, self._time_left.require)
+        self._measurement = DocumentMeasurement(self._root, out, files, options.sections, self._time_left.require)
         self._texts = {path: read_text(self._root / path) for path in self._measurement.paths}
         earlier = {each.path: each.before for each in options.refined if each.path in self._texts}
         self._before = {path: text[:LARGEST_PAGE_BYTES] for path, text in earlier.items() if text is not None}

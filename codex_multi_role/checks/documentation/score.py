@@ -22,7 +22,7 @@ _NOTHING = {
 
 
 @dataclass
-class Part:
+class ScorePart:
     """One part of the score: ``good`` of ``of`` things. ``problems``: the document and what is wrong, one for each."""
 
     good: int = 0
@@ -43,7 +43,7 @@ class Part:
 class Score:
     """``parts`` by name; those ``unjudged`` do not count. ``first``: the document that lacks what no document has."""
 
-    def __init__(self, parts: Mapping[str, Part], unjudged: Collection[str], first: str) -> None:
+    def __init__(self, parts: Mapping[str, ScorePart], unjudged: Collection[str], first: str) -> None:
         self._parts = parts
         self._first = first
         whole = sum(weight for name, weight in WEIGHTS.items() if name not in unjudged)

@@ -22,7 +22,7 @@ MAX_SUMMARY_CHARACTERS = 600
 MAX_NAMES = 200
 
 
-class SourcesOptions(CheckOptions):
+class DocumentSourcesOptions(CheckOptions):
     """``files``: ``{path, dependencies}`` each, below ``repo``. ``notes``: what analysts said of others."""
 
     repo: str = Field(default=".", min_length=1, description="a folder with source code")
@@ -40,7 +40,7 @@ def read_sources(context: CheckContext) -> dict[str, object]:
     shortened and says so. ``context``: the files of the repository that these depend on, as far as there is a note, or
     a page of an earlier run. Raises UsageError for a wrong option and for a path that leads out of ``repo``.
     """
-    options = read_options(SourcesOptions, context, "document_sources")
+    options = read_options(DocumentSourcesOptions, context, "document_sources")
     repo = Workspace(repository(context, options.repo, "document_sources"))
     given: list[dict[str, Any]] = list(options.files)
     own = {str(each["path"]) for each in given}
@@ -59,7 +59,7 @@ def read_sources(context: CheckContext) -> dict[str, object]:
     return write_result(context, result)
 
 
-def _page_summary(context: CheckContext, options: SourcesOptions, path: str) -> str:
+def _page_summary(context: CheckContext, options: DocumentSourcesOptions, path: str) -> str:
     out = folder_of(context, options.out, "document_sources").relative_to(context.workspace.root).as_posix()
     page = read_page(context.workspace.root / page_of(out, path))
     return page.summary if page and page.source == path else ""

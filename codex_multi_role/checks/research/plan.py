@@ -20,7 +20,7 @@ _LETTERS = re.compile(r"\w+")
 Count = Annotated[int, Field(ge=1, le=100)]
 
 
-class PlanOptions(CheckOptions):
+class ResearchPlanOptions(CheckOptions):
     """``least`` and ``most``: how many questions a plan may have."""
 
     sub_questions: list[JsonValue] = Field(description="a list of mappings, each with text and priority")
@@ -37,7 +37,7 @@ def research_plan(context: CheckContext) -> dict[str, object]:
     priority is a number, 1 the first, or a word such as high. Equal questions are one. The most important come first;
     those beyond ``most`` are ``cut``. Raises UsageError.
     """
-    options = read_options(PlanOptions, context, "research_plan")
+    options = read_options(ResearchPlanOptions, context, "research_plan")
     different: dict[str, Json] = {}
     for question in map(_question, options.sub_questions):
         different.setdefault(topic_key(question["text"]), question)

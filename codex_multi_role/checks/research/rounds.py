@@ -23,7 +23,7 @@ MOST_TOPICS_OF_A_FINDING = 3
 Depth = Annotated[int, Field(ge=0, le=10)]
 
 
-class SourcesOptions(CheckOptions):
+class ResearchSourcesOptions(CheckOptions):
     """What the flow has of this round: ``topics``, the ``searches`` for them, a role's own, all in the same order.
 
     ``sources`` and ``read`` are those of the rounds before: a source is read once for a question.
@@ -61,7 +61,7 @@ def research_sources(context: CheckContext) -> dict[str, object]:
     host, or a document: what counts as one source when facts are verified. Raises CheckFailed where nobody answered
     any search.
     """
-    options = read_options(SourcesOptions, context, "research_sources")
+    options = read_options(ResearchSourcesOptions, context, "research_sources")
     sources = [dict(each) for each in options.sources]
     read = [list(pair) for pair in options.read]
     items: list[Json] = []

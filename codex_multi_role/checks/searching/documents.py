@@ -32,7 +32,7 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True)
-class Document:
+class SearchedDocument:
     """``date``: ISO, of what the document itself says, never of the file; empty where it says nothing.
 
     ``cut``: there is more text than `MOST_CHARACTERS`, or there are more pages than `MOST_PAGES`.
@@ -49,7 +49,7 @@ def page_text(page: str) -> str:
     return _of_html(page).text if _PAGE.match(page) else page
 
 
-def read_document(path: Path, data: bytes, *, main_text: bool = True) -> Document:
+def read_document(path: Path, data: bytes, *, main_text: bool = True) -> SearchedDocument:
     """The document that the file ``path`` with the content ``data`` is, an HTML page as its main text if wanted.
 
     Raises Unreadable.
@@ -67,7 +67,7 @@ def read_document(path: Path, data: bytes, *, main_text: bool = True) -> Documen
     if not text:
         raise Unreadable("there is no text in it")
     title = " ".join(found.title.split())[:LONGEST_TITLE]
-    return Document(title or path.name, found.date, text, found.cut or len(text) < len(whole))
+    return SearchedDocument(title or path.name, found.date, text, found.cut or len(text) < len(whole))
 
 
 def _decoded(data: bytes) -> str:
@@ -79,21 +79,21 @@ def _decoded(data: bytes) -> str:
         return data.decode("cp1252", "replace")
 
 
-def _of_text(text: str) -> Document:
+def _of_text(text: str) -> SearchedDocument:
     front = _FRONT_MATTER.match(text)
     fields = {name.lower(): value.strip(" \"'\r") for name, value in _FIELD.findall(front[1])} if front else {}
     body = text[front.end() :] if front else text
     heading = _HEADING.search(body[:4000])
-    return Document(fields.get("title") or (heading[1] if heading else ""), _date(fields.get("date", "")), body)
+    return SearchedDocument(fields.get("title") or (heading[1] if heading else ""), _date(fields.get("date", "")), body)
 
 
-def _of_html(text: str, main_text: bool = True) -> Document:
+def _of_html(text: str, main_text: bool = True) -> SearchedDocument:
     page = _Page()
     page.feed(text)
     page.close()
     lines = (" ".join(line.split()) for line in "".join(page.parts).splitlines())
     everything = "\n".join(line for line in lines if line)
-    return Document("".join(page.title), _date(page.date), (main_text and _main_text(text)) or everything)
+    return SearchedDocument("".join(page.title), _date(page.date), (main_text and _main_text(text)) or everything)
 
 
 def _main_text(page: str) -> str:
@@ -107,7 +107,7 @@ def _main_text(page: str) -> str:
     return trafilatura.extract(page, fast=True, favor_recall=True, include_comments=False) or ""
 
 
-def _of_pdf(data: bytes) -> Document:
+def _of_pdf(data: bytes) -> SearchedDocument:
     try:
         from io import BytesIO
 
@@ -130,7 +130,7 @@ def _of_pdf(data: bytes) -> Document:
     except Exception as error:  # a damaged PDF makes pypdf raise almost anything
         raise Unreadable(f"cannot be read as PDF: {error}") from error
     digits = re.match(r"D:(\d{4})(\d{2})(\d{2})", created)
-    return Document(title, "-".join(digits.groups()) if digits else "", "\n\n".join(pages), cut)
+    return SearchedDocument(title, "-".join(digits.groups()) if digits else "", "\n\n".join(pages), cut)
 
 
 def _date(text: str) -> str:

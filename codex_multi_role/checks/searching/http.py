@@ -22,7 +22,7 @@ MOST_ENTRIES = 100
 KEYS = {"title": "title", "address": "url", "text": "snippet", "date": "date"}
 
 
-class NoAnswer(Exception):
+class EndpointFailed(Exception):
     """The endpoint gave nothing that can be used; says why, and never names a secret."""
 
 
@@ -46,7 +46,7 @@ def search(
     answer = _fetched(_request(provider, query, count), seconds)
     entries = jmespath.search(provider["results"], answer)
     if not isinstance(entries, list):
-        raise NoAnswer(f"its answer has no list at {provider['results']!r}")
+        raise EndpointFailed(f"its answer has no list at {provider['results']!r}")
     results, dropped = [], 0
     for entry in entries[: MOST_ENTRIES if language else count]:
         told = {name: _text(jmespath.search(provider[key], entry)) for name, key in KEYS.items()}
@@ -93,17 +93,17 @@ def _fetched(request: urllib.request.Request, seconds: float) -> Any:  # noqa: A
             data = response.read(LARGEST_ANSWER_BYTES + 1)
     except HTTPError as error:
         error.close()
-        raise NoAnswer(f"HTTP status {error.code}") from error
+        raise EndpointFailed(f"HTTP status {error.code}") from error
     except URLError as error:
-        raise NoAnswer(f"cannot be reached: {error.reason}") from error
+        raise EndpointFailed(f"cannot be reached: {error.reason}") from error
     except (OSError, ValueError) as error:
-        raise NoAnswer(f"cannot be reached: {error}") from error
+        raise EndpointFailed(f"cannot be reached: {error}") from error
     if len(data) > LARGEST_ANSWER_BYTES:
-        raise NoAnswer(f"its answer is larger than {LARGEST_ANSWER_BYTES} bytes")
+        raise EndpointFailed(f"its answer is larger than {LARGEST_ANSWER_BYTES} bytes")
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise NoAnswer(f"its answer is no JSON: {error}") from error
+        raise EndpointFailed(f"its answer is no JSON: {error}") from error
 
 
 def _text(value: object) -> str:
@@ -120,5 +120,5 @@ def main() -> None:
     """The first argument is JSON with the arguments of `search`."""
     try:
         print(json.dumps(search(**json.loads(sys.argv[1]))))  # noqa: T201 - what the parent reads
-    except (NoAnswer, jmespath.exceptions.JMESPathError) as error:
+    except (EndpointFailed, jmespath.exceptions.JMESPathError) as error:
         sys.exit(str(error))
