@@ -20,8 +20,8 @@ from pathlib import Path
 
 from raw import IMPORTS, RawRole, at_once, medians, provider, read_options, timed
 
+from codex_multi_role.codex.codex_settings import app_server_argv
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.settings import app_server_argv
 from codex_multi_role.playbook import Playbook, PlaybookServer
 
 ROLES = ("planner", "architect", "implementer", "integrator")

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING
 
 from raw import RawRole, provider
 
+from codex_multi_role.codex.codex_settings import app_server_argv
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.settings import app_server_argv
 
 if TYPE_CHECKING:
     from codex_multi_role.playbook import Playbook

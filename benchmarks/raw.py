@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.codex.settings import as_settings
+from codex_multi_role.codex.codex_settings import as_settings
 
 IMPORTS = "import codex_multi_role.cli.run, codex_multi_role.app, codex_multi_role.engine"
 

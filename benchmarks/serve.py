@@ -29,8 +29,8 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from codex_multi_role.options import RunOptions
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_options import RunOptions
 
 RUNS, VIEWERS, EVENTS = 500, 20, 300
 EVENT_PAUSE_SECONDS = 0.02

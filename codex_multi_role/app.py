@@ -16,11 +16,11 @@ from codex_multi_role.definitions import (
 )
 from codex_multi_role.errors import UsageError
 from codex_multi_role.forking import Fork, prepare_fork, prepare_restart
-from codex_multi_role.options import RunOptions, RunReport
 from codex_multi_role.resuming import require_same_team, require_same_workspace
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
 from codex_multi_role.run_folder.atomic import make_folder
 from codex_multi_role.run_folder.tasks import find_open_task
+from codex_multi_role.run_options import RunOptions, RunReport
 from codex_multi_role.session import OnEvent, Session
 from codex_multi_role.telemetry import exported
 

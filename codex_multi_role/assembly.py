@@ -8,15 +8,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from codex_multi_role.catalog import RoleSpecCatalog
+from codex_multi_role.codex.codex_settings import searches_web
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.codex.member import instance_name
-from codex_multi_role.codex.settings import searches_web
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.definitions import Definitions, role_settings, sandbox_of_tests
 from codex_multi_role.flow import first_at_once, new_state
 from codex_multi_role.members import fleet_of, kept_from_writing
 from codex_multi_role.processes import Family
-from codex_multi_role.recordings.models import ModelProviders, start_providers
+from codex_multi_role.recordings.model_providers import ModelProviders, start_providers
 from codex_multi_role.run_folder import EventLog, RunFolder, begun_turns, list_turns, own_turns
 from codex_multi_role.steering import Steering
 from codex_multi_role.steps import RunResources, TestSettings

@@ -26,24 +26,24 @@ from codex_multi_role.catalog import (
     settings_file,
 )
 from codex_multi_role.checks import CheckFunction, find_check, may_change_workspace, needs_python, settings_of
-from codex_multi_role.checks.base import Sandbox, no_sandbox
+from codex_multi_role.checks.contract import Sandbox, no_sandbox
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
+from codex_multi_role.codex.codex_settings import as_settings, holds_secret, mcp_server_table, needs_user_home
 from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.permissions import require_exact
 from codex_multi_role.codex.sandbox import sandboxed
-from codex_multi_role.codex.settings import as_settings, holds_secret, mcp_server_table, needs_user_home
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
-from codex_multi_role.options import LOCAL_ROLES, RunOptions
 from codex_multi_role.programs import exclude_from_path
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors
 from codex_multi_role.run_folder.folder import new_numbered
+from codex_multi_role.run_options import LOCAL_ROLES, RunOptions
 from codex_multi_role.spelling import as_on_disk
 from codex_multi_role.steps.check import load_settings
-from codex_multi_role.steps.terms import terms
+from codex_multi_role.steps.run_terms import terms
 from codex_multi_role.tools import find_tool, tool_names
 
 RECORDING = "recording.ndjson"

@@ -11,11 +11,7 @@ from codex_multi_role import __version__
 from codex_multi_role.catalog import SKILLS_FOLDER, RoleSpec, RoleSpecCatalog
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
 from codex_multi_role.codex.child import Launch
-from codex_multi_role.codex.fleet import Fleet
-from codex_multi_role.codex.member import Member, Started
-from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile, require_exact
-from codex_multi_role.codex.project_instructions import ProjectInstructions
-from codex_multi_role.codex.settings import (
+from codex_multi_role.codex.codex_settings import (
     WITHOUT_SKILLS,
     app_server_argv,
     as_settings,
@@ -28,15 +24,19 @@ from codex_multi_role.codex.settings import (
     without_project_settings,
     without_user_servers,
 )
+from codex_multi_role.codex.fleet import Fleet
+from codex_multi_role.codex.member import Member, Started
+from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile, require_exact
+from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.definitions import Definitions, role_settings
-from codex_multi_role.options import SETTINGS_FILE
 from codex_multi_role.processes import Family
 from codex_multi_role.programs import program_path
-from codex_multi_role.recordings.models import ModelProviders
+from codex_multi_role.recordings.model_providers import ModelProviders
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
+from codex_multi_role.run_options import SETTINGS_FILE
 from codex_multi_role.steering import Steering
 from codex_multi_role.tools import find_tool
 from codex_multi_role.workspace import named_below

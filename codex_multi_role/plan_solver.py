@@ -16,10 +16,10 @@ import yaml
 from codex_multi_role.app import run
 from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.errors import UsageError
-from codex_multi_role.options import RunOptions, RunReport
 from codex_multi_role.run_folder import AskPerson, RunFolder
 from codex_multi_role.run_folder.item_results import ItemResults
 from codex_multi_role.run_folder.states import read_states
+from codex_multi_role.run_options import RunOptions, RunReport
 from codex_multi_role.session import OnEvent
 
 Json = dict[str, Any]

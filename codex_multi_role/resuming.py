@@ -16,8 +16,8 @@ from codex_multi_role.catalog import EVERY_ROLE, RoleSpecCatalog
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.flow import new_state
-from codex_multi_role.options import RunOptions
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_options import RunOptions
 
 
 def require_same_workspace(folder: RunFolder, record: Mapping[str, Any]) -> None:

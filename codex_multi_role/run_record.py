@@ -13,10 +13,10 @@ from typing import Any
 from codex_multi_role import __version__
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.ending import Ending
-from codex_multi_role.options import RunReport
 from codex_multi_role.run_folder import RunFolder, totals_of
 from codex_multi_role.run_folder.atomic import write_text
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
+from codex_multi_role.run_options import RunReport
 from codex_multi_role.steering import Steering
 
 MOUNT_POINTS = (".git", ".codex", ".agents", ".aws")

@@ -18,7 +18,6 @@ from codex_multi_role.ending import Ending, ending_for
 from codex_multi_role.errors import ReviewWaiting, RoleFailed, RunInterrupted, StorageError
 from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.live_roles import LiveRoles, named_keys
-from codex_multi_role.options import RunReport
 from codex_multi_role.process_guard import end_earlier_guard, guarded
 from codex_multi_role.processes import Family, processes_below
 from codex_multi_role.resuming import require_same_past
@@ -35,6 +34,7 @@ from codex_multi_role.run_folder import (
 )
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.states import RUN, States
+from codex_multi_role.run_options import RunReport
 from codex_multi_role.run_record import RunRecord, ended
 from codex_multi_role.state_file import write_state
 from codex_multi_role.steps import RunResources

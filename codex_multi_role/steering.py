@@ -15,7 +15,7 @@ from pathlib import Path
 from codex_multi_role.catalog import CATALOG_FILES, packaged_roles
 from codex_multi_role.checks.search_settings import SEARCH_FILE
 from codex_multi_role.definitions import Definitions
-from codex_multi_role.options import LOCAL_ROLES, SETTINGS_FILE
+from codex_multi_role.run_options import LOCAL_ROLES, SETTINGS_FILE
 from codex_multi_role.spelling import as_on_disk
 from codex_multi_role.steps.protection import HEAD
 from codex_multi_role.workspace import in_place

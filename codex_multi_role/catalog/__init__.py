@@ -5,7 +5,7 @@ from __future__ import annotations
 from codex_multi_role.catalog.asked_roles import asked_role_files
 from codex_multi_role.catalog.catalog import CATALOG_FILES, RoleSpecCatalog
 from codex_multi_role.catalog.definition import Definition
-from codex_multi_role.catalog.flows import (
+from codex_multi_role.catalog.flow_loading import (
     EVERY_ROLE,
     STEP_KINDS,
     FlowEntry,
@@ -26,7 +26,7 @@ from codex_multi_role.catalog.packaged import packaged_roles, settings_file
 from codex_multi_role.catalog.placeholders import fill
 from codex_multi_role.catalog.prompts import build_continue_prompt, build_prompt, build_repair_prompt
 from codex_multi_role.catalog.rights import without_wider_rights
-from codex_multi_role.catalog.roles import (
+from codex_multi_role.catalog.role_spec import (
     ApprovalPolicy,
     AutoApprove,
     PromptFlags,

@@ -16,7 +16,7 @@ from codex_multi_role.catalog.general_prompts import GeneralPrompts, completed, 
 from codex_multi_role.catalog.nearest import did_you_mean, no_such
 from codex_multi_role.catalog.original_settings import refuse_settings
 from codex_multi_role.catalog.role_entries import RoleEntry, RoleSettings, RoleSource
-from codex_multi_role.catalog.roles import TIMEOUT_POLICIES, WITHOUT_EFFECT, RoleSpec
+from codex_multi_role.catalog.role_spec import TIMEOUT_POLICIES, WITHOUT_EFFECT, RoleSpec
 from codex_multi_role.catalog.skills import Skill
 from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.catalog.yaml_source import load_yaml, validate

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, ConfigDict
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.packaged import packaged_roles
-from codex_multi_role.catalog.roles import RoleSpec
+from codex_multi_role.catalog.role_spec import RoleSpec
 from codex_multi_role.catalog.yaml_source import load_yaml, validate
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codex_multi_role.options import LOCAL_ROLES
+from codex_multi_role.run_options import LOCAL_ROLES
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.placeholders import fill
-from codex_multi_role.catalog.roles import RoleSpec
+from codex_multi_role.catalog.role_spec import RoleSpec
 
 
 def build_prompt(

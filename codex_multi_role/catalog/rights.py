@@ -8,7 +8,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from codex_multi_role.catalog.mcp_servers import McpServer, narrower_server
-from codex_multi_role.catalog.roles import RoleSpec, Sandbox
+from codex_multi_role.catalog.role_spec import RoleSpec, Sandbox
 
 _SANDBOXES = get_args(Sandbox)  # from the strictest on
 

@@ -16,7 +16,7 @@ from codex_multi_role.catalog.nearest import no_such
 from codex_multi_role.catalog.output_schema import check_schema, schema_or_path
 from codex_multi_role.catalog.placeholders import fill
 from codex_multi_role.catalog.protected_globs import ProtectedGlobs
-from codex_multi_role.catalog.roles import (
+from codex_multi_role.catalog.role_spec import (
     ApprovalPolicy,
     AutoApprove,
     PromptFlags,

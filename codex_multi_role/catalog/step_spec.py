@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
 
 from codex_multi_role.catalog.definition import Definition
-from codex_multi_role.catalog.roles import check_name
+from codex_multi_role.catalog.role_spec import check_name
 
 EVERY_ROLE = "*"
 # The keys that say what a step does, exactly one a step; a new kind is one more field of StepSpec, named here with the

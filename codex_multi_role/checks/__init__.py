@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codex_multi_role.checks.base import (
+from codex_multi_role.checks.contract import (
     CheckContext,
     CheckFunction,
     RunFacts,
@@ -39,7 +39,7 @@ CHECKS = {
     "tests": "tests:run_tests",
     "command": "command:run_argv",
     "coverage": "coverage:measure_coverage",
-    "schema": "schema:check_schema",
+    "schema": "json_schema:check_schema",
     "plan": "plan:check_plan",
     "choose": "choose:choose_best",
     "merge": "merge:merge_copies",
@@ -54,22 +54,22 @@ CHECKS = {
     "merge_tests": "merge_tests:merge_tests",
     "mutation": "mutation:judge_mutants",
     "flaky": "flaky:find_flaky",
-    "code_graph": "code_graph.check:read_code_graph",
+    "code_graph": "code_graph.dependency_graph:read_code_graph",
     "document_quality": "documentation.quality:measure_documents",
-    "document_plan": "documentation.plan:plan_documents",
-    "document_sources": "documentation.sources:read_sources",
+    "document_plan": "documentation.document_plan:plan_documents",
+    "document_sources": "documentation.document_sources:read_sources",
     "document_notes": "documentation.notes:judge_notes",
     "document_pages": "documentation.pages:write_pages",
     "document_write": "documentation.pages:write_one_document",
     "search": "search:search",
     "search_ready": "search:search_ready",
     "prose": "citations:check_prose",
-    "research_plan": "research.plan:research_plan",
+    "research_plan": "research.research_plan:research_plan",
     "research_sources": "research.rounds:research_sources",
     "research_findings": "research.rounds:research_findings",
     "research_groups": "research.facts:research_groups",
     "research_facts": "research.facts:research_facts",
-    "research_report": "research.report:research_report",
+    "research_report": "research.research_report:research_report",
 }
 _REGISTRY: Registry[CheckFunction] = Registry("check", __name__, CHECKS)
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from codex_multi_role.checks.artifacts import write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.output_files import write_artifact, write_result
 
 ANSWER_FILE = "answer.md"
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection
 
 from pydantic import Field
 
-from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.output_files import write_result
 
 _CITATION = re.compile(r"\[cite:(?:([^\[\]\n]*)\])?", re.IGNORECASE)
 """One that is left open cites nothing."""

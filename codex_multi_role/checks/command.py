@@ -12,11 +12,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
-from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, at_most_own, lasts
-from codex_multi_role.checks.documents import parse_json
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, at_most_own, lasts
+from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.checks.interpreter import OWN
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
 from codex_multi_role.errors import UsageError
 from codex_multi_role.redaction import without_secrets
 from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command

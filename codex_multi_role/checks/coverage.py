@@ -7,12 +7,12 @@ from dataclasses import asdict
 
 from pydantic import Field
 
-from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, at_most_own, in_copy, lasts, uses_python
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, at_most_own, in_copy, lasts, uses_python
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageOutcome, CoverageRun
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.python import interpreter_of
-from codex_multi_role.checks.sources import Paths, named_path, named_paths, none_python, not_python
+from codex_multi_role.checks.python_targets import Paths, named_path, named_paths, none_python, not_python
 
 MAX_TAIL_CHARACTERS = 4_000
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from codex_multi_role.checks.artifacts import scratch_folder, write_result
-from codex_multi_role.checks.base import CheckContext, at_most_own, lasts, uses_python
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, at_most_own, lasts, uses_python
+from codex_multi_role.checks.output_files import scratch_folder, write_result
+from codex_multi_role.checks.python_targets import named_path, not_python
 from codex_multi_role.checks.repeated import Repeated, repeat
-from codex_multi_role.checks.sources import named_path, not_python
 from codex_multi_role.checks.suite import Suite
 
 END_SECONDS = 10.0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 
-from codex_multi_role.checks.base import Sandbox
+from codex_multi_role.checks.contract import Sandbox
 from codex_multi_role.checks.environments import has_python, named_by_tools
 from codex_multi_role.checks.imports import PLUGINS, known_folders
 from codex_multi_role.checks.plugins.codex_multi_role_python import PACKAGES, described

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.artifacts import write_artifact, write_result
 from codex_multi_role.checks.assertions import tests_without_assertion
-from codex_multi_role.checks.base import CheckContext, lasts, no_time
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, lasts, no_time
+from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.checks.test_files import TestFile, put_all, remove, shown, texts_of
 from codex_multi_role.checks.tests_source import expects, tests_of, untested
 

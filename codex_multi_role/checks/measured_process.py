@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codex_multi_role.checks.imports import PLUGINS, import_folders, import_problem
 from codex_multi_role.checks.interpreter import Interpreter
-from codex_multi_role.checks.junit import read_report
+from codex_multi_role.checks.junit_report import read_report
 
 PLUGIN = ("-p", "codex_multi_role_measuring")
 OF_OTHERS = ("COVERAGE_", "COV_CORE_")

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, lasts, no_time
+from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.errors import UsageError
 
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.output_files import write_result
 
 Name = Annotated[str, StringConstraints(min_length=1)]
 

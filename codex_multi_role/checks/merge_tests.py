@@ -13,15 +13,15 @@ from typing import Any
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, at_most_own, lasts, uses_python
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, at_most_own, lasts, uses_python
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS
-from codex_multi_role.checks.documents import read_document
+from codex_multi_role.checks.data_file import read_document
 from codex_multi_role.checks.measured_tests import Bench, SuiteMeasurement, units
 from codex_multi_role.checks.mutants import HOW_TO_INSTALL, MutatedFile, is_installed
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
+from codex_multi_role.checks.python_targets import named_path, not_python, syntax_problem
 from codex_multi_role.checks.set_cover import smallest_cover
-from codex_multi_role.checks.sources import named_path, not_python, syntax_problem
 from codex_multi_role.checks.test_files import TestFile, Texts, names_in
 from codex_multi_role.checks.tests_source import expects, tests_of, without
 from codex_multi_role.errors import StorageError, UsageError

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from pydantic import Field
 
-from codex_multi_role.checks.artifacts import scratch_folder, write_result
-from codex_multi_role.checks.base import CheckContext, at_most_own, in_copy, lasts, uses_python
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, at_most_own, in_copy, lasts, uses_python
 from codex_multi_role.checks.kill_matrix import Judge, KillMatrix
 from codex_multi_role.checks.mutants import HOW_TO_INSTALL, Mutant, MutatedFile, is_installed
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.output_files import scratch_folder, write_result
+from codex_multi_role.checks.python_targets import Paths, named_path, named_paths, none_python, not_python
 from codex_multi_role.checks.repeated import Repeated, repeat
-from codex_multi_role.checks.sources import Paths, named_path, named_paths, none_python, not_python
 from codex_multi_role.checks.suite import Suite
 from codex_multi_role.errors import UsageError
 

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
-from codex_multi_role.checks.options import CheckOptions, read_options
-from codex_multi_role.checks.schema import schema_problems
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.json_schema import schema_problems
+from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.plans import FEWEST_TASKS, MOST_TASKS, TASKS_SCHEMA, plan_problems, with_defaults
 
 _Number = Annotated[int, Field(ge=1)]

@@ -10,15 +10,15 @@ from typing import Any
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.assertions import tests_without_assertion
-from codex_multi_role.checks.base import CheckContext, at_most_own, lasts, longest_seconds, uses_python
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, at_most_own, lasts, longest_seconds, uses_python
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.judge_tests import suspected_bugs
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.python import interpreter_of
+from codex_multi_role.checks.python_targets import none_python
 from codex_multi_role.checks.repeated import repeat
-from codex_multi_role.checks.sources import none_python
 from codex_multi_role.checks.suite import Suite
 from codex_multi_role.checks.test_files import (
     TestFile,

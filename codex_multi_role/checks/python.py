@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
 from codex_multi_role.redaction import without_secrets
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.check_options import CheckOptions, inside, read_options
+from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
 from codex_multi_role.checks.imports import module_name
-from codex_multi_role.checks.options import CheckOptions, inside, read_options
+from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.working_copy import is_left_out
 from codex_multi_role.errors import UsageError
 from codex_multi_role.python_source import NotPython, syntax_tree

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.artifacts import write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, RunFacts, lasts, no_time
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, RunFacts, lasts, no_time
+from codex_multi_role.checks.output_files import write_artifact, write_result
 
 Json = dict[str, Any]
 SUCCESS, TIMEOUT, INCOMPLETE = "success", "timeout", "incomplete"

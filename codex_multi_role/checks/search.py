@@ -8,10 +8,9 @@ from typing import Any
 
 from pydantic import Field
 
-from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, configured_by, lasts, only_looks
-from codex_multi_role.checks.languages import language_of
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, configured_by, lasts, only_looks
+from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.search_providers import Searched, SearchQuery, ask_all, missing
 from codex_multi_role.checks.search_settings import (
     CODEX_WEB,
@@ -23,6 +22,7 @@ from codex_multi_role.checks.search_settings import (
 )
 from codex_multi_role.checks.searching.addresses import place
 from codex_multi_role.checks.searching.sketches import nearly_same
+from codex_multi_role.checks.text_language import language_of
 from codex_multi_role.errors import CheckFailed, UsageError
 
 MOST_RESULTS = 20

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.checks.base import CheckContext
-from codex_multi_role.checks.documents import parse_json
+from codex_multi_role.checks.contract import CheckContext
+from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.checks.search_settings import CODEX_WEB, FILES, HTTP, SearchProvider
 from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.redaction import without_secrets

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from codex_multi_role.checks.base import CheckContext
-from codex_multi_role.checks.junit import TestCase, parse_cases, read_report
+from codex_multi_role.checks.contract import CheckContext
+from codex_multi_role.checks.junit_report import TestCase, parse_cases, read_report
 from codex_multi_role.checks.measured_process import PLUGIN, MeasuredProcess
 from codex_multi_role.checks.python import environment_of_tests, interpreter_of
 from codex_multi_role.checks.working_copy import copy_workspace, left_out_of_copies

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 
 from pydantic import Field
 
-from codex_multi_role.checks.base import CheckContext
-from codex_multi_role.checks.options import CheckOptions, inside
+from codex_multi_role.checks.check_options import CheckOptions, inside
+from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.tests_source import functions_in, without
 from codex_multi_role.checks.text_files import put
 

@@ -6,10 +6,10 @@ import shlex
 from dataclasses import asdict
 from pathlib import Path, PurePath
 
-from codex_multi_role.checks.artifacts import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, only_looks
+from codex_multi_role.checks.contract import CheckContext, only_looks
 from codex_multi_role.checks.interpreter import Interpreter
-from codex_multi_role.checks.junit import TestCounts, parse_report, read_report
+from codex_multi_role.checks.junit_report import TestCounts, parse_report, read_report
+from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.python import NO_TESTS_COLLECTED, TESTS_FAILED, environment_of_tests, interpreter_of
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import CommandResult, run_command

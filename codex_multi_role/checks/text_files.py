@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, in_copy, lasts, no_time, only_looks
-from codex_multi_role.checks.documents import read_document
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, in_copy, lasts, no_time, only_looks
+from codex_multi_role.checks.data_file import read_document
+from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.tests_source import with_unique_names, without_fence
 from codex_multi_role.errors import CheckFailed
 from codex_multi_role.workspace import apply_files

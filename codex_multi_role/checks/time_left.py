@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.errors import CheckFailed, RunInterrupted
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.options import RunReport
 from codex_multi_role.presentation.outcome import EXIT_MEANINGS, OUTCOMES, next_command, outcome_in_words
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import one_line, printable
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_options import RunReport
 
 LONGEST_TEXT = 20_000
 NOT_STARTED = "No run"

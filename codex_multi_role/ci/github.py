@@ -17,7 +17,7 @@ from codex_multi_role.presentation.wording import PROGRAM
 
 if TYPE_CHECKING:  # only: every command looks here whether it is in a workflow
     from codex_multi_role.ci.ended import EndedRun
-    from codex_multi_role.ci.tests import Case, LatestTests
+    from codex_multi_role.ci.latest_tests import Case, LatestTests
 
 VARIABLE = "GITHUB_ACTIONS"
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"

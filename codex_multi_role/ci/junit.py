@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codex_multi_role.ci.ended import EndedRun
-from codex_multi_role.ci.tests import ERROR, FAILED, SKIPPED, Case, LatestTests
+from codex_multi_role.ci.latest_tests import ERROR, FAILED, SKIPPED, Case, LatestTests
 from codex_multi_role.presentation.recorded import read_turns
 from codex_multi_role.presentation.wording import PROGRAM, duration, verdict
 

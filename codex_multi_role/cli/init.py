@@ -17,7 +17,7 @@ from codex_multi_role.cli.settings import FILE, Setting
 from codex_multi_role.cli.starters import ALL, STARTERS, contents_of, starter
 from codex_multi_role.cli.streams import say
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.options import LOCAL_ROLES
+from codex_multi_role.run_options import LOCAL_ROLES
 
 OF_ONE_RUN = frozenset(
     {

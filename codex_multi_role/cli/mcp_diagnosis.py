@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.cli.diagnosis import Finding
-from codex_multi_role.codex.settings import known_settings, user_home
+from codex_multi_role.codex.codex_settings import known_settings, user_home
 from codex_multi_role.definitions import load_catalog, role_settings
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.programs import exclude_from_path, program_path

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
-from codex_multi_role.options import LOCAL_ROLES
+from codex_multi_role.run_options import LOCAL_ROLES
 
 
 def option_for(roles: Path) -> str:

@@ -35,7 +35,7 @@ def add_flow(name: str, given: Path | None) -> Path:
     Raises `UsageError`, for a name that is taken too, and `StorageError`; then nothing is changed.
     """
     from codex_multi_role.catalog import list_flows
-    from codex_multi_role.catalog.roles import check_name
+    from codex_multi_role.catalog.role_spec import check_name
     from codex_multi_role.definitions import load_catalog, load_flow_and_called  # here: `--help` loads no catalog
 
     catalog = load_catalog(own_catalog(given))

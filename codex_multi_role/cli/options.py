@@ -15,7 +15,7 @@ from codex_multi_role.cli.report_options import REPORTS
 from codex_multi_role.cli.serve_options import HOST, PORT, PUBLIC_URL, TOKEN
 from codex_multi_role.cli.settings import Setting, SettingsCommand
 from codex_multi_role.cli.values import assignments, finite, not_empty
-from codex_multi_role.options import MOST_REPAIRS, REPLAY_MATCHES, RunOptions
+from codex_multi_role.run_options import MOST_REPAIRS, REPLAY_MATCHES, RunOptions
 
 DEFAULTS = {field.name: field.default for field in fields(RunOptions)}
 FOLDER = click.Path(file_okay=False, path_type=Path)

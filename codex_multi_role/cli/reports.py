@@ -14,12 +14,12 @@ from codex_multi_role.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annot
 from codex_multi_role.cli.report_options import REPORTS
 from codex_multi_role.cli.streams import annotate, say
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
-from codex_multi_role.options import RunReport
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_options import RunReport
 
 if TYPE_CHECKING:
     from codex_multi_role.ci.ended import EndedRun
-    from codex_multi_role.ci.tests import LatestTests
+    from codex_multi_role.ci.latest_tests import LatestTests
 
 
 def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
@@ -34,7 +34,7 @@ def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> Non
 
 def _report(ctx: click.Context, report: RunReport, progress: Progress) -> None:
     from codex_multi_role.ci.ended import EndedRun
-    from codex_multi_role.ci.tests import latest_tests  # here: few runs are told in files
+    from codex_multi_role.ci.latest_tests import latest_tests  # here: few runs are told in files
 
     run = EndedRun.of(report, progress, ctx.params["runs_dir"])
     tests = latest_tests(run.folder) if run.folder else None
@@ -93,7 +93,7 @@ def _write_junit(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
 
 
 def _write_summary(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
-    from codex_multi_role.ci.summary import job_summary
+    from codex_multi_role.ci.job_summary import job_summary
     from codex_multi_role.run_folder.atomic import append_text, still_there, write_text  # as above
 
     text = job_summary(run, tests)

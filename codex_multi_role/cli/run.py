@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.cli.asking import person_at
-from codex_multi_role.cli.dry_run import put_dry_run
+from codex_multi_role.cli.dry_run_text import put_dry_run
 from codex_multi_role.cli.goal import choose_goal
 from codex_multi_role.cli.options import OF_THIS_PROCESS, RUN, command
 from codex_multi_role.cli.reports import report_end, reported
@@ -18,8 +18,8 @@ from codex_multi_role.cli.streams import say
 from codex_multi_role.cli.summary import no_page, summary
 from codex_multi_role.cli.views import open_view
 from codex_multi_role.errors import UsageError
-from codex_multi_role.options import RunOptions, RunReport
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_options import RunOptions, RunReport
 
 if TYPE_CHECKING:
     from codex_multi_role.playbook import Playbook
@@ -94,7 +94,7 @@ def _suggested(values: Mapping[str, Any]) -> dict[str, Any]:
     """What the playbook or the recording suggests, where the settings do not say otherwise."""
     if values["replay"] is not None:
         from codex_multi_role.playbook.recording import Recording
-        from codex_multi_role.recordings.outcome import suggested_options
+        from codex_multi_role.recordings.run_outcome import suggested_options
 
         return suggested_options(Recording.load(values["replay"]), values["workspace"])
     playbook = _playbook(values["playbook"], values["roles"])

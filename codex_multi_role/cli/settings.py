@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.options import SETTINGS_FILE
+from codex_multi_role.run_options import SETTINGS_FILE
 
 FILE = SETTINGS_FILE
 PREFIX = "CODEX_MULTI_ROLE_"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.cli.settings import FILE
-from codex_multi_role.options import LOCAL_ROLES
+from codex_multi_role.run_options import LOCAL_ROLES
 
 STARTERS = "starters"
 SETTINGS = """# Settings for codex-multi-role in this folder: any option of `codex-multi-role run`, without its dashes.

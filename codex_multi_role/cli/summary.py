@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from codex_multi_role.options import RunReport
 from codex_multi_role.presentation.outcome import (
     EXIT_MEANINGS,
     WAITING,
@@ -17,6 +16,7 @@ from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.question_lines import question_lines
 from codex_multi_role.presentation.wording import duration, one_line, plural, verdict
 from codex_multi_role.run_folder import Questions, RunFolder
+from codex_multi_role.run_options import RunReport
 
 FILES_NAMED = 6
 

@@ -13,12 +13,12 @@ from codex_multi_role.cli.streams import put_json_line, say
 from codex_multi_role.cli.views import open_view
 from codex_multi_role.cli.watch_all import watch_all
 from codex_multi_role.errors import UsageError
-from codex_multi_role.options import RunReport
-from codex_multi_role.presentation.following import follow
+from codex_multi_role.presentation.event_tail import follow
 from codex_multi_role.presentation.outcome import resume_command
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import is_alive
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_options import RunReport
 
 KILLED_CODE = 3
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from codex_multi_role.cli.streams import put_line, say
 from codex_multi_role.cli.views import on_terminal
-from codex_multi_role.presentation.following import RunNow, RunsReader
+from codex_multi_role.presentation.event_tail import RunNow, RunsReader
 from codex_multi_role.presentation.outcome import outcome_in_words
 from codex_multi_role.presentation.wording import compact, one_line
 

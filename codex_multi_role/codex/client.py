@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from codex_multi_role.codex.approvals import ApprovalPolicy, Helpers
 from codex_multi_role.codex.child import GRACE_SECONDS
 from codex_multi_role.codex.failures import Remedy, lacks_descriptors
-from codex_multi_role.codex.models import model_warning
+from codex_multi_role.codex.model_list import model_warning
 from codex_multi_role.codex.running_turn import CANCELLED, Observer, RunningTurn, TurnDeadlines
 from codex_multi_role.codex.thread import RoleThread, ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport

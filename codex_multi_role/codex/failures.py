@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from codex_multi_role.options import REPLAY_DIFFERS
+from codex_multi_role.run_options import REPLAY_DIFFERS
 
 
 class Remedy(Enum):

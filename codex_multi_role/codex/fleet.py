@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import replace
 
 from codex_multi_role.codex.client import RoleClient
+from codex_multi_role.codex.codex_settings import user_home
 from codex_multi_role.codex.home import sole_start
 from codex_multi_role.codex.member import Member, Started
-from codex_multi_role.codex.settings import user_home
 from codex_multi_role.codex.slots import Slots
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.wire_log import WireLog

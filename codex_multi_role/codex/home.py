@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 
-from codex_multi_role.codex.settings import user_home
+from codex_multi_role.codex.codex_settings import user_home
 from codex_multi_role.errors import CodexUnavailable
 
 LEAST_BYTES = 4_000_000

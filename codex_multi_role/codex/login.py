@@ -10,8 +10,8 @@ from pathlib import Path
 from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.client import RoleClient
+from codex_multi_role.codex.codex_settings import app_server_argv, needs_user_home, user_home
 from codex_multi_role.codex.home import require_user_home, sole_start
-from codex_multi_role.codex.settings import app_server_argv, needs_user_home, user_home
 from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.wire_log import WireLog

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-from codex_multi_role.codex.settings import as_settings
+from codex_multi_role.codex.codex_settings import as_settings
 from codex_multi_role.errors import UsageError
 
 PROFILE = "codex_multi_role"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.codex.settings import DEFAULT_PROVIDER, OWN_RETRIES, PLAIN_KEY, as_settings, known_settings
+from codex_multi_role.codex.codex_settings import DEFAULT_PROVIDER, OWN_RETRIES, PLAIN_KEY, as_settings, known_settings
 from codex_multi_role.errors import UsageError
 
 OPENAI_NAME = "OpenAI"

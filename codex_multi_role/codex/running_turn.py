@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from codex_multi_role.codex.approvals import TOOL_CALL, ApprovalPolicy, Helpers, answer
-from codex_multi_role.codex.events import (
+from codex_multi_role.codex.failures import Remedy
+from codex_multi_role.codex.incoming import Message
+from codex_multi_role.codex.notifications import (
     CodexEvent,
     EventParser,
     TokensCounted,
@@ -19,8 +21,6 @@ from codex_multi_role.codex.events import (
     params_of,
     turn_id_of,
 )
-from codex_multi_role.codex.failures import Remedy
-from codex_multi_role.codex.incoming import Message
 from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.transport import AppServerTransport, Cancelled
 from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from codex_multi_role.codex.events import (
+from codex_multi_role.codex.failures import Remedy, classify
+from codex_multi_role.codex.notifications import (
     CodexEvent,
     ItemCompleted,
     ItemStarted,
@@ -19,7 +20,6 @@ from codex_multi_role.codex.events import (
     changes_of,
     describe,
 )
-from codex_multi_role.codex.failures import Remedy, classify
 
 LONGEST_PROMPT = 1_048_576
 ITEM_TEXT_LIMIT = 20_000

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from codex_multi_role.codex.settings import app_server_argv
+from codex_multi_role.codex.codex_settings import app_server_argv
 from codex_multi_role.processes import Family
 from codex_multi_role.programs import program_path
 

@@ -15,10 +15,10 @@ from codex_multi_role.catalog import render
 from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
 from codex_multi_role.ending import LOOK, MORE_CYCLES, Ending, ending_for
 from codex_multi_role.engine.askers import Asker
+from codex_multi_role.engine.dbos_library import DBOSBaseException
 from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
 from codex_multi_role.engine.halt import RunHalted
 from codex_multi_role.engine.leases import Instances
-from codex_multi_role.engine.library import DBOSBaseException
 from codex_multi_role.engine.step_ids import JournalSlots
 from codex_multi_role.errors import DefinitionError, RunInterrupted
 from codex_multi_role.flow import End, FlowState

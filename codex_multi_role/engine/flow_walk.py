@@ -11,7 +11,7 @@ from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
 from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.engine.askers import Asker
 from codex_multi_role.engine.fan_out import fan_out
-from codex_multi_role.engine.items import Item
+from codex_multi_role.engine.fan_out_item import Item
 from codex_multi_role.engine.step_ids import JournalSlots
 from codex_multi_role.engine.team import Team
 from codex_multi_role.errors import RoleFailed, UsageError

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.engine import journal
+from codex_multi_role.engine.dbos_library import DBOSClient, SetWorkflowID
 from codex_multi_role.engine.journal import (
     APPLICATION,
     QUEUE_SECONDS,
@@ -18,7 +19,6 @@ from codex_multi_role.engine.journal import (
     resumed_queue,
     sqlite_url,
 )
-from codex_multi_role.engine.library import DBOSClient, SetWorkflowID
 from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.steps import Json

@@ -13,7 +13,7 @@ from codex_multi_role.flow.effort import Effort
 from codex_multi_role.flow.step_effort import StepEfforts
 from codex_multi_role.flow.terms import Terms
 from codex_multi_role.flow.visits import most_visits
-from codex_multi_role.options import PROVIDER_ATTEMPTS
+from codex_multi_role.run_options import PROVIDER_ATTEMPTS
 
 MOST_RECORDS = 10**12
 """A flow that may need more journal steps is as good as unbounded."""

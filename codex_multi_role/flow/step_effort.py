@@ -9,7 +9,7 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow.conditions import UNKNOWN, Meanings, known_value
 from codex_multi_role.flow.effort import MOST_AT_ONCE, Effort
 from codex_multi_role.flow.terms import Terms
-from codex_multi_role.options import LONGEST_PAUSE_SECONDS, MOST_REPAIRS, PROVIDER_ATTEMPTS
+from codex_multi_role.run_options import LONGEST_PAUSE_SECONDS, MOST_REPAIRS, PROVIDER_ATTEMPTS
 
 STEPS_PER_CHECK = 1
 STEPS_PER_REVIEW = 2

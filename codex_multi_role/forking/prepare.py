@@ -18,8 +18,8 @@ from codex_multi_role.flow import new_state
 from codex_multi_role.forking.again import Again
 from codex_multi_role.forking.start import find_start
 from codex_multi_role.forking.workspace import ForkWorkspace
-from codex_multi_role.options import RunOptions
 from codex_multi_role.run_folder import Beginning, Owner, Record, RunFolder, events_with_inherited, inherit
+from codex_multi_role.run_options import RunOptions
 from codex_multi_role.state_file import write_state
 
 KEPT_BY_A_FORK = frozenset({"runs_dir", "database_url"})

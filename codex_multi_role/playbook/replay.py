@@ -12,7 +12,6 @@ from http import HTTPStatus
 from typing import cast
 
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
-from codex_multi_role.options import REPLAY_DIFFERS
 from codex_multi_role.playbook.answers import BROKEN, TEXT, events_of
 from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.matching import Found, find
@@ -20,6 +19,7 @@ from codex_multi_role.playbook.recording import COMPACTION, Line, RecordedTurn, 
 from codex_multi_role.playbook.request import Asked, read_asked
 from codex_multi_role.playbook.responses import encode
 from codex_multi_role.playbook.varying import PathNames
+from codex_multi_role.run_options import REPLAY_DIFFERS
 
 Differs = Callable[[str, str, bool], None]
 """Is told of a difference, its diff, and whether the turn is played all the same."""

@@ -10,10 +10,10 @@ from typing import Any
 
 from codex_multi_role.ending import LOOK, MORE_CYCLES
 from codex_multi_role.errors import QuotaUsedUp, ReviewWaiting
-from codex_multi_role.options import RunOptions
 from codex_multi_role.presentation.wording import PROGRAM, one_line
 from codex_multi_role.run_folder import Questions, RunFolder
 from codex_multi_role.run_folder.reading import read_object
+from codex_multi_role.run_options import RunOptions
 
 WITH_ITS_GOAL = 0
 WITHOUT_IT = 1

@@ -18,7 +18,7 @@ from codex_multi_role.run_folder import (
 )
 from codex_multi_role.run_folder.folder import number_of
 from codex_multi_role.run_folder.reading import read_object
-from codex_multi_role.run_folder.turns import INHERITED
+from codex_multi_role.run_folder.turn_folder import INHERITED
 
 ENDED_CODES = (0, 1)
 

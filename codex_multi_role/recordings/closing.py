@@ -8,14 +8,14 @@ from typing import Any
 
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.errors import CodexMultiRoleError, RunInterrupted
-from codex_multi_role.options import REPLAY_DIFFERS, RunReport
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.recordings.comparison import keep_end, kept_in
-from codex_multi_role.recordings.models import recording_file
+from codex_multi_role.recordings.model_providers import recording_file
 from codex_multi_role.recordings.names import places_of
-from codex_multi_role.recordings.outcome import differences, outcome_of
+from codex_multi_role.recordings.run_outcome import differences, outcome_of
 from codex_multi_role.run_folder import RunFolder, list_turns
 from codex_multi_role.run_folder.atomic import storage_errors
+from codex_multi_role.run_options import REPLAY_DIFFERS, RunReport
 
 PARKED_OR_INTERRUPTED = (4, 5, 130)
 

@@ -7,7 +7,7 @@ from codex_multi_role.run_folder.folder import RunFolder, list_runs
 from codex_multi_role.run_folder.owner import Owner
 from codex_multi_role.run_folder.past import Beginning, beginnings, events_with_inherited, inherit, inherit_turn
 from codex_multi_role.run_folder.questions import Answer, AskPerson, Question, Questions, answer_of_person
-from codex_multi_role.run_folder.turns import (
+from codex_multi_role.run_folder.turn_folder import (
     TurnFolder,
     begun_turns,
     close_unfinished,

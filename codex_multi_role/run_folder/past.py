@@ -16,7 +16,7 @@ from codex_multi_role.run_folder.atomic import make_folder, storage_errors, writ
 from codex_multi_role.run_folder.event_log import read_events
 from codex_multi_role.run_folder.events import Record
 from codex_multi_role.run_folder.folder import RunFolder
-from codex_multi_role.run_folder.turns import INHERITED, TurnFolder
+from codex_multi_role.run_folder.turn_folder import INHERITED, TurnFolder
 
 BY_UNIT = ("checks", "reviews")
 """Folders of the run that hold what belongs to a unit or a turn under its key: ``<step>.<visit>``, and more behind."""

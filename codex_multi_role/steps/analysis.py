@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.run_folder.turns import ANALYSIS, ANALYSIS_PATH
+from codex_multi_role.run_folder.turn_folder import ANALYSIS, ANALYSIS_PATH
 
 MAX_CHARACTERS = 50_000
 

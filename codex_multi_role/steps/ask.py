@@ -21,9 +21,9 @@ from codex_multi_role.steps.check import run_tests
 from codex_multi_role.steps.prompted import CURRENT_THREAD, TurnPrompt, continued, repair_of
 from codex_multi_role.steps.protection import SHOWN_PATHS, TOLD, protected_among
 from codex_multi_role.steps.resources import Json, Recorder, RunResources
+from codex_multi_role.steps.turn_attempts import take_turn
 from codex_multi_role.steps.turn_events import says_done
 from codex_multi_role.steps.turn_result import TurnResult, finished_before
-from codex_multi_role.steps.turns import take_turn
 from codex_multi_role.steps.unit import Answered, StepOutcome, Unit
 from codex_multi_role.workspace import apply_files
 

@@ -11,8 +11,8 @@ from threading import Event
 from codex_multi_role.codex.failures import Remedy, lacks_descriptors
 from codex_multi_role.codex.turn import TurnOutcome
 from codex_multi_role.errors import TOO_MANY_FILES, QuotaUsedUp, RoleFailed, RunInterrupted
-from codex_multi_role.options import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
 from codex_multi_role.run_folder.events import Warning
+from codex_multi_role.run_options import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
 from codex_multi_role.steps.prompted import NEW_THREAD, TurnPrompt
 from codex_multi_role.steps.resources import RunResources
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.codex.events import CodexEvent, ItemCompleted, ItemStarted, WarningIssued, describe
+from codex_multi_role.codex.notifications import CodexEvent, ItemCompleted, ItemStarted, WarningIssued, describe
 from codex_multi_role.codex.running_turn import ApprovalAnswered
 from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.turn import TurnOutcome

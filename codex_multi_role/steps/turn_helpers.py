@@ -12,8 +12,8 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.replies import schema_problems
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import ToolCalled, now
-from codex_multi_role.steps.questions import TurnQuestions
 from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.role_questions import TurnQuestions
 from codex_multi_role.tools import Tool, ToolContext, find_tool
 
 LONGEST_PROBLEM = 500

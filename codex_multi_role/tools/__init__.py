@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.registry import Registry
-from codex_multi_role.tools.base import Ask, Tool, ToolContext, ToolResult
+from codex_multi_role.tools.tool import Ask, Tool, ToolContext, ToolResult
 
 __all__ = ["TOOLS", "Ask", "Tool", "ToolContext", "ToolResult", "find_tool", "tool_names"]
 

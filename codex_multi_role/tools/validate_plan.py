@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codex_multi_role.plans import FEWEST_TASKS, MOST_TASKS, plan_problems
-from codex_multi_role.tools.base import Tool, ToolContext, ToolResult
+from codex_multi_role.tools.tool import Tool, ToolContext, ToolResult
 
 _NUMBER = {"type": "integer", "minimum": 1, "maximum": 200}
 _SCHEMA = {

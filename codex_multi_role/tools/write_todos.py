@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codex_multi_role.plans import TASKS_SCHEMA, with_defaults
-from codex_multi_role.tools.base import Tool, ToolContext, ToolResult
+from codex_multi_role.tools.tool import Tool, ToolContext, ToolResult
 
 _SCHEMA = {
     "type": "object",

@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.flow_form import form_of, read_flows, read_playbooks, wanted_run
-from codex_multi_role.web.following import Followers
+from codex_multi_role.web.followers import Followers
 from codex_multi_role.web.forms import MOST_BYTES, Form, problem, with_form
 from codex_multi_role.web.guard import RequestGuard
 from codex_multi_role.web.listing import EVERY, RunList

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.options import RunOptions
+from codex_multi_role.run_options import RunOptions
 from codex_multi_role.web.forms import Form
 from codex_multi_role.web.starting import NewRun
 

@@ -21,7 +21,7 @@ from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import RUN_ID
 from codex_multi_role.stopping import stop_run
 from codex_multi_role.web.artifacts import chunks, list_folder, open_file, real_path
-from codex_multi_role.web.following import Followers, TooManyViewers
+from codex_multi_role.web.followers import Followers, TooManyViewers
 from codex_multi_role.web.forms import Form, problem
 from codex_multi_role.web.starting import NotBegun, RunStarter
 from codex_multi_role.web.templating import page

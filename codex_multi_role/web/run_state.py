@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codex_multi_role.errors import RunNotFound
-from codex_multi_role.presentation.following import EventReader
+from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import WITH_ITS_GOAL, WITHOUT_IT, more_cycles, next_from_record
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import OF_ANOTHER_VERSION, Progress

@@ -1,7 +1,7 @@
 """The folder the roles work on: safe file application, patches, bounded commands."""
 
+from codex_multi_role.workspace.applied_files import AppliedFile, apply_files, write_inside
 from codex_multi_role.workspace.commands import CommandResult, run_command
-from codex_multi_role.workspace.files import AppliedFile, apply_files, write_inside
 from codex_multi_role.workspace.globs import in_place
 from codex_multi_role.workspace.occupation import occupied
 from codex_multi_role.workspace.paths import PathRefused, Workspace, is_repository

@@ -10,8 +10,8 @@ from threading import Lock
 from typing import Any
 
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.workspace.applied_files import write_inside
 from codex_multi_role.workspace.copies import MANIFEST, Copy, CopyPaths
-from codex_multi_role.workspace.files import write_inside
 from codex_multi_role.workspace.merging import Conflict
 from codex_multi_role.workspace.paths import Workspace
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from codex_multi_role.catalog import RoleSpecCatalog
-from codex_multi_role.codex.settings import mcp_server_table
+from codex_multi_role.codex.codex_settings import mcp_server_table
 from codex_multi_role.errors import DefinitionError
 from tests.teams import Record
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from codex_multi_role.codex.codex_settings import app_server_argv
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.settings import app_server_argv
 from tests.chaos.profiles import Case, Once
 from tests.chaos.proxy import write_launcher
 from tests.torture.leftovers import processes_of

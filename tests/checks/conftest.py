@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from codex_multi_role.checks import CheckContext
-from codex_multi_role.checks.base import Sandbox, no_sandbox
+from codex_multi_role.checks.contract import Sandbox, no_sandbox
 from codex_multi_role.workspace import Workspace
 from tests.conftest import WITHOUT_PLUGINS
 

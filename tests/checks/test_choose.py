@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.checks import find_check
-from codex_multi_role.checks.base import CheckContext
 from codex_multi_role.checks.choose import Criterion, Requirement, choose, choose_best
+from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.errors import UsageError
 from tests.checks.conftest import MakeContext
 

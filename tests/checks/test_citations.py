@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.checks.citations import NAMELESS, check_prose, citations_in, count_words, with_citations
-from codex_multi_role.checks.research.page import page
+from codex_multi_role.checks.research.report_page import page
 from codex_multi_role.checks.research.text import Chapter, Research, as_markdown
 from tests.checks.conftest import MakeContext
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.checks import longest_seconds
-from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS
 from codex_multi_role.errors import UsageError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.checks.imports import import_folder, known_folders, module_name

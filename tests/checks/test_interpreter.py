@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from codex_multi_role.checks.base import no_sandbox
+from codex_multi_role.checks.contract import no_sandbox
 from codex_multi_role.checks.interpreter import OWN, Interpreter, find_interpreter, inspect
 from codex_multi_role.errors import RunInterrupted, UsageError
 from tests.cli.console import DEADLINE_SECONDS, console
@@ -200,7 +200,7 @@ def test_the_start_imports_nothing_for_requirements_that_no_file_names(tmp_path:
     check = f"""import sys
 from pathlib import Path
 from codex_multi_role.definitions import load_definitions
-from codex_multi_role.options import RunOptions
+from codex_multi_role.run_options import RunOptions
 load_definitions(RunOptions(goal="x", workspace=Path({str(tmp_path)!r})))
 sys.exit("packaging" in sys.modules)
 """

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.checks import longest_seconds
-from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.kill_matrix import Judge
 from codex_multi_role.checks.mutants import MutatedFile
 from codex_multi_role.checks.mutation import END_SECONDS, judge_mutants

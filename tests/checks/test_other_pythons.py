@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.checks.base import no_sandbox
+from codex_multi_role.checks.contract import no_sandbox
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect

@@ -11,7 +11,7 @@ import codex_cli_bin
 import psutil
 import pytest
 
-from codex_multi_role.checks.base import Sandbox
+from codex_multi_role.checks.contract import Sandbox
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.mutation import judge_mutants
 from codex_multi_role.checks.tests import run_tests

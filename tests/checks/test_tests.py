@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.base import CheckContext
-from codex_multi_role.checks.junit import TestCounts
+from codex_multi_role.checks.contract import CheckContext
+from codex_multi_role.checks.junit_report import TestCounts
 from codex_multi_role.checks.tests import judge, run_tests
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import CommandResult

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.ci.ended import EndedRun
-from codex_multi_role.options import RunReport
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder, read_events
+from codex_multi_role.run_options import RunReport
 from tests.cli.run_folders import make_run
 
 RUN_ID = "20260131_101500_0a1b2c3d"

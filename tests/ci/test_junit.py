@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml
 from junitparser import TestCase as Case
 
-from codex_multi_role.ci import tests
 from codex_multi_role.ci.ended import LONGEST_TEXT, EndedRun
 from codex_multi_role.ci.junit import junit_report
-from codex_multi_role.ci.tests import MOST_PARTS, MOST_PLACES, latest_tests
+from codex_multi_role.ci.latest_tests import MOST_PARTS, MOST_PLACES, latest_tests
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import Question, Questions
 
@@ -61,7 +60,7 @@ def test_a_parked_run_says_how_to_answer(tmp_path: Path) -> None:
 
 
 def make_parked_again(run: EndedRun) -> EndedRun:
-    from codex_multi_role.options import RunReport
+    from codex_multi_role.run_options import RunReport
 
     assert run.folder is not None
     folder = run.folder.path
@@ -143,7 +142,7 @@ def test_a_report_of_nothing_but_places_is_not_looked_at_for_ever(
 ) -> None:
     run = make_ended(tmp_path)
     looked_at: list[str] = []
-    monkeypatch.setattr(tests, "_is_inside", lambda file, _: looked_at.append(file))
+    monkeypatch.setattr("codex_multi_role.ci.latest_tests._is_inside", lambda file, _: looked_at.append(file))
     places = "".join(f"{number}.py:1: \n" for number in range(1500))
     leave_tests(run.folder, PYTEST_REPORT.replace("tests/test_a.py:7: AssertionError", places))
     assert run.folder is not None

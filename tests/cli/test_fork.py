@@ -8,7 +8,7 @@ import pytest
 
 from codex_multi_role.cli.fork import changes_for, fork
 from codex_multi_role.cli.options import FORKABLE
-from codex_multi_role.options import RunOptions
+from codex_multi_role.run_options import RunOptions
 from tests.teams import TeamFolder, say
 
 from .console import console

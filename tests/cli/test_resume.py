@@ -7,7 +7,7 @@ import pytest
 
 from codex_multi_role.cli.options import CHANGEABLE
 from codex_multi_role.cli.resume import changes_of, resume
-from codex_multi_role.options import RunOptions
+from codex_multi_role.run_options import RunOptions
 
 REMEMBERED = {"cycles": 3, "inputs": {"a": "1", "b": "2"}, "config": ["model=x", "other=y"]}
 

@@ -9,7 +9,7 @@ import pytest
 
 from codex_multi_role.cli.run import parse_inputs, run, run_options
 from codex_multi_role.errors import UsageError
-from codex_multi_role.options import RunOptions
+from codex_multi_role.run_options import RunOptions
 
 
 @pytest.fixture(autouse=True)

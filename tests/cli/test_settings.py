@@ -10,7 +10,7 @@ from codex_multi_role.cli.options import RUN
 from codex_multi_role.cli.run import NOT_OF_THE_RUN, run
 from codex_multi_role.cli.settings import FILE
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.options import RunOptions
+from codex_multi_role.run_options import RunOptions
 
 
 @pytest.fixture(autouse=True)

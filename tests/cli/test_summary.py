@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.cli.summary import summary
-from codex_multi_role.options import RunReport
 from codex_multi_role.presentation.outcome import next_command
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_options import RunReport
 from tests.cli.run_folders import make_run
 from tests.presentation.recorded_run import in_order, started, whole_run
 

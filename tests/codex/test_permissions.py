@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.codex.events import CodexEvent
+from codex_multi_role.codex.notifications import CodexEvent
 from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile
 from codex_multi_role.codex.running_turn import ApprovalAnswered
 from tests.codex.conftest import Harness

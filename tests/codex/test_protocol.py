@@ -11,9 +11,9 @@ import pytest
 from jsonschema import Draft7Validator
 
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec, answer
-from codex_multi_role.codex.events import EventParser
 from codex_multi_role.codex.failures import classify
 from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.notifications import EventParser
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.turn import TurnRequest

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from codex_multi_role.codex.codex_settings import known_settings
 from codex_multi_role.codex.providers import CHATGPT_URL, IN_FRONT, OPENAI_URL, provider_of
-from codex_multi_role.codex.settings import known_settings
 from codex_multi_role.errors import UsageError
 
 HERE = "http://127.0.0.1:1/provider-1"

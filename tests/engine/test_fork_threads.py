@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import resume
-from codex_multi_role.codex.settings import as_settings
+from codex_multi_role.codex.codex_settings import as_settings
 from codex_multi_role.playbook import Playbook, PlaybookServer, handler
 from codex_multi_role.playbook.request import read_request
 from tests.engine.test_flows import with_flow

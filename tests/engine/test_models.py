@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog.roles import EFFORTS
+from codex_multi_role.catalog.role_spec import EFFORTS
 from codex_multi_role.codex.client import RoleClient
 from tests.any_model import any_model, message
 from tests.codex.conftest import Harness, harness

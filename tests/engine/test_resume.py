@@ -18,7 +18,7 @@ from sqlalchemy.exc import OperationalError
 
 from codex_multi_role import run
 from codex_multi_role.engine import sqlite_url
-from codex_multi_role.engine.library import DBOSClient
+from codex_multi_role.engine.dbos_library import DBOSClient
 from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import RunBusy, UsageError
 from codex_multi_role.presentation.recorded import is_alive

@@ -87,8 +87,8 @@ PROTOCOL_ROWS = (
         "failed",
         (
             f"{DISTURBED}each_turn_has_its_own_answer_all_the_same",
-            "codex/test_events.py::test_messages_of_any_shape_are_events_or_nothing",
-            "codex/test_events.py::test_a_turn_that_a_newer_codex_ends_in_a_way_of_its_own_has_failed_and_says_so",
+            "codex/test_notifications.py::test_messages_of_any_shape_are_events_or_nothing",
+            "codex/test_notifications.py::test_a_turn_that_a_newer_codex_ends_in_a_way_of_its_own_has_failed_and_says_so",
             "codex/test_protocol.py::test_every_class_of_error_of_the_installed_server_has_a_row_of_its_own",
         ),
     ),

@@ -45,7 +45,7 @@ PROVIDER_ROWS = (
         "provider_error",
         (
             *played("500"),
-            "codex/test_settings.py::test_trying_again_is_left_to_us_where_the_provider_is_the_users_own",
+            "codex/test_codex_settings.py::test_trying_again_is_left_to_us_where_the_provider_is_the_users_own",
         ),
     ),
     Row("503 overloaded", "three counted tries", "overloaded", played("503 overloaded")),

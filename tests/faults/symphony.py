@@ -63,7 +63,7 @@ MATRIX: Mapping[str, tuple[str, ...]] = {
     ),
     "what a later version words otherwise is borne": (
         f"{DISTURBED}each_turn_has_its_own_answer_all_the_same",
-        "codex/test_events.py::test_messages_of_any_shape_are_events_or_nothing",
+        "codex/test_notifications.py::test_messages_of_any_shape_are_events_or_nothing",
         f"{DISTURBED}what_codex_asks_that_we_do_not_know_is_refused",
     ),
     "tools of ours are offered when the thread is started": (

@@ -8,7 +8,7 @@ import yaml
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
 from codex_multi_role.catalog.general_prompts import GeneralPrompts
-from codex_multi_role.catalog.roles import RoleSpec
+from codex_multi_role.catalog.role_spec import RoleSpec
 from codex_multi_role.flow import Terms
 
 ROLES = {"planner": 100.0, "developer": 10.0, "reader": 1.0}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from codex_multi_role.codex.settings import as_settings
+from codex_multi_role.codex.codex_settings import as_settings
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.teams import Record, TeamFolder
 

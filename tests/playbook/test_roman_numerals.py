@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.catalog import RoleSpecCatalog, build_prompt, packaged_roles
-from codex_multi_role.checks.base import CheckContext
+from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.tests import run_tests
 from codex_multi_role.playbook import AnswerKey, load_playbook
 from codex_multi_role.playbook.selection import Message, ToolCall, select

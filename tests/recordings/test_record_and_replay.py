@@ -15,8 +15,8 @@ from codex_multi_role import RunOptions, RunReport, resume, run
 from codex_multi_role.definitions import load_definitions
 from codex_multi_role.errors import UsageError
 from codex_multi_role.playbook.recording import Recording
-from codex_multi_role.recordings.models import start_providers
-from codex_multi_role.recordings.outcome import suggested_options
+from codex_multi_role.recordings.model_providers import start_providers
+from codex_multi_role.recordings.run_outcome import suggested_options
 from codex_multi_role.run_folder import EventLog, RunFolder
 from tests.engine.test_fan_out import ECHO
 from tests.engine.test_flows import with_flow

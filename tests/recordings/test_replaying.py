@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from codex_multi_role.definitions import Definitions, load_definitions
-from codex_multi_role.options import RunReport
 from codex_multi_role.playbook.request import AnswerKey
 from codex_multi_role.recordings.closing import close_recording
-from codex_multi_role.recordings.models import start_providers
+from codex_multi_role.recordings.model_providers import start_providers
 from codex_multi_role.run_folder import EventLog, RunFolder
+from codex_multi_role.run_options import RunReport
 from tests.playbook.asking import body, user
 from tests.playbook.test_recording import ENDED, exchange, written
 from tests.teams import TeamFolder, read

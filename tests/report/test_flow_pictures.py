@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.catalog import FlowSpec, read_flows
-from codex_multi_role.catalog.flows import list_flows
+from codex_multi_role.catalog.flow_loading import list_flows
 from codex_multi_role.flow.routing import End
 from codex_multi_role.report.path_taken import PathTaken, paths_taken
 from codex_multi_role.report.picture import LINE, Picture, draw

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from codex_multi_role.checks.code_graph.files import LANGUAGE_OF
+from codex_multi_role.checks.code_graph.discovery import LANGUAGE_OF
 from codex_multi_role.checks.code_graph.symbols import Connections, Import, Symbols
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from codex_multi_role.checks.documentation.evidence import Evidence, is_path
-from codex_multi_role.checks.documentation.markdown import MarkdownDocument, read_markdown
+from codex_multi_role.checks.documentation.markdown_document import MarkdownDocument, read_markdown
 from codex_multi_role.checks.documentation.places import Page, page_of, parse_page, read_page
 from codex_multi_role.checks.documentation.score import (
     CLAIMS,

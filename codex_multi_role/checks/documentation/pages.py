@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time
-from codex_multi_role.checks.code_graph.check import repository
-from codex_multi_role.checks.documentation.page import page_text
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.code_graph.dependency_graph import repository
+from codex_multi_role.checks.contract import CheckContext, lasts, no_time
+from codex_multi_role.checks.documentation.document_plan import gone_pages, shortened
+from codex_multi_role.checks.documentation.file_page import page_text
 from codex_multi_role.checks.documentation.places import folder_of, marked, page_of, read_page
-from codex_multi_role.checks.documentation.plan import gone_pages, shortened
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.text_files import put
 from codex_multi_role.errors import StorageError
 

@@ -8,16 +8,16 @@ from typing import Any
 
 from pydantic import BaseModel, Field, JsonValue
 
-from codex_multi_role.checks.artifacts import write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, lasts
-from codex_multi_role.checks.code_graph.check import repository
-from codex_multi_role.checks.code_graph.files import Folder
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.code_graph.dependency_graph import repository
+from codex_multi_role.checks.code_graph.discovery import Folder
+from codex_multi_role.checks.contract import CheckContext, lasts
 from codex_multi_role.checks.documentation.evidence import Evidence
 from codex_multi_role.checks.documentation.measurement import DocumentMeasurement
 from codex_multi_role.checks.documentation.mermaid import judge_diagrams
 from codex_multi_role.checks.documentation.places import LARGEST_PAGE_BYTES, folder_of, read_text
 from codex_multi_role.checks.documentation.score import Score
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.checks.text_files import put
 from codex_multi_role.checks.time_left import TimeLeft
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import Field
 
-from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
-from codex_multi_role.checks.options import CheckOptions, read_options
-from codex_multi_role.checks.research.plan import topic_key
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks.research.research_plan import topic_key
 from codex_multi_role.checks.research.rounds import Rows, by_id
 
 Json = dict[str, Any]

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
-from codex_multi_role.checks.options import CheckOptions, read_options
-from codex_multi_role.checks.research.plan import LONGEST_TOPIC, topic_key
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks.research.research_plan import LONGEST_TOPIC, topic_key
 from codex_multi_role.checks.research.searches import results_of_web, searched
 from codex_multi_role.checks.search import same_source
 from codex_multi_role.checks.searching.addresses import origin

@@ -7,7 +7,7 @@ from typing import Any
 from codex_multi_role.checks.search_providers import MOST_CHARACTERS
 from codex_multi_role.checks.search_settings import CODEX_WEB
 from codex_multi_role.checks.searching.addresses import is_web_address
-from codex_multi_role.checks.searching.documents import shortened
+from codex_multi_role.checks.searching.document_text import shortened
 from codex_multi_role.checks.searching.sketches import sketch
 
 Json = dict[str, Any]

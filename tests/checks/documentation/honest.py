@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.checks import CheckContext
-from codex_multi_role.checks.code_graph.check import read_code_graph
+from codex_multi_role.checks.code_graph.dependency_graph import read_code_graph
 from codex_multi_role.checks.documentation.pages import write_pages
 from codex_multi_role.checks.documentation.quality import measure_documents
 

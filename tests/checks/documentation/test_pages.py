@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.code_graph.check import read_code_graph
-from codex_multi_role.checks.documentation.markdown import read_markdown
+from codex_multi_role.checks.code_graph.dependency_graph import read_code_graph
+from codex_multi_role.checks.documentation.document_sources import MAX_CHARACTERS, read_sources
+from codex_multi_role.checks.documentation.markdown_document import read_markdown
 from codex_multi_role.checks.documentation.notes import judge_notes
 from codex_multi_role.checks.documentation.pages import write_one_document, write_pages
 from codex_multi_role.checks.documentation.places import marked
-from codex_multi_role.checks.documentation.sources import MAX_CHARACTERS, read_sources
 from codex_multi_role.errors import CheckFailed, UsageError
 from tests.checks.conftest import MakeContext
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.checks import CheckContext
-from codex_multi_role.checks.code_graph.check import read_code_graph
+from codex_multi_role.checks.code_graph.dependency_graph import read_code_graph
 from codex_multi_role.checks.documentation.mermaid import OWN_PARSER, SUBSET, judge_diagrams
 from codex_multi_role.checks.documentation.places import marked, page_of
 from codex_multi_role.checks.documentation.quality import measure_documents

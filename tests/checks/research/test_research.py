@@ -16,7 +16,7 @@ from codex_multi_role.checks.research.facts import (
     research_groups,
     single_source_confidence,
 )
-from codex_multi_role.checks.research.plan import research_plan, topic_key
+from codex_multi_role.checks.research.research_plan import research_plan, topic_key
 from codex_multi_role.checks.research.rounds import research_findings, research_sources
 from codex_multi_role.checks.searching.sketches import sketch
 from codex_multi_role.errors import CheckFailed, UsageError

@@ -82,7 +82,7 @@ LIMITS = (
     ),
     broken(
         "a fork does not pay for what it inherited",
-        "run_folder/turns.py",
+        "run_folder/turn_folder.py",
         "    return ((role, result) for role, result in results if not result.get(INHERITED))\n",
         "    return ((role, result) for role, result in results)\n",
         ("engine/test_fork.py::test_a_fork_has_the_records_of_its_past_and_pays_only_for_what_is_its_own",),

@@ -48,10 +48,10 @@ OUTSIDE = (
     ),
     broken(
         "no symlink made meanwhile is followed",
-        "workspace/files.py",
+        "workspace/applied_files.py",
         FOLDER,
         FOLDER.replace(" | os.O_NOFOLLOW", ""),
-        ("workspace/test_files.py::test_a_symlink_made_after_the_path_was_judged_is_not_followed",),
+        ("workspace/test_applied_files.py::test_a_symlink_made_after_the_path_was_judged_is_not_followed",),
     ),
     broken(
         "no symlink in a merge's way is followed",
@@ -62,11 +62,11 @@ OUTSIDE = (
     ),
     broken(
         "a hard link is replaced",
-        "workspace/files.py",
+        "workspace/applied_files.py",
         "            os.replace(temporary, parts[-1], src_dir_fd=folder, dst_dir_fd=folder)\n",
         "            os.write(os.open(parts[-1], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=folder), data)\n",
         (
-            "workspace/test_files.py::test_a_hard_link_is_broken_not_written_through",
+            "workspace/test_applied_files.py::test_a_hard_link_is_broken_not_written_through",
             f"{CONTAINMENT}::test_a_hard_link_that_a_role_made_is_replaced_not_written_through",
         ),
     ),
@@ -211,10 +211,10 @@ OUTSIDE = (
     ),
     broken(
         "a role writes nothing by default",
-        "catalog/roles.py",
+        "catalog/role_spec.py",
         'return "workspace-write" if data["prompt_flags"].allow_write else "read-only"',
         'return "workspace-write"',
-        ("catalog/test_roles.py::test_flags_become_sandbox_and_approval_policy",),
+        ("catalog/test_role_spec.py::test_flags_become_sandbox_and_approval_policy",),
     ),
     broken(
         "leaving the sandbox is declined by default",
@@ -228,7 +228,7 @@ OUTSIDE = (
     ),
     broken(
         "a role's YAML grants nothing by default",
-        "catalog/roles.py",
+        "catalog/role_spec.py",
         "    commands: StrictBool = False\n",
         "    commands: StrictBool = True\n",
         (f"{CONTAINMENT}::test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided[None]",),
@@ -245,21 +245,21 @@ OUTSIDE = (
         "playbook/loopback.py",
         '        elif "Origin" in self.headers:\n',
         '        elif "Nothing" in self.headers:\n',
-        ("playbook/test_server.py::test_a_web_page_is_refused",),
+        ("playbook/test_playbook_server.py::test_a_web_page_is_refused",),
     ),
     broken(
         "a foreign host name does not reach the playbook's server",
         "playbook/loopback.py",
         'if self.headers.get("Host") not in',
         'if "" in',
-        ("playbook/test_server.py::test_a_foreign_host_name_is_refused",),
+        ("playbook/test_playbook_server.py::test_a_foreign_host_name_is_refused",),
     ),
     broken(
         "the playbook's server listens on loopback",
         "playbook/loopback.py",
         "super().__init__((LOOPBACK, 0), handler)\n",
         'super().__init__(("", 0), handler)\n',
-        ("playbook/test_server.py::test_it_listens_on_loopback_only",),
+        ("playbook/test_playbook_server.py::test_it_listens_on_loopback_only",),
     ),
     broken(
         "YAML makes plain values only",

@@ -13,7 +13,7 @@ NEITHER = "test_secrets.py::test_neither_a_commands_nor_a_tests_environment_has_
 SECRETS = (
     broken(
         "a role's command gets a core of the environment only",
-        "codex/settings.py",
+        "codex/codex_settings.py",
         "'shell_environment_policy.inherit=\"core\"',",
         "'shell_environment_policy.inherit=\"all\"', 'shell_environment_policy.ignore_default_excludes=true',",
         ("codex/test_client.py::test_tool_commands_see_no_secret_of_our_environment", NEITHER),
@@ -65,21 +65,21 @@ SECRETS = (
     ),
     broken(
         "prompts are masked",
-        "run_folder/turns.py",
+        "run_folder/turn_folder.py",
         '"prompt.txt", self.redact(prompt)',
         '"prompt.txt", prompt',
         (LEFT_TO_BE_READ,),
     ),
     broken(
         "answers are masked",
-        "run_folder/turns.py",
+        "run_folder/turn_folder.py",
         '"assistant_text.txt", self.redact(assistant_text)',
         '"assistant_text.txt", assistant_text',
         (LEFT_TO_BE_READ,),
     ),
     broken(
         "what tests print is masked",
-        "checks/artifacts.py",
+        "checks/output_files.py",
         "path.write_text(context.redact(text)",
         "path.write_text(text",
         (LEFT_TO_BE_READ,),
@@ -142,7 +142,7 @@ SECRETS = (
     ),
     broken(
         "a recording has no secret of the environment",
-        "recordings/models.py",
+        "recordings/model_providers.py",
         "places.named(folder.redact.within(line))",
         "places.named(dict(line))",
         ("recordings/test_record_and_replay.py::test_no_secret_and_no_path_of_this_machine_is_in_the_file",),

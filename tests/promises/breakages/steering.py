@@ -61,7 +61,7 @@ STEERING = (
     ),
     broken(
         "calls of an MCP server's tools follow its approval",
-        "codex/settings.py",
+        "codex/codex_settings.py",
         '{"never": "prompt", "auto": "auto", "always": "approve"}',
         '{"never": "approve", "auto": "approve", "always": "approve"}',
         (

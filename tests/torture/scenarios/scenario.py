@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from codex_multi_role.codex.settings import as_settings
+from codex_multi_role.codex.codex_settings import as_settings
 from tests.disks import Disk
 from tests.teams import Record, TeamFolder
 

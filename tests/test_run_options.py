@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from codex_multi_role import RunOptions
 from codex_multi_role.errors import UsageError
-from codex_multi_role.options import MOST_REPAIRS
+from codex_multi_role.run_options import MOST_REPAIRS
 
 TEXT = st.text(st.characters(codec="utf-8"))
 ABSOLUTE = st.sampled_from([Path("/a/b"), Path("/a b/ü"), Path("/")])

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from codex_multi_role.definitions import load_definitions
-from codex_multi_role.options import RunReport
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.recordings.names import places_around
-from codex_multi_role.recordings.outcome import differences, outcome_of, suggested_options, workspace_tree
+from codex_multi_role.recordings.run_outcome import differences, outcome_of, suggested_options, workspace_tree
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_options import RunReport
 from tests.teams import TeamFolder
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from codex_multi_role.catalog.roles import RoleLimits, RoleSpec, check_role_name
+from codex_multi_role.catalog.role_spec import RoleLimits, RoleSpec, check_role_name
 
 
 def _role(**given: Any) -> RoleSpec:

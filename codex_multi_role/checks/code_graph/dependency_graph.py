@@ -9,13 +9,13 @@ from pathlib import Path
 
 from pydantic import Field
 
-from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, only_looks
+from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.code_graph import other_code, python_code
-from codex_multi_role.checks.code_graph.files import Folder, SourceFile
+from codex_multi_role.checks.code_graph.discovery import Folder, SourceFile
 from codex_multi_role.checks.code_graph.layers import batches_of, drawn, layers_of
 from codex_multi_role.checks.code_graph.symbols import Connections, Symbols
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, lasts, only_looks
+from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.time_left import TimeLeft
 from codex_multi_role.errors import UsageError
 

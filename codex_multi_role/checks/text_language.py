@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from codex_multi_role.checks.searching import languages
+from codex_multi_role.checks.searching import language_detection
 from codex_multi_role.errors import UsageError
 
 
 def language_of(text: str) -> str:
-    """As `searching.languages.language_of`. Raises UsageError without the library."""
+    """As `searching.language_detection.language_of`. Raises UsageError without the library."""
     try:
-        return languages.language_of(text)
+        return language_detection.language_of(text)
     except ImportError as error:
         hint = "pip install 'codex-multi-role[research]', or leave the language out."
         raise UsageError("a filter by language needs py3langid, which is not installed", hint) from error

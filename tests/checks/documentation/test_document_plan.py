@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.code_graph.check import read_code_graph
+from codex_multi_role.checks.code_graph.dependency_graph import read_code_graph
+from codex_multi_role.checks.documentation.document_plan import plan_documents
 from codex_multi_role.checks.documentation.places import marked, page_of
-from codex_multi_role.checks.documentation.plan import plan_documents
 from codex_multi_role.errors import UsageError
 from tests.checks.conftest import MakeContext
 

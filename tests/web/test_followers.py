@@ -13,8 +13,8 @@ import pytest
 from sse_starlette import ServerSentEvent
 
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.web import following
-from codex_multi_role.web.following import Followers
+from codex_multi_role.web import followers
+from codex_multi_role.web.followers import Followers
 from codex_multi_role.web.run_state import RunState
 from tests.cli.run_folders import make_run
 
@@ -23,7 +23,7 @@ DEADLINE_SECONDS = 30
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
-    monkeypatch.setattr(following, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(followers, "LOOK_SECONDS", 0.001)
     return make_run(tmp_path / "runs", "first")
 
 
@@ -41,14 +41,14 @@ async def rest(stream: AsyncIterator[ServerSentEvent]) -> int:
 def test_all_viewers_of_a_run_share_one_follower_and_end_with_the_server(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(following, "MOST_VIEWERS", 3)
+    monkeypatch.setattr(followers, "MOST_VIEWERS", 3)
     made = []
 
     def make(folder: RunFolder, form_secret: str) -> RunState:
         made.append(folder)
         return RunState(folder, form_secret)
 
-    monkeypatch.setattr(following, "RunState", make)
+    monkeypatch.setattr(followers, "RunState", make)
     ended = asyncio.Event()
 
     async def look() -> None:

@@ -11,9 +11,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from codex_multi_role.ci.ended import EndedRun
+from codex_multi_role.ci.job_summary import MOST_LISTED, MOST_ROLES, job_summary
+from codex_multi_role.ci.latest_tests import latest_tests
 from codex_multi_role.ci.markdown import cell, code, table
-from codex_multi_role.ci.summary import MOST_LISTED, MOST_ROLES, job_summary
-from codex_multi_role.ci.tests import latest_tests
 from codex_multi_role.errors import UsageError
 from codex_multi_role.presentation.role_progress import RoleProgress
 from codex_multi_role.presentation.wording import one_line

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from codex_multi_role.presentation.following import RunsReader
+from codex_multi_role.presentation.event_tail import RunsReader
 from codex_multi_role.run_folder import RunFolder
 from tests.cli.run_folders import make_run, record
 

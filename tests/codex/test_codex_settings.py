@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.settings import (
+from codex_multi_role.codex.codex_settings import (
     app_server_argv,
     as_settings,
     holds_secret,
@@ -18,6 +17,7 @@ from codex_multi_role.codex.settings import (
     without_own_retries,
     without_user_servers,
 )
+from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.redaction import Redactor
 
 VALUES = st.recursive(

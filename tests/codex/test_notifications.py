@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.codex.events import EventParser, TokensCounted, TurnFinished, WarningIssued, turn_id_of
+from codex_multi_role.codex.notifications import EventParser, TokensCounted, TurnFinished, WarningIssued, turn_id_of
 from codex_multi_role.codex.turn import TurnRecorder
 
 WORDS = ["fileChange", "agentMessage", "commandExecution", "completed", "failed"]

@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time
-from codex_multi_role.checks.code_graph.check import repository, symbols_of
-from codex_multi_role.checks.code_graph.files import LANGUAGE_OF, read_source
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.code_graph.dependency_graph import repository, symbols_of
+from codex_multi_role.checks.code_graph.discovery import LANGUAGE_OF, read_source
+from codex_multi_role.checks.contract import CheckContext, lasts, no_time
+from codex_multi_role.checks.documentation.document_plan import shortened
 from codex_multi_role.checks.documentation.places import folder_of, page_of, read_page
-from codex_multi_role.checks.documentation.plan import shortened
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.errors import UsageError
 from codex_multi_role.workspace import PathRefused, Workspace
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from codex_multi_role.ci.ended import EndedRun
+from codex_multi_role.ci.latest_tests import Case, LatestTests
 from codex_multi_role.ci.markdown import cell, code, table
-from codex_multi_role.ci.tests import Case, LatestTests
 from codex_multi_role.presentation.recorded import changed_files
 from codex_multi_role.presentation.role_progress import RoleProgress
 from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural, verdict

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codex_multi_role.checks.junit import read_cases, read_report
+from codex_multi_role.checks.junit_report import read_cases, read_report
 from codex_multi_role.ci.ended import LONGEST_TEXT
 from codex_multi_role.presentation.recorded import read_tests
 from codex_multi_role.run_folder import RunFolder

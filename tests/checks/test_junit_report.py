@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.checks.junit import MAX_REPORT_BYTES, TestCounts, parse_report, read_report
+from codex_multi_role.checks.junit_report import MAX_REPORT_BYTES, TestCounts, parse_report, read_report
 
 REPORT = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest" tests="6">

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codex_multi_role import __version__
+from codex_multi_role.codex.codex_settings import as_settings
 from codex_multi_role.codex.providers import provider_of
-from codex_multi_role.codex.settings import as_settings
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns
@@ -108,7 +108,7 @@ def recording_file(definitions: Definitions, path: Path, folder: RunFolder) -> R
 
 
 def _header(definitions: Definitions, folder: RunFolder) -> dict[str, Any]:
-    from codex_multi_role.recordings.outcome import SUGGESTED, workspace_tree
+    from codex_multi_role.recordings.run_outcome import SUGGESTED, workspace_tree
 
     options = definitions.options
     return {
@@ -151,7 +151,7 @@ def _replayed(
 def _tell_beginning(
     definitions: Definitions, recording: Recording, folder: RunFolder, events: EventLog, on_the_way: OnTheWay
 ) -> None:
-    from codex_multi_role.recordings.outcome import workspace_tree
+    from codex_multi_role.recordings.run_outcome import workspace_tree
 
     events.publish(Warning(f"no model is asked: the answers come from the recording {recording.name}"))
     if recording.ended is None:

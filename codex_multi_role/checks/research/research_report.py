@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.artifacts import write_artifact, write_result
-from codex_multi_role.checks.base import CheckContext, RunFacts, lasts, no_time, only_looks
+from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.citations import citations_in, count_words
-from codex_multi_role.checks.options import CheckOptions, read_options
-from codex_multi_role.checks.research.page import page
+from codex_multi_role.checks.contract import CheckContext, RunFacts, lasts, no_time, only_looks
+from codex_multi_role.checks.output_files import write_artifact, write_result
+from codex_multi_role.checks.research.report_page import page
 from codex_multi_role.checks.research.rounds import Rows
 from codex_multi_role.checks.research.text import Chapter, Research, as_markdown
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.checks.code_graph import other_code
-from codex_multi_role.checks.code_graph.check import read_code_graph
+from codex_multi_role.checks.code_graph.dependency_graph import read_code_graph
 from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
 from codex_multi_role.workspace import Workspace
 from tests.checks.conftest import MakeContext

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.checks.documents import MAX_DOCUMENT_BYTES, parse_document, parse_json, read_document
+from codex_multi_role.checks.data_file import MAX_DOCUMENT_BYTES, parse_document, parse_json, read_document
 from codex_multi_role.errors import UsageError
 from codex_multi_role.workspace import Workspace
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.workspace import AppliedFile, Workspace, apply_files
-from codex_multi_role.workspace.files import MAX_FILE_BYTES, MAX_FILES, write_inside
+from codex_multi_role.workspace.applied_files import MAX_FILE_BYTES, MAX_FILES, write_inside
 
 
 def _reasons(applied: list[AppliedFile]) -> list[str | None]:

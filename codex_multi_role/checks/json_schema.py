@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time, only_looks
-from codex_multi_role.checks.documents import parse_document, read_document
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.data_file import parse_document, read_document
+from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.errors import UsageError
 from codex_multi_role.workspace import Workspace
 

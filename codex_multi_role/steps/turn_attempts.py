@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from codex_multi_role.codex.turn import TurnOutcome
 from codex_multi_role.errors import CodexStartFailed
-from codex_multi_role.options import PROVIDER_ATTEMPTS
 from codex_multi_role.run_folder.events import RoleRestarted
+from codex_multi_role.run_options import PROVIDER_ATTEMPTS
 from codex_multi_role.steps.attempt import Attempt
 from codex_multi_role.steps.prompted import TurnPrompt
 from codex_multi_role.steps.remedies import failure, next_try, pause

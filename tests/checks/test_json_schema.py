@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.checks import find_check
-from codex_multi_role.checks.base import CheckContext
-from codex_multi_role.checks.schema import check_schema, schema_problems
+from codex_multi_role.checks.contract import CheckContext
+from codex_multi_role.checks.json_schema import check_schema, schema_problems
 from codex_multi_role.errors import StorageError, UsageError
 from tests.checks.conftest import MakeContext
 

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.artifacts import write_result
-from codex_multi_role.checks.base import CheckContext, lasts, no_time
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.contract import CheckContext, lasts, no_time
 from codex_multi_role.checks.documentation.grouping import group, in_order
 from codex_multi_role.checks.documentation.places import PAGES, folder_of, page_of, read_page
-from codex_multi_role.checks.options import CheckOptions, read_options
+from codex_multi_role.checks.output_files import write_result
 
 PLANNED, UP_TO_DATE = "planned", "up to date"
 SAMPLE = 5
