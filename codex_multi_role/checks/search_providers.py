@@ -26,7 +26,7 @@ MOST_CHARACTERS = 8_000
 """Of one result."""
 OUTPUT_BYTES = 8 * 1024 * 1024
 LONGEST_REASON = 300
-_PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from searching.{0} import main; main()"
+_PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from searching.{0}_search import main; main()"
 
 Json = dict[str, Any]
 

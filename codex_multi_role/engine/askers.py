@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from codex_multi_role.catalog import StepSpec
+from codex_multi_role.engine.journal_slots import JournalSlots
 from codex_multi_role.engine.leases import Instances, Leases
-from codex_multi_role.engine.step_ids import JournalSlots
 from codex_multi_role.flow import FlowState
 from codex_multi_role.steps import (
     NEW_THREAD,

@@ -18,8 +18,8 @@ from codex_multi_role.engine.askers import Asker
 from codex_multi_role.engine.dbos_library import DBOSBaseException
 from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
 from codex_multi_role.engine.halt import RunHalted
+from codex_multi_role.engine.journal_slots import JournalSlots
 from codex_multi_role.engine.leases import Instances
-from codex_multi_role.engine.step_ids import JournalSlots
 from codex_multi_role.errors import DefinitionError, RunInterrupted
 from codex_multi_role.flow import End, FlowState
 from codex_multi_role.steps import RunResources

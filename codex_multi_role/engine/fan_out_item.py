@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from codex_multi_role.engine.halt import RunHalted
-from codex_multi_role.engine.step_ids import ItemCancelled, JournalSlots
+from codex_multi_role.engine.journal_slots import ItemCancelled, JournalSlots
 from codex_multi_role.errors import RoleFailed
 from codex_multi_role.flow import name_of
 from codex_multi_role.run_folder import Cancellations

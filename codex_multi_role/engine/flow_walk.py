@@ -12,7 +12,7 @@ from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.engine.askers import Asker
 from codex_multi_role.engine.fan_out import fan_out
 from codex_multi_role.engine.fan_out_item import Item
-from codex_multi_role.engine.step_ids import JournalSlots
+from codex_multi_role.engine.journal_slots import JournalSlots
 from codex_multi_role.engine.team import Team
 from codex_multi_role.errors import RoleFailed, UsageError
 from codex_multi_role.flow import (

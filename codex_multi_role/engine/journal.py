@@ -13,8 +13,8 @@ from uuid import uuid4
 
 from codex_multi_role.engine.dbos_library import DBOS, SetWorkflowID
 from codex_multi_role.engine.durable_run import DurableRun
+from codex_multi_role.engine.journal_slots import journal_error
 from codex_multi_role.engine.sqlite_clock import url_with_clock
-from codex_multi_role.engine.step_ids import journal_error
 from codex_multi_role.errors import StorageError
 
 APPLICATION = "codex-multi-role"

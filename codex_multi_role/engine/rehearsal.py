@@ -17,8 +17,8 @@ from codex_multi_role.engine.dbos_library import StepOptions
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
 from codex_multi_role.engine.halt import RunHalted
 from codex_multi_role.engine.journal_fork import RecordedStep
+from codex_multi_role.engine.journal_slots import JournalSlots
 from codex_multi_role.engine.leases import Instances
-from codex_multi_role.engine.step_ids import JournalSlots
 from codex_multi_role.errors import ReviewWaiting, UsageError
 from codex_multi_role.flow import FlowState
 from codex_multi_role.steps import Json, RunResources, Unit, Work
@@ -37,7 +37,7 @@ class _Left(RunHalted):
         self.problem = problem
 
 
-class _RecordedPlace:
+class _RecordedSlot:
     """A place of the journal where what is recorded is read, and nothing is done."""
 
     def __init__(self, number: int, past: Mapping[int, RecordedStep], seen: set[int]) -> None:
@@ -58,18 +58,18 @@ class _RecordedPlace:
         return recorded.output
 
 
-class _PastIds(JournalSlots):
-    """The places up to ``end``, where the mark of a visit is to be."""
+class _PastSlots(JournalSlots):
+    """The places up to ``end``, where the checkpoint of a visit is to be."""
 
     def __init__(self, past: Mapping[int, RecordedStep], end: int) -> None:
         self.seen: set[int] = set()
         self._end = end
         super().__init__(lambda: None, self._places(past))
 
-    def _places(self, past: Mapping[int, RecordedStep]) -> Iterator[_RecordedPlace]:
-        return (_RecordedPlace(number, past, self.seen) for number in count(1))
+    def _places(self, past: Mapping[int, RecordedStep]) -> Iterator[_RecordedSlot]:
+        return (_RecordedSlot(number, past, self.seen) for number in count(1))
 
-    def mark(self) -> int:
+    def checkpoint(self) -> int:
         number = super().checkpoint()
         if number >= self._end:
             raise _Left("" if number == self._end else "steps before it would record more")
@@ -101,7 +101,7 @@ def walk_past(flows: CallableFlows, state: FlowState, run: RunResources, past: M
     """Walk as far as the past goes. Raises `DefinitionError` for a template that fails on the way."""
     found = PastUnits()
     run = replace(run, observe=found.watch)
-    walk = FlowWalk(run, flows, state, _PastIds(past, sys.maxsize), Asker(run, Instances()))
+    walk = FlowWalk(run, flows, state, _PastSlots(past, sys.maxsize), Asker(run, Instances()))
     with suppress(RunHalted):
         walk.walk()
     found.visits = {name: step.visits for name, step in state.steps.items()}
@@ -143,7 +143,7 @@ def rehearse(
     Raises `UsageError` where the past does not lead there, `DefinitionError` for a template that fails on the way.
     """
     step, visit, place = start
-    ids = _PastIds(past, place)
+    ids = _PastSlots(past, place)
     walk = FlowWalk(run, flows, state, ids, Asker(run, Instances()))
     try:
         problem = f"the flow would end before, with {walk.walk().outcome}"

@@ -14,7 +14,7 @@ from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.checks import RunFacts
 from codex_multi_role.checks.search import combined, search, search_ready
 from codex_multi_role.checks.search_settings import SearchFile
-from codex_multi_role.checks.searching import folder_search
+from codex_multi_role.checks.searching import files_search
 from codex_multi_role.checks.searching.addresses import place
 from codex_multi_role.checks.searching.sketches import nearly_same, sketch
 from codex_multi_role.errors import CheckFailed, UsageError
@@ -119,10 +119,10 @@ def test_a_page_is_read_without_its_navigation(searching: Searching) -> None:
 
 def test_many_pages_are_read_with_their_navigation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Finding their main text would take longer than a search may."""
-    monkeypatch.setattr(folder_search, "MOST_PAGE_BYTES", len(PAGE) + 10)
+    monkeypatch.setattr(files_search, "MOST_PAGE_BYTES", len(PAGE) + 10)
     for name in ("a.html", "b.html"):
         (tmp_path / name).write_text(PAGE)
-    found = folder_search.search(tmp_path, tmp_path / "index", "bridge", 5, 8_000)
+    found = files_search.search(tmp_path, tmp_path / "index", "bridge", 5, 8_000)
     assert ["mills" in result["text"] for result in found["results"]].count(True) == 1
     assert found["notes"] == [f"HTML pages beyond {len(PAGE) + 10} bytes were read with their navigation"]
 

@@ -11,10 +11,9 @@ import pytest
 import yaml
 from junitparser import JUnitXml
 
+from tests.ci.test_github import read_log
+from tests.ci.workflow import EXPRESSION, TOP, Workflow, read_yaml
 from tests.teams import TeamFolder, say
-
-from .test_github import read_log
-from .workflow import EXPRESSION, TOP, Workflow, read_yaml
 
 YAML_BLOCK = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"steps\.team\.outputs\.([\w-]+)")

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from codex_multi_role.ci.github import MOST_OF_A_KIND, command, harmless, run_annotations, runs_here
 from codex_multi_role.ci.latest_tests import latest_tests
-
-from .ended_runs import HOSTILE, leave_tests, make_ended
-from .test_junit import PYTEST_REPORT
+from tests.ci.ended_runs import HOSTILE, leave_tests, make_ended
+from tests.ci.test_junit import PYTEST_REPORT
 
 OLDER_COMMAND = re.compile(r"##\[[^\]]*\]")
 TEXTS = (

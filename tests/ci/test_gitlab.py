@@ -7,8 +7,7 @@ from pathlib import Path
 from codex_multi_role.ci.ended import EndedRun
 from codex_multi_role.ci.gitlab import link_annotations
 from codex_multi_role.errors import UsageError
-
-from .ended_runs import RUN_ID, make_ended
+from tests.ci.ended_runs import RUN_ID, make_ended
 
 JOB = "https://gitlab.example.com/team/shop/-/jobs/17"
 

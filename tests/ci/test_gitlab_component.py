@@ -10,10 +10,9 @@ from typing import Any
 
 from junitparser import JUnitXml
 
+from tests.ci.test_action import END
+from tests.ci.workflow import SECONDS, TOP, clean_environment, read_yaml
 from tests.teams import TeamFolder, say
-
-from .test_action import END
-from .workflow import SECONDS, TOP, clean_environment, read_yaml
 
 INPUT = re.compile(r"\$\[\[ inputs\.([\w-]+) \]\]")
 JOB = "https://gitlab.example.com/team/shop/-/jobs/17"

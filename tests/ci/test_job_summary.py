@@ -18,9 +18,8 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.presentation.role_progress import RoleProgress
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import Question, Questions, TurnFolder
-
-from .ended_runs import HOSTILE, leave_tests, make_ended
-from .test_junit import PYTEST_REPORT
+from tests.ci.ended_runs import HOSTILE, leave_tests, make_ended
+from tests.ci.test_junit import PYTEST_REPORT
 
 OURS = {
     *("heading_open", "heading_close", "paragraph_open", "paragraph_close", "inline", "text", "code_inline"),

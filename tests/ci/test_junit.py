@@ -17,8 +17,7 @@ from codex_multi_role.ci.junit import junit_report
 from codex_multi_role.ci.latest_tests import MOST_PARTS, MOST_PLACES, latest_tests
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import Question, Questions
-
-from .ended_runs import HOSTILE, leave_tests, make_ended
+from tests.ci.ended_runs import HOSTILE, leave_tests, make_ended
 
 ILLEGAL_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

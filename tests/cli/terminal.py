@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from .console import DEADLINE_SECONDS, environment, reading
+from tests.cli.console import DEADLINE_SECONDS, environment, reading
 
 TAKE_TERMINAL = """
 import fcntl, os, sys, termios

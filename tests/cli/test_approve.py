@@ -13,13 +13,12 @@ import psutil
 import pytest
 
 from codex_multi_role.cli.main import group
+from tests.cli.console import console
+from tests.cli.run_folders import make_run
+from tests.cli.terminal import Session, at_terminal
 from tests.engine.test_resume import running
 from tests.engine.test_review import OFFERED, asking, reviewed, summary
 from tests.teams import TeamFolder, read, say
-
-from .console import console
-from .run_folders import make_run
-from .terminal import Session, at_terminal
 
 PROMPT = "Ctrl-D leaves the question open:"
 

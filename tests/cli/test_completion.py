@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from .console import DEADLINE_SECONDS, console
-from .run_folders import make_run
+from tests.cli.console import DEADLINE_SECONDS, console
+from tests.cli.run_folders import make_run
 
 
 def offered(line: str, folder: Path) -> list[str]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from .console import console
-from .test_roles import CATALOG
+from tests.cli.console import console
+from tests.cli.test_roles import CATALOG
 
 FLOW = """
 description: Think once, then do.

@@ -18,9 +18,8 @@ from codex_multi_role.cli.starters import ALL, contents_of, starter
 from codex_multi_role.definitions import load_catalog, load_flow_and_called
 from codex_multi_role.dry_run import dry_run
 from codex_multi_role.run_options import RunOptions
-
-from .console import console
-from .terminal import at_terminal
+from tests.cli.console import console
+from tests.cli.terminal import at_terminal
 
 TRIED: dict[str, Any] = {
     "coding": {"goal": "Add a --version flag"},

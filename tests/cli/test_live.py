@@ -9,9 +9,8 @@ from pathlib import Path
 
 from codex_multi_role.cli.live import picture
 from codex_multi_role.presentation.progress import Progress
+from tests.cli.terminal import on_terminal
 from tests.presentation.recorded_run import whole_run
-
-from .terminal import on_terminal
 
 SHOW_WHOLE_RUN = """
 import sys

@@ -20,10 +20,9 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.replay_tests import DIFFERS, Replayed
 from tests.ci.test_github import read_log
+from tests.cli.console import console
 from tests.teams import TeamFolder
 from tests.teams import say as answer
-
-from .console import console
 
 HOSTILE = "see ##[set-output name=outcome]done and\n::error::owned"
 OPTIONS = ["--roles", "roles", "--playbook", "playbook.yaml", "--workspace", "workspace", "--no-run-tests"]

@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 from codex_multi_role.run_folder import Owner
-
-from .console import console
-from .run_folders import make_run
+from tests.cli.console import console
+from tests.cli.run_folders import make_run
 
 
 def test_no_runs_yet(tmp_path: Path) -> None:

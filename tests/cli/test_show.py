@@ -4,8 +4,8 @@ import json
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from .console import console
-from .run_folders import make_run
+from tests.cli.console import console
+from tests.cli.run_folders import make_run
 
 
 def test_a_run_is_told_turn_by_turn(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from .console import console
-from .terminal import on_terminal
+from tests.cli.console import console
+from tests.cli.terminal import on_terminal
 
 PLAYBOOK = ["--playbook", "roman-numerals"]
 

@@ -15,12 +15,11 @@ from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.watch_all import watch_all
 from codex_multi_role.run_folder import Owner, Record, RunFolder
+from tests.cli.console import DEADLINE_SECONDS, console, environment, line, reading
+from tests.cli.run_folders import make_run
+from tests.cli.terminal import on_terminal
 from tests.presentation.recorded_run import whole_run
 from tests.teams import TeamFolder, say
-
-from .console import DEADLINE_SECONDS, console, environment, line, reading
-from .run_folders import make_run
-from .terminal import on_terminal
 
 WATCH = [sys.executable, "-m", "codex_multi_role", "watch"]
 

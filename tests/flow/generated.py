@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from codex_multi_role.catalog import FlowSpec
-
-from .flows import ROLES
+from tests.flow.flows import ROLES
 
 STEP_IDS = ("a", "b", "c", "d")
 FLOW_NAMES = ("main", "inner", "other")

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, load_flows, packaged_roles
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import Terms, WorstCase, walk_bound, worst_case
-
-from .flows import CATALOG, CHECK_SECONDS, ROLES, flows_of, terms_of
-from .generated import flows_that_call
-from .simulation import Simulation
-from .test_visits import TEST_GENERATION
+from tests.flow.flows import CATALOG, CHECK_SECONDS, ROLES, flows_of, terms_of
+from tests.flow.generated import flows_that_call
+from tests.flow.simulation import Simulation
+from tests.flow.test_visits import TEST_GENERATION
 
 ROUNDING = 1e-6
 TOPIC = """

@@ -12,9 +12,8 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import GoTo, after, new_state
 from codex_multi_role.flow.conditions import meanings_of
 from codex_multi_role.flow.visits import most_visits
-
-from .flows import flow_of, steps_of
-from .generated import STEP_IDS, flows_of_checks
+from tests.flow.flows import flow_of, steps_of
+from tests.flow.generated import STEP_IDS, flows_of_checks
 
 TEST_GENERATION = """
 inputs: {target: {type: path}, max_iterations: 5, target_coverage: 100}

@@ -15,9 +15,8 @@ from tests.browser import browser
 from tests.cli.run_folders import make_run
 from tests.presentation.recorded_run import whole_run
 from tests.teams import TeamFolder, read
-
-from .serving import Served, served
-from .team import PLAYBOOK, QUICK, project
+from tests.web.serving import Served, served
+from tests.web.team import PLAYBOOK, QUICK, project
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page

@@ -22,9 +22,8 @@ from tests.cli.console import console, environment
 from tests.cli.run_folders import make_run
 from tests.presentation.recorded_run import whole_run
 from tests.teams import TeamFolder, read
-
-from .serving import Served, served
-from .team import PLAYBOOK, QUICK, project
+from tests.web.serving import Served, served
+from tests.web.team import PLAYBOOK, QUICK, project
 
 HALF_A_FORM = b"\r\n".join(
     [

@@ -9,8 +9,7 @@ import pytest
 
 from codex_multi_role.web.starting import NewRun, NotBegun, RunStarter
 from tests.cli.run_folders import make_run
-
-from .team import PLAYBOOK, project
+from tests.web.team import PLAYBOOK, project
 
 DEADLINE_SECONDS = 60
 

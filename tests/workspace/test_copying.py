@@ -9,8 +9,7 @@ import pytest
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files
-
-from .isolated import (
+from tests.workspace.isolated import (
     ARRANGEMENTS,
     KEY,
     alone,
@@ -23,7 +22,7 @@ from .isolated import (
     part_of_a_repository,
     whole_repository,
 )
-from .kills import killed_until_it_is_done
+from tests.workspace.kills import killed_until_it_is_done
 
 Arrange = Callable[[Path], None]
 

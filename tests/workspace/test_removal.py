@@ -9,9 +9,8 @@ import pytest
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace.removal import Collected, collect
-
-from .isolated import KEY, contents, fill, git, open_run, whole_repository
-from .kills import killed_until_it_is_done
+from tests.workspace.isolated import KEY, contents, fill, git, open_run, whole_repository
+from tests.workspace.kills import killed_until_it_is_done
 
 
 def _collect(root: Path, *, alive: bool = False, dry_run: bool = False) -> list[Collected]:

@@ -14,8 +14,7 @@ import pytest
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files
 from codex_multi_role.workspace.worktrees import Worktrees
-
-from .isolated import (
+from tests.workspace.isolated import (
     ARRANGEMENTS,
     EDITED,
     KEY,
@@ -27,7 +26,7 @@ from .isolated import (
     patch_of,
     whole_repository,
 )
-from .kills import Killed, killed_at, killed_before_step, until_it_is_done
+from tests.workspace.kills import Killed, killed_at, killed_before_step, until_it_is_done
 
 Arrange = Callable[[Path], None]
 

@@ -11,7 +11,7 @@ broken = partial(Breakage, 1)
 RECORDED = (
     broken(
         "a step's result is recorded in the journal",
-        "engine/step_ids.py",
+        "engine/journal_slots.py",
         'recorded = place.run({"name": name}, guarded)',
         "recorded = guarded()",
         ("test_long_run.py::test_the_journal_has_one_row_a_turn_and_none_is_larger_than_the_first",),
@@ -81,7 +81,7 @@ RECORDED = (
     ),
     broken(
         "a role that had answered is not asked again beside one that failed",
-        "engine/step_ids.py",
+        "engine/journal_slots.py",
         "                return work(number)\n",
         "                return work(0)\n",
         ("engine/test_resume.py::test_a_turn_that_was_finished_but_not_yet_in_the_journal_is_not_paid_for_again",),

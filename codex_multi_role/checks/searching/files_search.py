@@ -18,8 +18,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from .documents import ENDINGS, Unreadable, read_document, shortened
-from .languages import language_of
+from .document_text import ENDINGS, Unreadable, read_document, shortened
+from .language_detection import language_of
 from .sketches import sketch
 
 MOST_FILES = 5_000

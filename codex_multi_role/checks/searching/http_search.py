@@ -14,7 +14,7 @@ from urllib.parse import quote
 import jmespath
 
 from .addresses import is_web_address
-from .documents import page_text, shortened
+from .document_text import page_text, shortened
 from .sketches import sketch
 
 LARGEST_ANSWER_BYTES = 2 * 1024 * 1024
