@@ -6,7 +6,15 @@ import errno
 import traceback
 from dataclasses import dataclass
 
-from codex_multi_role.errors import TOO_MANY_FILES, CodexMultiRoleError, QuotaUsedUp, RunInterrupted, StorageError
+from codex_multi_role.errors import (
+    TOO_MANY_FILES,
+    CodexMultiRoleError,
+    ExitCode,
+    QuotaUsedUp,
+    RunInterrupted,
+    RunStatus,
+    StorageError,
+)
 
 MORE_CYCLES = 3
 LOOK = "show RUN"
@@ -15,17 +23,17 @@ LOOK = "show RUN"
 
 @dataclass(frozen=True)
 class Ending:
-    """``status``: succeeded, ended (without its goal), failed, parked or interrupted. ``outcome``: the end's own name.
+    """``outcome``: the end's own name.
 
     ``details``: the traceback of a bug, for a file, not for the screen. ``resets_at``: when the provider takes turns
     again, ISO 8601 in UTC, where a usage limit parked the run. ``suggestion``: the command that helps on a run that
     ended without its goal, with ``RUN`` for its id.
     """
 
-    status: str
+    status: RunStatus
     outcome: str
     reason: str
-    exit_code: int
+    exit_code: ExitCode
     hint: str = ""
     details: str = ""
     resets_at: str = ""
@@ -42,7 +50,7 @@ def ending_for(error: BaseException) -> Ending:
         resets_at = error.resets_at if isinstance(error, QuotaUsedUp) else ""
         return Ending(error.status, error.reason, str(error), error.exit_code, error.hint, resets_at=resets_at)
     return Ending(
-        status="failed",
+        status=RunStatus.FAILED,
         outcome="internal_error",
         reason=f"{type(error).__name__}: {error}",
         exit_code=CodexMultiRoleError.exit_code,

@@ -20,9 +20,66 @@ CodexMultiRoleError                 what happened, where, what to do
 
 from __future__ import annotations
 
+from enum import IntEnum, StrEnum
 from typing import ClassVar
 
 TOO_MANY_FILES = "too many files are open: raise the limit (`ulimit -n`), or use fewer processes at once"
+
+
+class ExitCode(IntEnum):
+    """The exit codes of a run and of every command."""
+
+    GOAL_REACHED = 0
+    GOAL_NOT_REACHED = 1
+    WRONG_USAGE = 2
+    FAILED = 3
+    WAITING = 4
+    BUDGET_USED_UP = 5
+    INTERRUPTED = 130
+
+    @property
+    def meaning(self) -> str:
+        """Completes "exit code N: …"."""
+        return _MEANINGS[self]
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether `resume` alone continues a run that ended so: its flow has not come to an end."""
+        return self not in (ExitCode.GOAL_REACHED, ExitCode.GOAL_NOT_REACHED)
+
+    @property
+    def is_parked(self) -> bool:
+        return self in (ExitCode.WAITING, ExitCode.BUDGET_USED_UP)
+
+    @classmethod
+    def find(cls, code: object) -> ExitCode | None:
+        """The member for ``code``; None for a run without one yet, and for a process ended by a signal."""
+        return next((each for each in cls if each == code), None)
+
+
+_MEANINGS = {
+    ExitCode.GOAL_REACHED: "goal reached",
+    ExitCode.GOAL_NOT_REACHED: "ended without reaching the goal",
+    ExitCode.WRONG_USAGE: "wrong usage or configuration",
+    ExitCode.FAILED: "a role or Codex failed for good",
+    ExitCode.WAITING: "parked, waiting for a person",
+    ExitCode.BUDGET_USED_UP: "parked, a budget or a quota is used up",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+
+
+class RunStatus(StrEnum):
+    """``status`` in ``run.json``, except for the last two, which are found out by looking."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    ENDED = "ended"
+    FAILED = "failed"
+    PARKED = "parked"
+    INTERRUPTED = "interrupted"
+    KILLED = "killed"
+    """Recorded as running, but no process works on it."""
+    UNREADABLE = "unreadable"
 
 
 class CodexMultiRoleError(Exception):
@@ -32,8 +89,8 @@ class CodexMultiRoleError(Exception):
     are the ``status`` and the ``outcome`` in ``run.json``.
     """
 
-    exit_code: ClassVar[int] = 3
-    status: ClassVar[str] = "failed"
+    exit_code: ClassVar[ExitCode] = ExitCode.FAILED
+    status: ClassVar[RunStatus] = RunStatus.FAILED
     reason = "failed"
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -44,7 +101,7 @@ class CodexMultiRoleError(Exception):
 class UsageError(CodexMultiRoleError):
     """Wrong usage or configuration; nothing was started."""
 
-    exit_code = 2
+    exit_code = ExitCode.WRONG_USAGE
     reason = "wrong_usage"
 
 
@@ -63,7 +120,7 @@ class RunBusy(UsageError):
 class CodexUnavailable(CodexMultiRoleError):
     """Codex cannot be used here; found out before anything was spent."""
 
-    exit_code = 2
+    exit_code = ExitCode.WRONG_USAGE
     reason = "codex_unavailable"
 
 
@@ -142,27 +199,27 @@ class StorageError(CodexMultiRoleError):
 class RunParked(CodexMultiRoleError):
     """The run waits on disk; ``resume`` goes on with it."""
 
-    status = "parked"
+    status = RunStatus.PARKED
 
 
 class ReviewWaiting(RunParked):
     """A person is to answer first."""
 
-    exit_code = 4
+    exit_code = ExitCode.WAITING
     reason = "waiting_for_review"
 
 
 class BudgetUsedUp(RunParked):
     """A limit of turns, tokens or seconds is reached; the message says which, and where it went."""
 
-    exit_code = 5
+    exit_code = ExitCode.BUDGET_USED_UP
     reason = "budget_used_up"
 
 
 class QuotaUsedUp(RunParked):
     """The provider takes no more turns for now. ``resets_at``: until when, ISO 8601 in UTC, or empty where unknown."""
 
-    exit_code = 5
+    exit_code = ExitCode.BUDGET_USED_UP
     reason = "quota"
 
     def __init__(self, message: str, hint: str, resets_at: str) -> None:
@@ -173,8 +230,8 @@ class QuotaUsedUp(RunParked):
 class RunInterrupted(CodexMultiRoleError):
     """The run was asked to stop while this work was under way."""
 
-    exit_code = 130
-    status = "interrupted"
+    exit_code = ExitCode.INTERRUPTED
+    status = RunStatus.INTERRUPTED
     reason = "cancelled"
 
     def __init__(self) -> None:

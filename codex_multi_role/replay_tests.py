@@ -17,7 +17,7 @@ from typing import Any
 
 from codex_multi_role.app import run
 from codex_multi_role.codex.warm_home import user_store
-from codex_multi_role.errors import CodexMultiRoleError, RunInterrupted, UsageError
+from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, UsageError
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.recordings.comparison import DIFFS, kept_in
 from codex_multi_role.recordings.run_outcome import suggested_options
@@ -46,8 +46,9 @@ class Replayed:
     seconds: float = 0.0
 
     @property
-    def exit_code(self) -> int:
-        return {SAME: 0, DIFFERS: 1}.get(self.status, 2)
+    def exit_code(self) -> ExitCode:
+        codes = {SAME: ExitCode.GOAL_REACHED, DIFFERS: ExitCode.GOAL_NOT_REACHED}
+        return codes.get(self.status, ExitCode.WRONG_USAGE)
 
 
 def find_recordings(folder: Path) -> list[Path]:

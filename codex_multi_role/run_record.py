@@ -13,6 +13,7 @@ from typing import Any
 from codex_multi_role import __version__
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.ending import Ending
+from codex_multi_role.errors import RunStatus
 from codex_multi_role.run_folder import RunFolder, totals_of
 from codex_multi_role.run_folder.atomic import write_text
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
@@ -121,7 +122,7 @@ class RunRecord:
             "goal": options.goal,
             "flow": definitions.flow.name,
             "inputs": dict(definitions.inputs),
-            "status": "running",
+            "status": RunStatus.RUNNING,
             "outcome": "",
             "reason": "",
             "exit_code": None,

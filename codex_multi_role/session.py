@@ -15,7 +15,7 @@ from typing import Any
 from codex_multi_role.assembly import live_parts
 from codex_multi_role.definitions import Definitions
 from codex_multi_role.ending import Ending, ending_for
-from codex_multi_role.errors import ReviewWaiting, RoleFailed, RunInterrupted, StorageError
+from codex_multi_role.errors import ExitCode, ReviewWaiting, RoleFailed, RunInterrupted, StorageError
 from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.live_roles import LiveRoles, named_keys
 from codex_multi_role.process_guard import end_earlier_guard, guarded
@@ -46,8 +46,6 @@ from codex_multi_role.workspace import occupied
 STOP_SECONDS = 20.0
 LOOK_SECONDS = 0.2
 """How often a run looks whether it is to stop."""
-ENDED = (0, 1, 2, 3)
-"""The exit codes of a run that is not to go on by itself: neither parked nor interrupted."""
 OnEvent = Callable[[Record], None]
 
 
@@ -187,7 +185,7 @@ class Session:
     def _tell_last_state(self, states: States, report: RunReport) -> None:
         """A run that is parked or was interrupted stays in the state it is in."""
         declared = self._definitions.flow.states
-        if declared is not None and report.exit_code in ENDED:
+        if declared is not None and report.exit_code <= ExitCode.FAILED:
             states.move(RUN, "", declared.failure if report.exit_code else declared.success, report.reason)
 
     def _run(self, events: EventLog, states: States, stop: Stop) -> Ending:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from codex_multi_role.errors import RunBusy, UsageError
+from codex_multi_role.errors import RunBusy, RunStatus, UsageError
 from codex_multi_role.presentation.recorded import is_alive, lives, read_owner
 from codex_multi_role.run_folder import RunFolder
 
@@ -58,7 +58,7 @@ def outlives(owner: Mapping[str, Any]) -> bool:
 
 def _not_running(folder: RunFolder) -> UsageError:
     record = folder.record()
-    status = "was killed" if record.get("status") == "running" else f"is {record.get('status')}"
+    status = "was killed" if record.get("status") == RunStatus.RUNNING else f"is {record.get('status')}"
     return UsageError(f"no process works on the run {folder.run_id}: it {status}")
 
 

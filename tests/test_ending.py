@@ -8,7 +8,7 @@ import pytest
 
 from codex_multi_role import errors
 from codex_multi_role.ending import Ending, ending_for
-from codex_multi_role.errors import CodexMultiRoleError, CodexRefused, RoleFailed, RunInterrupted
+from codex_multi_role.errors import CodexMultiRoleError, CodexRefused, ExitCode, RoleFailed, RunInterrupted, RunStatus
 
 EXIT_CODES: dict[type[CodexMultiRoleError], int] = {
     errors.UsageError: 2,
@@ -29,19 +29,21 @@ EXIT_CODES: dict[type[CodexMultiRoleError], int] = {
 
 @pytest.mark.parametrize("kind", EXIT_CODES, ids=lambda kind: kind.__name__)
 def test_an_error_gives_its_name_its_words_and_its_exit_code(kind: type[CodexMultiRoleError]) -> None:
-    expected = Ending("failed", kind.reason, "what happened", EXIT_CODES[kind], "what to do")
+    expected = Ending(RunStatus.FAILED, kind.reason, "what happened", ExitCode(EXIT_CODES[kind]), "what to do")
     assert ending_for(kind("what happened", "what to do")) == expected
 
 
 def test_a_failed_role_gives_the_reason_of_its_turn() -> None:
     ending = ending_for(RoleFailed("role one: no valid reply", "invalid_reply", "look there"))
-    assert ending == Ending("failed", "invalid_reply", "role one: no valid reply", 3, "look there")
+    assert ending == Ending(
+        RunStatus.FAILED, "invalid_reply", "role one: no valid reply", ExitCode.FAILED, "look there"
+    )
     assert ending_for(CodexRefused("no", -32600)).outcome == "refused"
 
 
 @pytest.mark.parametrize("error", [RunInterrupted(), KeyboardInterrupt()])
 def test_a_stopped_run_is_no_failure(error: BaseException) -> None:
-    assert ending_for(error) == Ending("interrupted", "cancelled", "the run was stopped", 130)
+    assert ending_for(error) == Ending(RunStatus.INTERRUPTED, "cancelled", "the run was stopped", ExitCode.INTERRUPTED)
 
 
 def test_too_few_file_descriptors_are_no_fault_of_ours() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from codex_multi_role.ci.ended import EndedRun
 from codex_multi_role.ci.latest_tests import Case, LatestTests
 from codex_multi_role.ci.markdown import cell, code, table
+from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.recorded import changed_files
 from codex_multi_role.presentation.role_progress import RoleProgress
 from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural, verdict
@@ -15,7 +16,6 @@ from codex_multi_role.run_folder import Questions, RunFolder
 MOST_LISTED = 50
 MOST_ROLES = 200
 GOOD, BAD, PARKED = "✅", "❌", "⏸️"
-PARKED_CODES = (4, 5)
 HEADINGS = ["role", "turns", "tokens in", "tokens out", "time", "said last"]
 NUMBERS = frozenset(HEADINGS[1:5])
 
@@ -31,7 +31,7 @@ def job_summary(run: EndedRun, tests: LatestTests | None) -> str:
 
 
 def _heading(run: EndedRun) -> list[str]:
-    sign = GOOD if run.exit_code == 0 else PARKED if run.exit_code in PARKED_CODES else BAD
+    sign = GOOD if run.exit_code == 0 else PARKED if ExitCode(run.exit_code).is_parked else BAD
     return [f"## {sign} {PROGRAM}: {run.outcome if run.is_own_word else code(run.line(run.outcome))}"]
 
 
@@ -90,7 +90,7 @@ def _warnings(run: EndedRun) -> list[str]:
 
 
 def _questions(run: EndedRun, folder: RunFolder) -> list[str]:
-    if run.exit_code in (0, 1):
+    if not ExitCode(run.exit_code).is_resumable:
         return []
     asked = [
         f"{code(run.line(each.key))}: {code(run.line(each.question, 1000))}"

@@ -12,11 +12,10 @@ import click
 
 from codex_multi_role.ci.github import command, runs_here
 from codex_multi_role.cli.streams import annotate, let_go, say
-from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.errors import CodexMultiRoleError, ExitCode
 from codex_multi_role.presentation.wording import PROGRAM
 
 DEBUG_VARIABLE = "CODEX_MULTI_ROLE_DEBUG"
-FAILED, WRONG_USAGE, INTERRUPTED = 3, 2, 130
 READER_GONE = 141  # as a shell reports a program that ended by SIGPIPE
 
 
@@ -34,21 +33,21 @@ def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
         let_go(sys.stdout)
         return READER_GONE
     except (click.Abort, KeyboardInterrupt):
-        return complain("interrupted", "", INTERRUPTED)
+        return complain("interrupted", "", ExitCode.INTERRUPTED)
     except click.exceptions.NoArgsIsHelpError as error:
         say(error.format_message())
-        return WRONG_USAGE
+        return ExitCode.WRONG_USAGE
     except click.NoSuchOption as error:
-        return complain(_unknown_option(error), _where_to_read(error), WRONG_USAGE)
+        return complain(_unknown_option(error), _where_to_read(error), ExitCode.WRONG_USAGE)
     except click.ClickException as error:
-        return complain(_sentence(error), _where_to_read(error), WRONG_USAGE)
+        return complain(_sentence(error), _where_to_read(error), ExitCode.WRONG_USAGE)
     except CodexMultiRoleError as error:
         return complain(str(error), error.hint, error.exit_code)
     except OSError as error:
         let_go(sys.stdout)
-        return complain(_about(error), _keep_traceback(), FAILED)
+        return complain(_about(error), _keep_traceback(), ExitCode.FAILED)
     except Exception as error:
-        return complain(f"unexpected {type(error).__name__}: {error}", _keep_traceback(), FAILED)
+        return complain(f"unexpected {type(error).__name__}: {error}", _keep_traceback(), ExitCode.FAILED)
     return 0
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.boundary import WRONG_USAGE
 from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, PYTHON, ROLES, RUNS_DIR, WORKSPACE, command
 from codex_multi_role.cli.streams import put_json
+from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.wording import one_line
 
 
@@ -55,4 +55,4 @@ def doctor(
             click.echo(f"{'':<8} {'':<10} {finding.advice}")
     if json:
         put_json([asdict(finding) for finding in findings])
-    ctx.exit(0 if all(finding.ok for finding in findings) else WRONG_USAGE)
+    ctx.exit(0 if all(finding.ok for finding in findings) else ExitCode.WRONG_USAGE)

@@ -12,11 +12,11 @@ from contextlib import suppress
 import click
 
 import codex_multi_role
-from codex_multi_role.cli.boundary import INTERRUPTED, run_guarded
+from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.completion import VARIABLE
 from codex_multi_role.cli.lazy import LazyGroup
 from codex_multi_role.cli.streams import open_missing
-from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.errors import CodexMultiRoleError, ExitCode
 from codex_multi_role.presentation.wording import PROGRAM
 
 LEAVING_SECONDS = 2.0
@@ -108,7 +108,7 @@ def _leave(code: int) -> None:
     """End this process here if one of its threads would hold it up: work that could not be interrupted."""
     end = time.monotonic() + LEAVING_SECONDS
     threads = [each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon]
-    for thread in threads if code == INTERRUPTED else []:
+    for thread in threads if code == ExitCode.INTERRUPTED else []:
         thread.join(max(0.0, end - time.monotonic()))
         if thread.is_alive():
             for stream in filter(None, (sys.stdout, sys.stderr)):

@@ -13,7 +13,7 @@ from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.streams import put_json, put_line, say
 from codex_multi_role.cli.tables import put_table
 from codex_multi_role.errors import StorageError
-from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_from_record, outcome_in_words
+from codex_multi_role.presentation.outcome import exit_meaning, next_from_record, outcome_in_words
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.question_lines import question_lines
 from codex_multi_role.presentation.recorded import open_questions, read_tests, read_turns, status_now, totals_now
@@ -95,7 +95,7 @@ def _heading(folder: RunFolder, record: dict[str, Any]) -> Iterator[str]:
     if record.get("reason"):
         yield f"reason     {one_line(record['reason'], 500)}"
     if record.get("exit_code") is not None:
-        yield f"exit       {record['exit_code']}: {EXIT_MEANINGS.get(record['exit_code'], '')}"
+        yield f"exit       {record['exit_code']}: {exit_meaning(record['exit_code'], '')}"
     if record.get("playbook"):
         yield f"playbook   {record['playbook']}: no model was asked"
     yield (

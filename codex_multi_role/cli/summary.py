@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.outcome import (
-    EXIT_MEANINGS,
-    WAITING,
+    exit_meaning,
     next_command,
     outcome_in_words,
     report_command,
@@ -39,11 +39,11 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
         yield f"  report   {report.page}"
     if report.page_problem:
         yield f"  report   {no_page(report, runs_dir)}"
-    if report.exit_code == WAITING:
+    if report.exit_code == ExitCode.WAITING:
         yield from _waiting_for(RunFolder(report.folder))
     if report.hint:
         yield f"  hint     {one_line(report.hint, 500)}"
-    yield f"  exit     {report.exit_code}: {EXIT_MEANINGS.get(report.exit_code, 'see the reason above')}"
+    yield f"  exit     {report.exit_code}: {exit_meaning(report.exit_code, 'see the reason above')}"
     yield f"  next     {next_command(RunFolder(report.folder), runs_dir, report.exit_code)}"
 
 

@@ -12,15 +12,13 @@ from codex_multi_role.cli.run import say_end
 from codex_multi_role.cli.streams import put_json_line, say
 from codex_multi_role.cli.views import open_view
 from codex_multi_role.cli.watch_all import watch_all
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import ExitCode, UsageError
 from codex_multi_role.presentation.event_tail import follow
 from codex_multi_role.presentation.outcome import resume_command
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import is_alive
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunReport
-
-KILLED_CODE = 3
 
 
 @command(RUNS_DIR, JSON, PLAIN, QUIET, short_help="Look on while a run works, from another terminal.")
@@ -60,7 +58,7 @@ def _close(ctx: click.Context, folder: RunFolder, progress: Progress) -> None:
     if record.get("exit_code") is None:
         if not ctx.params["json"]:
             say(f"killed: no process works on it, and it has no end\n  next     {_resume(folder, ctx, progress)}")
-        ctx.exit(KILLED_CODE)
+        ctx.exit(ExitCode.FAILED)
     told = {name: record[name] for name in ("status", "outcome", "reason", "exit_code", "totals")}
     say_end(ctx, RunReport(run_id=folder.run_id, folder=folder.path, hint="", **told), progress)
     ctx.exit(record["exit_code"])

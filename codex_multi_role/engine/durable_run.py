@@ -20,7 +20,7 @@ from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
 from codex_multi_role.engine.halt import RunHalted
 from codex_multi_role.engine.journal_slots import JournalSlots
 from codex_multi_role.engine.leases import Instances
-from codex_multi_role.errors import DefinitionError, RunInterrupted
+from codex_multi_role.errors import DefinitionError, ExitCode, RunInterrupted, RunStatus
 from codex_multi_role.flow import End, FlowState
 from codex_multi_role.steps import RunResources
 
@@ -60,10 +60,10 @@ class DurableRun:
     def _ending(self, end: End) -> Ending:
         if end.outcome == SAID_DONE and self.state.finished_by:
             return self._done(end)
-        status = "succeeded" if end.exit_code == 0 else "ended"
+        status = RunStatus.SUCCEEDED if end.exit_code == 0 else RunStatus.ENDED
         ended = f"the flow {self.state.flow} ended in cycle {self.state.cycle}: {end.outcome}"
         reason = self._rendered(end, "reason", self.state.context()) or ended
-        return Ending(status, end.outcome, reason, end.exit_code, suggestion=self._suggestion(end))
+        return Ending(status, end.outcome, reason, ExitCode(end.exit_code), suggestion=self._suggestion(end))
 
     def _suggestion(self, end: End) -> str:
         if end.exit_code == 0:
@@ -84,7 +84,7 @@ class DurableRun:
         said = f"{self.state.finished_by} said DONE"
         tests = self.state.latest_tests
         if tests is None or tests["status"] in ("passed", "no tests"):
-            return Ending("succeeded", SAID_DONE, said, 0)
+            return Ending(RunStatus.SUCCEEDED, SAID_DONE, said, ExitCode.GOAL_REACHED)
         reason = f"{said}, but the latest test result is: {tests['status']} (tests/{tests['number']:03d})"
         again = f"fork RUN --from {end.step}:{self.state.steps[end.step].visits}"  # a resume would find the same DONE
-        return Ending("ended", "tests_failed", reason, 1, suggestion=again)
+        return Ending(RunStatus.ENDED, "tests_failed", reason, ExitCode.GOAL_NOT_REACHED, suggestion=again)

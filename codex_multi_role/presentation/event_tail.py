@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.errors import RunStatus
 from codex_multi_role.presentation.progress import OF_ANOTHER_VERSION, Progress
 from codex_multi_role.presentation.recorded import is_alive, status_now
 from codex_multi_role.presentation.records import Records
@@ -98,7 +99,7 @@ class RunsReader:
 
     def _at(self, folder: RunFolder, record: dict[str, Any]) -> RunNow:
         status = status_now(folder, record)
-        if status != "running":
+        if status != RunStatus.RUNNING:
             self._live.pop(folder.run_id, None)
             return RunNow(folder.run_id, record, status, None)
         reader, progress = self._live.setdefault(folder.run_id, (EventReader(folder.events_path), Progress()))

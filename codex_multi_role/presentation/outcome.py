@@ -9,24 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.ending import LOOK, MORE_CYCLES
-from codex_multi_role.errors import QuotaUsedUp, ReviewWaiting
+from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.presentation.wording import PROGRAM, one_line
 from codex_multi_role.run_folder import Questions, RunFolder
 from codex_multi_role.run_folder.reading import read_object
 from codex_multi_role.run_options import RunOptions
 
-WITH_ITS_GOAL = 0
-WITHOUT_IT = 1
-WAITING = ReviewWaiting.exit_code
-EXIT_MEANINGS = {
-    0: "goal reached",
-    1: "ended without reaching the goal",
-    2: "wrong usage or configuration",
-    3: "a role or Codex failed for good",
-    4: "parked, waiting for a person",
-    5: "parked, a budget or a quota is used up",
-    130: "interrupted",
-}
 OUTCOMES = {
     "done": "Done",
     "cycles_used_up": "All cycles are used up",
@@ -44,6 +32,12 @@ OUTCOMES = {
 def outcome_in_words(outcome: str) -> str:
     """A run's ``outcome`` for people; a name that a flow gave its end is shown as it is."""
     return OUTCOMES.get(outcome) or one_line(outcome.replace("_", " ")).capitalize()
+
+
+def exit_meaning(exit_code: object, otherwise: str = "see the reason") -> str:
+    """What ``exit_code`` means, or ``otherwise`` if it is not one of ours."""
+    code = ExitCode.find(exit_code)
+    return code.meaning if code is not None else otherwise
 
 
 def show_command(run_id: str, runs_dir: Path) -> str:
@@ -64,7 +58,7 @@ def resume_command(run_id: str, runs_dir: Path) -> str:
 def more_cycles(record: Mapping[str, Any]) -> int | None:
     """The number of cycles to resume a run with that ended without its goal; None if more would not lead on."""
     found = re.fullmatch(r"resume RUN --cycles (\d+)", _suggestion(record))
-    return int(found[1]) if found and record.get("exit_code") == WITHOUT_IT else None
+    return int(found[1]) if found and record.get("exit_code") == ExitCode.GOAL_NOT_REACHED else None
 
 
 def _suggestion(record: Mapping[str, Any]) -> str:
@@ -88,24 +82,24 @@ def next_command(folder: RunFolder, runs_dir: Path, exit_code: int | None) -> st
 
     That is an answer where it waits for one, what its end suggests where it has ended, otherwise a resume.
     """
-    if exit_code == WITH_ITS_GOAL:
+    if exit_code == ExitCode.GOAL_REACHED:
         return show_command(folder.run_id, runs_dir)
     record = read_object(folder.record_path)
-    if exit_code == WITHOUT_IT:
+    if exit_code == ExitCode.GOAL_NOT_REACHED:
         which = f"{folder.run_id}{_where(runs_dir)}"
         return f"{PROGRAM} {re.sub(r'(?<= )RUN', lambda _: which, _suggestion(record), count=1)}"
-    pending = Questions(folder.path).pending() if exit_code == WAITING else []
+    pending = Questions(folder.path).pending() if exit_code == ExitCode.WAITING else []
     if pending:
         return answer_commands(folder.run_id, runs_dir, [question.key for question in pending])
     again = resume_command(folder.run_id, runs_dir)
-    return f"{again} --wait" if exit_code == QuotaUsedUp.exit_code and record.get("resets_at") else again
+    return f"{again} --wait" if exit_code == ExitCode.BUDGET_USED_UP and record.get("resets_at") else again
 
 
 def next_from_record(folder: RunFolder, runs_dir: Path, record: Mapping[str, Any], status: str) -> str:
     """As `next_command`, for who looks at a run whose ``status`` is that of now; empty where nothing helps it on."""
     if (
-        record.get("exit_code") == WITH_ITS_GOAL
-        or status == "running"
+        record.get("exit_code") == ExitCode.GOAL_REACHED
+        or status == RunStatus.RUNNING
         or not isinstance(record.get("options"), Mapping)
     ):
         return ""

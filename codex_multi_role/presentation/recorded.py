@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from codex_multi_role.errors import RunNotFound
+from codex_multi_role.errors import RunNotFound, RunStatus
 from codex_multi_role.run_folder import (
     Question,
     Questions,
@@ -16,11 +16,9 @@ from codex_multi_role.run_folder import (
     read_events,
     totals_of,
 )
-from codex_multi_role.run_folder.folder import number_of
+from codex_multi_role.run_folder.folder import has_reached_end, number_of
 from codex_multi_role.run_folder.reading import read_object
 from codex_multi_role.run_folder.turn_folder import INHERITED
-
-ENDED_CODES = (0, 1)
 
 
 def read_turns(folder: RunFolder) -> list[dict[str, Any]]:
@@ -68,13 +66,13 @@ def read_record(folder: RunFolder) -> dict[str, Any]:
     try:
         return folder.record()
     except RunNotFound as error:
-        return {"run_id": folder.run_id, "status": "unreadable", "reason": str(error)}
+        return {"run_id": folder.run_id, "status": RunStatus.UNREADABLE, "reason": str(error)}
 
 
 def status_now(folder: RunFolder, record: dict[str, Any]) -> str:
     """The recorded status; a run that is recorded as running while no process works on it was killed."""
     status = str(record.get("status", ""))
-    return "killed" if status == "running" and not is_alive(folder) else status
+    return RunStatus.KILLED if status == RunStatus.RUNNING and not is_alive(folder) else status
 
 
 def totals_now(folder: RunFolder, record: dict[str, Any]) -> dict[str, float]:
@@ -88,7 +86,7 @@ def totals_now(folder: RunFolder, record: dict[str, Any]) -> dict[str, float]:
 
 def open_questions(folder: RunFolder, record: dict[str, Any]) -> list[Question]:
     """What the run asks a person now; none when it is over."""
-    return [] if record.get("exit_code") in ENDED_CODES else Questions(folder.path).pending()
+    return [] if has_reached_end(record) else Questions(folder.path).pending()
 
 
 def is_alive(folder: RunFolder) -> bool:

@@ -7,14 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.presentation.outcome import EXIT_MEANINGS, next_from_record, outcome_in_words
+from codex_multi_role.errors import RunStatus
+from codex_multi_role.presentation.outcome import exit_meaning, next_from_record, outcome_in_words
 from codex_multi_role.presentation.recorded import changed_files, read_record, status_now, totals_now
 from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural, verdict
 from codex_multi_role.report.entries import BAD, GOOD, WARN
 from codex_multi_role.report.story import Story
 from codex_multi_role.run_folder import RunFolder
 
-TONES = {"succeeded": GOOD, "ended": BAD, "failed": BAD, "unreadable": BAD, "parked": WARN, "interrupted": WARN}
+TONES: dict[str, str] = {
+    RunStatus.SUCCEEDED: GOOD,
+    RunStatus.ENDED: BAD,
+    RunStatus.FAILED: BAD,
+    RunStatus.UNREADABLE: BAD,
+    RunStatus.PARKED: WARN,
+    RunStatus.INTERRUPTED: WARN,
+}
 FILES_NAMED = 40
 GOAL_LENGTH = 10_000
 
@@ -38,7 +46,7 @@ class Heading:
 
     @property
     def alive(self) -> bool:
-        return self.status == "running"
+        return self.status == RunStatus.RUNNING
 
 
 def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
@@ -54,7 +62,7 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
         tone=TONES.get(status, WARN),
         outcome=_outcome(status, str(record.get("outcome") or "")),
         reason=one_line(record.get("reason", ""), 2000),
-        meaning="" if exit_code is None else f"exit code {exit_code}: {EXIT_MEANINGS.get(exit_code, 'see the reason')}",
+        meaning="" if exit_code is None else f"exit code {exit_code}: {exit_meaning(exit_code)}",
         next=next_from_record(folder, runs_dir, record, status),
         facts=[(name, value) for name, value in _facts(record, story) if value],
         figures=list(_figures(totals_now(folder, record), len(files), story)),

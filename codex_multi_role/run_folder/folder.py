@@ -26,7 +26,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.errors import RunNotFound, StorageError, UsageError
+from codex_multi_role.errors import ExitCode, RunNotFound, StorageError, UsageError
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors, write_json, write_text
 from codex_multi_role.spelling import as_on_disk
@@ -129,6 +129,12 @@ class RunFolder:
         write_json(self.record_path, {**record, **told})
         if first:
             self._point_latest()
+
+
+def has_reached_end(record: Mapping[str, Any]) -> bool:
+    """Whether the flow of the run with this ``run.json`` came to an end of its own."""
+    code = ExitCode.find(record.get("exit_code"))
+    return code is not None and not code.is_resumable
 
 
 def new_run_id() -> str:

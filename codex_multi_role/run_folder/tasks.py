@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.run_folder.folder import RunFolder
+from codex_multi_role.run_folder.folder import RunFolder, has_reached_end
 from codex_multi_role.run_folder.states import OVER, read_states
 
 
@@ -27,7 +27,7 @@ def find_task(folder: RunFolder, task: str) -> dict[str, Any]:
 def find_open_task(folder: RunFolder, task: str) -> str:
     """The unit of a task that has not ended. Raises `UsageError`."""
     found = find_task(folder, task)
-    if found["state"] in OVER or folder.record().get("exit_code") in (0, 1):
+    if found["state"] in OVER or has_reached_end(folder.record()):
         why = f": {found['reason']}" if found["reason"] else ""
         raise UsageError(
             f"the task {task} of the run {folder.run_id} is {found['state']}{why}",

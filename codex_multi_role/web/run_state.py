@@ -12,12 +12,13 @@ from typing import Any
 
 from codex_multi_role.errors import RunNotFound
 from codex_multi_role.presentation.event_tail import EventReader
-from codex_multi_role.presentation.outcome import WITH_ITS_GOAL, WITHOUT_IT, more_cycles, next_from_record
+from codex_multi_role.presentation.outcome import more_cycles, next_from_record
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import OF_ANOTHER_VERSION, Progress
 from codex_multi_role.presentation.recorded import is_alive, open_questions, read_record, status_now
 from codex_multi_role.presentation.role_progress import BUSY
 from codex_multi_role.run_folder import Question, Record, RunFolder
+from codex_multi_role.run_folder.folder import has_reached_end
 from codex_multi_role.run_folder.states import FAILED, OVER, ToldStates
 from codex_multi_role.web.listing import shown_status
 from codex_multi_role.web.templating import fill
@@ -43,7 +44,7 @@ class Facts:
     @property
     def can_go_on(self) -> bool:
         """Whether a resume would do anything."""
-        ended_for_good = self.record.get("exit_code") in (WITH_ITS_GOAL, WITHOUT_IT) and self.more_cycles is None
+        ended_for_good = has_reached_end(self.record) and self.more_cycles is None
         return not self.alive and not ended_for_good and "options" in self.record
 
     @property

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from codex_multi_role.errors import CodexMultiRoleError, UsageError
-from codex_multi_role.presentation.outcome import EXIT_MEANINGS
+from codex_multi_role.errors import CodexMultiRoleError, ExitCode, UsageError
+from codex_multi_role.presentation.outcome import exit_meaning
 from codex_multi_role.presentation.recorded import read_owner
 from codex_multi_role.presentation.wording import printable
 from codex_multi_role.run_folder import RunFolder
@@ -27,7 +27,7 @@ BEGIN_SECONDS = 60.0
 LOOK_SECONDS = 0.05
 MOST_AT_ONCE = 32
 SAID_BYTES = 8000
-ENDINGS = (0, 1, 4, 5)
+ENDINGS = (ExitCode.GOAL_REACHED, ExitCode.GOAL_NOT_REACHED, ExitCode.WAITING, ExitCode.BUDGET_USED_UP)
 """Exit codes of a run that had begun, and may have been too quick to be seen."""
 STARTING = ".starting"
 OUTPUT = "output.log"
@@ -114,7 +114,7 @@ class RunStarter:
             with suppress(OSError):
                 said.replace(folder.path / OUTPUT)
             return
-        meaning = EXIT_MEANINGS.get(child.returncode, "the process was ended")
+        meaning = exit_meaning(child.returncode, "the process was ended")
         raise NotBegun(_take_words(said), f"Exit code {child.returncode}: {meaning}.")
 
     def _spawn(self, arguments: list[str], said: Path, text: str) -> subprocess.Popen[bytes]:

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
-from codex_multi_role.presentation.outcome import EXIT_MEANINGS, outcome_in_words
+from codex_multi_role.presentation.outcome import exit_meaning, outcome_in_words
 from codex_multi_role.presentation.wording import (
     amounts,
     clock,
@@ -71,7 +71,7 @@ def _environment() -> Environment:
         "verdict": verdict,
         "outcome": outcome_in_words,
         "symbol": lambda status: SYMBOLS.get(status, "•"),
-        "exit_meaning": lambda code: EXIT_MEANINGS.get(code, ""),
+        "exit_meaning": lambda code: exit_meaning(code, ""),
         "words": lambda name: one_line(str(name).replace("_", " ")),
     }
     return environment

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.presentation.outcome import EXIT_MEANINGS, outcome_in_words
+from codex_multi_role.presentation.outcome import exit_meaning, outcome_in_words
 from tests.faults.played import LARGER_THAN_THE_PIPE, PLAYED, Played, stop_in_the_middle_of_a_prompt
 from tests.faults.screen import Screen, Seen
 from tests.teams import LIMITS, TeamFolder, read, say
@@ -76,7 +76,7 @@ def assert_on_the_screen(seen: Seen, row: Played) -> None:
     (line,) = [line for line in seen.text.splitlines() if line.startswith(f"{outcome_in_words(row.outcome)}: ")]
     assert row.words in line
     assert row.advice in seen.line("hint")
-    assert seen.line("exit") == f"{row.exit_code}: {EXIT_MEANINGS[row.exit_code]}"
+    assert seen.line("exit") == f"{row.exit_code}: {exit_meaning(row.exit_code)}"
     assert seen.next_command == ["resume", seen.run.name]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.playbook import Playbook, PlaybookServer
-from codex_multi_role.presentation.outcome import EXIT_MEANINGS, outcome_in_words
+from codex_multi_role.presentation.outcome import exit_meaning, outcome_in_words
 from tests.faults.screen import Screen, Seen
 from tests.teams import TeamFolder, say
 
@@ -78,7 +78,7 @@ def test_a_start_that_fails_says_why_and_costs_nothing(
     told = line.removeprefix(f"{outcome_in_words(row.outcome)}: ").rstrip(".…")  # a long one is cut
     assert record["reason"].startswith(told)
     assert not row.advice or row.advice in seen.line("hint")
-    assert seen.line("exit") == f"{row.exit_code}: {EXIT_MEANINGS[row.exit_code]}"
+    assert seen.line("exit") == f"{row.exit_code}: {exit_meaning(row.exit_code)}"
     again = screen.give(*seen.next_command, "--playbook", "playbook.yaml", *row.mended)
     assert (again.exit_code, again.record["outcome"], len(again.turns)) == (0, "done", 1), again.text
 
