@@ -26,7 +26,7 @@ def team_of_two(folder: Path) -> TeamFolder:
     return TeamFolder(folder, {"one": {}, "two": {}}, plays)
 
 
-def test_the_report_the_record_and_the_last_event_say_the_same(tmp_path: Path) -> None:
+def test_report_the_record_and_the_last_event_say_the_same(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     report = team.run(run_id="mine")
     assert (report.run_id, report.folder, report.exit_code) == ("mine", team.runs / "mine", 1)
@@ -41,7 +41,7 @@ def test_the_report_the_record_and_the_last_event_say_the_same(tmp_path: Path) -
     assert [event["type"] for event in (team.events[0], last)] == ["run_started", "run_ended"]
 
 
-def test_a_resumed_run_adds_to_its_events_and_totals(tmp_path: Path) -> None:
+def test_resumed_run_adds_to_its_events_and_totals(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     first = team.run()
     second = team.resume(cycles=2)
@@ -59,7 +59,7 @@ def events(report: RunReport) -> list[Record]:
     return [json.loads(line) for line in (report.folder / "events.jsonl").read_text().splitlines()]
 
 
-def test_what_is_wrong_before_the_start_is_raised_and_leaves_nothing(tmp_path: Path) -> None:
+def test_error_before_start_is_raised_and_leaves_no_files(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     (team.folder / "roles/catalog.yaml").write_text("version: 2\n")
     before = sorted(tmp_path.rglob("*"))
@@ -76,7 +76,7 @@ def test_what_goes_wrong_later_is_reported(tmp_path: Path) -> None:
     assert team.events[-1]["type"] == "run_ended"
 
 
-def test_a_bug_of_ours_ends_a_run_like_any_failure(tmp_path: Path) -> None:
+def test_bug_of_ours_ends_a_run_like_any_failure(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
 
     def faulty(record: Record) -> None:
@@ -89,7 +89,7 @@ def test_a_bug_of_ours_ends_a_run_like_any_failure(tmp_path: Path) -> None:
     assert team.resume().outcome == "cycles_used_up"
 
 
-def test_a_run_keeps_what_it_is(tmp_path: Path) -> None:
+def test_run_keeps_what_it_is(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     before = read(team.run().folder / "run.json")
     for name in ("goal", "flow", "run_id", "runs_dir", "database_url"):
@@ -98,7 +98,7 @@ def test_a_run_keeps_what_it_is(tmp_path: Path) -> None:
     assert read(team.runs / "latest/run.json") == before
 
 
-def test_a_run_that_was_killed_after_its_first_record_goes_on_from_the_beginning(tmp_path: Path) -> None:
+def test_run_killed_after_first_record_resumes_from_beginning(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     for path in team.run().folder.iterdir():
         if path.is_dir() and path.name != "catalog":
@@ -115,7 +115,7 @@ def test_no_run_by_that_name(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_can_be_resumed_from_another_folder_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_can_be_resumed_from_another_folder_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     team = team_of_two(tmp_path)
     monkeypatch.chdir(tmp_path)
     first = team.run(runs_dir=Path("runs"), workspace=Path("workspace"), roles=Path("roles"), playbook="playbook.yaml")
@@ -127,7 +127,7 @@ def test_a_run_can_be_resumed_from_another_folder_by_its_id(tmp_path: Path, monk
     assert [event["resumed"] for event in again if event["type"] == "role_started"] == [True, True]
 
 
-def test_a_turn_killed_before_its_first_file_does_not_cost_the_role_its_memory(tmp_path: Path) -> None:
+def test_turn_killed_before_its_first_file_keeps_role_memory(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     folder = RunFolder(team.run().folder)
     for role in ("one", "two"):
@@ -138,7 +138,7 @@ def test_a_turn_killed_before_its_first_file_does_not_cost_the_role_its_memory(t
     assert read(folder.path / "one/turn_002/turn.json")["status"] == "interrupted"
 
 
-def test_a_run_in_a_thread_and_two_in_one_process(tmp_path: Path) -> None:
+def test_run_in_a_thread_and_two_in_one_process(tmp_path: Path) -> None:
     reports: list[RunReport] = []
     for number in (1, 2):
         folder = tmp_path / str(number)
@@ -148,14 +148,14 @@ def test_a_run_in_a_thread_and_two_in_one_process(tmp_path: Path) -> None:
     assert [report.outcome for report in reports] == ["cycles_used_up", "cycles_used_up"]
 
 
-def test_the_children_of_the_calling_program_are_none_of_a_runs_business(tmp_path: Path) -> None:
+def test_child_processes_of_caller_are_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as child:
         team_of_two(tmp_path).run()
         assert child.poll() is None
         child.kill()
 
 
-def test_a_binary_found_on_the_path_is_remembered_by_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_binary_found_on_the_path_is_remembered_by_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     team = team_of_two(tmp_path)
     with monkeypatch.context() as patched:
         codex = find_codex(None, {})
@@ -166,7 +166,7 @@ def test_a_binary_found_on_the_path_is_remembered_by_its_place(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("left", [None, b""])
-def test_a_run_whose_journal_is_gone_is_not_paid_for_again(tmp_path: Path, left: bytes | None) -> None:
+def test_run_whose_journal_is_gone_is_not_paid_for_again(tmp_path: Path, left: bytes | None) -> None:
     team = team_of_two(tmp_path)
     folder = RunFolder(team.run().folder)
     before = folder.record()
@@ -179,9 +179,7 @@ def test_a_run_whose_journal_is_gone_is_not_paid_for_again(tmp_path: Path, left:
     assert (folder.record(), team.turns()) == (before, [])
 
 
-def test_a_resume_that_cannot_replay_leaves_the_state_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resume_that_cannot_replay_leaves_the_state_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     team = team_of_two(tmp_path)
     state = team.run().folder / "controller_state.json"
     before = state.read_text()
@@ -190,7 +188,7 @@ def test_a_resume_that_cannot_replay_leaves_the_state_as_it_was(
     assert state.read_text() == before
 
 
-def test_a_state_file_that_cannot_be_read_is_written_anew(tmp_path: Path) -> None:
+def test_state_file_that_cannot_be_read_is_written_anew(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     state = team.run().folder / "controller_state.json"
     before: Any = read(state)

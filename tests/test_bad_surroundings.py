@@ -75,7 +75,7 @@ CATALOGS = {
 
 
 @pytest.mark.parametrize("text", CATALOGS, ids=lambda text: text.partition("\n")[2][:40] or text[:20])
-def test_a_wrong_catalog_names_file_and_place(tmp_path: Path, text: str) -> None:
+def test_wrong_catalog_names_file_and_place(tmp_path: Path, text: str) -> None:
     team = team_of_three(tmp_path)
     (tmp_path / "roles/catalog.yaml").write_text(text)
     with pytest.raises(DefinitionError) as caught:
@@ -93,7 +93,7 @@ FLOWS = {
 
 
 @pytest.mark.parametrize("text", FLOWS, ids=lambda text: text.partition("a, ")[2])
-def test_a_wrong_flow_names_file_and_place(tmp_path: Path, text: str) -> None:
+def test_wrong_flow_names_file_and_place(tmp_path: Path, text: str) -> None:
     team = team_of_three(tmp_path)
     (tmp_path / "roles/flows").mkdir()
     (tmp_path / "roles/flows/mine.yaml").write_text(text)
@@ -116,9 +116,10 @@ USES: list[tuple[list[str], dict[str, str], str, str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "variables", "words", "hint"), USES, ids=lambda value: str(value)[:30])
-def test_wrong_surroundings_are_told_in_one_line_and_leave_nothing(
+def test_invalid_environment_is_reported_in_one_line(
     tmp_path: Path, arguments: list[str], variables: dict[str, str], words: str, hint: str
 ) -> None:
+    """Examples are a missing program and an invalid folder. No files are created."""
     for name in ("file", "no-program"):
         (tmp_path / name).write_text("x")
     (tmp_path / "typo").mkdir()
@@ -136,7 +137,7 @@ def test_wrong_surroundings_are_told_in_one_line_and_leave_nothing(
     )
 
 
-def test_a_resume_that_cannot_begin_changes_nothing(tmp_path: Path) -> None:
+def test_resume_that_cannot_begin_changes_nothing(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
     report = team.run()
     before = contents(report.folder)
@@ -201,7 +202,7 @@ def test_runs_that_cannot_be_recorded_are_not_begun(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_read_only_disk_is_neither_a_workspace_nor_a_place_for_runs(disk: Disk) -> None:
+def test_read_only_disk_is_refused_for_workspace_and_runs(disk: Disk) -> None:
     team = team_of_three(disk.folder)
     disk.make_read_only()
     done = on_disk(disk, *team.command("--runs-dir", "/proc/runs"))
@@ -211,7 +212,8 @@ def test_a_read_only_disk_is_neither_a_workspace_nor_a_place_for_runs(disk: Disk
     assert message_of(done).endswith("/runs: Read-only file system")
 
 
-def test_a_codex_home_on_a_disk_that_is_read_only_or_full_is_told_by_run_and_doctor(tmp_path: Path, disk: Disk) -> None:
+def test_unwritable_codex_home_is_reported_by_run_and_doctor(tmp_path: Path, disk: Disk) -> None:
+    """Its disk is read-only or full."""
     team = team_of_three(tmp_path)
     home = disk.folder / "codex_home"
     home.mkdir()
@@ -236,7 +238,8 @@ def test_a_codex_home_on_a_disk_that_is_read_only_or_full_is_told_by_run_and_doc
     told("Read-only file system")
 
 
-def test_a_full_disk_at_the_start_costs_nothing_and_hides_no_earlier_run(disk: Disk) -> None:
+def test_full_disk_at_start_hides_no_earlier_run(disk: Disk) -> None:
+    """The failed start changes no earlier run and costs nothing. Once there is space, a new run can start."""
     team = team_of_three(disk.folder)
     assert on_disk(disk, *team.command("--run-id", "first")).returncode == 1
     before = contents(team.runs / "first")
@@ -251,7 +254,7 @@ def test_a_full_disk_at_the_start_costs_nothing_and_hides_no_earlier_run(disk: D
     assert on_disk(disk, *team.command("--run-id", "third")).returncode == 1
 
 
-def test_a_disk_that_fills_in_the_middle_of_a_run_loses_nothing(disk: Disk) -> None:
+def test_disk_that_fills_in_the_middle_of_a_run_loses_nothing(disk: Disk) -> None:
     team = team_of_three(disk.folder, pause_seconds=1)
     process = start_on_disk(disk, *team.command("--json", "--run-id", "mine"))
     read_until(process, "turn_started", "two")
@@ -272,7 +275,7 @@ def test_a_disk_that_fills_in_the_middle_of_a_run_loses_nothing(disk: Disk) -> N
     assert [event["resumed"] for event in told if event["type"] == "run_started"] == [False, True]
 
 
-def test_a_journal_that_can_grow_no_further_ends_the_run_and_resume_goes_on(tmp_path: Path) -> None:
+def test_journal_that_cannot_grow_ends_run_and_resume_continues(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 
@@ -289,7 +292,7 @@ def test_a_journal_that_can_grow_no_further_ends_the_run_and_resume_goes_on(tmp_
     assert [turn[0] for turn in team.turns()] == ["three"]
 
 
-def test_definitions_that_cannot_be_kept_end_the_run_before_it_begins(tmp_path: Path) -> None:
+def test_definitions_that_cannot_be_saved_end_run_before_start(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
     team.run(run_id="first")
     with largest_file(100), pytest.raises(StorageError, match=r"cannot write .*/second/catalog/.*: File too large"):
@@ -301,7 +304,8 @@ def test_definitions_that_cannot_be_kept_end_the_run_before_it_begins(tmp_path: 
 # Killed, damaged, or busy runs.
 
 
-def test_a_run_killed_as_it_began_is_no_run_and_in_nobodys_way(tmp_path: Path) -> None:
+def test_run_killed_while_being_created_is_ignored(tmp_path: Path) -> None:
+    """It is not listed, cannot be resumed or shown, and is not the latest run."""
     team = team_of_three(tmp_path)
     team.run(run_id="first")
     RunFolder.create(team.runs, "second")
@@ -314,7 +318,7 @@ def test_a_run_killed_as_it_began_is_no_run_and_in_nobodys_way(tmp_path: Path) -
     assert team.resume(cycles=2).run_id == "first"
 
 
-def test_a_damaged_run_json_is_named_and_the_rest_is_left_alone(tmp_path: Path) -> None:
+def test_damaged_run_json_is_named_and_the_rest_is_left_alone(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
     folder = team.run(run_id="mine").folder
     whole = (folder / "run.json").read_text()
@@ -336,7 +340,7 @@ def damaged(journal: bytes) -> Iterator[bytes]:
     yield journal[:4096] + b"\xff" * (len(journal) - 4096)
 
 
-def test_a_damaged_journal_is_named_and_a_copy_of_it_goes_on(tmp_path: Path) -> None:
+def test_damaged_journal_is_named_and_a_copy_of_it_goes_on(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
     folder = RunFolder(team.run().folder)
     state, whole = read(folder.state_path), folder.journal_path.read_bytes()
@@ -351,7 +355,7 @@ def test_a_damaged_journal_is_named_and_a_copy_of_it_goes_on(tmp_path: Path) -> 
     assert history(folder.path) == ["one", "two", "three"] * 2
 
 
-def test_a_second_resume_is_refused_and_does_not_disturb_the_first(tmp_path: Path) -> None:
+def test_second_resume_is_refused_and_does_not_disturb_the_first(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
     wait = {"cmd": "until [ -e refused ]; do sleep 0.05; done", "yield_time_ms": 30_000}
     team.plays["two"][0] = {"steps": [{"call": "exec_command", "arguments": wait}, say("two 1")]}

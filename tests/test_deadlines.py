@@ -284,7 +284,7 @@ def test_what_is_done_under_every_lock_is_bounded() -> None:
         "while True: event.wait(0.1)",
     ],
 )
-def test_a_wait_without_a_deadline_is_found(code: str) -> None:
+def test_wait_without_a_deadline_is_found(code: str) -> None:
     assert list(waits(ast.parse(code)))
 
 
@@ -303,5 +303,5 @@ def test_a_wait_without_a_deadline_is_found(code: str) -> None:
         "while time.monotonic() < end: time.sleep(1)",
     ],
 )
-def test_a_wait_with_a_deadline_is_left_alone(code: str) -> None:
+def test_wait_with_a_deadline_is_left_alone(code: str) -> None:
     assert not list(waits(ast.parse(code)))

@@ -31,7 +31,8 @@ def prompts(records: list[Record]) -> list[str]:
     return [record["prompt"] for record in records if record["type"] == "ask"]
 
 
-def test_every_role_in_turn_builds_on_what_the_one_before_will_hand_on(tmp_path: Path) -> None:
+def test_each_role_prompt_builds_on_previous_handoff(tmp_path: Path) -> None:
+    """Placeholders stand for the handoff of the role before."""
     records = dry_run(TeamFolder(tmp_path, ROLES, {}).options())
     assert [(record["type"], record["step"], record["role"]) for record in records] == [
         ("ask", "team", "planner"),
@@ -46,7 +47,7 @@ def test_every_role_in_turn_builds_on_what_the_one_before_will_hand_on(tmp_path:
     assert '"summary": "<writer.summary>"' in third
 
 
-def test_the_test_result_is_told_from_where_there_can_be_one(tmp_path: Path) -> None:
+def test_test_result_is_shown_only_where_tests_may_have_run(tmp_path: Path) -> None:
     steps = [{"ask": "planner"}, {"ask": "writer"}, {"ask": "judge"}]
     with_result = ["<test result>" in prompt for prompt in prompts(told(tmp_path, steps))]
     assert with_result == [False, False, True]
@@ -56,7 +57,7 @@ def test_the_test_result_is_told_from_where_there_can_be_one(tmp_path: Path) -> 
     assert "<test result>" in measured[0]
 
 
-def test_a_reply_with_a_schema_is_told_field_by_field(tmp_path: Path) -> None:
+def test_reply_with_schema_is_shown_field_by_field(tmp_path: Path) -> None:
     reply = {"type": "object", "properties": {"grade": {"type": "integer"}, "why": {"type": "string"}}}
     asked, following = prompts(told(tmp_path, [{"ask": "judge", "reply": reply}, {"ask": "planner"}]))
     assert '"grade": {' in asked
@@ -74,7 +75,7 @@ def test_templates_show_what_is_known_and_name_what_is_not(tmp_path: Path) -> No
     assert "reach it, 3, <planner.todos>, <planner.why>, <planner.todos | length>" in prompt
 
 
-def test_what_a_later_step_will_say_is_not_there_in_the_first_pass(tmp_path: Path) -> None:
+def test_later_step_result_is_absent_from_first_pass(tmp_path: Path) -> None:
     text = "{{ 'again' if steps.measure.visits else 'first' }}, {{ steps.measure.coverage | default('none') }}."
     steps = [
         {"ask": "planner", "prompt": text, "max_visits": 3},
@@ -86,7 +87,7 @@ def test_what_a_later_step_will_say_is_not_there_in_the_first_pass(tmp_path: Pat
     assert "again, <measure.coverage>." in after
 
 
-def test_the_first_item_stands_for_a_list_that_is_known(tmp_path: Path) -> None:
+def test_first_item_stands_for_a_list_that_is_known(tmp_path: Path) -> None:
     (record,) = told(tmp_path, [{"ask": "judge", "as": "part", "for_each": ["a", "b"], "prompt": "On {{ part }}!"}])
     assert record["item"] == "1 of 2"
     assert "On a!" in record["prompt"]
@@ -94,7 +95,7 @@ def test_the_first_item_stands_for_a_list_that_is_known(tmp_path: Path) -> None:
     assert told(tmp_path, [{"ask": "judge", "for_each": []}]) == []
 
 
-def test_a_placeholder_stands_for_a_list_that_only_the_run_knows(tmp_path: Path) -> None:
+def test_placeholder_stands_for_a_list_that_only_the_run_knows(tmp_path: Path) -> None:
     fan = {
         "for_each": "{{ steps.planner.todos }}",
         "max_items": 5,
@@ -106,13 +107,14 @@ def test_a_placeholder_stands_for_a_list_that_only_the_run_knows(tmp_path: Path)
     assert "<todo.text>, <index>" in record["prompt"]
 
 
-def test_what_a_step_hands_to_its_role_stands_in_for_the_handoff_before(tmp_path: Path) -> None:
+def test_step_inputs_replace_previous_handoff(tmp_path: Path) -> None:
+    """What a step passes to its role by `with` replaces the handoff of the step before."""
     _, record = told(tmp_path, [{"ask": "planner"}, {"ask": "judge", "with": {"only": "{{ goal }}"}}])
     assert '"only": "' in record["prompt"]
     assert "<planner" not in record["prompt"]
 
 
-def test_a_check_has_its_options_as_far_as_they_are_known(tmp_path: Path) -> None:
+def test_check_has_its_options_as_far_as_they_are_known(tmp_path: Path) -> None:
     argv = ["run", "{{ inputs.size }}", "{{ steps.planner.name }}"]
     steps = [{"ask": "planner"}, {"id": "measure", "check": "command", "with": {"argv": argv}}]
     record = told(tmp_path, steps, own={"inputs": {"size": 3}})[1]
@@ -125,14 +127,14 @@ def test_a_check_has_its_options_as_far_as_they_are_known(tmp_path: Path) -> Non
     }
 
 
-def test_a_review_has_its_question_and_what_is_shown_with_it(tmp_path: Path) -> None:
+def test_review_has_its_question_and_what_is_shown_with_it(tmp_path: Path) -> None:
     review = {"id": "sure", "review": "Is {{ goal }} fine?", "show": "{{ roles.planner.plan }}"}
     record = told(tmp_path, [{"ask": "planner"}, {**review, "time_limit_seconds": 60, "default": "reject"}])[1]
     assert (record["type"], record["question"], record["show"]) == ("review", "Is reach it fine?", "<planner.plan>")
     assert (record["time_limit_seconds"], record["default"]) == (60, "reject")
 
 
-def test_a_called_flow_is_told_once_with_its_own_inputs(tmp_path: Path) -> None:
+def test_called_flow_is_shown_once_with_its_own_inputs(tmp_path: Path) -> None:
     call = {"call": "inner", "with": {"word": "{{ steps.planner.word }}", "times": 2}}
     steps = [{"ask": "planner"}, {"id": "one", **call}, {"id": "two", **call}]
     inner = {
@@ -150,7 +152,7 @@ def test_a_called_flow_is_told_once_with_its_own_inputs(tmp_path: Path) -> None:
     assert "<planner.word> 2 7" in records[2]["prompt"]
 
 
-def test_a_flow_that_calls_itself_is_told_once(tmp_path: Path) -> None:
+def test_recursive_flow_is_shown_once(tmp_path: Path) -> None:
     records = told(tmp_path, [{"ask": "planner"}, {"id": "deeper", "call": "own", "max_depth": 2}])
     assert [record["type"] for record in records] == ["ask", "call"]
 

@@ -28,12 +28,12 @@ EXIT_CODES: dict[type[CodexMultiRoleError], int] = {
 
 
 @pytest.mark.parametrize("kind", EXIT_CODES, ids=lambda kind: kind.__name__)
-def test_an_error_gives_its_name_its_words_and_its_exit_code(kind: type[CodexMultiRoleError]) -> None:
+def test_error_gives_its_name_its_words_and_its_exit_code(kind: type[CodexMultiRoleError]) -> None:
     expected = Ending(RunStatus.FAILED, kind.reason, "what happened", ExitCode(EXIT_CODES[kind]), "what to do")
     assert ending_for(kind("what happened", "what to do")) == expected
 
 
-def test_a_failed_role_gives_the_reason_of_its_turn() -> None:
+def test_failed_role_gives_the_reason_of_its_turn() -> None:
     ending = ending_for(RoleFailed("role one: no valid reply", "invalid_reply", "look there"))
     assert ending == Ending(
         RunStatus.FAILED, "invalid_reply", "role one: no valid reply", ExitCode.FAILED, "look there"
@@ -42,17 +42,17 @@ def test_a_failed_role_gives_the_reason_of_its_turn() -> None:
 
 
 @pytest.mark.parametrize("error", [RunInterrupted(), KeyboardInterrupt()])
-def test_a_stopped_run_is_no_failure(error: BaseException) -> None:
+def test_stopped_run_is_not_a_failure(error: BaseException) -> None:
     assert ending_for(error) == Ending(RunStatus.INTERRUPTED, "cancelled", "the run was stopped", ExitCode.INTERRUPTED)
 
 
-def test_too_few_file_descriptors_are_no_fault_of_ours() -> None:
+def test_too_few_file_descriptors_are_not_an_internal_error() -> None:
     ending = ending_for(OSError(errno.EMFILE, "Too many open files", "runs/one"))
     assert (ending.outcome, ending.exit_code) == ("storage_failed", 3)
     assert "ulimit -n" in ending.hint
 
 
-def test_what_nobody_expected_is_a_fault_of_ours_with_its_traceback() -> None:
+def test_unexpected_error_is_internal_error_with_traceback() -> None:
     try:
         int("seven")
     except ValueError as error:

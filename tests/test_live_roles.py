@@ -63,7 +63,7 @@ def prompt(report: RunReport, turn: int) -> str:
     return (report.folder / f"one/turn_{turn:03d}/prompt.txt").read_text()
 
 
-def test_a_saved_prompt_holds_from_the_next_turn_on_and_is_recorded(tmp_path: Path) -> None:
+def test_saved_prompt_applies_from_next_turn_and_is_recorded(tmp_path: Path) -> None:
     team, report = edited(tmp_path, "roles_reloaded", prompt_text="Do it in verse.")
     assert ("in verse" in prompt(report, 1), "in verse" in prompt(report, 2)) == (False, True)
     (told,) = team.of_type("roles_reloaded")
@@ -74,7 +74,7 @@ def test_a_saved_prompt_holds_from_the_next_turn_on_and_is_recorded(tmp_path: Pa
     assert len(team.of_type("role_started")) == 1
 
 
-def test_a_flow_that_is_edited_meanwhile_is_not_the_runs(tmp_path: Path) -> None:
+def test_flow_that_is_edited_meanwhile_is_not_the_runs(tmp_path: Path) -> None:
     def edit(team: TeamFolder) -> None:
         (team.folder / "roles/flows/own.yaml").write_text("steps: [half")
         team.playbook.unlink()
@@ -92,7 +92,8 @@ def test_a_flow_that_is_edited_meanwhile_is_not_the_runs(tmp_path: Path) -> None
     assert "in verse" in prompt(report, 2)
 
 
-def test_what_a_process_is_set_up_by_gives_the_role_another_one_on_its_thread(tmp_path: Path) -> None:
+def test_process_setting_change_restarts_role_on_same_thread(tmp_path: Path) -> None:
+    """A changed setting of the process gives the role a new process, which resumes its thread."""
     before: Record = {"prompt_flags": {"allow_write": True}, "behaviors": {"apply_files": True}}
     team, _ = edited(tmp_path, "roles_reloaded", before=before, sandbox="read-only")
     first, second = team.of_type("role_started")
@@ -120,7 +121,8 @@ def test_mcp_server_taken_away_is_gone_from_the_next_turn_on(tmp_path: Path) -> 
         ({"behaviors": {"can_finish": True}}, "role one: a run keeps behaviors.can_finish"),
     ],
 )
-def test_what_cannot_be_taken_is_told_and_the_last_good_one_stays(tmp_path: Path, keys: Record, message: str) -> None:
+def test_rejected_edit_is_reported_and_last_valid_roles_stay(tmp_path: Path, keys: Record, message: str) -> None:
+    """An edit is rejected if it is invalid or changes what a run keeps."""
     team, report = edited(tmp_path, "warning", **keys)
     (told,) = [each["message"] for each in team.of_type("warning")]
     assert told.startswith("the roles stay as they are: ")
@@ -129,8 +131,8 @@ def test_what_cannot_be_taken_is_told_and_the_last_good_one_stays(tmp_path: Path
     assert team.of_type("roles_reloaded") == []
 
 
-def test_files_that_are_being_written_are_read_again_before_anything_is_said(tmp_path: Path) -> None:
-    """Whoever looks while somebody saves finds half a file."""
+def test_half_written_files_are_read_again_before_reporting(tmp_path: Path) -> None:
+    """A reader finds half a file while somebody saves it."""
     team = TeamFolder(tmp_path, {"one": {}}, {})
     told: list[Record] = []
     definitions, folder = load_definitions(team.options()), RunFolder.create(team.runs, None)
@@ -166,7 +168,7 @@ WIDE: Record = {
 }
 
 
-def test_an_edit_never_widens_what_a_role_may_do_until_somebody_resumes_the_run(tmp_path: Path) -> None:
+def test_edit_never_widens_permissions_before_run_is_resumed(tmp_path: Path) -> None:
     def edit(team: TeamFolder) -> None:
         team.roles["one"] = {**WIDE, "prompt_text": "Do it in verse."}
         team.write_catalog()
@@ -205,7 +207,7 @@ def test_another_role_belongs_to_another_run(tmp_path: Path) -> None:
     assert "a run keeps its roles, one; it has one, two now" in team.of_type("warning")[0]["message"]
 
 
-def test_a_resumed_run_goes_on_with_what_was_saved_and_follows_the_files_further(tmp_path: Path) -> None:
+def test_resumed_run_uses_saved_roles_and_keeps_watching_files(tmp_path: Path) -> None:
     def edit(text: str) -> Callable[[TeamFolder], None]:
         def change(team: TeamFolder) -> None:
             team.roles["one"] = {"prompt_text": text}
@@ -225,8 +227,8 @@ def test_a_resumed_run_goes_on_with_what_was_saved_and_follows_the_files_further
     assert read(report.folder / "run.json")["roles_source"] == str(tmp_path / "roles/catalog.yaml")
 
 
-def test_a_role_that_is_yet_to_be_asked_in_a_cycle_has_what_was_saved_in_it(tmp_path: Path) -> None:
-    """The roles of a cycle wait for each other; what is saved meanwhile holds from the next turn on."""
+def test_role_not_yet_asked_in_cycle_uses_saved_prompt(tmp_path: Path) -> None:
+    """The roles of a cycle wait for each other. A prompt saved meanwhile applies from the next turn on."""
     wait = {"cmd": "until [ -e noticed ]; do sleep 0.05; done", "yield_time_ms": 30_000}
     slow = {"steps": [{"call": "exec_command", "arguments": wait}, say("first")]}
     team = TeamFolder(tmp_path, {"one": {}, "two": {"depends_on": ["one"]}}, {"one": [slow], "two": [say()]})

@@ -28,7 +28,7 @@ def logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def test_roles_share_the_users_home_and_the_first_process_starts_alone(tmp_path: Path, logged_in: Path) -> None:
+def test_roles_share_user_home_and_first_process_starts_alone(tmp_path: Path, logged_in: Path) -> None:
     roles: dict[str, Record] = {"one": {"behaviors": {"can_finish": True}}, "two": {}, "three": {}, "four": {}}
     team = TeamFolder(tmp_path, roles, {})
     playbook = Playbook.model_validate({"name": "login", "roles": {"one": [say(status="DONE")]}})
@@ -44,9 +44,8 @@ def test_roles_share_the_users_home_and_the_first_process_starts_alone(tmp_path:
     assert not [path for path in written if API_KEY.encode() in path.read_bytes()]
 
 
-def test_without_a_login_nothing_is_spent_and_the_ways_out_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_login_spends_nothing_and_lists_solutions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hint names codex login, an API key, another model provider and a playbook."""
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "empty"))
     (tmp_path / "empty").mkdir()
     team = TeamFolder(tmp_path, {"one": {}}, {})
@@ -56,7 +55,7 @@ def test_without_a_login_nothing_is_spent_and_the_ways_out_are_named(
     assert "turn/start" not in (report.folder / "one/events.jsonl").read_text()
 
 
-def test_the_binary_is_at_hand_for_logging_in() -> None:
+def test_binary_is_at_hand_for_logging_in() -> None:
     command = [sys.executable, "-m", "codex_multi_role", "codex", "login", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=dict(os.environ))
     assert "codex login" in done.stdout

@@ -76,7 +76,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     return report, warm, end
 
 
-def test_a_turn_keeps_its_place_in_the_history_and_nothing_else(measured: Measured) -> None:
+def test_turn_keeps_its_place_in_the_history_and_nothing_else(measured: Measured) -> None:
     _, warm, end = measured
     assert end.ours - warm.ours == Counter(dict.fromkeys(KEPT_A_TURN, TURNS - WARM))
     assert end.objects - warm.objects < MOST_OBJECTS_A_TURN * (TURNS - WARM)
@@ -88,7 +88,8 @@ def test_threads_and_open_files_do_not_add_up(measured: Measured) -> None:
     assert end.files - warm.files < (TURNS - WARM) / 2
 
 
-def test_the_journal_has_one_row_a_turn_and_none_is_larger_than_the_first(measured: Measured) -> None:
+def test_journal_has_one_row_per_turn_of_constant_size(measured: Measured) -> None:
+    """No row is notably larger than the first."""
     rows = "SELECT length(output) FROM operation_outputs ORDER BY function_id"
     with closing(sqlite3.connect(measured[0].folder / "journal.sqlite")) as journal:
         sizes = [size for (size,) in journal.execute(rows)]
@@ -98,7 +99,7 @@ def test_the_journal_has_one_row_a_turn_and_none_is_larger_than_the_first(measur
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_turn_asks_says_and_writes_as_much_as_the_one_before(measured: Measured, role: str) -> None:
+def test_turn_asks_says_and_writes_as_much_as_the_one_before(measured: Measured, role: str) -> None:
     folder = measured[0].folder / role
     turns = sorted(folder.glob("turn_*"))
     assert len(turns) == CYCLES

@@ -73,7 +73,7 @@ def test_it_runs_by_its_own_name_and_each_role_gets_its_skills(project: Project)
     assert (kept / "skills/uml/SKILL.md").read_bytes() == files_of("uml")["SKILL.md"]
 
 
-def test_a_skill_of_the_project_with_the_same_name_changes_nothing(project: Project) -> None:
+def test_skill_of_the_project_with_the_same_name_changes_nothing(project: Project) -> None:
     """The original unpacked its archives into ``.codex/skills``; Codex loads neither of two that share a name."""
     for name in ("uml", "python-architect"):
         folder = project.workspace / ".codex/skills" / name
@@ -97,7 +97,7 @@ def test_it_resumes_from_the_copy_after_the_original_is_gone(project: Project) -
     assert skills_seen(report, "architect") == {"uml", "python-architect"}
 
 
-def test_a_changed_skill_reaches_the_role_from_its_next_turn_on(tmp_path: Path) -> None:
+def test_changed_skill_reaches_the_role_from_its_next_turn_on(tmp_path: Path) -> None:
     project = Project(tmp_path, {}, {"architect": [say("first"), say("second")]})
     add_flow(project, ASKED_TWICE, "architect")
     noticed = threading.Event()
@@ -120,7 +120,7 @@ def test_a_changed_skill_reaches_the_role_from_its_next_turn_on(tmp_path: Path) 
     assert b"changed" in (report.folder / "catalog/reloaded_001/skills/uml/scripts/run.sh").read_bytes()
 
 
-def test_a_fork_and_a_flow_beside_the_catalog(project: Project) -> None:
+def test_fork_and_a_flow_beside_the_catalog(project: Project) -> None:
     add_flow(project, ASKED_TWICE, "architect")
     project.plays["architect"] += [say("second"), say("third")]
     project.write_plays()
@@ -159,7 +159,7 @@ def test_every_command_takes_the_file(project: Project, way: str) -> None:
     assert said("roles", "validate").endswith(", reviewer\n")
 
 
-def test_a_page_starts_runs_with_the_file(project: Project) -> None:
+def test_page_starts_runs_with_the_file(project: Project) -> None:
     add_flow(project, {"steps": [{"ask": "planner"}]}, "planner")
     starter = RunStarter(project.runs, project.catalog, lambda: False)
     wanted = NewRun("cycles", "reach it", "1", str(project.workspace), str(project.playbook))
@@ -171,7 +171,7 @@ def test_a_page_starts_runs_with_the_file(project: Project) -> None:
     assert "own" in [entry.name for entry in read_flows(project.catalog).whole]
 
 
-def test_its_settings_file_is_told_what_replaces_each_key(project: Project) -> None:
+def test_settings_file_error_lists_replacement_of_each_key(project: Project) -> None:
     keys = {"OPENAI_API_KEY": "sk-secret-secret", "GOAL": "", "CYCLES": 2, "RUN_TESTS": 0, "HARD_TIMEOUT_S": 0, "X": 1}
     keys |= {"PYTEST_CMD": "python -m pytest", "ROLE_CONFIG_PATH": "developer_config.yaml", "ROLE_TIMEOUT_S": 600}
     keys |= {"PLANNER_TIMEOUT_S": 240, "CODEX_ALLOW_COMMANDS": 1, "CODEX_AUTO_APPROVE_COMMANDS": False}

@@ -31,7 +31,8 @@ def prompt(team: TeamFolder, role: str) -> str:
     return (team.runs / f"latest/{role}/turn_001/prompt.txt").read_text()
 
 
-def test_with_the_shipped_roles_it_returns_context_results_aggregate_and_statistics(tmp_path: Path) -> None:
+def test_shipped_roles_return_context_results_and_statistics(tmp_path: Path) -> None:
+    """The aggregate is returned as well."""
     team = team_of(tmp_path, [solved("a"), solved("b")])
     came = solver_of(team, concurrency=4).run("reach it")
     assert came.report.exit_code == 0
@@ -46,7 +47,8 @@ def test_with_the_shipped_roles_it_returns_context_results_aggregate_and_statist
     assert told == {"tasks": 2, "done": 2, "failed": 0, "skipped": 0, "turns": 5}
 
 
-def test_roles_by_their_file_by_their_name_and_by_a_prompt_of_their_own_also_when_it_is_resumed(tmp_path: Path) -> None:
+def test_roles_by_file_by_name_and_by_prompt_work_and_resume(tmp_path: Path) -> None:
+    """A role may be given by its file, by its name or as a prompt, also in a run that is resumed."""
     (tmp_path / "my_solver.yaml").write_text(yaml.safe_dump({"name": "my_solver", **SOLVER}))
     team = team_of(tmp_path, [GIVES_UP], "my_solver", my_planner=[TWO])
     (tmp_path / "roles/my_planner.yaml").write_text(
@@ -64,31 +66,31 @@ def test_roles_by_their_file_by_their_name_and_by_a_prompt_of_their_own_also_whe
     assert resume("latest", runs_dir=team.runs).outcome == "success"
 
 
-def test_what_came_to_nothing_is_in_the_results(tmp_path: Path) -> None:
+def test_failed_and_skipped_tasks_are_in_results(tmp_path: Path) -> None:
     came = solver_of(team_of(tmp_path, [GIVES_UP, solved("b")])).run("reach it")
     assert (came.report.exit_code, came.report.outcome) == (1, "tasks_failed")
     assert [(each["id"], each["status"]) for each in came.results] == [("A", "failed"), ("B", "skipped")]
     assert (came.statistics["failed"], came.statistics["skipped"]) == (1, 1)
 
 
-def test_a_planner_that_gives_up_leaves_nothing_but_the_report(tmp_path: Path) -> None:
+def test_planner_that_gives_up_leaves_nothing_but_the_report(tmp_path: Path) -> None:
     came = solver_of(team_of(tmp_path, [], planner_agent=[GIVES_UP])).run("reach it")
     assert (came.report.outcome, came.results, came.aggregate, came.context["tasks"]) == ("gave_up", [], None, [])
 
 
-def test_with_confirm_nothing_is_solved_where_nobody_confirms(tmp_path: Path) -> None:
+def test_confirm_option_solves_nothing_without_confirmation(tmp_path: Path) -> None:
     came = solver_of(team_of(tmp_path, []), confirm=True).run("reach it")
     assert (came.report.exit_code, came.results) == (4, [])
     assert [each["id"] for each in came.context["tasks"]] == ["A", "B"]
 
 
 @pytest.mark.parametrize("concurrency", [0, -1, True, "4"])
-def test_a_concurrency_of_nothing_is_refused(concurrency: Any) -> None:
+def test_concurrency_of_nothing_is_refused(concurrency: Any) -> None:
     with pytest.raises(UsageError, match="concurrency must be a number from 1 on"):
         create_plan_solver(concurrency=concurrency)
 
 
-def test_what_cannot_be_taken_is_said_before_anything_starts(tmp_path: Path) -> None:
+def test_invalid_arguments_are_reported_before_start(tmp_path: Path) -> None:
     team = team_of(tmp_path, [])
     with pytest.raises(UsageError, match=r'there is no role file "nobody\.yaml"'):
         solver_of(team, "nobody").run("reach it")

@@ -71,7 +71,7 @@ def test_killed_run_leaves_no_command_of_a_role_running(tmp_path: Path) -> None:
     assert sleeping(seconds) == []
 
 
-def test_a_resumed_run_is_out_of_reach_of_the_guard_before(tmp_path: Path) -> None:
+def test_resumed_run_is_out_of_reach_of_the_guard_before(tmp_path: Path) -> None:
     """Frozen while it was about to act, it would otherwise end the processes of the next session."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
     with running(team, until=("turn_started", "one")) as process:

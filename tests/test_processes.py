@@ -49,7 +49,8 @@ def has_namespaces() -> bool:
 
 
 @pytest.mark.skipif(not has_namespaces(), reason="this system lets nobody make namespaces of process ids")
-def test_a_process_with_the_pid_of_one_that_is_gone_is_ended_as_well() -> None:
+def test_process_with_reused_pid_is_ended() -> None:
+    """An unrelated process, which has ended since, had the same PID."""
     command = [*IN_NAMESPACE, sys.executable, "-c", ENDS_WHO_HAS_THE_PID_OF_ANOTHER]
     assert subprocess.run(command, check=True, text=True, capture_output=True).stdout == "1\n"
 

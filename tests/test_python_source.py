@@ -59,13 +59,13 @@ def test_two_threads_do_not_disturb_each_other() -> None:
         ("+" * 100_000 + "1", "^cannot be parsed: ", None),
     ],
 )
-def test_what_is_no_python_says_why_and_where(source: str | bytes, said: str, line: int | None) -> None:
+def test_invalid_python_reports_reason_and_line(source: str | bytes, said: str, line: int | None) -> None:
     with pytest.raises(NotPython, match=said) as raised:
         syntax_tree(source)
     assert raised.value.line == line
 
 
-def test_an_expression_is_read_alone() -> None:
+def test_expression_is_read_alone() -> None:
     assert isinstance(syntax_tree("1 + 1", "eval").body, ast.BinOp)
     with pytest.raises(NotPython):
         syntax_tree("x = 1", "eval")

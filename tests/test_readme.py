@@ -70,7 +70,7 @@ def shell(command: str, folder: Path, environment: dict[str, str]) -> subprocess
     )
 
 
-def test_the_readme_is_the_one_tested() -> None:
+def test_readme_is_the_one_tested() -> None:
     assert sum(bool(PREPARE.match(command)) for command in README) == 2
     assert {INTERACTIVE, SERVER} <= set(README)
     assert set(NEEDS_LOGIN) <= set(README)
@@ -98,7 +98,8 @@ def test_each_command_does_what_the_readme_says(command: str, tmp_path: Path, ne
     assert "Traceback" not in done.stderr
 
 
-def test_looking_at_a_run_and_going_on_with_it(tmp_path: Path, newcomer: dict[str, str]) -> None:
+def test_commands_that_inspect_and_continue_run_work(tmp_path: Path, newcomer: dict[str, str]) -> None:
+    """These are the README commands that list, show, report, resume, watch and fork a run."""
     start = "mkdir workspace && codex-multi-role --playbook roman-numerals --cycles 1 --workspace workspace"
     assert shell(start, tmp_path, newcomer).returncode == 1
     for command in LOOKING:
@@ -106,7 +107,7 @@ def test_looking_at_a_run_and_going_on_with_it(tmp_path: Path, newcomer: dict[st
         assert done.returncode == 0, done.stderr
 
 
-def test_the_server_answers_until_it_is_ended(tmp_path: Path, newcomer: dict[str, str]) -> None:
+def test_server_answers_until_it_is_ended(tmp_path: Path, newcomer: dict[str, str]) -> None:
     """On a port that is free: the one of the README may be somebody's."""
     environment = {**newcomer, "CODEX_MULTI_ROLE_PORT": "0"}
     with listening(["bash", "-c", f"exec {SERVER}"], tmp_path, environment) as server:
@@ -138,7 +139,7 @@ def test_mcp_servers_of_the_readme_are_a_catalog(tmp_path: Path) -> None:
     assert list(RoleSpecCatalog.load(tmp_path).role("planner").mcp_servers) == ["tracker"]
 
 
-def test_the_yaml_of_the_readme_is_a_catalog(tmp_path: Path) -> None:
+def test_yaml_of_the_readme_is_a_catalog(tmp_path: Path) -> None:
     from codex_multi_role import RoleSpecCatalog
 
     block = re.search(r"^```yaml\n(.*?)^```", (TOP / "README.md").read_text(), re.MULTILINE | re.DOTALL)
@@ -156,7 +157,8 @@ def test_every_key_of_a_role_is_in_the_readme() -> None:
     assert not [key for key in RoleSpec.model_fields if f"`{key}`" not in text and key not in ("schema_hint", "source")]
 
 
-def test_the_gallery_shows_every_flow_that_is_no_part_of_another_as_it_is() -> None:
+def test_gallery_shows_current_graph_of_each_top_level_flow() -> None:
+    """A top-level flow is one that no other shipped flow calls."""
     from codex_multi_role.catalog import list_flows, packaged_roles
     from codex_multi_role.flow.graph import outline
 

@@ -55,7 +55,7 @@ SECRETS = st.one_of(
 @pytest.mark.parametrize(
     "name", ["OPENAI_API_KEY", "github_token", "CLIENT_SECRET", "DB_PASSWORD", "PASSWD", "AWS_CREDENTIALS", "KEY"]
 )
-def test_the_value_of_what_the_environment_calls_a_secret_is_masked(name: str) -> None:
+def test_value_of_what_the_environment_calls_a_secret_is_masked(name: str) -> None:
     assert Redactor({name: "hunter2hunter2"})("it is hunter2hunter2, twice: hunter2hunter2") == (
         "it is [redacted], twice: [redacted]"
     )
@@ -193,12 +193,13 @@ LOGINS = [
 
 
 @pytest.mark.parametrize(("text", "masked"), LOGINS)
-def test_a_password_in_an_address_is_masked_whoever_knows_it(text: str, masked: str) -> None:
+def test_password_in_an_address_is_masked_whoever_knows_it(text: str, masked: str) -> None:
     assert Redactor({})(f"see {text}, or not") == f"see {masked}, or not"
     assert without_secrets({"HARMLESS": text}) == {}
 
 
-def test_a_password_that_the_environment_has_in_an_address_is_masked_alone_and_decoded_too() -> None:
+def test_password_in_environment_url_is_masked_on_its_own() -> None:
+    """The percent-decoded password is also masked."""
     redact = Redactor({"REMOTE": "mysql://me:hunter%2Fhunter@db/x"})
     assert redact("hunter%2Fhunter, hunter/hunter, mysql://me:hunter%2Fhunter@db/x") == ", ".join(["[redacted]"] * 3)
 
@@ -216,7 +217,8 @@ def test_plain_prose_is_left_as_it_is(text: str) -> None:
     assert Redactor({"MY_TOKEN": "0123456789"})(text) == text
 
 
-def test_a_private_key_goes_whole_with_its_headers_and_cut_short_too() -> None:
+def test_private_key_is_masked_whole_and_when_cut_short() -> None:
+    """Its headers are masked with it."""
     key = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,3F17F5316E2BAC89\n\n"
     key += f"{'MIIEowIBAAKCAQEAx7' * 4}\n{'ab/+' * 16}\nZm9v\n"
     redact = Redactor({})
@@ -226,7 +228,7 @@ def test_a_private_key_goes_whole_with_its_headers_and_cut_short_too() -> None:
     assert json.loads(json.loads(redact(nested))) == {"key": "[redacted]"}
 
 
-def test_a_variable_that_names_a_file_is_no_secret(tmp_path: Path) -> None:
+def test_variable_with_file_path_is_not_secret(tmp_path: Path) -> None:
     assert Redactor({"SECRETS_FOLDER": str(tmp_path)})(f"see {tmp_path}/x") == f"see {tmp_path}/x"
 
 
@@ -247,7 +249,8 @@ def test_every_text_within_a_value_is_masked_and_its_keys_stay() -> None:
     }
 
 
-def test_what_is_named_or_looks_like_a_secret_reaches_no_program_of_a_model() -> None:
+def test_secret_variables_are_hidden_from_model_programs() -> None:
+    """A variable is secret by its name or by what its value looks like."""
     secrets = ["OPENAI_API_KEY", "github_token", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD", "MY_CREDENTIALS", "NPM_AUTH"]
     secrets += ["DB_PASSWD", "CODEX_MULTI_ROLE_DATABASE_URL", "HTTP_AUTHORIZATION", "SSH_AUTH_SOCK", "GPG_PASSPHRASE"]
     secrets += ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"]

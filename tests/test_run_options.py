@@ -70,7 +70,7 @@ def test_what_makes_no_sense_is_refused(changes: dict[str, Any], words: str) -> 
 
 
 @given(options=OPTIONS)
-def test_a_run_remembers_its_options(options: RunOptions) -> None:
+def test_run_remembers_its_options(options: RunOptions) -> None:
     assert remembered(options) == options
 
 
@@ -94,5 +94,5 @@ def test_options_of_a_run_older_than_an_option_get_its_default() -> None:
     assert (RunOptions.from_record(record).cycles, RunOptions.from_record(record).test_seconds) == (7, 300.0)
 
 
-def test_options_of_a_run_newer_than_this_program_are_passed_over() -> None:
+def test_unknown_options_of_newer_run_are_ignored() -> None:
     assert RunOptions.from_record({**RunOptions(goal="g").as_record(), "from_the_future": 1}).goal == "g"

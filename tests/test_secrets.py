@@ -57,9 +57,8 @@ def test_what_is_left_to_be_read_holds_no_secret_whoever_said_it(
     assert handoff["summary"] == told
 
 
-def test_a_secret_that_does_not_fit_into_what_is_told_is_masked_before_it_is_cut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_secret_is_masked_before_text_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise part of a secret would remain where the text of an event is cut."""
     monkeypatch.setenv("MY_PASSWORD", SECRET)
     within_the_limit = SUMMARY_LENGTH - len(SECRET) // 2
     told = f"{'x' * within_the_limit}{SECRET}"
@@ -97,14 +96,14 @@ def test_only_its_user_can_look_into_a_run(tmp_path: Path) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_a_goal_that_holds_a_secret_is_masked_where_it_is_told(tmp_path: Path) -> None:
+def test_goal_that_holds_a_secret_is_masked_where_it_is_told(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     record = json.loads((team.run(goal=f"rotate {TOKEN}").folder / "run.json").read_text())
     assert record["goal"] == "rotate [redacted]"
     assert record["options"]["goal"] == f"rotate {TOKEN}"
 
 
-def test_a_setting_with_a_secret_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_setting_with_secret_is_refused_before_writing(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     with pytest.raises(
         UsageError, match=r"-c model_providers\.x\.http_headers: holds what looks like a secret"

@@ -37,8 +37,8 @@ def test_signals_ignored_by_whoever_started_us_stay_ignored() -> None:
 
 
 @pytest.mark.parametrize(("second", "hurries"), [(signal.SIGHUP, 0), (signal.SIGINT, 1), (signal.SIGQUIT, 1)])
-def test_a_second_hangup_is_no_sign_of_hurry(second: signal.Signals, hurries: int) -> None:
-    """A shell that ends passes on to its jobs what the system has sent them already."""
+def test_second_hangup_does_not_hurry_stop(second: signal.Signals, hurries: int) -> None:
+    """A shell that exits passes on to its jobs what the system has already sent them."""
     calls: list[None] = []
     stop = Stop(lambda: calls.append(None))
     stop.interrupts = False

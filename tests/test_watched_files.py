@@ -13,7 +13,7 @@ from codex_multi_role.watched_files import Changes, watched
 NOTICED_SECONDS = 20
 
 
-def test_a_change_is_told_once_it_has_settled(tmp_path: Path) -> None:
+def test_changes_are_reported_once_after_settling(tmp_path: Path) -> None:
     changes = Changes()
     with watched([tmp_path], changes):
         for line in ("one", "two"):
@@ -41,7 +41,7 @@ def test_what_cannot_be_watched_leaves_nobody_behind(tmp_path: Path) -> None:
     assert set(threading.enumerate()) <= before
 
 
-def test_the_library_writes_nothing_to_the_terminal(tmp_path: Path) -> None:
+def test_library_writes_nothing_to_the_terminal(tmp_path: Path) -> None:
     """Python prints what a logger without any handler has to say."""
     with watched([tmp_path], Changes()):
         handlers = logging.getLogger("watchdog").handlers

@@ -16,14 +16,14 @@ def _roles(*entries: str, head: str = "version: 1") -> str:
 _A, _B = "name: a, prompt_text: A", "name: b, prompt_text: B"
 
 
-def test_a_folder_is_its_catalog_file(tmp_path: Path, write: Write) -> None:
+def test_folder_is_its_catalog_file(tmp_path: Path, write: Write) -> None:
     path = write(TWO_ROLES, "catalog.yml")
     assert RoleSpecCatalog.load(tmp_path).source == path
     path = write(TWO_ROLES, "catalog.yaml")
     assert RoleSpecCatalog.load(tmp_path).source == path
 
 
-def test_a_folder_without_catalog_and_a_missing_one(tmp_path: Path) -> None:
+def test_folder_without_catalog_and_a_missing_one(tmp_path: Path) -> None:
     with pytest.raises(DefinitionError, match=r"holds no catalog\.yaml") as caught:
         RoleSpecCatalog.load(tmp_path)
     assert "init" in caught.value.hint
@@ -33,7 +33,7 @@ def test_a_folder_without_catalog_and_a_missing_one(tmp_path: Path) -> None:
         RoleSpecCatalog.load(tmp_path / ("x" * 300))
 
 
-def test_an_unknown_role_names_the_nearest(two_roles: RoleSpecCatalog) -> None:
+def test_unknown_role_names_the_nearest(two_roles: RoleSpecCatalog) -> None:
     with pytest.raises(UsageError, match='there is no role "Planer"; did you mean "planner"\\?') as caught:
         two_roles.role("Planer")
     assert caught.value.hint == "Known: planner, developer."
@@ -48,7 +48,7 @@ def test_one_depends_on_makes_the_declarations_the_graph(write: Write) -> None:
     assert catalog.dependencies() == {"a": (), "b": (), "c": ("a",)}
 
 
-def test_the_new_keys_of_a_role(write: Write) -> None:
+def test_new_keys_of_a_role(write: Write) -> None:
     write('{"type": "object", "required": ["summary"]}', "schemas/reply.json")
     write("name: a\nprompt_text: A\nlimits: {idle_seconds: 5}\ncodex_config: {x: 1, y: [2]}\n", "a.yaml")
     path = write(
@@ -69,7 +69,7 @@ def test_the_new_keys_of_a_role(write: Write) -> None:
     assert [file.name for file in RoleSpecCatalog.load(path).files] == ["catalog.yaml", "a.yaml", "reply.json"]
 
 
-def test_a_file_that_two_roles_share_is_listed_once(write: Write) -> None:
+def test_file_that_two_roles_share_is_listed_once(write: Write) -> None:
     prompt = write("Ü", "p.txt")
     catalog = RoleSpecCatalog.load(write(_roles("name: a, prompt_file: p.txt", f"name: b, prompt_file: {prompt}")))
     assert [role.prompt_text for role in catalog.roles] == ["Ü", "Ü"]

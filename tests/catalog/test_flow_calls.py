@@ -16,7 +16,7 @@ def topic(write: Write) -> None:
     write(TOPIC, "flows/topic.yaml")
 
 
-def test_a_flow_comes_with_all_that_it_calls(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+def test_flow_comes_with_all_that_it_calls(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
     write("steps: [{check: c}, {call: left}, {call: right}, {id: again, call: left}]", "flows/top.yaml")
     write("steps: [{call: bottom}]", "flows/left.yaml")
     write("steps: [{call: bottom}, {call: cycles}]", "flows/right.yaml")
@@ -29,7 +29,7 @@ def test_a_flow_comes_with_all_that_it_calls(tmp_path: Path, write: Write, two_r
     assert list(load_flows("bottom", tmp_path, two_roles)) == ["bottom"]
 
 
-def test_an_unknown_flow_names_the_nearest(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+def test_unknown_flow_names_the_nearest(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
     path = write("steps: [{check: c}, {call: cylces}]", "flows/f.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flows("f", tmp_path, two_roles)
@@ -59,7 +59,7 @@ def test_what_is_wrong_with_a_called_flow_is_found_in_its_file(
         ("{topic: '{{ goal'}", ".topic: unexpected end of template"),
     ],
 )
-def test_a_call_gives_the_inputs_of_the_called_flow(
+def test_call_gives_the_inputs_of_the_called_flow(
     tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, given: str, message: str
 ) -> None:
     path = write(f"steps: [{{call: topic, with: {given}}}]", "flows/f.yaml")
@@ -90,7 +90,7 @@ def test_constants_of_the_right_type_and_templates_pass(
         ({"a": "{call: b, max_depth: 2}", "b": "{call: b}"}, "a", "b.yaml: steps[0]", "b -> b"),
     ],
 )
-def test_a_circle_of_calls_without_a_limit_is_named(
+def test_circle_of_calls_without_a_limit_is_named(
     tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, flows: dict[str, str], asked: str, place: str, circle: str
 ) -> None:
     for name, steps in flows.items():
@@ -111,7 +111,7 @@ def test_a_circle_of_calls_without_a_limit_is_named(
         {"a": "{call: a, max_depth: 2}, {call: b}", "b": "{call: c}", "c": "{call: b, max_depth: 5}"},
     ],
 )
-def test_a_circle_needs_one_limited_call_wherever_it_is_entered(
+def test_circle_needs_one_limited_call_wherever_it_is_entered(
     tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, flows: dict[str, str]
 ) -> None:
     for name, steps in flows.items():

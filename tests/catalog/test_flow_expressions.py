@@ -23,7 +23,7 @@ def test_what_stays_as_it_is(value: object) -> None:
 @pytest.mark.parametrize(
     ("text", "whole"), [(" {{ a.b }}\n", True), ("{{ a }}b", False), ("{{ a }}{{ b }}", False), ("a", False)]
 )
-def test_a_whole_expression(text: str, whole: bool) -> None:
+def test_whole_expression(text: str, whole: bool) -> None:
     assert (whole_expression(text) is not None) == whole
 
 
@@ -40,5 +40,5 @@ def test_a_whole_expression(text: str, whole: bool) -> None:
         ("a[b]", None),
     ],
 )
-def test_a_name_or_a_constant(expression: str, found: object) -> None:
+def test_name_or_a_constant(expression: str, found: object) -> None:
     assert name_or_constant(parse_expression(expression)) == found

@@ -28,7 +28,7 @@ steps:
 """
 
 
-def test_the_shipped_flow_runs_any_catalog(two_roles: RoleSpecCatalog) -> None:
+def test_shipped_flow_runs_any_catalog(two_roles: RoleSpecCatalog) -> None:
     flow = load_flow("cycles", None, two_roles)
     assert flow.name == "cycles"
     assert flow.source == packaged_roles() / "flows" / "cycles.yaml"
@@ -40,7 +40,7 @@ def test_the_shipped_flow_runs_any_catalog(two_roles: RoleSpecCatalog) -> None:
     ]
 
 
-def test_a_flow_of_the_roles_folder(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+def test_flow_of_the_roles_folder(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
     source = write(_TESTGEN, "flows/testgen.yaml")
     flow = load_flow("testgen", tmp_path, two_roles)
     assert (flow.name, flow.source) == ("testgen", source)
@@ -66,7 +66,7 @@ def test_flows_of_the_roles_folder_hide_packaged_ones(tmp_path: Path, write: Wri
 
 
 @pytest.mark.parametrize("name", ["cylces", "cycles.yaml", "../flows/cycles", ""])
-def test_an_unknown_flow_names_the_nearest(two_roles: RoleSpecCatalog, name: str) -> None:
+def test_unknown_flow_names_the_nearest(two_roles: RoleSpecCatalog, name: str) -> None:
     with pytest.raises(UsageError, match=f'there is no flow "{name}"') as caught:
         load_flow(name, None, two_roles)
     assert "cycles" in caught.value.hint
@@ -244,7 +244,7 @@ def test_inputs_stay_within_their_bounds(
     assert message in str(caught.value)
 
 
-def test_a_goal_is_neither_shorter_nor_longer_than_the_flow_takes(
+def test_goal_is_neither_shorter_nor_longer_than_the_flow_takes(
     tmp_path: Path, write: Write, two_roles: RoleSpecCatalog
 ) -> None:
     write(BOUNDED, "flows/bounded.yaml")
@@ -255,20 +255,22 @@ def test_a_goal_is_neither_shorter_nor_longer_than_the_flow_takes(
             bounded.resolve("bounded", goal)
 
 
-def test_a_flow_may_have_a_goal_of_its_own() -> None:
+def test_flow_may_have_a_goal_of_its_own() -> None:
     own = GoalSpec(default="its own", max_length=10)
     assert (own.resolve("f", ""), own.resolve("f", " \n"), own.resolve("f", "mine")) == ("its own", "its own", "mine")
     with pytest.raises(UsageError, match="there is no goal"):
         GoalSpec().resolve("f", " \n")
 
 
-def test_an_input_without_a_value_is_a_required_text(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+def test_input_without_a_value_is_a_required_text(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
     write("inputs: {question: }\nsteps: [{ask: planner}]", "flows/f.yaml")
     with pytest.raises(UsageError, match="is missing"):
         load_flow("f", tmp_path, two_roles).resolve_inputs({})
 
 
-def test_what_a_flow_protects_lies_in_the_workspace(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+def test_flow_protect_paths_must_be_inside_the_workspace(
+    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog
+) -> None:
     source = write("protect: [tests/**, ../x]\nsteps: [{ask: planner}]\n", "flows/keeps.yaml")
     with pytest.raises(DefinitionError, match=r"keeps\.yaml: protect\[1\]: .* must be relative to the workspace"):
         load_flow("keeps", tmp_path, two_roles)
@@ -276,7 +278,7 @@ def test_what_a_flow_protects_lies_in_the_workspace(tmp_path: Path, write: Write
     assert load_flow("keeps", tmp_path, two_roles).protect == ("tests/**",)
 
 
-def test_a_state_of_a_step_needs_those_of_the_run(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+def test_state_of_a_step_needs_those_of_the_run(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
     write("steps: [{ask: planner, state: PLANNING}]", "flows/stateful.yaml")
     with pytest.raises(DefinitionError, match=r"the state of planner needs states: \{begin, success, failure\}"):
         load_flow("stateful", tmp_path, two_roles)

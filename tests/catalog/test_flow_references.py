@@ -64,9 +64,10 @@ def test_unknown_names_are_found_wherever_they_stand(
         ("{{ goal", "unexpected end of template"),
     ],
 )
-def test_the_first_values_of_variables_know_only_what_a_run_starts_with(
+def test_initial_variables_use_only_what_a_run_starts_with(
     tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, value: str, message: str
 ) -> None:
+    """Inputs can be used; other variables and steps cannot."""
     path = write(f"inputs: {{file: x}}\nvars: {{a: 1, b: ['{value}']}}\nsteps: [{{check: c}}]", "flows/f.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flow("f", tmp_path, two_roles)

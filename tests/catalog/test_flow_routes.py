@@ -15,7 +15,7 @@ FLOW = FlowSpec.model_validate(
 )
 
 
-def test_the_way_on_comes_last_unless_an_entry_always_holds() -> None:
+def test_way_on_comes_last_unless_an_entry_always_holds() -> None:
     assert ways_out(FLOW, 0) == (Route(when="steps.a.red", to="c"), Route(to="b"))
     assert ways_out(FLOW, 1) == FLOW.steps[1].next
     assert ways_out(FLOW, 2) == (Route(end="success"),)

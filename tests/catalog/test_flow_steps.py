@@ -106,7 +106,7 @@ def test_steps_are_reached_by_any_entry_and_by_falling_through(
     assert isinstance(load_flow("f", tmp_path, two_roles), FlowSpec)
 
 
-def test_an_output_that_is_no_step_is_named(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+def test_unknown_step_in_outputs_is_reported(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
     path = write("outputs: [look, lok]\nsteps: [{id: look, check: c}]", "flows/f.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flow("f", tmp_path, two_roles)

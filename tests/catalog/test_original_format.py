@@ -16,7 +16,7 @@ def original() -> RoleSpecCatalog:
     return RoleSpecCatalog.load(_FOLDER / "developer_config.yaml")
 
 
-def test_the_roles_come_in_the_catalogs_order(original: RoleSpecCatalog) -> None:
+def test_roles_come_in_the_catalogs_order(original: RoleSpecCatalog) -> None:
     assert [role.name for role in original.roles] == ["planner", "architect", "implementer", "integrator"]
     assert original.dependencies() == {
         "planner": (),
@@ -68,7 +68,7 @@ def test_hints_keep_their_braces(original: RoleSpecCatalog) -> None:
     assert original.role("integrator").schema_hint.endswith("status: <DONE|CONTINUE>\n{ frei: {} }\n")
 
 
-def test_the_prompt_has_the_catalogs_language_and_order(original: RoleSpecCatalog) -> None:
+def test_prompt_has_the_catalogs_language_and_order(original: RoleSpecCatalog) -> None:
     prompt = build_prompt(original, original.role("architect"), "Römische Zahlen", {"tasks": ["ü"]}, {"failed": 1})
     assert prompt == (
         "Rolle: architect\n\n"
@@ -96,7 +96,7 @@ def test_what_has_no_effect_or_is_english_is_noted(original: RoleSpecCatalog) ->
     assert unused == "behaviors: can_request_clarification, is_orchestrator, reports_to have no effect here"
 
 
-def test_the_repair_prompt_holds_problem_contract_and_hint(original: RoleSpecCatalog) -> None:
+def test_repair_prompt_holds_problem_contract_and_hint(original: RoleSpecCatalog) -> None:
     prompt = build_repair_prompt(original, original.role("planner"), "kein JSON: {")
     assert prompt.startswith("Rolle: planner\n\n")
     parts = ["kein JSON: {", "exactly one JSON object", "FORMATVERTRAG:", "SCHEMA (planner):"]

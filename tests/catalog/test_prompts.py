@@ -15,7 +15,7 @@ def shipped() -> RoleSpecCatalog:
     return RoleSpecCatalog.load(packaged_roles())
 
 
-def test_the_order_of_a_prompt(shipped: RoleSpecCatalog) -> None:
+def test_order_of_a_prompt(shipped: RoleSpecCatalog) -> None:
     role = shipped.role("implementer")
     prompt = build_prompt(shipped, role, "GOAL TEXT", {"key": "INCOME"}, {"key": "TESTED"}, earlier=[{"key": "PAST"}])
     parts = [
@@ -45,7 +45,8 @@ def test_parts_without_content_are_left_out(shipped: RoleSpecCatalog) -> None:
     assert "\n\n\n" not in prompt
 
 
-def test_a_blank_part_of_a_catalog_is_left_out_and_a_missing_one_is_the_shipped_one(write: Write) -> None:
+def test_blank_prompt_part_is_omitted_and_missing_one_defaults(write: Write) -> None:
+    """A blank part of a catalog is left out of the prompt; for a missing part the shipped text is used."""
     catalog = RoleSpecCatalog.load(
         write(
             "version: 1\ngeneral_prompts: {analysis_rules: '', json_contract: }\nroles: [{name: a, prompt_text: A}]\n"
@@ -56,7 +57,7 @@ def test_a_blank_part_of_a_catalog_is_left_out_and_a_missing_one_is_the_shipped_
     assert prompt.endswith("must not write, move or delete any.\n")
 
 
-def test_a_catalog_can_translate_every_part(write: Write) -> None:
+def test_catalog_can_translate_every_part(write: Write) -> None:
     texts = {
         key: f"<{key} {{role_name}}>" for key in ("role_header", "json_contract", "rules_header", "analysis_rules")
     }
@@ -123,6 +124,7 @@ def test_any_text_gives_a_prompt_that_can_be_sent(shipped: RoleSpecCatalog, goal
         assert prompt.startswith("Role: planner\n")
 
 
-def test_lone_surrogates_become_replacement_characters_and_pairs_join(shipped: RoleSpecCatalog) -> None:
+def test_lone_surrogates_are_replaced_and_pairs_are_joined(shipped: RoleSpecCatalog) -> None:
+    """Each lone surrogate becomes the replacement character U+FFFD."""
     prompt = build_prompt(shipped, shipped.role("planner"), "a\ud800b \ud83d\ude00 c\udfff")
     assert "\na\ufffdb \U0001f600 c\ufffd\n" in prompt

@@ -92,7 +92,7 @@ def test_names_the_run_folder_has_itself(name: str) -> None:
         check_role_name(name)
 
 
-def test_a_role_is_frozen() -> None:
+def test_role_is_frozen() -> None:
     role = _role()
     with pytest.raises(ValidationError, match="frozen"):
         role.name = "other"  # type: ignore[misc]  # what must not work
@@ -106,6 +106,7 @@ def test_what_is_protected_is_a_path_of_the_workspace(glob: str, kept: str) -> N
 
 
 @pytest.mark.parametrize("glob", ["/etc/*", "~/x", "../x", "a/../b", "..", "a\\b", "", ".", "./", "a\0b"])
-def test_what_is_protected_lies_in_the_workspace(glob: str) -> None:
+def test_protect_globs_must_be_inside_the_workspace(glob: str) -> None:
+    """Empty globs and globs that name nothing are refused as well."""
     with pytest.raises(ValidationError, match=r"must be relative to the workspace|names nothing"):
         _role(protect=[glob])

@@ -27,7 +27,8 @@ def test_it_has_the_team_of_the_flow_cycles(shipped: RoleSpecCatalog) -> None:
     assert shipped.dependencies()["integrator"] == ("implementer",)
 
 
-def test_it_gives_every_general_part_since_other_catalogs_fall_back_on_it(shipped: RoleSpecCatalog) -> None:
+def test_shipped_catalog_defines_every_general_prompt(shipped: RoleSpecCatalog) -> None:
+    """Other catalogs fall back on these prompts."""
     prompts = shipped.general_prompts
     assert all(getattr(prompts, key) for key in GeneralPrompts.model_fields)
     assert all(getattr(prompts.capability_rules, key) for key in CapabilityRules.model_fields)
@@ -50,8 +51,9 @@ def test_loading_it_imports_neither_jinja2_nor_jsonschema() -> None:
     assert ran.stdout == "[]\n"
 
 
-def test_a_role_that_a_flow_brings_is_shown_the_schema_of_its_answer_and_no_other_shape(
+def test_schema_hint_of_a_flow_role_is_its_output_schema(
     shipped: RoleSpecCatalog,
 ) -> None:
+    """A role that comes with a flow is shown the schema of its answer and no other format."""
     solver = RoleSpecCatalog.load(shipped.source, tool_names, (packaged_roles() / "solver.yaml",)).role("solver")
     assert json.loads(solver.schema_hint) == solver.output_schema

@@ -48,7 +48,7 @@ PACK = pytest.mark.parametrize("pack", [zipped, seven_zipped])
 
 @PACK
 @pytest.mark.parametrize("prefix", ["", "draw/"])
-def test_an_archive_is_read_whole(write: Write, pack: Pack, prefix: str, tmp_path: Path) -> None:
+def test_archive_is_read_whole(write: Write, pack: Pack, prefix: str, tmp_path: Path) -> None:
     files = {**files_of("draw", prefix), f"{prefix}empty.txt": b"", "__MACOSX/x": b"x"}
     skill = read_skill(write(pack(files), "skills/draw.skill"))
     assert (skill.name, skill.kept_name) == ("draw", "draw")
@@ -65,7 +65,7 @@ def test_an_archive_is_read_whole(write: Write, pack: Pack, prefix: str, tmp_pat
         *((pack, name) for pack in (zipped, seven_zipped) for name in ("../../o", "a/../../o", "c:\\o", "a\\..\\o")),
     ],
 )
-def test_an_entry_outside_the_folder_is_refused(
+def test_entry_outside_the_folder_is_refused(
     write: Write, monkeypatch: pytest.MonkeyPatch, pack: Pack, name: str
 ) -> None:
     monkeypatch.setattr("py7zr.py7zr.check_archive_path", lambda path: True)  # it would not write such an archive
@@ -101,7 +101,7 @@ WHOLE = tuple(pack(files_of("draw")) for pack in (zipped, seven_zipped))
 
 @settings(deadline=None)
 @given(st.binary(max_size=200), st.sampled_from(WHOLE), st.floats(0, 1))
-def test_a_damaged_archive_is_an_error_with_its_name(
+def test_damaged_archive_is_an_error_with_its_name(
     tmp_path_factory: pytest.TempPathFactory, noise: bytes, whole: bytes, where: float
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "damaged.skill"
@@ -112,11 +112,11 @@ def test_a_damaged_archive_is_an_error_with_its_name(
 
 
 @pytest.mark.parametrize("text", ["none", "---\nname: x\n---\n", "---\n- a\n---\n", TEXT.format(name="'a b'")])
-def test_a_skill_that_codex_would_ignore_is_an_error(write: Write, text: str) -> None:
+def test_skill_that_codex_would_ignore_is_an_error(write: Write, text: str) -> None:
     assert "needs a name and a description" in problem_of(lambda: read_skill(write(text, "skills/x/SKILL.md").parent))
 
 
-def test_an_unknown_skill_is_named_with_its_line_and_the_nearest(write: Write) -> None:
+def test_unknown_skill_is_named_with_its_line_and_the_nearest(write: Write) -> None:
     write(TEXT.format(name="draw"), "skills/draw/SKILL.md")
     role = write("name: a\nprompt_text: A\nskills:\n  - draw\n  - drow\n", "roles/a.yaml")
     path = write("version: 1\nroles:\n  - role_file: roles/a.yaml\n")
@@ -128,8 +128,8 @@ def test_an_unknown_skill_is_named_with_its_line_and_the_nearest(write: Write) -
     assert problem_of(lambda: RoleSpecCatalog.load(path)).startswith(f"{path}: line 5: roles[0].skills[0]: ")
 
 
-def test_codex_is_told_the_name_that_the_skill_declares(write: Write) -> None:
-    """The archive and the skill in it may have two names; a role may use either."""
+def test_skill_appears_in_the_prompt_by_its_declared_name(write: Write) -> None:
+    """The archive and the skill in it may have different names; a role may use either."""
     write(seven_zipped(files_of("painter")), "skills/draw.skill")
     roles = "{name: a, prompt_text: A, skills: [draw]}, {name: b, prompt_text: B, skills: [$painter]}"
     catalog = RoleSpecCatalog.load(write(f"version: 1\nroles: [{roles}]\n"))
@@ -138,9 +138,7 @@ def test_codex_is_told_the_name_that_the_skill_declares(write: Write) -> None:
     assert [path.name for path in catalog.files] == ["catalog.yaml", "draw.skill"]
 
 
-def test_the_projects_and_the_users_skills_are_found(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_projects_and_the_users_skills_are_found(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
     catalog = write("version: 1", "project/roles/catalog.yaml")

@@ -42,7 +42,8 @@ def test_what_is_unknown_shows_as_where_it_comes_from(template: str, shown: str)
     assert preview(template, CONTEXT) == shown
 
 
-def test_a_whole_expression_stays_unknown_and_anything_known_keeps_its_type() -> None:
+def test_single_expression_stays_unknown_or_keeps_its_type() -> None:
+    """A template that is a single unknown expression gives an Unknown. Known values keep their type."""
     assert isinstance(preview("{{ plan.todos }}", CONTEXT), Unknown)
     assert preview({"a": ["{{ plan.visits + 1 }}", 2], "b": "{{ [plan.x, 3] }}"}, CONTEXT) == {
         "a": [2, 2],
@@ -51,18 +52,19 @@ def test_a_whole_expression_stays_unknown_and_anything_known_keeps_its_type() ->
 
 
 @pytest.mark.parametrize("template", ["{{ -plan.n }}", "{{ goal | truncate(plan.n) }}", "{{ missing.n }}"])
-def test_a_text_that_needs_the_value_stays_as_it_is_written(template: str) -> None:
+def test_text_that_needs_the_value_stays_as_it_is_written(template: str) -> None:
     assert preview(template, CONTEXT) == template
 
 
-def test_an_unknown_value_can_be_written_as_json() -> None:
+def test_unknown_value_can_be_written_as_json() -> None:
     assert json.dumps({"item": CONTEXT["plan"], "name": CONTEXT["plan"]["name"]}) == (
         '{"item": "<plan>", "name": "<plan.name>"}'
     )
 
 
 @given(st.text(max_size=30) | st.sampled_from(["{{ x | upper }}", "{{ x * 2 }}", "{% if x %}{{ y }}{% endif %}"]))
-def test_where_everything_is_known_it_shows_what_the_run_will_say(template: str) -> None:
+def test_preview_of_known_values_equals_the_rendered_text(template: str) -> None:
+    """If every value is known, the preview shows what the run will send."""
     known = {"x": "a", "y": 2}
     try:
         expected = render(template, known, "here")

@@ -49,13 +49,13 @@ _CONTEXT = {
         ({"a": ["{{ inputs.limit }}", {"b": "x{{ goal }}"}]}, {"a": [5, {"b": "xfly"}]}),
     ],
 )
-def test_a_whole_expression_keeps_its_type(template: object, value: object) -> None:
+def test_whole_expression_keeps_its_type(template: object, value: object) -> None:
     rendered = render(template, _CONTEXT, "here")
     assert rendered == value
     assert type(rendered) is type(value)
 
 
-def test_a_mappings_keys_come_before_its_methods() -> None:
+def test_mappings_keys_come_before_its_methods() -> None:
     context = {"steps": MappingProxyType({"items": {"values": [3]}})}
     assert render("{{ steps.items.values }}", context, "here") == [3]
     assert evaluate("steps.items.values | length == 1", context, "here")
@@ -99,7 +99,7 @@ def test_a_mappings_keys_come_before_its_methods() -> None:
         ("{% include 'x' %}", "no loader"),
     ],
 )
-def test_a_template_that_fails_says_where(template: str, problem: str) -> None:
+def test_template_that_fails_says_where(template: str, problem: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         render(template, _CONTEXT, "flow.yaml: steps[0].with.x")
     assert str(caught.value).startswith("flow.yaml: steps[0].with.x: ")
@@ -113,7 +113,7 @@ def test_what_a_role_said_is_never_a_template() -> None:
     assert render("{{ '{0.a}'.format(fields) }}", context, "here") == "{{ goal }}"
 
 
-def test_the_place_leads_into_lists_and_mappings() -> None:
+def test_place_leads_into_lists_and_mappings() -> None:
     with pytest.raises(DefinitionError, match=r"^f: with\.a\[1\]\.b: 'x' is undefined$"):
         render({"a": [1, {"b": "{{ x }}"}]}, {}, "f: with")
     with pytest.raises(DefinitionError, match=r"^f: with\.a\[1\]\.b: "):
@@ -142,7 +142,7 @@ def test_conditions(expression: str, holds: bool) -> None:
 @pytest.mark.parametrize(
     "expression", ["missing", "steps.plan.visit", "no < 1", "1 <", "goal() ", "steps.plan.visits ==="]
 )
-def test_a_condition_that_fails_says_where(expression: str) -> None:
+def test_condition_that_fails_says_where(expression: str) -> None:
     with pytest.raises(DefinitionError, match=r"^here: "):
         evaluate(expression, _CONTEXT, "here")
 

@@ -23,7 +23,7 @@ _JSON_VALUES = st.recursive(
 )  # fmt: skip
 
 
-def test_a_file_becomes_json_shaped_data_and_dates_stay_text(write: Write) -> None:
+def test_file_becomes_json_shaped_data_and_dates_stay_text(write: Write) -> None:
     path = write("\ufeffa: [1, 2.5, yes, null, ü]\nb: {c: 2024-01-31, d: 2024-01-31 10:00:00}\n")
     assert load_yaml(path) == {
         "a": [1, 2.5, True, None, "ü"],
@@ -96,14 +96,14 @@ def test_aliases_that_explode_are_refused(bomb: str) -> None:
         parse_text(bomb, _HERE)
 
 
-def test_a_long_chain_of_aliases_counts_as_deep() -> None:
+def test_long_chain_of_aliases_counts_as_deep() -> None:
     chain = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 100))
     with pytest.raises(DefinitionError, match="line 64: nested more than 64 levels deep"):
         parse_text(chain, _HERE)
 
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? ", "[{", "&a [", "[[], "])
-def test_a_million_openings_are_an_error_and_not_a_crash(opening: str) -> None:
+def test_million_openings_are_an_error_and_not_a_crash(opening: str) -> None:
     """libyaml's own composer dies of these with a segmentation fault."""
     with pytest.raises(DefinitionError, match=r"^a\.yaml: line 1: "):
         parse_text(opening * (MAX_BYTES // len(opening)), _HERE)

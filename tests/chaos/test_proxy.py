@@ -47,7 +47,7 @@ def running(folder: Path, once: Once | Case) -> Iterator[subprocess.Popen[bytes]
 CALM = Case("calm", 0)
 
 
-def test_the_end_of_its_input_ends_codex_and_it_has_codexs_exit_code(tmp_path: Path) -> None:
+def test_end_of_its_input_ends_codex_and_it_has_codexs_exit_code(tmp_path: Path) -> None:
     with running(tmp_path, CALM) as process:
         assert process.stdin is not None
         process.stdin.close()
@@ -56,7 +56,7 @@ def test_the_end_of_its_input_ends_codex_and_it_has_codexs_exit_code(tmp_path: P
 
 
 @pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_reaches_codex_and_neither_stays(tmp_path: Path, way: signal.Signals) -> None:
+def test_signal_reaches_codex_and_neither_stays(tmp_path: Path, way: signal.Signals) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and all it starts
     with running(tmp_path, CALM) as process:
         process.send_signal(way)
@@ -71,14 +71,15 @@ def test_it_dies_as_codex_dies(tmp_path: Path) -> None:
         assert process.wait(SECONDS) == -signal.SIGKILL
 
 
-def test_what_is_no_app_server_is_codexs_own_business(tmp_path: Path) -> None:
+def test_proxy_passes_other_commands_through_to_codex(tmp_path: Path) -> None:
+    """Commands that do not start an app server, such as --version, give Codex's own output."""
     codex = find_codex(None, {})
     launcher = write_launcher(tmp_path / "codex", Case("cruel", 1), tmp_path / "logs", codex)
     said = [subprocess.check_output([program, "--version"], timeout=SECONDS) for program in (codex, launcher)]
     assert said[0] == said[1]
 
 
-def test_a_seed_has_the_same_in_store_whenever_it_is_asked() -> None:
+def test_seed_has_the_same_in_store_whenever_it_is_asked() -> None:
     one, again, other = (Case("cruel", seed).fates("judge.1") for seed in (1, 1, 2))
     numbers = range(1, 500)
     deeds = [[fates.of("in", number, "any").deeds for number in numbers] for fates in (one, again, other)]

@@ -11,7 +11,8 @@ from tests.chaos.trial import undisturbed
 CASES = [Case("gentle", 1), Case("cruel", 2)]
 
 
-def test_whatever_happens_on_the_wire_a_run_is_right_or_stops_honestly(tmp_path: Path) -> None:
+def test_disturbed_run_is_correct_or_stops_with_a_reason(tmp_path: Path) -> None:
+    """Whatever happens on the connection, a run ends with the right result or stops and reports truthfully why."""
     trials = list(chaos(CASES, tmp_path, undisturbed(tmp_path / "undisturbed")))
     assert [(f"python -m tests.chaos --only {trial.case}", trial.wrong) for trial in trials if trial.wrong] == []
     assert any(trial.stop for trial in trials)

@@ -9,7 +9,7 @@ from codex_multi_role.errors import UsageError
 from tests.checks.conftest import MakeContext
 
 
-def test_the_answer_lies_in_the_run_folder(make_context: MakeContext) -> None:
+def test_answer_is_written_to_the_run_folder(make_context: MakeContext) -> None:
     context = make_context({}, text="It is 42.\n\n")
     run = context.folder.parent
     facts = RunFacts("one", "plan-solve", "", run, "answer.1", [])
@@ -17,6 +17,6 @@ def test_the_answer_lies_in_the_run_folder(make_context: MakeContext) -> None:
     assert (run / "answer.md").read_text() == "It is 42.\n"
 
 
-def test_an_empty_answer_is_none(make_context: MakeContext) -> None:
+def test_empty_answer_is_none(make_context: MakeContext) -> None:
     with pytest.raises(UsageError, match="check answer: "):
         find_check("answer")(make_context({}, text=""))

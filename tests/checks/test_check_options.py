@@ -62,19 +62,19 @@ def test_right_options(make_context: MakeContext) -> None:
         ),
     ],
 )
-def test_a_mistake_is_named(make_context: MakeContext, given: dict[str, object], message: str, hint: str) -> None:
+def test_mistake_is_named(make_context: MakeContext, given: dict[str, object], message: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_options(Options, make_context({}, **given), "parcel")
     assert str(caught.value).startswith(message)
     assert caught.value.hint == hint
 
 
-def test_a_large_value_is_not_shown_whole(make_context: MakeContext) -> None:
+def test_large_value_is_not_shown_whole(make_context: MakeContext) -> None:
     with pytest.raises(UsageError) as caught:
         read_options(Options, make_context({}, names="x" * 10_000), "parcel")
     assert len(str(caught.value)) < 200
 
 
-def test_a_path_that_no_file_can_have_is_a_wrong_option(tmp_path: Path) -> None:
+def test_path_that_no_file_can_have_is_a_wrong_option(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="target: invalid path"):
         inside(Workspace(tmp_path), "x" * 300, "target")

@@ -28,7 +28,7 @@ def test_it_is_registered() -> None:
     assert find_check("choose") is choose_best
 
 
-def test_the_most_important_key_decides_first(make_context: MakeContext) -> None:
+def test_most_important_key_decides_first(make_context: MakeContext) -> None:
     candidates = [
         {"coverage": {"percent": 80}, "failed": 0, "name": "x"},
         {"coverage": {"percent": 92.5}, "failed": 2, "name": "y"},
@@ -48,13 +48,14 @@ def test_the_most_important_key_decides_first(make_context: MakeContext) -> None
     }
 
 
-def test_a_tie_is_stated_and_the_first_wins(make_context: MakeContext) -> None:
+def test_tie_is_stated_and_the_first_wins(make_context: MakeContext) -> None:
     result = _run(make_context({}, candidates=[{"a": 1}, {"a": 2}, {"a": 2.0, "b": 9}, {"a": 2}], by=HIGHEST_A))
     assert (result["index"], result["tie"], result["tied"], result["ranking"]) == (1, True, [1, 2, 3], [1, 2, 3, 0])
     assert result["reason"] == "equal in every key to the next best: the first one wins"
 
 
-def test_what_failed_or_does_not_qualify_is_rejected_with_its_reason(make_context: MakeContext) -> None:
+def test_unqualified_candidates_are_rejected_with_a_reason(make_context: MakeContext) -> None:
+    """Candidates that failed are rejected as well."""
     candidates = [
         {"index": 0, "status": "failed", "error": "the role crashed", "a": 9, "passed": True},
         {"index": 1, "status": "done", "error": "", "a": 8, "passed": False},
@@ -120,9 +121,7 @@ def test_nobody_is_left(make_context: MakeContext) -> None:
         ("highest", [10**400, 1e308, 10**400 + 1], [2, 0, 1]),
     ],
 )
-def test_the_order_of_values(
-    make_context: MakeContext, prefer: object, values: list[object], ranking: list[int]
-) -> None:
+def test_order_of_values(make_context: MakeContext, prefer: object, values: list[object], ranking: list[int]) -> None:
     candidates = [{"a": value} for value in values]
     result = choose_best(make_context({}, candidates=candidates, by=[{"key": "a", "prefer": prefer}]))
     assert result["ranking"] == ranking
@@ -206,7 +205,7 @@ def test_everyone_is_ranked_or_rejected_once(
 
 
 @given(CANDIDATES, CRITERIA)
-def test_the_ranking_is_a_total_order_of_what_beats_what(candidates: list[dict[str, Any]], by: list[Criterion]) -> None:
+def test_ranking_is_a_total_order_of_what_beats_what(candidates: list[dict[str, Any]], by: list[Criterion]) -> None:
     """Pairs alone stand as in the whole: no third candidate changes which of two is better."""
     ranking: Any = choose(candidates, by)["ranking"]
     ranked = [candidates[index] for index in ranking]
@@ -216,9 +215,10 @@ def test_the_ranking_is_a_total_order_of_what_beats_what(candidates: list[dict[s
 
 
 @given(CANDIDATES.filter(bool), CRITERIA)
-def test_nobody_beats_the_winner_and_the_tied_are_all_who_equal_it(
+def test_winner_is_unbeaten_and_tied_candidates_are_its_equals(
     candidates: list[dict[str, Any]], by: list[Criterion]
 ) -> None:
+    """No candidate beats the winner, and the tied candidates are exactly those that equal it."""
     result: Any = choose(candidates, by)
     winner = result["winner"]
     equals = [
@@ -234,7 +234,7 @@ def test_nobody_beats_the_winner_and_the_tied_are_all_who_equal_it(
 @given(
     CANDIDATES.flatmap(lambda items: st.tuples(st.just(items), st.permutations(range(len(items))))), CRITERIA, REQUIRE
 )
-def test_the_order_of_the_candidates_matters_to_ties_only(
+def test_order_of_the_candidates_matters_to_ties_only(
     shuffled: tuple[list[dict[str, Any]], list[int]], by: list[Criterion], require: list[Requirement]
 ) -> None:
     candidates, order = shuffled

@@ -54,7 +54,7 @@ def test_it_is_registered() -> None:
     assert find_check("command") is run_argv
 
 
-def test_a_command_that_ends_well(command: MakeContext) -> None:
+def test_command_that_ends_well(command: MakeContext) -> None:
     context = command({"a b.txt": "hello"}, argv=["cat", "a b.txt"])
     result = _run(context)
     assert result.pop("seconds") > 0
@@ -81,15 +81,13 @@ def test_no_shell_reads_the_arguments(command: MakeContext) -> None:
     ("expect", "status", "reason"),
     [({}, "failed", "exit code 3"), ({"expect": [0, 3]}, "ok", ""), ({"expect": [1]}, "failed", "exit code 3")],
 )
-def test_the_exit_codes_that_are_well(
-    command: MakeContext, expect: dict[str, object], status: str, reason: str
-) -> None:
+def test_exit_codes_that_are_well(command: MakeContext, expect: dict[str, object], status: str, reason: str) -> None:
     result = _run(command({}, argv=_shell("echo why >&2; exit 3"), **expect))
     assert (result["status"], result["reason"], result["exit_code"]) == (status, reason, 3)
     assert result["stderr"] == "why\n"
 
 
-def test_a_signal_is_a_failure(command: MakeContext) -> None:
+def test_signal_is_a_failure(command: MakeContext) -> None:
     result = _run(command({}, argv=_shell("kill -9 $$")))
     assert (result["status"], result["exit_code"]) == ("failed", -9)
 
@@ -126,7 +124,7 @@ def test_json(command: MakeContext, printed: str, wanted: object, status: str, d
     assert not result["reason"] or result["reason"].startswith("standard output is not JSON: ")
 
 
-def test_the_json_of_a_failed_command_is_there_too(command: MakeContext) -> None:
+def test_json_of_a_failed_command_is_there_too(command: MakeContext) -> None:
     result = _run(command({}, argv=_shell("echo '{\"errors\": 2}'; exit 1")))
     assert (result["status"], result["json"]) == ("failed", {"errors": 2})
 
@@ -142,7 +140,8 @@ def test_long_output_is_cut_in_the_result_and_whole_in_its_file(command: MakeCon
     assert len((context.folder / "output.txt").read_text()) == 100_005
 
 
-def test_a_flood_is_bounded_in_its_file_and_is_no_json(command: MakeContext) -> None:
+def test_oversized_output_is_truncated_and_not_parsed_as_json(command: MakeContext) -> None:
+    """The output file is limited as well."""
     context = command({}, argv=_python("print('[\"' + 'x' * 5_000_000 + '\"]')"))
     result = _run(context)
     assert (result["status"], result["json"], result["truncated"]) == ("ok", None, True)
@@ -152,7 +151,7 @@ def test_a_flood_is_bounded_in_its_file_and_is_no_json(command: MakeContext) -> 
 @pytest.mark.parametrize(
     ("seconds", "option"), [(0.3, {}), (60, {"timeout_seconds": 0.3}), (0.3, {"timeout_seconds": 60})]
 )
-def test_the_deadline_is_the_smaller_one(command: MakeContext, seconds: float, option: dict[str, object]) -> None:
+def test_deadline_is_the_smaller_one(command: MakeContext, seconds: float, option: dict[str, object]) -> None:
     result = _run(command({}, seconds=seconds, argv=_shell("echo begun; sleep 600"), **option))
     assert (result["status"], result["exit_code"], result["stdout"]) == ("timed out", None, "begun\n")
     assert result["reason"].startswith("no end after 0.")
@@ -172,14 +171,14 @@ def test_the_deadline_is_the_smaller_one(command: MakeContext, seconds: float, o
     ],
 )
 @pytest.mark.parametrize("sandbox", [True, False])
-def test_a_program_that_cannot_be_run(command: MakeContext, argv: list[str], sandbox: bool) -> None:
+def test_program_that_cannot_be_run(command: MakeContext, argv: list[str], sandbox: bool) -> None:
     result = _run(command({"a.txt": "", "sub/a": ""}, argv=argv, sandbox=sandbox))
     assert (result["status"], result["exit_code"], result["seconds"]) == ("could not run", None, 0.0)
     assert result["reason"]
     assert result["command"] == shlex.join(argv)
 
 
-def test_a_working_folder_in_the_workspace(command: MakeContext) -> None:
+def test_working_folder_in_the_workspace(command: MakeContext) -> None:
     files = {"sub/tool": "#!/bin/sh\npwd\n"}
     for cwd in ("sub", "./sub/", "sub/."):
         for sandbox in (True, False):
@@ -188,21 +187,21 @@ def test_a_working_folder_in_the_workspace(command: MakeContext) -> None:
             assert _run(context)["stdout"] == f"{context.workspace.root}/sub\n"
 
 
-def test_a_working_folder_that_is_not_there(command: MakeContext) -> None:
+def test_working_folder_that_is_not_there(command: MakeContext) -> None:
     for cwd in ("later", "a.txt"):
         result = _run(command({"a.txt": ""}, argv=["pwd"], cwd=cwd))
         assert (result["status"], result["reason"]) == ("could not run", f"there is no folder {cwd}")
 
 
 @pytest.mark.parametrize("cwd", ["..", "/tmp", "a/../..", "~", ".git", "sub/.git/hooks", "away", ""])
-def test_a_working_folder_elsewhere_is_refused(command: MakeContext, cwd: str) -> None:
+def test_working_folder_elsewhere_is_refused(command: MakeContext, cwd: str) -> None:
     context = command({"a.txt": ""}, argv=["pwd"], cwd=cwd)
     (context.workspace.root / "away").symlink_to("/tmp")
     with pytest.raises(UsageError, match=r"^check command: cwd: unsafe path"):
         run_argv(context)
 
 
-def test_the_environment_has_what_was_named_and_no_secret(command: MakeContext) -> None:
+def test_environment_has_what_was_named_and_no_secret(command: MakeContext) -> None:
     environment = {"MY_API_KEY": "x", "OTHER_TOKEN": "y", "KEPT": "yes", "CHANGED": "before"}
     added = {"OTHER_TOKEN": "named", "CHANGED": "after", "EMPTY": ""}
     line = "import os, json; print(json.dumps(dict(os.environ)))"
@@ -211,7 +210,7 @@ def test_the_environment_has_what_was_named_and_no_secret(command: MakeContext) 
     assert (seen["KEPT"], seen["OTHER_TOKEN"], seen["CHANGED"], seen["EMPTY"]) == ("yes", "named", "after", "")
 
 
-def test_temporary_files_lie_outside_the_workspace_and_go(
+def test_temporary_files_are_outside_workspace_and_removed(
     command: MakeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = command({}, argv=_shell('touch "$TMPDIR/x"; echo "$TMPDIR"'))
@@ -221,7 +220,7 @@ def test_temporary_files_lie_outside_the_workspace_and_go(
     assert not where.exists()
 
 
-def test_outside_the_sandbox_only_where_it_is_said(command: MakeContext) -> None:
+def test_sandbox_is_disabled_only_on_request(command: MakeContext) -> None:
     def marked(argv: Sequence[str], writable: Path) -> list[str]:
         assert writable.is_dir()
         return ["env", "INSIDE=yes", *argv]
@@ -276,14 +275,14 @@ def test_wrong_options(command: MakeContext, options: dict[str, object], message
     assert not context.folder.exists()
 
 
-def test_a_run_that_stops_ends_the_command(command: MakeContext) -> None:
+def test_run_that_stops_ends_the_command(command: MakeContext) -> None:
     stopping = Event()
     stopping.set()
     with pytest.raises(RunInterrupted):
         run_argv(replace(command({}, argv=["sleep", "600"]), stopping=stopping))
 
 
-def test_an_artifact_folder_that_cannot_be_made(command: MakeContext) -> None:
+def test_artifact_folder_that_cannot_be_made(command: MakeContext) -> None:
     context = command({}, argv=["true"])
     context.folder.parent.parent.mkdir(parents=True)
     context.folder.parent.touch()

@@ -82,7 +82,7 @@ def test_all_of_it_is_a_hundred(make_context: MakeContext, tmp_path: Path) -> No
     assert {path.name for path in context.workspace.root.rglob("*")} == {"sign.py", "tests", "test_sign.py"}
 
 
-def test_a_folder_counts_what_nobody_imports(make_context: MakeContext) -> None:
+def test_folder_counts_what_nobody_imports(make_context: MakeContext) -> None:
     files = {"pack/__init__.py": "", "pack/used.py": "x = 1\n", "pack/unused.py": "y = 1\nz = 2\n"}
     tests = "from pack import used\ndef test_x(): assert used.x\n"
     result = _measure(make_context({**files, "tests/test_pack.py": tests}, target="pack"))
@@ -90,13 +90,13 @@ def test_a_folder_counts_what_nobody_imports(make_context: MakeContext) -> None:
     assert result["coverage"] == pytest.approx(33.33)
 
 
-def test_failed_tests_are_no_crash(make_context: MakeContext) -> None:
+def test_failed_tests_are_not_a_crash(make_context: MakeContext) -> None:
     result = _of(make_context, f"{HALF}def test_wrong(): assert sign(0) == 'plus'\n")
     assert (result["status"], result["crashed"], result["failed"], result["coverage"]) == ("failed", False, 1, 100.0)
     assert "assert 'zero' == 'plus'" in result["failures"][0]["message"]
 
 
-def test_a_module_that_fails_to_import_is_a_crash_that_says_why(make_context: MakeContext) -> None:
+def test_module_that_fails_to_import_is_a_crash_that_says_why(make_context: MakeContext) -> None:
     result = _of(make_context, "import nowhere_to_be_found\n")
     assert (result["status"], result["crashed"], result["coverage"]) == ("crashed", True, None)
     assert "nowhere_to_be_found" in result["output_tail"]
@@ -108,13 +108,13 @@ def test_tests_that_are_not_python_are_not_run(make_context: MakeContext) -> Non
     assert result["reason"] == "tests/test_sign.py: line 1: invalid syntax"
 
 
-def test_a_target_that_is_not_python_could_not_run(make_context: MakeContext) -> None:
+def test_target_that_is_not_python_could_not_run(make_context: MakeContext) -> None:
     result = _measure(make_context({"a.py": "not one line of Python", "tests/test_a.py": ""}, target="a.py"))
     assert (result["status"], result["reason"]) == ("could not run", "a.py: line 1: invalid syntax")
 
 
 @pytest.mark.parametrize(("target", "words"), [("gone.py", "gone.py: cannot be read"), ("empty", "has no Python file")])
-def test_a_target_that_is_not_there_could_not_run(make_context: MakeContext, target: str, words: str) -> None:
+def test_target_that_is_not_there_could_not_run(make_context: MakeContext, target: str, words: str) -> None:
     result = _measure(make_context({"empty/readme": "", "tests/test_a.py": ""}, target=target))
     assert result["status"] == "could not run"
     assert words in result["reason"]
@@ -164,7 +164,7 @@ def test_plugins_of_the_environment_are_loaded(make_context: MakeContext) -> Non
     assert (result["status"], result["passed"], result["failed"]) == ("passed", 1, 0)
 
 
-def test_a_measurement_leaves_nothing_for_the_next(make_context: MakeContext) -> None:
+def test_measurement_leaves_nothing_for_the_next(make_context: MakeContext) -> None:
     counting = (
         "from pathlib import Path\ndef test_x():\n    assert not Path('mark').exists()\n    Path('mark').touch()\n"
     )
@@ -184,7 +184,7 @@ MEASURING_SETTINGS = {
 
 
 @pytest.mark.parametrize("settings", MEASURING_SETTINGS.values(), ids=MEASURING_SETTINGS)
-def test_the_users_own_settings_do_not_change_the_figures(
+def test_users_own_settings_do_not_change_the_figures(
     make_context: MakeContext, tmp_path: Path, settings: dict[str, str]
 ) -> None:
     others = {"COVERAGE_FILE": str(tmp_path / "x"), "COVERAGE_PROCESS_START": "nowhere.ini", "COVERAGE_CORE": "none"}
@@ -197,7 +197,8 @@ def test_the_users_own_settings_do_not_change_the_figures(
     assert (result["status"], result["coverage"]) == ("passed", 80.0), result
 
 
-def test_lost_data_is_no_figure(make_context: MakeContext) -> None:
+def test_lost_coverage_data_gives_no_figure(make_context: MakeContext) -> None:
+    """Tests that stop coverage.py are reported as crashed."""
     thief = "import sys, coverage\ncoverage.Coverage.current().stop()\n"
     result = _of(make_context, f"{thief}{WHOLE}")
     assert (result["status"], result["crashed"], result["coverage"]) == ("crashed", True, None)
@@ -230,7 +231,7 @@ def test_another_python_changes_nothing_in_a_whole_figure(make_context: MakeCont
 
 
 @pytest.mark.parametrize("target", ["../up.py", "/etc", ".git/x.py"])
-def test_a_path_out_of_the_workspace_is_refused(make_context: MakeContext, target: str) -> None:
+def test_path_out_of_the_workspace_is_refused(make_context: MakeContext, target: str) -> None:
     with pytest.raises(UsageError, match="check coverage: target: unsafe path"):
         _measure(make_context({"tests/test_a.py": ""}, target=target))
 

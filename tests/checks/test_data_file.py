@@ -68,18 +68,18 @@ def test_what_a_document_says(text: str, name: str, value: object) -> None:
         ("0b_", "a.yaml", "invalid literal"),
     ],
 )
-def test_what_is_no_document(text: str, name: str, problem: str) -> None:
+def test_invalid_document_is_rejected_with_its_problem(text: str, name: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         parse_document(text, name)
 
 
-def test_a_depth_that_is_still_taken() -> None:
+def test_depth_that_is_still_taken() -> None:
     for name in ("a.json", "a.yaml"):
         assert parse_document("[" * 64 + "]" * 64, name)
 
 
 @given(st.floats())
-def test_a_float_survives_or_is_refused(number: float) -> None:
+def test_float_survives_or_is_refused(number: float) -> None:
     if math.isfinite(number):
         assert parse_json(json.dumps(number)) == number
     else:

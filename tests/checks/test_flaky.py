@@ -24,7 +24,7 @@ def _turns(path: Path, name: str, turn: int) -> str:
     return "\n".join([*lines, f"        assert f.tell() != {turn}", ""])
 
 
-def test_a_test_that_ends_differently_is_named(make_context: MakeContext, tmp_path: Path) -> None:
+def test_test_that_ends_differently_is_named(make_context: MakeContext, tmp_path: Path) -> None:
     tests = f"{_turns(tmp_path, 'test_second', 2)}{_turns(tmp_path, 'test_third', 3)}def test_a(): pass\n"
     result = _find(make_context, f"{tests}def test_b(): assert False\n")
     assert (result["status"], result["runs"], result["tests"]) == ("flaky", 3, 4)
@@ -57,6 +57,6 @@ def test_what_cannot_be_said_has_its_reason(make_context: MakeContext, tests: st
     assert words in result["reason"]
 
 
-def test_a_path_out_of_the_workspace_is_refused(make_context: MakeContext) -> None:
+def test_path_out_of_the_workspace_is_refused(make_context: MakeContext) -> None:
     with pytest.raises(UsageError, match="check flaky: tests: unsafe path"):
         find_flaky(make_context({}, tests="../tests"))

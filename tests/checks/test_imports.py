@@ -36,7 +36,7 @@ TESTS = "from foo.calc import double\n\n\ndef test_double():\n    assert double(
         ("packages/foo/calc.py", ["packages/foo/pyproject.toml"], "calc"),
     ],
 )
-def test_the_name_a_file_is_imported_by(tmp_path: Path, file: str, others: list[str], module: str) -> None:
+def test_name_a_file_is_imported_by(tmp_path: Path, file: str, others: list[str], module: str) -> None:
     for name in [file, *others]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
@@ -57,7 +57,7 @@ def _result(result: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("folder", ["src", "lib", "packages/foo/src", "packages/foo"])
-def test_the_copy_is_measured_though_the_original_is_installed(
+def test_copy_is_measured_though_the_original_is_installed(
     make_context: MakeContext, tmp_path: Path, folder: str
 ) -> None:
     files = {f"{folder}/foo/__init__.py": "", f"{folder}/foo/calc.py": CALC, "tests/test_calc.py": TESTS}
@@ -78,7 +78,7 @@ def _shadowed(make_context: MakeContext, tmp_path: Path, place: str) -> CheckCon
     return make_context(files, target="lib/foo/calc.py", tests="tests/test_calc.py")
 
 
-def test_the_original_gives_no_figure(make_context: MakeContext, tmp_path: Path) -> None:
+def test_original_gives_no_figure(make_context: MakeContext, tmp_path: Path) -> None:
     context = _shadowed(make_context, tmp_path, f"{tmp_path}/work/lib")
     for result in map(_result, (measure_coverage(context), judge_mutants(context))):
         assert f"import foo from {tmp_path}/work/lib/foo/__init__.py, not from the copy" in result["reason"] or (
@@ -87,7 +87,7 @@ def test_the_original_gives_no_figure(make_context: MakeContext, tmp_path: Path)
         assert result.get("coverage") is result.get("score_percent") is None
 
 
-def test_an_installed_copy_gives_no_figure(make_context: MakeContext, tmp_path: Path) -> None:
+def test_installed_copy_gives_no_figure(make_context: MakeContext, tmp_path: Path) -> None:
     for name, text in {"__init__.py": "", "calc.py": CALC}.items():
         (tmp_path / "site" / "foo").mkdir(parents=True, exist_ok=True)
         (tmp_path / "site" / "foo" / name).write_text(text)
@@ -114,7 +114,8 @@ def test_what_is_made_or_installed_is_not_copied(make_context: MakeContext) -> N
     assert result["status"] == "passed", result["failures"]
 
 
-def test_environments_are_no_files_of_the_project(make_context: MakeContext) -> None:
+def test_environment_files_are_not_project_files(make_context: MakeContext) -> None:
+    """Virtual environments and node_modules are skipped."""
     broken = {"venv/pyvenv.cfg": "", "venv/lib/x.py": "def", "node_modules/y.py": "def", "a.py": "x = 1\n"}
     context = make_context({**broken, "tests/test_a.py": "def test_a(): assert 1\n"}, target=".")
     result = _result(measure_coverage(context))

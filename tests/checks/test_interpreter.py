@@ -59,7 +59,7 @@ PLACES: dict[str, Callable[[Path, Path], Path]] = {
 
 
 @pytest.mark.parametrize("source", PLACES)
-def test_an_environment_of_the_project_is_found(tmp_path: Path, source: str) -> None:
+def test_environment_of_the_project_is_found(tmp_path: Path, source: str) -> None:
     home, root = tmp_path / "home", tmp_path / "work"
     root.mkdir()
     made = PLACES[source](home, root)
@@ -67,7 +67,7 @@ def test_an_environment_of_the_project_is_found(tmp_path: Path, source: str) -> 
     assert find_interpreter(root, variables) == Interpreter(made / "bin" / "python", source)
 
 
-def test_the_active_environment_comes_before_those_of_the_project(tmp_path: Path) -> None:
+def test_active_environment_comes_before_those_of_the_project(tmp_path: Path) -> None:
     active = environment(tmp_path / "active")
     environment(tmp_path / "work" / ".venv")
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
@@ -90,7 +90,7 @@ def test_what_is_active_for_other_reasons_does_not_count(tmp_path: Path, variabl
     assert find_interpreter(tmp_path, variables).source == "venv"
 
 
-def test_a_setting_names_a_program_or_an_environment(tmp_path: Path) -> None:
+def test_setting_names_a_program_or_an_environment(tmp_path: Path) -> None:
     given = environment(tmp_path / "given")
     environment(tmp_path / ".venv")
     for setting in (given, given / "bin" / "python"):
@@ -100,7 +100,7 @@ def test_a_setting_names_a_program_or_an_environment(tmp_path: Path) -> None:
         find_interpreter(tmp_path, {}, tmp_path / "nowhere")
 
 
-def test_what_is_missing_is_named_with_the_command_that_installs_it(tmp_path: Path) -> None:
+def test_missing_packages_are_reported_with_install_command(tmp_path: Path) -> None:
     found = inspect(find_interpreter(environment(tmp_path / "venv").parent, {}), tmp_path, {}, no_sandbox)
     assert (found.problem, found.version) == ("", f"{'.'.join(map(str, sys.version_info[:3]))}")
     bare = Interpreter(environment(tmp_path / "bare", NO_PYTEST) / "bin" / "python", "venv")
@@ -132,7 +132,8 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(tmp_path: Pa
         ("setup.py", "setup(", ""),
     ],
 )  # fmt: skip
-def test_our_own_python_stands_in_only_where_it_is_enough(tmp_path: Path, name: str, text: str, unmet: str) -> None:
+def test_own_python_is_used_only_if_requirements_are_met(tmp_path: Path, name: str, text: str, unmet: str) -> None:
+    """If the project has no environment, our own Python runs its tests only if it has what the project requires."""
     (tmp_path / name).write_text(text)
     found = inspect(find_interpreter(tmp_path, {}), tmp_path, {}, no_sandbox)
     assert (f"the project needs {unmet} and has no" in found.problem) == bool(unmet), found
@@ -150,7 +151,7 @@ def _generation(folder: Path) -> Generation:
     return Generation(folder, {"sign.py": SIGN}, **plays)
 
 
-def test_a_run_says_which_python_runs_its_tests(tmp_path: Path) -> None:
+def test_run_says_which_python_runs_its_tests(tmp_path: Path) -> None:
     given = _generation(tmp_path)
     python = environment(given.team.workspace / "venv") / "bin" / "python"
     assert given.run("sign.py", sandbox=True).exit_code == 0
@@ -160,7 +161,7 @@ def test_a_run_says_which_python_runs_its_tests(tmp_path: Path) -> None:
     assert read(given.report.folder / "results.json")["python"] == told
 
 
-def test_a_run_whose_python_lacks_pytest_stops_before_its_first_turn(tmp_path: Path) -> None:
+def test_run_stops_before_first_turn_if_python_lacks_pytest(tmp_path: Path) -> None:
     given = _generation(tmp_path)
     environment(given.team.workspace / "venv", NO_PYTEST)
     with pytest.raises(UsageError, match="has no pytest and no coverage"):
@@ -188,7 +189,7 @@ def test_only_what_measures_needs_coverage(tmp_path: Path) -> None:
         given.run("sign.py", sandbox=True)
 
 
-def test_an_inspection_that_nobody_waits_for_is_stopped(tmp_path: Path) -> None:
+def test_inspection_that_nobody_waits_for_is_stopped(tmp_path: Path) -> None:
     slow = Interpreter(environment(tmp_path / "slow", "#!/bin/sh\nexec sleep 600\n") / "bin" / "python", "venv")
     stopping = Event()
     stopping.set()
@@ -196,7 +197,8 @@ def test_an_inspection_that_nobody_waits_for_is_stopped(tmp_path: Path) -> None:
         inspect(slow, tmp_path, {}, no_sandbox, stopping)
 
 
-def test_the_start_imports_nothing_for_requirements_that_no_file_names(tmp_path: Path) -> None:
+def test_startup_skips_packaging_import_without_requirements(tmp_path: Path) -> None:
+    """`packaging` is imported only if a file of the project names requirements."""
     check = f"""import sys
 from pathlib import Path
 from codex_multi_role.definitions import load_definitions

@@ -35,7 +35,7 @@ def test_it_is_registered() -> None:
     assert find_check("schema") is check_schema
 
 
-def test_a_value(make_context: MakeContext) -> None:
+def test_value(make_context: MakeContext) -> None:
     assert _run(make_context({}, value={"plan": [{"id": 1}]}, schema=PLAN)) == {
         "status": "valid",
         "reason": "",
@@ -53,23 +53,23 @@ def test_null_is_a_value(make_context: MakeContext) -> None:
     ("name", "text"),
     [("a/plan.json", '{"plan": [{"id": 1}]}'), ("plan.yaml", "plan: [{id: 1}]"), ("plan.yml", "plan:\n- id: x")],
 )
-def test_a_file(make_context: MakeContext, name: str, text: str) -> None:
+def test_file(make_context: MakeContext, name: str, text: str) -> None:
     assert _run(make_context({name: text}, file=name, schema=PLAN))["status"] == "valid"
 
 
-def test_a_schema_in_a_file(make_context: MakeContext) -> None:
+def test_schema_in_a_file(make_context: MakeContext) -> None:
     files = {"plan.schema.json": json.dumps(PLAN), "plan.schema.yaml": "required: [plan]"}
     for name in files:
         assert _run(make_context(files, value={"plan": [{"id": 1}]}, schema=name))["status"] == "valid"
         assert _run(make_context(files, value={}, schema=name))["problems"] == ["$: 'plan' is a required property"]
 
 
-def test_a_file_that_says_nothing_sensible_is_invalid(make_context: MakeContext) -> None:
+def test_file_that_says_nothing_sensible_is_invalid(make_context: MakeContext) -> None:
     result = _run(make_context({"plan.json": '{\n"plan": ]'}, file="plan.json", schema=PLAN))
     assert result == {"status": "invalid", "reason": "", "problems": ["plan.json: line 2, column 9: Expecting value"]}
 
 
-def test_a_file_that_is_missing(make_context: MakeContext) -> None:
+def test_file_that_is_missing(make_context: MakeContext) -> None:
     result = _run(make_context({}, file="plan.json", schema=PLAN))
     assert result["status"] == "could not run"
     assert result["problems"] == ["plan.json: cannot be read: No such file or directory"]
@@ -89,7 +89,7 @@ def test_a_file_that_is_missing(make_context: MakeContext) -> None:
         ('{"pattern": "("}', "."),
     ],
 )
-def test_a_schema_that_is_none(make_context: MakeContext, text: str, problem: str) -> None:
+def test_invalid_schema_is_reported(make_context: MakeContext, text: str, problem: str) -> None:
     files = {"s.json": text}
     result = _run(make_context(files, value="text", schema="s.json"))
     assert result["status"] == "could not run"
@@ -109,7 +109,7 @@ def test_nothing_is_fetched(make_context: MakeContext) -> None:
             server.accept()
 
 
-def test_an_older_draft_keeps_its_meaning(make_context: MakeContext) -> None:
+def test_older_draft_keeps_its_meaning(make_context: MakeContext) -> None:
     pair = {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "integer"}, {"type": "string"}]}
     assert _run(make_context({}, value=[1, "a"], schema=pair))["status"] == "valid"
     assert _run(make_context({}, value=["a", 1], schema=pair))["status"] == "invalid"
@@ -151,7 +151,7 @@ def test_wrong_options(make_context: MakeContext, options: dict[str, object], me
     assert caught.value.hint
 
 
-def test_an_artifact_folder_that_cannot_be_made(make_context: MakeContext) -> None:
+def test_artifact_folder_that_cannot_be_made(make_context: MakeContext) -> None:
     context = make_context({}, value=1, schema={})
     context.folder.parent.parent.mkdir(parents=True)
     context.folder.parent.touch()

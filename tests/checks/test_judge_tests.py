@@ -42,7 +42,8 @@ def test_rolled_back_all_files_are_there_again_and_no_others(make_context: MakeC
     assert (result["status"], result["best"], there) == ("rolled back", best, {"test_one.py"})
 
 
-def test_scores_are_compared_only_where_both_were_judged_and_no_more_is_reached(make_context: MakeContext) -> None:
+def test_mutation_scores_are_compared_only_at_equal_coverage(make_context: MakeContext) -> None:
+    """A lower mutation score causes a rollback only if both attempts have a score and the coverage did not rise."""
     best = _judge(make_context, [ONE], 90.0, 80.0)[0]["best"]
     verdicts = [
         _judge(make_context, [ONE], coverage, score, best=best)[0]["status"]

@@ -54,12 +54,12 @@ def test_failures_are_bounded_in_number_and_length() -> None:
         b"<testsuites>" + b"<testsuite>" * 5_000 + b"</testsuite>" * 5_000 + b"</testsuites>",
     ],
 )
-def test_a_report_that_is_none(report: bytes) -> None:
+def test_invalid_report_is_refused(report: bytes) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         parse_report(report)
 
 
-def test_a_report_must_be_a_plain_file_of_sensible_size(tmp_path: Path) -> None:
+def test_report_must_be_a_plain_file_of_sensible_size(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc/hostname")
     os.mkfifo(tmp_path / "pipe")
     with (tmp_path / "large").open("wb") as file:

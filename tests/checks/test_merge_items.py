@@ -42,6 +42,6 @@ def test_of_two_new_ones_with_one_key_the_first_stays(make_context: MakeContext)
     assert result["items"] == [{"id": "a", "x": 1}]
 
 
-def test_a_list_that_is_none_is_wrong_usage(make_context: MakeContext) -> None:
+def test_value_that_is_not_a_list_is_wrong_usage(make_context: MakeContext) -> None:
     with pytest.raises(UsageError, match="check merge_items: new"):
         _merge(make_context, known=[], new="all")

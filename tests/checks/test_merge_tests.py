@@ -50,7 +50,7 @@ def _measured(make_context: MakeContext, files: Mapping[str, str], ids: list[str
 
 @pytest.mark.long
 @pytest.mark.parametrize("pair", PAIRS)
-def test_the_merged_tests_are_never_below_the_better_candidate(make_context: MakeContext, pair: str) -> None:
+def test_merged_tests_are_never_below_the_better_candidate(make_context: MakeContext, pair: str) -> None:
     result = _merge(make_context, *PAIRS[pair], max_mutants=6, runs=1)
     assert result["status"] == "merged", result["reason"]
     merged_files = {file["path"]: file["content"] for file in result["files"]}
@@ -65,7 +65,8 @@ def test_the_merged_tests_are_never_below_the_better_candidate(make_context: Mak
 
 
 @pytest.mark.long
-def test_of_two_that_do_the_same_the_first_is_kept_without_what_is_needless(make_context: MakeContext) -> None:
+def test_first_of_equivalent_tests_is_kept(make_context: MakeContext) -> None:
+    """Of two tests with the same effect the first is kept. Tests that reach and kill nothing more are dropped."""
     code = "from ledger import grade\ndef test_edge(): assert grade(50) == 'passed'\n"
     more = f"{code}def test_far(): assert grade(10) == 'failed'\ndef test_again(): assert grade(9) == 'failed'\n"
     result = _merge(make_context, code, more, target=GRADE, runs=1)
@@ -131,14 +132,14 @@ def test_each_item_of_the_plan_keeps_a_test(make_context: MakeContext) -> None:
     assert [name.rpartition("::")[2] for name in result["kept"]] in (["test_p1_a", "test_p2_a"], ["test_p2_a"])
 
 
-def test_a_candidate_that_is_not_python_is_said(make_context: MakeContext) -> None:
+def test_candidate_that_is_not_python_is_reported(make_context: MakeContext) -> None:
     result = _merge(make_context, HAPPY, "def test_x(:\n")
     assert (result["status"], result["files"]) == ("could not run", [])
     assert result["reason"] == "candidate 2: line 1: invalid syntax"
 
 
 @pytest.mark.parametrize("candidate", [{}, {"code": CARELESS, "file": "a.py"}])
-def test_a_candidate_is_either_code_or_a_file(make_context: MakeContext, candidate: dict[str, str]) -> None:
+def test_candidate_is_either_code_or_a_file(make_context: MakeContext, candidate: dict[str, str]) -> None:
     context = make_context({"ledger.py": LEDGER}, target="ledger.py", candidates=[{"code": STRICT}, candidate])
     with pytest.raises(UsageError, match=r"check merge_tests: candidates\[1\]: needs either code or file"):
         merge_tests(context)

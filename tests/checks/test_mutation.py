@@ -70,7 +70,7 @@ def test_plugins_of_the_environment_are_loaded(make_context: MakeContext) -> Non
     assert (result["status"], result["mutants"]) == ("ok", 2)
 
 
-def test_a_survivor_is_shown_as_the_line_it_changes(make_context: MakeContext) -> None:
+def test_survivor_is_shown_as_the_line_it_changes(make_context: MakeContext) -> None:
     far = f"from grade import grade\n{FAR}"
     result = _of(make_context, GRADE, far, mutants=["2.1", "3.1"])
     assert (result["ids"], result["survived"], result["score_percent"]) == (["2.1", "3.1"], 1, 50.0)
@@ -79,7 +79,7 @@ def test_a_survivor_is_shown_as_the_line_it_changes(make_context: MakeContext) -
 
 
 @pytest.mark.long
-def test_a_sample_of_a_real_program_is_the_same_for_the_same_seed(make_context: MakeContext) -> None:
+def test_sample_of_a_real_program_is_the_same_for_the_same_seed(make_context: MakeContext) -> None:
     context = make_context({"ledger.py": LEDGER, "tests/test_l.py": TRANSFER}, target="ledger.py", max_mutants=8)
     result = _judge(context)
     assert (result["status"], result["mutants"], result["sampled"]) == ("ok", 8, True)
@@ -97,7 +97,8 @@ def test_every_mutant_is_python_and_changes_something() -> None:
         compile(mutant.text, mutant.id, "exec")
 
 
-def test_what_is_no_promise_is_not_changed() -> None:
+def test_code_without_promised_behaviour_is_not_mutated() -> None:
+    """Constants, decorators, annotations, docstrings and the text of exceptions are left unchanged."""
     source = """
 LIMIT = 10
 @register("x")
@@ -110,7 +111,7 @@ def f(a: "int" = 3) -> "int":
 
 
 @pytest.mark.long
-def test_a_mutant_that_never_ends_is_killed_by_the_test_that_waits_for_it(make_context: MakeContext) -> None:
+def test_endless_mutant_is_killed_by_the_test_waiting_for_it(make_context: MakeContext) -> None:
     source = "def count(n):\n    i = 0\n    while i < n:\n        i += 1\n    return i\n"
     tests = "from grade import count\ndef test_none(): assert count(0) == 0\ndef test_two(): assert count(2) == 2\n"
     mutants = {mutant.diff.splitlines()[1].strip("+ "): mutant.id for mutant in MutatedFile(source).sample(99, 0)}
@@ -120,7 +121,8 @@ def test_a_mutant_that_never_ends_is_killed_by_the_test_that_waits_for_it(make_c
     assert result["matrix"] == {"tests.test_grade::test_none": [], "tests.test_grade::test_two": endless}
 
 
-def test_a_mutant_that_breaks_the_interpreter_is_killed_by_no_test_in_particular(make_context: MakeContext) -> None:
+def test_mutant_crashing_the_interpreter_is_unattributed(make_context: MakeContext) -> None:
+    """It counts as killed, but not by any particular test."""
     source = "import os\ndef leave(n):\n    if n > 0:\n        os._exit(1)\n"
     tests = "from grade import leave\ndef test_stay(): leave(0)\n"
     result = _of(make_context, source, tests, mutants=["3.1"])
@@ -128,9 +130,8 @@ def test_a_mutant_that_breaks_the_interpreter_is_killed_by_no_test_in_particular
 
 
 @pytest.mark.parametrize("importer", ["tests/test_grade.py", "tests/conftest.py"])
-def test_a_mutant_that_breaks_the_import_is_killed_by_all_tests_behind_it(
-    make_context: MakeContext, importer: str
-) -> None:
+def test_mutant_breaking_an_import_is_killed_by_all_dependents(make_context: MakeContext, importer: str) -> None:
+    """The dependents are all tests behind the import: those of the test module, or all tests for a conftest."""
     source = "def half(n):\n    return 4 // (n - 1)\nTWO = half(2)\n"
     files = {"grade.py": source, "tests/test_grade.py": "def test_a(): pass\ndef test_b(): pass\n"}
     files[importer] = f"import grade\n{files.get(importer, '')}"
@@ -146,7 +147,7 @@ def test_a_mutant_that_breaks_the_import_is_killed_by_all_tests_behind_it(
     }
 
 
-def test_a_mutant_leaves_nothing_for_the_next(make_context: MakeContext) -> None:
+def test_mutant_leaves_nothing_for_the_next(make_context: MakeContext) -> None:
     tests = (
         "from pathlib import Path\nfrom grade import grade\ndef test_x():\n"
         "    assert not Path('mark').exists()\n    Path('mark').touch()\n    assert grade(0)\n"
@@ -184,7 +185,7 @@ def test_what_cannot_be_judged_says_why(make_context: MakeContext, source: str, 
     assert words in result["reason"]
 
 
-def test_a_file_without_functions_has_no_mutants(make_context: MakeContext) -> None:
+def test_file_without_functions_has_no_mutants(make_context: MakeContext) -> None:
     assert _of(make_context, "LIMIT = 10\n", "def test_x(): pass\n")["status"] == "no mutants"
 
 
@@ -197,12 +198,12 @@ def test_without_the_extra_it_says_how_to_install_it(
     assert 'pip install "codex-multi-role[mutation]"' in result["reason"]
 
 
-def test_an_unknown_mutant_is_refused(make_context: MakeContext) -> None:
+def test_unknown_mutant_is_refused(make_context: MakeContext) -> None:
     with pytest.raises(UsageError, match=r"check mutation: mutants: there is no mutant '99\.1' of this file"):
         _of(make_context, GRADE, EDGE, mutants=["2.1", "99.1"])
 
 
-def test_a_path_out_of_the_workspace_is_refused(make_context: MakeContext) -> None:
+def test_path_out_of_the_workspace_is_refused(make_context: MakeContext) -> None:
     with pytest.raises(UsageError, match="check mutation: target: unsafe path"):
         _judge(make_context({"tests/test_a.py": ""}, target="../grade.py"))
 

@@ -31,7 +31,7 @@ def test_it_is_registered() -> None:
     assert find_check("plan") is check_plan
 
 
-def test_a_valid_plan_is_returned_with_all_its_fields(make_context: MakeContext) -> None:
+def test_valid_plan_is_returned_with_all_its_fields(make_context: MakeContext) -> None:
     (told,) = judged(make_context, tasks=[{"id": "A", "content": "Do A"}])["tasks"]
     assert told == {
         "id": "A",
@@ -59,7 +59,7 @@ def test_a_valid_plan_is_returned_with_all_its_fields(make_context: MakeContext)
         (None, "is not of type 'array'"),
     ],
 )
-def test_what_cannot_be_followed_is_said(make_context: MakeContext, tasks: object, problem: str) -> None:
+def test_invalid_plan_is_reported(make_context: MakeContext, tasks: object, problem: str) -> None:
     result = judged(make_context, tasks=tasks, min_tasks=2 if tasks else 1, max_tasks=4)
     assert any(problem in each for each in result["problems"]), result
 
@@ -71,7 +71,8 @@ def test_wrong_options_are_refused(make_context: MakeContext, options: dict[str,
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=3), min_size=1, max_size=10))
-def test_a_plan_has_no_problem_exactly_if_its_tasks_can_be_done_one_after_the_other(needs: list[list[int]]) -> None:
+def test_plan_is_valid_exactly_if_its_tasks_can_be_ordered(needs: list[list[int]]) -> None:
+    """Ordered means that the tasks can be done one after the other, each after its dependencies."""
     plan = [task(str(index), *map(str, needed)) for index, needed in enumerate(needs)]
     done: set[str] = set()
     for _ in plan:

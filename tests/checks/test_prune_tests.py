@@ -34,7 +34,7 @@ def test_where_nothing_passes_no_file_is_left(make_context: MakeContext) -> None
 
 
 @pytest.mark.parametrize("line", ["import not_there_x", "from one import not_there_x"])
-def test_an_import_error_is_no_suspected_bug(make_context: MakeContext, line: str) -> None:
+def test_import_error_is_not_a_suspected_bug(make_context: MakeContext, line: str) -> None:
     code = f"def test_p1_one():\n    {line}\n    assert not_there_x.one() == 1\n"
     result, _ = _prune(make_context, code, plan=[{"id": "P1", "expected": "1"}])
     assert (len(result["pruned"]), result["suspected_bugs"]) == (1, [])
@@ -48,12 +48,12 @@ def test_removed_tests_are_not_counted_as_passed(make_context: MakeContext) -> N
     assert (result["crashed"], result["files"], result["passed"], result["coverage"]) == (True, [], 0, None)
 
 
-def test_a_file_that_crashes_is_removed(make_context: MakeContext) -> None:
+def test_file_that_crashes_is_removed(make_context: MakeContext) -> None:
     result, left = _prune(make_context, "import nowhere\n")
     assert (result["crashed"], result["pruned"], left) == (True, [], "")
 
 
-def test_done_again_after_a_kill_it_comes_to_the_same(make_context: MakeContext) -> None:
+def test_pruning_again_after_a_kill_gives_the_same_result(make_context: MakeContext) -> None:
     code = f"from one import one\n\n\n{GOOD}\n\ndef test_p1_two():\n    assert one() == 2\n"
     plan = [{"id": "P1", "expected": "2"}]
     first, second = (_prune(make_context, code, plan=plan) for _ in range(2))
@@ -67,7 +67,7 @@ def test_what_cannot_be_taken_out_is_not_tried_for_ever(make_context: MakeContex
     assert (result["status"], result["failed"], result["pruned"]) == ("failed", 1, [])
 
 
-def test_flaky_tests_are_taken_out_and_are_no_suspected_bugs(make_context: MakeContext, tmp_path: Path) -> None:
+def test_flaky_tests_are_removed_and_not_suspected_bugs(make_context: MakeContext, tmp_path: Path) -> None:
     turns = (
         f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"
     )

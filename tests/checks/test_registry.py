@@ -26,7 +26,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
 
 
-def test_a_built_in_check_wins_over_an_installed_one(installed: None) -> None:
+def test_built_in_check_wins_over_an_installed_one(installed: None) -> None:
     assert find_check("tests") is run_tests
 
 
@@ -35,12 +35,12 @@ def test_every_built_in_check_loads(name: str) -> None:
     assert callable(find_check(name))
 
 
-def test_an_installed_check_is_found(installed: None) -> None:
+def test_installed_check_is_found(installed: None) -> None:
     assert find_check("spelling").__name__ == "spelling"
     assert check_names() == sorted({*CHECKS, "broken", "slow", "spelling"})
 
 
-def test_an_unknown_name_gets_the_nearest(installed: None) -> None:
+def test_unknown_name_gets_the_nearest(installed: None) -> None:
     with pytest.raises(UsageError, match="no check called 'speling'") as caught:
         find_check("speling")
     assert caught.value.hint == "did you mean 'spelling'?"
@@ -49,7 +49,7 @@ def test_an_unknown_name_gets_the_nearest(installed: None) -> None:
     assert caught.value.hint == f"there are: {', '.join(check_names())}"
 
 
-def test_a_check_that_does_not_load_is_named(installed: None) -> None:
+def test_check_that_does_not_load_is_named(installed: None) -> None:
     with pytest.raises(UsageError, match=r"'broken' \(extra_checks:missing\) does not load"):
         find_check("broken")
 
@@ -69,7 +69,8 @@ def test_a_check_that_does_not_load_is_named(installed: None) -> None:
         ("slow", {"rounds": 3}, 6),
     ],
 )
-def test_a_check_lasts_as_long_as_it_declares_and_else_its_deadline(
+def test_longest_seconds_is_declared_duration_or_deadline(
     installed: None, name: str, options: dict[str, object], seconds: float
 ) -> None:
+    """A check takes as long as it declares. Without a declaration its deadline counts."""
     assert longest_seconds(find_check(name), options, 300.0) == seconds

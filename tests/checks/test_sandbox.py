@@ -95,13 +95,13 @@ def test_mutants_are_judged_inside_it(make_context: MakeContext, codex_sandbox: 
     assert {path.name for path in context.workspace.root.rglob("*")} == {"a.py", "tests", "test_a.py"}
 
 
-def test_a_program_that_is_missing_inside_is_no_failed_test(make_context: MakeContext, codex_sandbox: Sandbox) -> None:
+def test_program_missing_in_the_sandbox_is_not_a_failed_test(make_context: MakeContext, codex_sandbox: Sandbox) -> None:
     result = run_tests(make_context({}, sandbox=codex_sandbox, pytest_cmd="no-such-program"))
     assert result["status"] == "could not run"
     assert "exit code" in str(result["reason"])
 
 
-def test_the_deadline_reaches_into_the_sandbox(make_context: MakeContext, codex_sandbox: Sandbox) -> None:
+def test_deadline_reaches_into_the_sandbox(make_context: MakeContext, codex_sandbox: Sandbox) -> None:
     sleep = ["sleep", f"600.{os.getpid()}"]
     source = f"import subprocess, time\nsubprocess.Popen({['setsid', *sleep]})\ntime.sleep(600)\n"
     result = run_tests(make_context({"test_a.py": source}, sandbox=codex_sandbox, seconds=1.5))

@@ -73,7 +73,8 @@ def entry(name: str, text: str, **more: object) -> Record:
     return {"title": name, "url": f"https://{name}.example/page", "snippet": text, **more}
 
 
-def test_documents_of_every_kind_are_read_with_what_they_say_of_themselves(searching: Searching) -> None:
+def test_documents_of_every_kind_are_read_with_metadata(searching: Searching) -> None:
+    """Title and date come from the document itself: front matter, HTML head or PDF metadata."""
     searching.write(
         a_md=f"---\ntitle: The Bridge\ndate: 2020-05-01\n---\n# Heading\n{BRIDGE}",
         b_txt=f"A bridge.\n{RIVER}",
@@ -101,7 +102,7 @@ PAGE = f"""<!DOCTYPE html><html><head><title>Guide</title></head><body>
 <aside>Related: <a href="/ten">Ten best mills</a></aside><footer>Imprint and privacy policy</footer></body></html>"""
 
 
-def test_a_page_is_read_without_its_navigation(searching: Searching) -> None:
+def test_page_is_read_without_its_navigation(searching: Searching) -> None:
     searching.write(a_html=PAGE, b_html="<nav><a href=/>Bridges</a></nav>")
     with serving(
         q=answer(entry("one", PAGE.replace(BRIDGE, f"{RIVER} Hanna Berg, 1887.")), entry("two", "A <b> bridge"))
@@ -127,7 +128,7 @@ def test_many_pages_are_read_with_their_navigation(tmp_path: Path, monkeypatch: 
     assert found["notes"] == [f"HTML pages beyond {len(PAGE) + 10} bytes were read with their navigation"]
 
 
-def test_a_text_that_was_shortened_says_so(searching: Searching) -> None:
+def test_text_that_was_shortened_says_so(searching: Searching) -> None:
     long = BRIDGE * 400
     searching.write(a_md=long, b_md=f"A bridge. {RIVER}")
     with serving(q=answer(entry("one", long.replace("bridge", "dam")))) as there:
@@ -141,13 +142,14 @@ def test_a_text_that_was_shortened_says_so(searching: Searching) -> None:
     assert said == f"8000 of {len(long.replace('bridge', 'dam'))} characters"
 
 
-def test_a_document_that_is_read_in_part_says_so(searching: Searching) -> None:
+def test_document_that_is_read_in_part_says_so(searching: Searching) -> None:
     searching.write(a_md=BRIDGE * 12_000)
     (result,) = searching("bridge")["results"]
     assert result["shortened"] == f"{len(result['text'])} of more than 1000000 characters"
 
 
-def test_what_is_no_document_or_cannot_be_read_is_told(searching: Searching) -> None:
+def test_unreadable_documents_are_reported(searching: Searching) -> None:
+    """Binary, broken, empty and oversized files are listed with a reason. Files of other kinds are ignored."""
     searching.write(
         a_md=BRIDGE,
         empty_md="",
@@ -168,7 +170,7 @@ def test_what_is_no_document_or_cannot_be_read_is_told(searching: Searching) -> 
     assert addresses(searching("bridge")) == ["a.md"]
 
 
-def test_a_file_is_read_again_when_it_has_changed_and_forgotten_when_it_is_gone(searching: Searching) -> None:
+def test_changed_file_is_reread_and_deleted_file_is_forgotten(searching: Searching) -> None:
     searching.write(a_md=BRIDGE, b_md=RIVER)
     assert addresses(searching("bridge")) == ["a.md"]
     searching.write(b_md=f"A bridge again. {RIVER}")
@@ -185,7 +187,7 @@ def test_each_folder_has_an_index_of_its_own(searching: Searching, tmp_path: Pat
     assert len(list((tmp_path / "run").glob("files.*.sqlite"))) == 2
 
 
-def test_of_a_long_document_the_passages_that_say_something_come_back(searching: Searching) -> None:
+def test_long_document_returns_its_relevant_passages(searching: Searching) -> None:
     filler = "Nothing of interest stands in this sentence at all. " * 400
     searching.write(a_md=f"{filler}\n\n{BRIDGE}\n\n{filler}")
     (result,) = searching("Hanna Berg engineer")["results"]
@@ -223,7 +225,8 @@ def test_others_take_no_place_of_those_in_the_language_asked_for(searching: Sear
     assert 20 < len(found["other_languages"]) < 100
 
 
-def test_all_providers_are_asked_at_once_and_what_fails_is_told_beside_what_was_found(searching: Searching) -> None:
+def test_providers_are_queried_in_parallel_with_failures_shown(searching: Searching) -> None:
+    """Failures are reported next to the results of the providers that answered."""
     searching.write(a_md=BRIDGE)
     with serving(q=answer(entry("one", "A bridge.", published="2020"))) as there:
         there.pages |= {"slow": there.hang, "bad": answer(status=503), "odd": lambda: (200, b"<html>")}
@@ -254,7 +257,8 @@ def test_where_no_provider_answers_it_fails_with_all_reasons(searching: Searchin
             searching("bridge", http(there.url), gone, folder=str(searching.folder / "nowhere"))
 
 
-def test_an_endpoint_gets_the_query_and_the_secret_and_says_where_its_results_are(searching: Searching) -> None:
+def test_endpoint_receives_query_and_secret_and_maps_results(searching: Searching) -> None:
+    """The configuration names the fields of the response that hold the results, titles, addresses and snippets."""
     items = b'[{"n": "T", "u": "https://x.example", "parts": ["a bridge", "b"]}, {"u": "file:///etc"}, 7]'
     data = b'{"web": {"items": %s}}' % items
     with serving(q=lambda: (200, data), p=lambda: (200, data)) as there:
@@ -322,12 +326,12 @@ def test_what_cannot_be_searched_is_found_out_before(
         (http("https://x.example", secrets={"A": "Bearer "}), "should match pattern"),
     ],
 )
-def test_a_mistake_in_search_yaml_is_named(provider: Record, problem: str) -> None:
+def test_mistake_in_search_yaml_is_named(provider: Record, problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):
         SearchFile.model_validate({"version": 1, "providers": [provider]})
 
 
-def test_the_packaged_search_yaml_searches_the_folder_that_is_named(tmp_path: Path) -> None:
+def test_packaged_search_yaml_searches_the_folder_that_is_named(tmp_path: Path) -> None:
     assert [each.name for each in load_settings("search", tmp_path).enabled] == ["files"]
     assert load_settings("search", packaged_roles()) == load_settings("search", tmp_path)
 
@@ -359,5 +363,5 @@ def test_combining_loses_no_source_and_leaves_none_twice(found: list[Json]) -> N
 
 @settings(max_examples=settings().max_examples // 2)
 @given(st.text(max_size=200))
-def test_a_text_is_nearly_itself_whatever_it_is(text: str) -> None:
+def test_text_is_nearly_itself_whatever_it_is(text: str) -> None:
     assert nearly_same(sketch(text), sketch(f"  {text}"))

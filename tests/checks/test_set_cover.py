@@ -18,7 +18,7 @@ def test_nothing_is_lost_and_nobody_is_needless(reaches: dict[str, frozenset[int
         assert frozenset[int]().union(*(reaches[other] for other in kept if other != test)) != everything
 
 
-def test_the_first_of_those_equal_is_kept() -> None:
+def test_first_of_those_equal_is_kept() -> None:
     assert smallest_cover({"a": frozenset({1, 2}), "b": frozenset({2, 1}), "c": frozenset({3})}) == ["a", "c"]
 
 

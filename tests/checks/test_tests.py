@@ -40,7 +40,7 @@ def test_passing_tests(make_context: MakeContext) -> None:
     assert [path.name for path in context.workspace.root.iterdir()] == ["test_a.py"]
 
 
-def test_failing_tests_are_told_with_what_failed(make_context: MakeContext) -> None:
+def test_failing_tests_are_reported_with_their_failures(make_context: MakeContext) -> None:
     result = _run(make_context({"test_a.py": "def test_a(): pass\ndef test_b(): assert 1 == 2, 'roman'\n"}))
     assert (result["status"], result["exit_code"], _counts(result)) == ("failed", 1, (1, 1, 0, 0))
     [failure] = result["failures"]
@@ -53,7 +53,7 @@ def test_plugins_of_the_environment_are_loaded(make_context: MakeContext) -> Non
     assert (result["status"], _counts(result)) == ("passed", (1, 0, 0, 0))
 
 
-def test_an_error_in_collection_is_a_failure_with_its_output(make_context: MakeContext) -> None:
+def test_error_in_collection_is_a_failure_with_its_output(make_context: MakeContext) -> None:
     """pytest writes these to standard output; the role must see them."""
     result = _run(make_context({"test_a.py": "import nowhere_to_be_found\n"}))
     assert (result["status"], result["exit_code"], _counts(result)) == ("failed", 2, (0, 0, 1, 0))
@@ -61,7 +61,7 @@ def test_an_error_in_collection_is_a_failure_with_its_output(make_context: MakeC
     assert "nowhere_to_be_found" in result["failures"][0]["message"]
 
 
-def test_a_workspace_without_tests_is_not_a_failure(make_context: MakeContext) -> None:
+def test_workspace_without_tests_is_not_a_failure(make_context: MakeContext) -> None:
     result = _run(make_context({"a.py": "x = 1\n"}))
     assert (result["status"], result["exit_code"]) == ("no tests", 5)
 
@@ -77,14 +77,14 @@ def test_tests_that_hang_are_timed_out(make_context: MakeContext) -> None:
     ("command", "reason"),
     [("no-such-program -q", "cannot run no-such-program"), ('pytest "unclosed', "No closing quotation")],
 )
-def test_a_command_that_cannot_be_run(make_context: MakeContext, command: str, reason: str) -> None:
+def test_command_that_cannot_be_run(make_context: MakeContext, command: str, reason: str) -> None:
     result = _run(make_context(PASSING, pytest_cmd=command))
     assert result["status"] == "could not run"
     assert reason in result["reason"]
     assert result["command"] == command
 
 
-def test_an_exit_code_alone_is_not_believed(make_context: MakeContext) -> None:
+def test_exit_code_alone_is_not_believed(make_context: MakeContext) -> None:
     lie = "def pytest_sessionfinish(session): session.exitstatus = 0\n"
     result = _run(make_context({"conftest.py": lie, "test_a.py": "def test_a(): assert 0\n"}))
     assert (result["status"], result["exit_code"]) == ("failed", 0)
@@ -96,7 +96,7 @@ def test_success_without_a_report_is_not_believed(make_context: MakeContext) -> 
     assert result["reason"].startswith("pytest left no JUnit report (exit code 0)")
 
 
-def test_a_forged_report_is_not_believed(make_context: MakeContext) -> None:
+def test_forged_report_is_not_believed(make_context: MakeContext) -> None:
     forge = """
         import os, sys
         def test_a():
@@ -116,12 +116,12 @@ def test_pytest_run_by_something_else_is_read_all_the_same(make_context: MakeCon
     assert (result["status"], _counts(result)) == ("passed", (2, 0, 0, 0))
 
 
-def test_a_pytest_command_of_ones_own(make_context: MakeContext) -> None:
+def test_pytest_command_of_ones_own(make_context: MakeContext) -> None:
     result = _run(make_context(PASSING, pytest_cmd=f"{sys.executable} -m pytest -q -k test_a"))
     assert (result["status"], result["passed"]) == ("passed", 2)
 
 
-def test_the_workspaces_own_python_is_used_when_it_has_pytest(make_context: MakeContext) -> None:
+def test_workspaces_own_python_is_used_when_it_has_pytest(make_context: MakeContext) -> None:
     context = make_context(
         {".venv/lib/python3.12/site-packages/pytest/__init__.py": "", ".venv/bin/python": "#!/bin/sh\nexit 5"}
     )
@@ -141,7 +141,7 @@ def test_no_secret_reaches_the_tests(make_context: MakeContext) -> None:
     assert result["status"] == "passed", result
 
 
-def test_temporary_files_lie_outside_the_workspace_and_go(
+def test_temporary_files_are_outside_workspace_and_removed(
     make_context: MakeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = "import os, pathlib\ndef test_a(): pathlib.Path('where').write_text(os.environ['TMPDIR'])\n"
@@ -153,7 +153,7 @@ def test_temporary_files_lie_outside_the_workspace_and_go(
     assert not where.parent.exists()
 
 
-def test_an_artifact_folder_that_cannot_be_made(make_context: MakeContext) -> None:
+def test_artifact_folder_that_cannot_be_made(make_context: MakeContext) -> None:
     context = make_context({})
     context.folder.parent.parent.mkdir(parents=True)
     context.folder.parent.touch()
@@ -186,12 +186,12 @@ GOOD, BAD, NONE = TestCounts(passed=1), TestCounts(passed=1, failed=1), TestCoun
         (127, None, "could not run"),
     ],
 )
-def test_the_verdict(exit_code: int, counts: TestCounts | None, status: str) -> None:
+def test_verdict(exit_code: int, counts: TestCounts | None, status: str) -> None:
     ran = CommandResult(exit_code, "some output\nlast line\n", False, 1.0, False)
     verdict, reason = judge(ran, counts, "no report")
     assert verdict == status
     assert bool(reason) == (status == "could not run" or (status, counts) == ("failed", GOOD))
 
 
-def test_the_deadline_outranks_everything() -> None:
+def test_deadline_outranks_everything() -> None:
     assert judge(CommandResult(None, "", True, 9.0, False), GOOD, "") == ("timed out", "no end after 9 s")

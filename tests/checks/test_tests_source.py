@@ -65,17 +65,19 @@ def test_taking_out_leaves_all_else_as_written() -> None:
     ast.parse(left)
 
 
-def test_a_function_of_one_line_goes_alone() -> None:
+def test_function_of_one_line_goes_alone() -> None:
     left = without("x = 1; y = 2\ndef test_a(): pass\ndef test_b(): pass\n", ["test_a"])
     assert left == "x = 1; y = 2\ndef test_b(): pass\n"
 
 
-def test_line_breaks_that_are_none_to_python_do_not_shift_the_cut() -> None:
+def test_line_breaks_unknown_to_python_do_not_shift_the_cut() -> None:
+    """`str.splitlines` splits at U+2028 and form feed, but Python source does not."""
     kept = "x = 'a\u2028b'  # \x0c\n"
     assert without(f"{kept}def test_a():\n    pass\n\r\ny = 1\n", ["test_a"]) == f"{kept}\r\ny = 1\n"
 
 
-def test_only_the_named_tests_go_and_all_else_stays_as_it_was_written() -> None:
+def test_only_named_tests_are_removed_and_rest_is_unchanged() -> None:
+    """A class that is left without tests is removed as well."""
     source = """\
 import pytest  # why
 

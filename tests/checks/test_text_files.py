@@ -21,7 +21,7 @@ def test_nothing_outside_is_read_or_written(make_context: MakeContext, path: str
         write_file(make_context({}, path=path, content="x"))
 
 
-def test_what_is_no_text_is_told(make_context: MakeContext) -> None:
+def test_non_utf8_file_is_reported(make_context: MakeContext) -> None:
     context = make_context({}, path="a.bin")
     (context.workspace.root / "a.bin").write_bytes(b"\xff\x00")
     with pytest.raises(CheckFailed, match=r"a\.bin: line 1: not UTF-8 text"):

@@ -29,7 +29,7 @@ def workflow(tmp_path: Path, **inputs: str) -> Workflow:
     )
 
 
-def test_a_run_in_a_workflow_tells_how_it_went(tmp_path: Path) -> None:
+def test_run_in_a_workflow_tells_how_it_went(tmp_path: Path) -> None:
     job = workflow(tmp_path, goal=HOSTILE, cycles="2", args="--no-run-tests\n\n--repair-attempts\n1")
     outputs = job.run()
     assert job.exit_code == 0, job.log
@@ -51,7 +51,7 @@ def test_a_run_in_a_workflow_tells_how_it_went(tmp_path: Path) -> None:
     assert (report.tests, report.failures, report.errors) == (1, 0, 0)
 
 
-def test_a_run_that_cannot_begin_fails_the_step_and_says_why(tmp_path: Path) -> None:
+def test_run_that_cannot_begin_fails_the_step_and_says_why(tmp_path: Path) -> None:
     job = workflow(tmp_path, flow="nowhere")
     for name in ("codex_multi_role.py", "click.py", "json.py"):
         (job.checkout / name).write_text("open('owned', 'w')\n")
@@ -65,7 +65,7 @@ def test_a_run_that_cannot_begin_fails_the_step_and_says_why(tmp_path: Path) -> 
     assert job.summary.startswith("## ❌ codex-multi-role: No run\n")
 
 
-def test_a_key_logs_codex_in_for_the_run_alone(tmp_path: Path) -> None:
+def test_key_logs_codex_in_for_the_run_alone(tmp_path: Path) -> None:
     job = workflow(tmp_path, flow="nowhere", **{"openai-api-key": "sk-not-a-real-one"})
     assert job.run()["exit-code"] == "2", job.log
     assert "sk-not-a-real-one" not in job.log
@@ -73,7 +73,8 @@ def test_a_key_logs_codex_in_for_the_run_alone(tmp_path: Path) -> None:
     assert not (tmp_path / "temporary/codex-home").exists()
 
 
-def test_a_run_that_was_there_already_is_not_told_as_this_one(tmp_path: Path) -> None:
+def test_existing_run_is_not_reported_as_the_new_run(tmp_path: Path) -> None:
+    """The step fails with exit code 2, and its outputs for outcome and folder stay empty."""
     job = workflow(tmp_path, goal="reach it", **{"run-id": "mine"})
     folder = job.checkout / "runs/mine"
     folder.mkdir(parents=True)
@@ -94,7 +95,8 @@ def test_no_input_is_a_part_of_a_script() -> None:
     assert {f"inputs.{name}" for name in action["inputs"]} <= used | conditions
 
 
-def test_what_the_readme_gives_the_action_and_the_component_is_known_to_them() -> None:
+def test_readme_uses_only_known_inputs_and_outputs() -> None:
+    """The examples in the README use only inputs and outputs that the action and the GitLab component declare."""
     [action] = read_yaml(TOP / "action.yml")
     spec, _ = read_yaml(TOP / "templates/codex-multi-role.yml")
     blocks = [yaml.safe_load(block) for block in YAML_BLOCK.findall((TOP / "README.md").read_text())]
@@ -109,7 +111,7 @@ def test_what_the_readme_gives_the_action_and_the_component_is_known_to_them() -
 
 
 @pytest.mark.long
-def test_the_action_installs_itself(tmp_path: Path) -> None:
+def test_action_installs_itself(tmp_path: Path) -> None:
     job = workflow(tmp_path, flow="nowhere", python=sys.base_prefix + "/bin/python3")
     job.run()
     assert job.values["steps.install.outputs.python"] == str(tmp_path / "temporary/codex-multi-role/bin/python")

@@ -51,18 +51,18 @@ def test_what_is_escaped_arrives(escape: str) -> None:
 
 
 @given(TEXTS, TEXTS)
-def test_a_text_never_becomes_a_command_of_its_own(text: str, title: str) -> None:
+def test_text_never_becomes_a_command_of_its_own(text: str, title: str) -> None:
     [(name, properties, _)] = read_log(command("warning", text, title=title))
     assert name == "warning"
     assert set(properties) <= {"title"}
 
 
 @given(TEXTS)
-def test_a_harmless_text_has_no_command(text: str) -> None:
+def test_harmless_text_has_no_command(text: str) -> None:
     assert read_log(harmless(text)) == []
 
 
-def test_the_failure_its_tests_and_the_warnings_are_annotated(tmp_path: Path) -> None:
+def test_failure_its_tests_and_the_warnings_are_annotated(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
     (tmp_path / "workspace/tests").mkdir()
     (tmp_path / "workspace/tests/test_a.py").write_text("")
@@ -79,7 +79,7 @@ def test_the_failure_its_tests_and_the_warnings_are_annotated(tmp_path: Path) ->
     assert warning == ("warning", {"title": "codex-multi-role"}, "the disk is nearly full")
 
 
-def test_a_place_outside_the_checkout_is_not_named(tmp_path: Path) -> None:
+def test_place_outside_the_checkout_is_not_named(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
     (tmp_path / "workspace/tests").mkdir()
     (tmp_path / "workspace/tests/test_a.py").write_text("")
@@ -100,7 +100,7 @@ def test_no_more_than_github_shows(tmp_path: Path) -> None:
     assert (kinds.count("error"), kinds.count("warning")) == (MOST_OF_A_KIND, MOST_OF_A_KIND)
 
 
-def test_a_good_run_has_no_errors(tmp_path: Path) -> None:
+def test_good_run_has_no_errors(tmp_path: Path) -> None:
     run = make_ended(tmp_path, 0)
     assert {name for name, _, _ in read_log("\n".join(run_annotations(run, None, None)))} == {"warning"}
 

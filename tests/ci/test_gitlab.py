@@ -12,7 +12,7 @@ from tests.ci.ended_runs import RUN_ID, make_ended
 JOB = "https://gitlab.example.com/team/shop/-/jobs/17"
 
 
-def test_the_links_lead_to_the_runs_folder_among_the_artifacts(tmp_path: Path) -> None:
+def test_links_lead_to_the_runs_folder_among_the_artifacts(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
     report = link_annotations(run, {"CI_JOB_URL": JOB, "CI_PROJECT_DIR": str(tmp_path)})
     assert report == {
@@ -28,7 +28,8 @@ def test_the_links_lead_to_the_runs_folder_among_the_artifacts(tmp_path: Path) -
     }
 
 
-def test_nothing_is_linked_that_is_no_artifact(tmp_path: Path) -> None:
+def test_only_artifacts_are_linked(tmp_path: Path) -> None:
+    """Nothing is linked outside a CI job, for a run folder outside the project, or without a run."""
     run = make_ended(tmp_path)
     elsewhere = {"CI_JOB_URL": JOB, "CI_PROJECT_DIR": str(tmp_path / "project")}
     for environment in ({}, elsewhere):

@@ -39,7 +39,8 @@ def summary_of(run: EndedRun) -> str:
     return job_summary(run, latest_tests(run.folder))
 
 
-def test_all_that_matters_is_told(tmp_path: Path) -> None:
+def test_summary_contains_all_relevant_facts(tmp_path: Path) -> None:
+    """These include outcome, exit code, goal, turns, tokens, roles, failed tests, warnings and the next command."""
     run = make_ended(tmp_path)
     (tmp_path / "workspace/tests").mkdir()
     (tmp_path / "workspace/tests/test_a.py").write_text("")
@@ -63,14 +64,14 @@ def test_all_that_matters_is_told(tmp_path: Path) -> None:
     assert {token.type for token in tokens(told)} <= OURS
 
 
-def test_the_files_that_were_changed_are_told(tmp_path: Path) -> None:
+def test_changed_files_are_listed(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
     assert run.folder is not None
     TurnFolder.of(run.folder, "planner", 2).write_result({"changed_paths": ["own file.py", "ü.py"]})
     assert "### Files changed\n\n- `own file.py`\n- `ü.py`" in summary_of(run)
 
 
-def test_a_parked_run_shows_its_question(tmp_path: Path) -> None:
+def test_parked_run_shows_its_question(tmp_path: Path) -> None:
     run = make_ended(tmp_path, 4)
     assert run.folder is not None
     Questions(run.folder.path).ask(
@@ -104,7 +105,7 @@ def test_it_is_never_longer_than_github_takes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_hostile_text_is_code_wherever_it_stands(tmp_path: Path, text: str) -> None:
+def test_hostile_text_is_code_wherever_it_stands(tmp_path: Path, text: str) -> None:
     run = make_ended(tmp_path, 3, text, outcome=text, hint=text)
     run.progress.goal = run.progress.flow = run.progress.playbook = text
     run.progress.warnings.append(text)
@@ -127,7 +128,7 @@ LINES = st.text().map(lambda text: one_line(text, 500)) | st.sampled_from(HOSTIL
 
 
 @given(LINES)
-def test_a_line_as_code_is_shown_as_it_is(line: str) -> None:
+def test_line_as_code_is_shown_as_it_is(line: str) -> None:
     kinds = [(token.type, token.content) for token in tokens(f"- so: {code(line)} (1)") if token.type == "code_inline"]
     assert kinds == ([("code_inline", line)] if line else [])
 

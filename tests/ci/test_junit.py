@@ -32,7 +32,7 @@ def report_of(run: EndedRun) -> dict[str, Case]:
 
 
 @pytest.mark.parametrize(("exit_code", "kind"), [(1, Failure), (3, Error), (4, Error), (5, Error), (130, Error)])
-def test_the_run_is_red_where_its_exit_code_is_not_0(tmp_path: Path, exit_code: int, kind: type) -> None:
+def test_run_is_red_where_its_exit_code_is_not_0(tmp_path: Path, exit_code: int, kind: type) -> None:
     [result] = report_of(make_ended(tmp_path, exit_code))["codex-multi-role/flow cycles"].result
     assert type(result) is kind
     assert "all 3 cycles are used up" in result.message
@@ -40,7 +40,7 @@ def test_the_run_is_red_where_its_exit_code_is_not_0(tmp_path: Path, exit_code: 
     assert "next: codex-multi-role resume 20260131_101500_0a1b2c3d" in result.text
 
 
-def test_a_run_that_reached_its_goal_is_green_and_tells_its_turns(tmp_path: Path) -> None:
+def test_run_that_reached_its_goal_is_green_and_tells_its_turns(tmp_path: Path) -> None:
     case = report_of(make_ended(tmp_path, 0, "implementer said DONE"))["codex-multi-role/flow cycles"]
     assert case.result == []
     assert case.time == 12.5
@@ -48,7 +48,7 @@ def test_a_run_that_reached_its_goal_is_green_and_tells_its_turns(tmp_path: Path
     assert "warning: the disk is nearly full" in case.system_out
 
 
-def test_a_parked_run_says_how_to_answer(tmp_path: Path) -> None:
+def test_parked_run_says_how_to_answer(tmp_path: Path) -> None:
     run = make_ended(tmp_path, 4)
     assert run.folder is not None
     question = Question("approve.1", "Keep it?", "", "2026-01-31T10:15:00.000+00:00", None, None)
@@ -87,7 +87,7 @@ tests/test_a.py:7: AssertionError</failure></testcase>
 </testsuite></testsuites>"""
 
 
-def test_the_latest_tests_keep_their_names_and_outcomes(tmp_path: Path) -> None:
+def test_latest_tests_keep_their_names_and_outcomes(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
     leave_tests(run.folder, PYTEST_REPORT)
     found = report_of(run)
@@ -112,13 +112,13 @@ def test_tests_that_are_red_as_a_whole_are_a_red_case(tmp_path: Path, report: st
     assert result.text == "collecting"
 
 
-def test_no_tests_are_no_suite(tmp_path: Path) -> None:
+def test_run_without_tests_has_no_test_suite(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
     leave_tests(run.folder, "", status="no tests")
     assert list(report_of(run)) == ["codex-multi-role/flow cycles"]
 
 
-def test_a_failure_is_at_its_place_in_the_workspace(tmp_path: Path) -> None:
+def test_failure_is_at_its_place_in_the_workspace(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
     (tmp_path / "workspace/tests").mkdir()
     (tmp_path / "workspace/tests/test_a.py").write_text("")
@@ -136,7 +136,7 @@ def test_a_failure_is_at_its_place_in_the_workspace(tmp_path: Path) -> None:
     ]
 
 
-def test_a_report_of_nothing_but_places_is_not_looked_at_for_ever(
+def test_report_of_nothing_but_places_is_not_looked_at_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_ended(tmp_path)
@@ -149,7 +149,7 @@ def test_a_report_of_nothing_but_places_is_not_looked_at_for_ever(
     assert len(looked_at) < 2 * (MOST_PLACES + MOST_PARTS)
 
 
-def test_a_secret_that_is_cut_through_is_masked_none_the_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secret_that_is_cut_through_is_masked_none_the_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_TOKEN", "hunter2-" * 10)
     run = make_ended(tmp_path)
     long = f"{'hunter2-' * 10}{'x' * (LONGEST_TEXT - 50)}"

@@ -63,7 +63,7 @@ def test_with_nobody_there_a_run_parks_and_says_what_answers_it(team: TeamFolder
     assert run["questions"][0]["key"] == "ok.1"
 
 
-def test_an_answer_and_a_resume_go_on_with_a_parked_run(team: TeamFolder) -> None:
+def test_approve_then_resume_continues_a_parked_run(team: TeamFolder) -> None:
     started(team)
     approved = console("approve", "latest", "--comment", "good", "--junit", "junit.xml", folder=team.folder)
     assert approved.returncode == 0
@@ -103,7 +103,7 @@ def test_yes_asks_nobody(team: TeamFolder) -> None:
         (["cancel", "latest"], "no process works on the run first: it is ended"),
     ],
 )
-def test_what_cannot_be_answered_is_said(tmp_path: Path, arguments: list[str], words: str) -> None:
+def test_invalid_answer_or_cancel_is_reported(tmp_path: Path, arguments: list[str], words: str) -> None:
     make_run(tmp_path / "runs", "first")
     (tmp_path / "runs/latest").unlink()
     (tmp_path / "runs/latest").symlink_to("first")
@@ -112,7 +112,8 @@ def test_what_cannot_be_answered_is_said(tmp_path: Path, arguments: list[str], w
     assert words in done.stderr
 
 
-def test_without_a_terminal_a_run_can_wait_for_who_answers_elsewhere(team: TeamFolder) -> None:
+def test_run_without_terminal_waits_for_answer_from_elsewhere(team: TeamFolder) -> None:
+    """This needs the flag --await-answers."""
     waits = running(team, "--flow", "own", "--await-answers", until=("review_asked", None))
     with waits as process:
         said = console("approve", "latest", "--comment", "good", folder=team.folder).stderr
@@ -122,7 +123,8 @@ def test_without_a_terminal_a_run_can_wait_for_who_answers_elsewhere(team: TeamF
 
 
 @pytest.mark.parametrize("name", ["run", "resume", "fork", "restart", "approve", "reject"])
-def test_whatever_works_on_a_run_can_wait_for_who_answers_elsewhere(name: str) -> None:
+def test_await_answers_is_an_option_of_every_run_command(name: str) -> None:
+    """Every command that works on a run can wait for an answer from elsewhere."""
     command = group.get_command(click.Context(group), name)
     assert command is not None
     assert "await_answers" in {setting.name for setting in command.params}
@@ -144,7 +146,7 @@ def test_it_is_asked_on_the_terminal_below_the_table(team: TeamFolder) -> None:
     assert "completed" in last_table
 
 
-def test_a_no_on_the_terminal_needs_a_reason(team: TeamFolder) -> None:
+def test_no_on_the_terminal_needs_a_reason(team: TeamFolder) -> None:
     with at_terminal(team.command("--flow", "own"), team.folder, TERM="dumb") as terminal:
         terminal.wait_for(PROMPT)
         terminal.type("n\n")
@@ -177,7 +179,7 @@ def test_while_it_waits_on_one_terminal_another_one_answers(team: TeamFolder) ->
     assert outcome(team) == ("shipped", 0)
 
 
-def test_the_end_of_input_leaves_it_open(team: TeamFolder) -> None:
+def test_end_of_input_leaves_it_open(team: TeamFolder) -> None:
     with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
         asked_at(terminal)
         terminal.type("\x04")
@@ -215,7 +217,7 @@ def test_after_kill_nine_while_it_waited(team: TeamFolder) -> None:
     assert outcome(team) == ("shipped", 0)
 
 
-def test_the_time_limit_ends_the_asking_with_its_default(tmp_path: Path) -> None:
+def test_time_limit_ends_the_asking_with_its_default(tmp_path: Path) -> None:
     team = reviewed(tmp_path, time_limit_seconds=1, default="reject")
     with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
         terminal.wait_for("needs no answer here any more")

@@ -37,7 +37,7 @@ def guarded(error: BaseException | None = None) -> int:
         (CodexMultiRoleError("it is wrong", "do this"), 3),
     ],
 )
-def test_an_error_is_a_line_a_hint_and_its_exit_code(
+def test_error_is_a_line_a_hint_and_its_exit_code(
     error: CodexMultiRoleError, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert guarded(error) == code
@@ -49,19 +49,20 @@ def test_all_is_well(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_command_sets_its_own_exit_code() -> None:
+def test_command_sets_its_own_exit_code() -> None:
     assert guarded(click.exceptions.Exit(1)) == 1
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
-def test_an_interruption_is_130(error: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
+def test_interruption_is_130(error: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
     assert guarded(error) == 130
     assert "interrupted" in capsys.readouterr().err
 
 
-def test_what_nobody_expected_is_one_line_and_a_traceback_in_a_file(
+def test_unexpected_error_prints_one_line_and_saves_traceback(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    """The hint names the file with the traceback."""
     assert guarded(ZeroDivisionError("by zero")) == 3
     error, hint = capsys.readouterr().err.splitlines()
     (file,) = tmp_path.iterdir()
@@ -70,7 +71,7 @@ def test_what_nobody_expected_is_one_line_and_a_traceback_in_a_file(
     assert "Traceback" in file.read_text()
 
 
-def test_the_traceback_is_shown_where_it_is_wanted(
+def test_traceback_is_shown_where_it_is_wanted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CODEX_MULTI_ROLE_DEBUG", "1")
@@ -78,7 +79,7 @@ def test_the_traceback_is_shown_where_it_is_wanted(
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_an_operating_system_error_names_its_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_operating_system_error_names_its_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert guarded(PermissionError(13, "Permission denied", "/etc/secret")) == 3
     assert "error: /etc/secret: Permission denied" in capsys.readouterr().err
 
@@ -90,7 +91,8 @@ def main_into(stdout: int) -> subprocess.CompletedProcess[bytes]:
     )  # fmt: skip
 
 
-def test_a_reader_that_goes_away_hears_nothing_more() -> None:
+def test_closed_reader_ends_the_command_silently() -> None:
+    """The exit code is 141, and nothing is written to standard error."""
     reader, writer = os.pipe()
     os.close(reader)
     done = main_into(writer)

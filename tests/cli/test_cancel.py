@@ -63,9 +63,8 @@ def ended() -> Iterator[list[subprocess.Popen[bytes]]]:
         each.wait()
 
 
-def test_process_of_a_cancelled_run_ends_though_its_work_does_not(
-    team: TeamFolder, ended: list[subprocess.Popen[bytes]]
-) -> None:
+def test_cancelled_run_process_ends_despite_stuck_work(team: TeamFolder, ended: list[subprocess.Popen[bytes]]) -> None:
+    """The work of the run cannot be interrupted by any signal."""
     ended.append(stuck(team))
     cancelled = console("cancel", "latest", folder=team.folder)
     assert (cancelled.returncode, cancelled.stdout) == (0, "")
@@ -73,10 +72,10 @@ def test_process_of_a_cancelled_run_ends_though_its_work_does_not(
     assert read(team.runs / "latest/run.json")["status"] == "interrupted"
 
 
-def test_run_that_is_still_worked_on_is_not_reported_as_cancelled(
+def test_run_still_working_is_not_reported_as_cancelled(
     team: TeamFolder, ended: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its process outlives the end of its session, as within another program, and its work continues."""
+    """Its process outlives its session, as when it is part of another program, and its work continues."""
     ended.append(stuck(team, "main._leave = lambda code: __import__('time').sleep(600)"))
     monkeypatch.setattr("codex_multi_role.stopping.SIGNALS", ((2, 8.0),))
     with pytest.raises(RunBusy, match="still works on the run") as refused:

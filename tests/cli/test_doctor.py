@@ -27,7 +27,7 @@ def test_every_line_says_ok_or_what_to_do(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_binary_is_a_problem_and_the_rest_is_still_looked_at(tmp_path: Path) -> None:
+def test_missing_binary_is_reported_and_other_checks_run(tmp_path: Path) -> None:
     done = console("doctor", "--json", "--codex-bin", "nowhere", folder=tmp_path)
     findings = {finding["name"]: finding for finding in json.loads(done.stdout)}
     assert done.returncode == 2
@@ -37,7 +37,7 @@ def test_a_missing_binary_is_a_problem_and_the_rest_is_still_looked_at(tmp_path:
     assert "runs" in findings
 
 
-def test_a_binary_that_is_not_codex_is_a_problem(tmp_path: Path) -> None:
+def test_binary_that_is_not_codex_is_a_problem(tmp_path: Path) -> None:
     impostor = tmp_path / "codex"
     impostor.write_text("#!/bin/sh\necho codex-cli 0.1.0\n")
     impostor.chmod(0o755)
@@ -49,7 +49,7 @@ def test_a_binary_that_is_not_codex_is_a_problem(tmp_path: Path) -> None:
     assert "does not print its protocol" in findings["protocol"]["detail"]
 
 
-def test_a_message_of_another_shape_is_named(tmp_path: Path) -> None:
+def test_message_of_another_shape_is_named(tmp_path: Path) -> None:
     """As a newer binary would print it."""
     newer, codex = tmp_path / "codex", find_codex(None, {})
     change = """sed -i 's/"threadId"/"conversationId"/g' "$5/ServerNotification.json\""""
@@ -62,7 +62,7 @@ def test_a_message_of_another_shape_is_named(tmp_path: Path) -> None:
     assert pinned_version() in protocol["advice"]
 
 
-def test_a_runs_folder_below_a_file_is_a_problem(tmp_path: Path) -> None:
+def test_runs_folder_below_a_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     done = console("doctor", "--json", "--runs-dir", "taken/runs", folder=tmp_path)
     (runs,) = [finding for finding in json.loads(done.stdout) if finding["name"] == "runs"]
@@ -70,7 +70,7 @@ def test_a_runs_folder_below_a_file_is_a_problem(tmp_path: Path) -> None:
     assert "taken" in runs["detail"]
 
 
-def test_a_config_that_cannot_be_read_is_no_missing_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_config_is_not_reported_as_missing_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "config.toml").write_text("a = [")
     monkeypatch.setenv("CODEX_HOME", str(tmp_path))
     done = console("doctor", "--json", folder=tmp_path)
@@ -78,7 +78,7 @@ def test_a_config_that_cannot_be_read_is_no_missing_login(tmp_path: Path, monkey
     assert "config.toml:1" in login["detail"]
 
 
-def test_a_provider_that_codex_does_not_know_is_a_problem(tmp_path: Path) -> None:
+def test_provider_that_codex_does_not_know_is_a_problem(tmp_path: Path) -> None:
     done = console("doctor", "--json", "-c", "model_provider=nowhere", folder=tmp_path)
     (login,) = [finding for finding in json.loads(done.stdout) if finding["name"] == "login"]
     assert not login["ok"]

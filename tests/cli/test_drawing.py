@@ -18,7 +18,7 @@ def drawn(progress: Progress, width: int, now: str = "", height: int = 1000) -> 
     return capture.get()
 
 
-def test_the_table_has_every_role_with_what_it_did_and_cost() -> None:
+def test_table_has_every_role_with_what_it_did_and_cost() -> None:
     view = drawn(Progress.of(whole_run()), 120)
     assert "run 20260131_101500_0a1b2c3d  flow cycles  Convert roman numerals" in view
     assert "No model is asked: the answers come from the playbook roman-numerals." in view
@@ -29,14 +29,15 @@ def test_the_table_has_every_role_with_what_it_did_and_cost() -> None:
     assert "warning: the disk is nearly full" in view
 
 
-def test_a_question_stands_there_until_it_is_answered() -> None:
+def test_question_is_shown_until_it_is_answered() -> None:
+    """A resumed run no longer shows it either."""
     asked = [started(), e.ReviewAsked("ok.1", "Ship it?")]
     assert "review ok.1: Ship it?" in drawn(Progress.of(in_order(*asked)), 100)
     for later in (e.ReviewAnswered("ok.1", True, "", "ann"), started(resumed=True)):
         assert "review" not in drawn(Progress.of(in_order(*asked, later)), 100)
 
 
-def test_a_question_comes_with_the_commands_that_answer_it() -> None:
+def test_question_comes_with_the_commands_that_answer_it() -> None:
     view = drawn(Progress.of(in_order(started(), e.ReviewAsked("ok.1", "Ship it?"))), 250)
     run = "20260131_101500_0a1b2c3d --runs-dir /project/runs"
     assert f"answer: codex-multi-role approve {run} --resume, or codex-multi-role reject {run} --comment WHY" in view
@@ -49,7 +50,7 @@ def with_steps(*steps: str, **visited: int) -> Progress:
     return progress
 
 
-def test_the_position_in_the_flow_is_shown_with_its_visits() -> None:
+def test_position_in_the_flow_is_shown_with_its_visits() -> None:
     assert "\nplan x2 > [develop x2] > execute > done\n" in drawn(
         with_steps("plan", "develop", "execute", "done", plan=2, execute=1, develop=2), 100
     )
@@ -62,7 +63,8 @@ def test_the_position_in_the_flow_is_shown_with_its_visits() -> None:
     assert max(map(len, view.splitlines())) <= 50
 
 
-def test_what_is_left_of_the_limits_counts_turns_tokens_and_time_at_work() -> None:
+def test_remaining_limits_count_turns_tokens_and_working_time() -> None:
+    """Time in which the run waits for an answer does not count."""
     progress = Progress.of(in_order(started(), *turn("planner", 1, 1), *turn("implementer", 1, 1)[:1]))
     progress.worked = 60.0
     assert "left: 18 turns, 48.8k tokens, 9 min 00 s" in drawn(progress, 100)
@@ -73,7 +75,7 @@ def test_what_is_left_of_the_limits_counts_turns_tokens_and_time_at_work() -> No
     assert "left" not in drawn(Progress.of(whole_run()), 100)
 
 
-def test_a_fan_out_has_a_bar_of_its_own() -> None:
+def test_fan_out_has_a_bar_of_its_own() -> None:
     states = [e.StateChanged(f"solve.1.{number}", str(number), "COMPLETED", "") for number in range(2)]
     tasks = [e.StateChanged(f"solve.1.{number}", str(number), "PENDING", "") for number in range(4)]
     view = drawn(Progress.of(in_order(started(), e.StepStarted("solve", 1, 0), *tasks, *states)), 90)
@@ -82,7 +84,7 @@ def test_a_fan_out_has_a_bar_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("width", [100, 60, 30])
-def test_the_commands_that_answer_are_whole_however_many_roles_there_are(width: int) -> None:
+def test_answer_commands_are_not_cut_off_by_many_roles(width: int) -> None:
     progress = crowd()
     progress.playbook = "roman-numerals"
     progress.questions = {"ok.1": "Ship it?"}
@@ -116,7 +118,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert "completed" in view
 
 
-def test_the_time_of_a_working_role_grows_with_the_clock() -> None:
+def test_time_of_a_working_role_grows_with_the_clock() -> None:
     progress = Progress.of(in_order(started(), *turn("planner", 1, 1)[:1]))
     assert "65.0" not in drawn(progress, 100)
     view = drawn(progress, 100, now="2026-01-31T10:16:06.000+00:00")

@@ -161,7 +161,10 @@ def test_validate_shows_what_limits_leave_of_the_worst_case(project: Path) -> No
     ]
 
 
-def test_the_worst_case_has_the_time_of_tests_and_checks_and_says_what_it_has_not(project: Path) -> None:
+def test_worst_case_includes_check_time_and_names_omissions(project: Path) -> None:
+    """It includes the time of tests and checks, and notes that the time until a person answers a review is not
+    included.
+    """
     steps = "{check: command, with: {argv: [make], timeout_seconds: 60}}, {id: ok, review: Well?}"
     (project / "team" / "flows" / "half.yaml").write_text(f"steps: [{steps}, {{check: tests}}]\n")
     done = console("flows", "validate", "--roles", "team", "--test-seconds", "120", "half", folder=project)
@@ -169,7 +172,7 @@ def test_the_worst_case_has_the_time_of_tests_and_checks_and_says_what_it_has_no
     assert done.stdout.endswith("; the time until a person answers a review comes on top\n")
 
 
-def test_a_check_that_is_none_is_refused(project: Path) -> None:
+def test_misspelled_check_is_refused_with_a_suggestion(project: Path) -> None:
     (project / "team" / "flows" / "half.yaml").write_text("steps: [{check: test}]\n")
     done = console("flows", "validate", "--roles", "team", "half", folder=project)
     assert done.returncode == 2
@@ -194,7 +197,7 @@ def test_validate_looks_at_all_flows_and_names_what_is_wrong(project: Path) -> N
     assert "thinker" in done.stderr
 
 
-def test_an_unknown_check_is_named(project: Path) -> None:
+def test_unknown_check_is_named(project: Path) -> None:
     (project / "team" / "flows" / "wrong.yaml").write_text("steps:\n  - check: tets\n")
     done = console("flows", "validate", "--roles", "team", "wrong", folder=project)
     assert done.returncode == 2
@@ -202,14 +205,14 @@ def test_an_unknown_check_is_named(project: Path) -> None:
     assert "did you mean 'tests'?" in done.stderr
 
 
-def test_an_endless_flow_is_refused(project: Path) -> None:
+def test_endless_flow_is_refused(project: Path) -> None:
     (project / "team" / "flows" / "endless.yaml").write_text("steps:\n  - ask: thinker\n    next: [{to: thinker}]\n")
     done = console("flows", "validate", "--roles", "team", "endless", folder=project)
     assert done.returncode == 2
     assert "endless.yaml" in done.stderr
 
 
-def test_an_unknown_flow_gets_the_nearest_name(project: Path) -> None:
+def test_unknown_flow_gets_the_nearest_name(project: Path) -> None:
     done = console("flows", "validate", "--roles", "team", "onec", folder=project)
     assert (done.returncode, done.stdout) == (2, "")
     assert 'did you mean "once"?' in done.stderr

@@ -48,7 +48,7 @@ def test_inputs_are_added_to_those_of_the_same_flow_only() -> None:
     assert changes("--flow", "own", "-i", "b=2")["inputs"] == {"a": "1", "b": "2"}
 
 
-def test_the_environment_changes_a_fork_the_settings_file_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_changes_a_fork_the_settings_file_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("codex-multi-role.yaml").write_text("cycles: 9\ngoal: z\nworkspace: here\n")
     monkeypatch.setenv("CODEX_MULTI_ROLE_GOAL", "from the environment")
     assert changes() == {"goal": "from the environment"}
@@ -58,7 +58,7 @@ def test_changes_are_run_options() -> None:
     assert {setting.key for setting in FORKABLE} - {"input", "goal_file"} < set(RunOptions.__dataclass_fields__)
 
 
-def test_a_fork_from_the_shell(tmp_path: Path) -> None:
+def test_fork_from_the_shell(tmp_path: Path) -> None:
     plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ("one", "two")}
     TeamFolder(tmp_path, {"one": {"behaviors": {"apply_files": True}}, "two": {}}, plays)
     first = ["--goal", "reach it", "--playbook", "playbook.yaml", "--workspace", "workspace", "--no-run-tests"]

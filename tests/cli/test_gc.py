@@ -49,7 +49,7 @@ def test_each_copy_has_its_line(tmp_path: Path) -> None:
     assert console("gc", folder=tmp_path).stdout.count("\n") == 2
 
 
-def test_a_live_runs_copies_stay(tmp_path: Path) -> None:
+def test_live_runs_copies_stay(tmp_path: Path) -> None:
     folder, worktrees = _run_with_copies(tmp_path)
     owner = Owner(folder.owner_path)
     owner.acquire()

@@ -37,7 +37,7 @@ def files_below(folder: Path) -> list[Path]:
     return sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
 
 
-def test_the_shipped_roles_are_copied_and_each_file_is_named(tmp_path: Path) -> None:
+def test_shipped_roles_are_copied_and_each_file_is_named(tmp_path: Path) -> None:
     done = console("init", "project", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     copied = files_below(tmp_path / "project" / "roles")
@@ -47,7 +47,7 @@ def test_the_shipped_roles_are_copied_and_each_file_is_named(tmp_path: Path) -> 
     assert (tmp_path / "project" / "codex-multi-role.yaml").is_file()
 
 
-def test_the_copy_is_a_valid_catalog(tmp_path: Path) -> None:
+def test_copy_is_a_valid_catalog(tmp_path: Path) -> None:
     console("init", folder=tmp_path)
     done = console("roles", "validate", folder=tmp_path)
     assert done.stdout.startswith("ok: roles/catalog.yaml: planner")
@@ -65,7 +65,7 @@ def test_nothing_is_overwritten_without_force(tmp_path: Path) -> None:
     assert "overwrote codex-multi-role.yaml" in done.stderr
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     done = console("init", "taken/project", folder=tmp_path)
     assert done.returncode == 3
@@ -82,7 +82,7 @@ def test_every_line_of_the_settings_file_can_be_taken_as_it_is(tmp_path: Path) -
     assert len(read_file(path, known)) == len(keys) > 10
 
 
-def test_the_settings_file_offers_nothing_that_is_of_one_run_only() -> None:
+def test_settings_file_offers_nothing_that_is_of_one_run_only() -> None:
     offered = {line[2:].partition(":")[0] for line in settings_file().splitlines()}
     assert "replay-match" in offered
     assert not offered & {"goal", "record", "replay", "dry-run", "junit", "summary", "annotations"}
@@ -115,12 +115,13 @@ def begin(name: str) -> None:
         path.write_bytes(content)
 
 
-def test_the_starters_are_those_there_are() -> None:
+def test_starters_match_their_packaged_folders() -> None:
+    """The packaged folders, the list in the code and the starters tested here have the same names."""
     there = {path.name for path in (packaged_roles() / "starters").iterdir()}
     assert there == {each.name for each in ALL} == TRIED.keys()
 
 
-def test_a_starter_is_all_that_a_run_needs(tmp_path: Path) -> None:
+def test_starter_is_all_that_a_run_needs(tmp_path: Path) -> None:
     assert console("init", "--for", "coding", folder=tmp_path).returncode == 0
     done = console("--goal", "Add a --version flag", "--dry-run", folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -147,7 +148,7 @@ def test_nothing_is_written_where_the_question_is_left(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_purpose_and_all_shipped_roles_cannot_both_be_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_purpose_and_all_shipped_roles_cannot_both_be_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_guarded(group, ["init", "--for", "coding", "--shipped", str(tmp_path)]) == 2
     assert not list(tmp_path.iterdir())
     assert run_guarded(group, ["init", "--shipped", str(tmp_path)]) == 0

@@ -52,7 +52,7 @@ def shown(**variables: str) -> tuple[str, str]:
     return drawn, output
 
 
-def test_the_last_table_stays_and_the_cursor_comes_back() -> None:
+def test_last_table_stays_and_the_cursor_comes_back() -> None:
     drawn, output = shown()
     last_frame = drawn.rsplit("run 20260131_101500_0a1b2c3d", 1)[1]
     assert "implementer" in last_frame
@@ -68,7 +68,7 @@ def test_without_colour_where_none_is_wanted() -> None:
     assert "\x1b[32m" in shown()[0]
 
 
-def test_a_terminal_that_was_made_narrow_gets_narrow_lines() -> None:
+def test_terminal_that_was_made_narrow_gets_narrow_lines() -> None:
     top = Path(__file__).parents[2]
     program = [sys.executable, "-c", RESIZED]
     drawn, _, code = on_terminal(program, top, PYTHONPATH=str(top), COLUMNS="", LINES="")
@@ -78,13 +78,13 @@ def test_a_terminal_that_was_made_narrow_gets_narrow_lines() -> None:
     assert max(map(len, last.splitlines())) <= 40
 
 
-def test_a_dumb_terminal_gets_plain_lines() -> None:
+def test_dumb_terminal_gets_plain_lines() -> None:
     drawn, _ = shown(TERM="dumb")
     assert "\x1b" not in drawn
     assert "cycle 1 of 3" in drawn
 
 
-def test_the_picture_is_svg_with_the_final_table() -> None:
+def test_picture_is_svg_with_the_final_table() -> None:
     svg = picture(Progress.of(whole_run()))
     assert "url(" not in svg.replace("url(#", "")
     text = "".join(ElementTree.fromstring(svg).itertext()).replace("\xa0", " ")

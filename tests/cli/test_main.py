@@ -39,7 +39,7 @@ def test_help_shows_commands_examples_and_exit_codes(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_the_installed_script_and_the_module_are_the_same_command(tmp_path: Path) -> None:
+def test_installed_script_and_the_module_are_the_same_command(tmp_path: Path) -> None:
     script = Path(sysconfig.get_path("scripts")) / "codex-multi-role"
     done = subprocess.run([script, "--version"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=True)
     assert done.stdout == console("--version", folder=tmp_path).stdout
@@ -86,7 +86,7 @@ def test_wrong_usage_is_one_clear_line_and_leaves_nothing(arguments: list[str], 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_wrong_settings_file_is_named(tmp_path: Path) -> None:
+def test_wrong_settings_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "codex-multi-role.yaml").write_text("cylces: 3\n")
     done = console("--goal", "x", folder=tmp_path)
     assert done.returncode == 2
@@ -94,7 +94,7 @@ def test_a_wrong_settings_file_is_named(tmp_path: Path) -> None:
     assert console("--help", folder=tmp_path).returncode == 0
 
 
-def test_a_shell_can_complete_commands(tmp_path: Path) -> None:
+def test_shell_can_complete_commands(tmp_path: Path) -> None:
     asked = {"_CODEX_MULTI_ROLE_COMPLETE": "bash_complete", "COMP_WORDS": "codex-multi-role resu", "COMP_CWORD": "1"}
     assert console(folder=tmp_path, variables=asked).stdout == "plain,resume\n"
     script = console(folder=tmp_path, variables={"_CODEX_MULTI_ROLE_COMPLETE": "zsh_source"})

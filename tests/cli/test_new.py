@@ -56,7 +56,7 @@ def names() -> list[str]:
     return [role.name for role in RoleSpecCatalog.load(Path("roles")).roles]
 
 
-def test_a_new_role_is_valid_and_no_comment_is_lost() -> None:
+def test_new_role_is_valid_and_no_comment_is_lost() -> None:
     catalog = team(COMMENTED)
     assert add_role("c", None) == (Path("roles/c.yaml"), Path("roles/catalog.yaml"))
     assert names() == ["a", "b", "c"]
@@ -96,7 +96,7 @@ def test_catalogs_as_people_write_them_are_added_to(text: str) -> None:
         "version: 1\ndefaults: &none {}\nroles:\n  - name: a\n    prompt_text: x\n    limits: *none\n",
     ],
 )
-def test_a_catalog_whose_end_is_not_plain_to_see_stays_as_it_was(text: str) -> None:
+def test_catalog_whose_end_is_not_plain_to_see_stays_as_it_was(text: str) -> None:
     catalog = team(text)
     with pytest.raises(UsageError, match="nothing was written") as raised:
         add_role("b", None)
@@ -109,7 +109,7 @@ def test_a_catalog_whose_end_is_not_plain_to_see_stays_as_it_was(text: str) -> N
     ("name", "problem"),
     [("B", "has a role b already"), ("../x", "cannot be a name"), ("tests", "cannot be a role's name")],
 )
-def test_a_name_that_is_taken_or_none_is_refused(name: str, problem: str) -> None:
+def test_name_that_is_taken_or_none_is_refused(name: str, problem: str) -> None:
     catalog = team(COMMENTED)
     with pytest.raises(UsageError, match=problem):
         add_role(name, None)
@@ -118,7 +118,7 @@ def test_a_name_that_is_taken_or_none_is_refused(name: str, problem: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["no", "null", "42", "1_000.5"])
-def test_a_name_may_be_what_yaml_takes_for_something_else(name: str) -> None:
+def test_name_may_be_what_yaml_takes_for_something_else(name: str) -> None:
     team(f"{FIRST}- name: b\n  depends_on: [a]\n  prompt_text: x\n")
     assert add_role(name, None)[0].name == f"{name}.yaml"
     add_role("last", None)
@@ -127,7 +127,8 @@ def test_a_name_may_be_what_yaml_takes_for_something_else(name: str) -> None:
     add_flow(name, None)
 
 
-def test_a_file_that_is_there_is_not_touched() -> None:
+def test_existing_file_is_not_overwritten() -> None:
+    """The catalog stays unchanged as well."""
     team(COMMENTED)
     Path("roles/c.yaml").write_text("mine")
     with pytest.raises(UsageError, match=r"there is a roles/c\.yaml already"):
@@ -136,7 +137,7 @@ def test_a_file_that_is_there_is_not_touched() -> None:
     assert names() == ["a", "b"]
 
 
-def test_the_shipped_catalog_is_nobodys_to_change() -> None:
+def test_shipped_catalog_is_nobodys_to_change() -> None:
     for add in (add_role, add_flow):
         with pytest.raises(UsageError, match=r"no roles/catalog\.yaml here"):
             add("c", None)
@@ -167,7 +168,8 @@ def test_every_line_of_a_new_role_can_be_taken_as_it_is() -> None:
 
 @settings(max_examples=settings().max_examples // 2)
 @given(st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, unique=True), st.data())
-def test_wherever_comments_stand_the_entry_comes_after_the_last_role(roles: list[str], data: st.DataObject) -> None:
+def test_new_entry_follows_the_last_role_despite_comments(roles: list[str], data: st.DataObject) -> None:
+    """This holds wherever the comments are, and everything else stays unchanged."""
     comment = st.sampled_from(["", "# a comment\n", "\n\n", "      # deep\n", "# - name: x\n"])
     text = "version: 1\nroles:\n"
     for role in roles:
@@ -181,7 +183,7 @@ def test_wherever_comments_stand_the_entry_comes_after_the_last_role(roles: list
     assert added.replace("  - name: new\n", "") == text
 
 
-def test_a_new_flow_is_valid_and_can_be_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_flow_is_valid_and_can_be_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plays = {"worker": [say("first"), say("second")]}
     with_team = TeamFolder(tmp_path, {"looker": {}, "worker": {"prompt_flags": {"allow_write": True}}}, plays)
     assert run_guarded(group, ["flows", "new", "mine"]) == 0
@@ -213,14 +215,14 @@ def test_every_next_command_can_be_typed(line: str, where: str, shown: str, caps
     assert capsys.readouterr().out.startswith(shown)
 
 
-def test_a_shipped_flows_name_is_taken() -> None:
+def test_shipped_flows_name_is_taken() -> None:
     team(COMMENTED)
     with pytest.raises(UsageError, match="there is a flow cycles already"):
         add_flow("Cycles", None)
     assert not Path("roles/flows").exists()
 
 
-def test_a_starter_grows_by_a_role_and_a_flow(capsys: pytest.CaptureFixture[str]) -> None:
+def test_starter_grows_by_a_role_and_a_flow(capsys: pytest.CaptureFixture[str]) -> None:
     begin("empty")
     assert run_guarded(group, ["roles", "new", "reviewer"]) == 0
     assert capsys.readouterr().err.splitlines() == [

@@ -31,7 +31,7 @@ def watching(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         assert child.wait(DEADLINE_SECONDS) == 130
 
 
-def test_a_catalog_is_checked_again_whenever_it_is_saved(tmp_path: Path) -> None:
+def test_catalog_is_checked_again_whenever_it_is_saved(tmp_path: Path) -> None:
     catalog = tmp_path / "roles/catalog.yaml"
     catalog.parent.mkdir()
     catalog.write_text(CATALOG % "one")
@@ -46,7 +46,7 @@ def test_a_catalog_is_checked_again_whenever_it_is_saved(tmp_path: Path) -> None
         assert line(child.stdout) == "ok: roles/catalog.yaml: two\n"
 
 
-def test_a_flow_is_drawn_again_whenever_it_is_saved(tmp_path: Path) -> None:
+def test_flow_is_drawn_again_whenever_it_is_saved(tmp_path: Path) -> None:
     flow = tmp_path / "roles/flows/own.yaml"
     flow.parent.mkdir(parents=True)
     (tmp_path / "roles/catalog.yaml").write_text(CATALOG % "one")
@@ -58,7 +58,7 @@ def test_a_flow_is_drawn_again_whenever_it_is_saved(tmp_path: Path) -> None:
             pass
 
 
-def test_a_folder_that_is_made_meanwhile_is_watched_too(tmp_path: Path) -> None:
+def test_folder_that_is_made_meanwhile_is_watched_too(tmp_path: Path) -> None:
     (tmp_path / "roles").mkdir()
     (tmp_path / "roles/catalog.yaml").write_text(CATALOG % "one")
     flow = tmp_path / "roles/flows/own.yaml"
@@ -73,7 +73,7 @@ def test_a_folder_that_is_made_meanwhile_is_watched_too(tmp_path: Path) -> None:
             pass
 
 
-def test_a_folder_that_cannot_be_watched_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_that_cannot_be_watched_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "catalog.yaml").write_text(CATALOG % "one")
     missing = tmp_path / "nowhere"
     assert run_guarded(group, ["roles", "validate", "--watch", "--roles", str(missing)]) == 2

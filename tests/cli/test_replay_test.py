@@ -38,7 +38,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_team_that_is_as_it_was_passes_and_leaves_nothing(project: Path, tmp_path: Path) -> None:
+def test_team_that_is_as_it_was_passes_and_leaves_nothing(project: Path, tmp_path: Path) -> None:
     before = files_of(project)
     killed = tmp_path / "cache/codex-multi-role/replays/shop-1"
     killed.mkdir(parents=True)
@@ -52,7 +52,7 @@ def test_a_team_that_is_as_it_was_passes_and_leaves_nothing(project: Path, tmp_p
     assert not list((tmp_path / "cache").glob("codex-multi-role/replays/*"))
 
 
-def test_a_changed_team_fails_and_the_reasons_are_told(project: Path, tmp_path: Path) -> None:
+def test_changed_team_fails_and_the_reasons_are_told(project: Path, tmp_path: Path) -> None:
     TeamFolder(tmp_path, {"one": {"prompt_text": "Do it\u001b[31m differently.", **ROLES["one"]}}, {})
     kept, junit = tmp_path / "kept", tmp_path / "junit.xml"
     more = ["--roles", str(tmp_path / "roles"), "--json", "--keep", str(kept), "--junit", str(junit)]
@@ -68,7 +68,7 @@ def test_a_changed_team_fails_and_the_reasons_are_told(project: Path, tmp_path: 
     assert (kept / "shop/runs/latest/run.json").is_file()
 
 
-def test_where_junit_cannot_be_written_is_told_before_anything_starts(
+def test_unwritable_junit_path_is_reported_before_any_replay(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(project)
@@ -77,7 +77,7 @@ def test_where_junit_cannot_be_written_is_told_before_anything_starts(
     assert (said.out, "there is no folder 'nowhere'" in said.err) == ("", True)
 
 
-def test_what_was_found_is_told_even_where_junit_cannot_be_written_any_more(
+def test_result_is_reported_even_if_junit_becomes_unwritable(
     project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(project)
@@ -92,12 +92,12 @@ def test_what_cannot_be_replayed_is_an_error(project: Path) -> None:
     assert "was cut short" in result.differences[0]
 
 
-def test_a_folder_without_recordings_is_wrong_usage(tmp_path: Path) -> None:
+def test_folder_without_recordings_is_wrong_usage(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no recording"):
         find_recordings(tmp_path)
 
 
-def test_the_recording_alone_is_enough_to_run_again(project: Path, tmp_path: Path) -> None:
+def test_recording_alone_is_enough_to_run_again(project: Path, tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_text("old")
     recording = project / "recordings/shop.ndjson"
     done = console("--replay", str(recording), "--roles", str(project / "roles"), folder=tmp_path)

@@ -8,7 +8,7 @@ from tests.cli.run_folders import make_run
 BROWSER = '#!/bin/sh\necho "$1" > opened.txt\n'
 
 
-def test_a_report_is_written_into_the_folder_of_the_run(tmp_path: Path) -> None:
+def test_report_is_written_into_the_folder_of_the_run(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     done = console("report", "latest", folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
@@ -29,7 +29,7 @@ def test_it_is_written_elsewhere_and_opened(tmp_path: Path) -> None:
     assert (tmp_path / "opened.txt").read_text() == (tmp_path / "page.html").as_uri()
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first")
     done = console("report", "first", "-o", "no/page.html", folder=tmp_path)
     assert done.returncode == 3

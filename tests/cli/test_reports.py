@@ -43,7 +43,8 @@ def errors_in(path: Path) -> list[str]:
     ]
 
 
-def test_a_red_run_is_red_everywhere_and_no_models_words_are_commands(team: TeamFolder) -> None:
+def test_unsuccessful_run_is_red_in_every_report(team: TeamFolder) -> None:
+    """Annotations, JUnit and summary show the failure. Text of a model never becomes a workflow command."""
     step = team.folder / "step.md"
     step.write_text("# what was there\n")
     github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(step), "GITHUB_WORKSPACE": str(team.folder)}
@@ -78,7 +79,7 @@ def test_what_is_wrong_before_a_run_is_red_and_annotated(team: TeamFolder) -> No
     assert "nowhere" in text
 
 
-def test_a_file_that_cannot_be_written_is_told_before_anything_starts(
+def test_unwritable_report_path_is_reported_before_the_run(
     team: TeamFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (team.folder / "folder").mkdir()
@@ -95,7 +96,7 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_starts(
     assert not team.runs.exists()
 
 
-def test_a_report_that_fails_later_leaves_the_exit_code_and_says_so(team: TeamFolder) -> None:
+def test_late_report_failure_warns_and_keeps_the_exit_code(team: TeamFolder) -> None:
     (team.folder / "reports").mkdir()
     (team.folder / "elsewhere").mkdir()
     command = {"cmd": "mv ../reports ../gone && ln -s elsewhere ../reports"}
@@ -112,7 +113,9 @@ def test_a_report_that_fails_later_leaves_the_exit_code_and_says_so(team: TeamFo
     assert (team.folder / "summary.md").exists()
 
 
-def test_where_there_was_no_run_none_is_said_to_be_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_late_report_failure_without_a_run_mentions_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The warning does not claim that a run is over if no run was started."""
+
     @reported
     def goes_wrong(ctx: click.Context, /) -> None:
         (tmp_path / "reports").rename(tmp_path / "gone")
@@ -127,7 +130,7 @@ def test_where_there_was_no_run_none_is_said_to_be_over(tmp_path: Path, capsys: 
     assert capsys.readouterr().err.startswith("warning: the exit code stays 2, but --junit was not written: ")
 
 
-def test_a_run_that_cannot_be_read_any_more_keeps_its_exit_code(
+def test_run_that_cannot_be_read_any_more_keeps_its_exit_code(
     team: TeamFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = team.run()

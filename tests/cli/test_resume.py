@@ -30,7 +30,7 @@ def test_what_is_given_changes_even_to_the_default() -> None:
     assert changes("--cycles", "3", "--no-run-tests") == {"cycles": 3, "run_tests": False}
 
 
-def test_the_environment_changes_a_run_the_settings_file_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_changes_a_run_the_settings_file_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("codex-multi-role.yaml").write_text("cycles: 9\nmodel: z\n")
     monkeypatch.setenv("CODEX_MULTI_ROLE_MODEL", "m")
     assert changes() == {"model": "m"}

@@ -52,14 +52,14 @@ def test_validate(project: Path) -> None:
     assert console("roles", "validate", "--roles", "team", "nobody", folder=project).returncode == 2
 
 
-def test_a_wrong_catalog_is_named_with_its_key(project: Path) -> None:
+def test_wrong_catalog_is_named_with_its_key(project: Path) -> None:
     (project / "team" / "catalog.yaml").write_text(CATALOG.replace("prompt_text: Think.", "prompt_txt: Think."))
     done = console("roles", "validate", "--roles", "team", folder=project)
     assert done.returncode == 2
     assert "error: team/catalog.yaml: roles[0].prompt_txt: unknown key" in done.stderr
 
 
-def test_the_tools_of_a_role_are_looked_up(project: Path) -> None:
+def test_tools_of_a_role_are_looked_up(project: Path) -> None:
     asking = CATALOG.replace("prompt_text: Think.", "prompt_text: Think.\n    tools: [ask_user]")
     (project / "team" / "catalog.yaml").write_text(asking)
     shown = console("roles", "show", "thinker", "--roles", "team", folder=project)
@@ -70,7 +70,7 @@ def test_the_tools_of_a_role_are_looked_up(project: Path) -> None:
     assert 'roles[0].tools[0]: there is no tool "ask_usr"; did you mean "ask_user"?' in done.stderr
 
 
-def test_the_folder_can_be_set_like_any_option(project: Path) -> None:
+def test_folder_can_be_set_like_any_option(project: Path) -> None:
     variables = {"CODEX_MULTI_ROLE_ROLES": "team"}
     assert "thinker" in console("roles", "list", folder=project, variables=variables).stdout
     (project / "codex-multi-role.yaml").write_text("roles: team\n")

@@ -22,7 +22,7 @@ def options_of(*arguments: str) -> RunOptions:
         return run_options(context)
 
 
-def test_the_settings_become_run_options() -> None:
+def test_settings_become_run_options() -> None:
     options = options_of(
         "--goal", "make it", "-i", "a=1", "-i", "b=x=y", "-c", "model_provider=local", "--no-run-tests"
     )
@@ -31,23 +31,23 @@ def test_the_settings_become_run_options() -> None:
     )
 
 
-def test_an_input_that_comes_twice_is_refused() -> None:
+def test_input_that_comes_twice_is_refused() -> None:
     with pytest.raises(UsageError, match="--input a is given twice"):
         parse_inputs(["a=1", "a=2"])
 
 
-def test_a_goal_file_is_read_and_stripped() -> None:
+def test_goal_file_is_read_and_stripped() -> None:
     Path("goal.md").write_text("\ufeffMake it: ümlaut\n\n", encoding="utf-8")
     assert options_of("--goal-file", "goal.md").goal == "Make it: ümlaut"
 
 
-def test_the_goal_comes_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_goal_comes_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"from a pipe\n")))
     assert options_of("--goal-file", "-").goal == "from a pipe"
 
 
 @pytest.mark.parametrize(("content", "problem"), [(b" \n", "it is empty"), (b"\xff\xfe", "not UTF-8 text")])
-def test_a_goal_file_without_a_goal_is_refused(content: bytes, problem: str) -> None:
+def test_goal_file_without_a_goal_is_refused(content: bytes, problem: str) -> None:
     Path("goal.md").write_bytes(content)
     with pytest.raises(UsageError, match=f"--goal-file: goal.md: {problem}"):
         options_of("--goal-file", "goal.md")
@@ -59,7 +59,7 @@ def test_two_goals_are_refused() -> None:
         options_of("--goal", "x", "--goal-file", "goal.md")
 
 
-def test_the_more_binding_place_says_the_goal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_binding_place_says_the_goal(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("goal.md").write_text("from the goal file")
     Path("codex-multi-role.yaml").write_text("goal: from the settings")
     assert options_of().goal == "from the settings"
@@ -72,7 +72,7 @@ def test_the_more_binding_place_says_the_goal(monkeypatch: pytest.MonkeyPatch) -
 PLAYBOOK = "name: mine\ngoal: from the playbook\ncycles: 5\nroles: {}\n"
 
 
-def test_a_playbook_suggests_goal_and_cycles() -> None:
+def test_playbook_suggests_goal_and_cycles() -> None:
     Path("mine.yaml").write_text(PLAYBOOK)
     suggested = options_of("--playbook", "mine.yaml")
     assert (suggested.goal, suggested.cycles) == ("from the playbook", 5)
@@ -80,6 +80,7 @@ def test_a_playbook_suggests_goal_and_cycles() -> None:
     assert (given.goal, given.cycles) == ("mine", 3)
 
 
-def test_a_playbook_that_suggests_nothing_leaves_the_goal_to_the_user_and_the_flow() -> None:
+def test_playbook_without_a_goal_sets_no_goal() -> None:
+    """The goal is then left to the user and the flow."""
     Path("mine.yaml").write_text("name: mine\nroles: {}\n")
     assert options_of("--playbook", "mine.yaml").goal == ""

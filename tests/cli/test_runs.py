@@ -15,7 +15,7 @@ def test_no_runs_yet(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_table_has_a_line_a_run_of_any_length(tmp_path: Path) -> None:
+def test_table_has_one_line_of_any_length_per_run(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first")
     make_run(tmp_path / "runs", "second", goal="long " * 100, status="succeeded", outcome="done")
     heading, first, second = console("runs", folder=tmp_path).stdout.splitlines()
@@ -33,7 +33,7 @@ def test_machines_get_the_records(tmp_path: Path) -> None:
     assert (run["run_id"], run["status"], run["exit_code"]) == ("first", "ended", 1)
 
 
-def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
+def test_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first", status="running", exit_code=None, totals={})
     folder.owner_path.write_text('{"pid": 1, "start_time": 1.5}')
     line = console("runs", folder=tmp_path).stdout.splitlines()[1]
@@ -41,7 +41,7 @@ def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
     assert "2468" in line
 
 
-def test_a_run_whose_process_lives_is_running(tmp_path: Path) -> None:
+def test_run_whose_process_lives_is_running(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first", status="running", exit_code=None)
     owner = Owner(folder.owner_path)
     owner.acquire()

@@ -66,7 +66,7 @@ def test_one_text_stands_for_a_list_of_one() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "# cycles: 5\n\n", "cycles:\n"])
-def test_a_file_that_sets_nothing_changes_nothing(text: str) -> None:
+def test_file_that_sets_nothing_changes_nothing(text: str) -> None:
     write(text)
     assert settings_of()["cycles"] == 3
 
@@ -84,7 +84,7 @@ def test_a_file_that_sets_nothing_changes_nothing(text: str) -> None:
         ("cycles: *", "line 1: "),
     ],
 )
-def test_a_wrong_file_is_named_with_its_place(text: str, message: str) -> None:
+def test_wrong_file_is_named_with_its_place(text: str, message: str) -> None:
     write(text)
     with pytest.raises(DefinitionError) as caught:
         settings_of()
@@ -101,7 +101,7 @@ def test_a_wrong_file_is_named_with_its_place(text: str, message: str) -> None:
         ("goal: ' '", f"Invalid value for goal ({FILE}): it is empty"),
     ],
 )
-def test_a_wrong_value_names_the_file_it_came_from(text: str, message: str) -> None:
+def test_wrong_value_names_the_file_it_came_from(text: str, message: str) -> None:
     write(text)
     with pytest.raises(click.UsageError) as caught:
         settings_of()
@@ -111,7 +111,7 @@ def test_a_wrong_value_names_the_file_it_came_from(text: str, message: str) -> N
 @pytest.mark.parametrize(
     ("name", "value"), [("CYCLES", "many"), ("CONFIG", "it's"), ("INPUT", "=1"), ("RUN_TESTS", "2")]
 )
-def test_a_wrong_value_names_the_variable_it_came_from(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_value_names_the_variable_it_came_from(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"CODEX_MULTI_ROLE_{name}", value)
     with pytest.raises(click.UsageError) as caught:
         settings_of()
@@ -125,7 +125,8 @@ def test_help_does_not_read_the_file(capsys: pytest.CaptureFixture[str]) -> None
     assert "--cycles N" in capsys.readouterr().out
 
 
-def test_settings_and_run_options_are_the_same_with_the_same_defaults() -> None:
+def test_settings_and_run_options_have_the_same_defaults() -> None:
+    """The settings and the fields of the run options are also the same."""
     by_key = {setting.key: setting for setting in RUN}
     renamed = {"input": "inputs"}
     assert {renamed.get(key, key) for key in by_key.keys() - (NOT_OF_THE_RUN - {"input"})} == set(

@@ -8,7 +8,7 @@ from tests.cli.console import console
 from tests.cli.run_folders import make_run
 
 
-def test_a_run_is_told_turn_by_turn(tmp_path: Path) -> None:
+def test_run_is_shown_turn_by_turn(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "20260131_101500_0a1b2c3d")
     done = console("show", "2026", folder=tmp_path)
     lines = done.stdout.splitlines()
@@ -24,7 +24,7 @@ def test_a_run_is_told_turn_by_turn(tmp_path: Path) -> None:
     assert lines[-1] == "next: codex-multi-role resume 20260131_101500_0a1b2c3d --cycles 6"
 
 
-def test_a_killed_run_has_the_totals_of_its_turns(tmp_path: Path) -> None:
+def test_killed_run_has_the_totals_of_its_turns(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first", status="running", exit_code=None, totals={})
     assert (
         "totals     2 turns, 1 repair, 2,400 tokens in, 68 out, 0.0 s"
@@ -41,12 +41,12 @@ def test_machines_get_everything(tmp_path: Path) -> None:
     assert shown["next"] == "codex-multi-role resume first --cycles 6"
 
 
-def test_a_run_that_reached_its_goal_needs_no_next_command(tmp_path: Path) -> None:
+def test_run_that_reached_its_goal_needs_no_next_command(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first", exit_code=0, status="succeeded", outcome="done")
     assert "next:" not in console("show", "first", folder=tmp_path).stdout
 
 
-def test_a_picture_is_written_and_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_svg_picture_is_written_or_missing_folder_is_reported(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first")
     done = console("show", "first", "--svg", "picture.svg", folder=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "wrote picture.svg\n")
@@ -56,7 +56,7 @@ def test_a_picture_is_written_and_a_folder_that_is_not_there_is_named(tmp_path: 
     assert "error: --svg: no/picture.svg: No such file or directory" in done.stderr
 
 
-def test_an_unreadable_record_is_named(tmp_path: Path) -> None:
+def test_unreadable_record_is_named(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first").record_path.write_text("{")
     done = console("show", "first", folder=tmp_path)
     assert done.returncode == 2

@@ -31,7 +31,7 @@ def test_machines_read_the_events_people_read_the_rest(project: Path) -> None:
     assert "first" in console("runs", folder=project).stdout
 
 
-def test_a_terminal_shows_a_table_and_a_summary(tmp_path: Path) -> None:
+def test_terminal_shows_a_table_and_a_summary(tmp_path: Path) -> None:
     drawn, output, code = on_terminal([sys.executable, "-m", "codex_multi_role", *PLAYBOOK], folder=tmp_path)
     assert (code, output) == (0, "")
     end = drawn.rsplit("cycle 2 of 3", 1)[1]

@@ -30,7 +30,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "PATIENCE_SECONDS", 0.05)
 
 
-def test_a_reader_that_reads_nothing_is_given_up(
+def test_reader_that_reads_nothing_is_given_up(
     pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write = JsonLines()

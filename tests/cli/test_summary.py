@@ -20,7 +20,7 @@ def report(exit_code: int, status: str, outcome: str, reason: str = "", hint: st
     return RunReport(RUN, Path("/project/runs") / RUN, status, outcome, reason, exit_code, hint, TOTALS)
 
 
-def test_a_good_end_says_what_was_done_and_where_to_look() -> None:
+def test_good_end_says_what_was_done_and_where_to_look() -> None:
     lines = list(
         summary(report(0, "succeeded", "done", "implementer said DONE"), Progress.of(whole_run()), Path("runs"))
     )
@@ -52,9 +52,10 @@ def following(exit_code: int, runs_dir: str = "runs") -> str:
         ({"outcome": "not_verified"}, "show first"),
     ],
 )
-def test_what_is_next_after_an_end_without_the_goal_is_what_the_end_suggests(
+def test_next_command_after_missed_goal_follows_suggestion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: dict[str, str], command: str
 ) -> None:
+    """If a run ended without reaching its goal, the next command is what that end suggests."""
     monkeypatch.chdir(tmp_path)
     folder = make_run(Path("runs"), "first", **recorded)
     assert next_command(folder, Path("runs"), 1) == f"codex-multi-role {command}"
@@ -62,19 +63,19 @@ def test_what_is_next_after_an_end_without_the_goal_is_what_the_end_suggests(
     assert next_command(folder, Path("elsewhere"), 1) == f"codex-multi-role {elsewhere}"
 
 
-def test_the_next_command_is_one_that_helps() -> None:
+def test_next_command_is_one_that_helps() -> None:
     assert following(3) == f"codex-multi-role resume {RUN}"
     assert following(130) == f"codex-multi-role resume {RUN}"
     assert following(0, "my runs") == f"codex-multi-role show {RUN} --runs-dir 'my runs'"
 
 
-def test_a_failure_shows_its_hint_and_a_flow_its_own_end() -> None:
+def test_failure_shows_its_hint_and_a_flow_its_own_end() -> None:
     lines = list(summary(report(3, "failed", "no_plan_left", "x", "look there"), Progress(), Path("runs")))
     assert lines[0] == "No plan left: x"
     assert "  hint     look there" in lines
 
 
-def test_it_says_where_the_report_is_or_why_there_is_none() -> None:
+def test_summary_shows_report_path_or_why_it_is_missing() -> None:
     ended = report(0, "succeeded", "done")
     page = ended.folder / "report.html"
     assert f"  report   {page}" in summary(replace(ended, page=page), Progress(), Path("runs"))

@@ -18,7 +18,7 @@ def test_nothing_is_cut_where_no_terminal_is(capsys: pytest.CaptureFixture[str])
     assert second.split() == ["b", "[bold]x"]
 
 
-def test_a_narrow_terminal_keeps_the_names_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_narrow_terminal_keeps_the_names_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = pty.openpty()
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("TERM", "xterm")

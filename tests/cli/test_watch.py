@@ -51,7 +51,8 @@ def lines(records: list[Record]) -> list[str]:
     return [json.dumps(record) + "\n" for record in records]
 
 
-def test_events_are_shown_as_they_come_and_half_a_line_waits_for_its_end(tmp_path: Path) -> None:
+def test_events_are_shown_as_they_arrive_in_whole_lines(tmp_path: Path) -> None:
+    """A half-written line is shown once it is complete."""
     folder = make_run(tmp_path / "runs", "first")
     first, second, *rest = lines(whole_run())
     folder.events_path.write_text(first + second[:20])
@@ -65,7 +66,7 @@ def test_events_are_shown_as_they_come_and_half_a_line_waits_for_its_end(tmp_pat
         assert child.wait(DEADLINE_SECONDS) == 1  # as the run ended
 
 
-def test_the_watching_ends_when_nobody_reads_it(tmp_path: Path) -> None:
+def test_watching_ends_when_nobody_reads_it(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     first, second, *_ = lines(whole_run())
     folder.events_path.write_text(first)
@@ -77,7 +78,7 @@ def test_the_watching_ends_when_nobody_reads_it(tmp_path: Path) -> None:
         assert child.wait(DEADLINE_SECONDS) == 141
 
 
-def test_a_real_run_is_watched_to_its_end(tmp_path: Path) -> None:
+def test_real_run_is_watched_to_its_end(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status="DONE")]})
     report = team.run()
     done = console("watch", "latest", "--runs-dir", str(report.folder.parent), folder=tmp_path)
@@ -86,7 +87,8 @@ def test_a_real_run_is_watched_to_its_end(tmp_path: Path) -> None:
     assert "exit     0: goal reached" in done.stderr
 
 
-def test_a_killed_run_has_no_end_and_is_no_success(tmp_path: Path) -> None:
+def test_killed_run_is_reported_and_is_not_a_success(tmp_path: Path) -> None:
+    """A killed run has no recorded end, and `watch` exits with code 3."""
     folder = make_run(tmp_path / "runs", "first", status="running", exit_code=None)
     folder.owner_path.write_text('{"pid": 1, "start_time": 1.5}')
     done = console("watch", "first", folder=tmp_path)
@@ -127,7 +129,7 @@ def test_all_runs_at_once_until_none_is_worked_on(tmp_path: Path) -> None:
     assert ("killed" in drawn, code) == (True, 0)
 
 
-def test_a_run_or_all_of_them(tmp_path: Path) -> None:
+def test_run_or_all_of_them(tmp_path: Path) -> None:
     done = console("watch", folder=tmp_path)
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: watch takes a RUN or --all")
 
@@ -138,12 +140,12 @@ def test_all_runs_are_for_people(setting: str, capsys: pytest.CaptureFixture[str
     assert "error: --all takes neither --json nor --quiet" in capsys.readouterr().err
 
 
-def test_no_runs_are_told_on_a_terminal_too(tmp_path: Path) -> None:
+def test_empty_run_list_is_reported_on_a_terminal(tmp_path: Path) -> None:
     drawn, _, code = on_terminal([*WATCH, "--all"], tmp_path)
     assert (drawn.splitlines(), code) == (["There are no runs in runs."], 0)
 
 
-def test_a_run_that_cannot_be_read_has_no_flow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_that_cannot_be_read_has_no_flow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     RunFolder.create(tmp_path, "broken").record_path.write_text("{")
     watch_all(tmp_path, plain=True)
     assert capsys.readouterr().out.split() == ["broken", "unreadable"]

@@ -3,12 +3,13 @@ from __future__ import annotations
 from codex_multi_role.codex.approvals import ApprovalPolicy, answer
 
 
-def test_the_default_policy_declines() -> None:
+def test_default_policy_declines() -> None:
     for kind in ("commandExecution", "fileChange"):
         assert answer(f"item/{kind}/requestApproval", {}, ApprovalPolicy()).reply == {"result": {"decision": "decline"}}
 
 
-def test_permissions_are_granted_for_the_turn_only_and_only_when_commands_may_run() -> None:
+def test_permissions_are_granted_per_turn_with_commands_only() -> None:
+    """They are granted for one turn, and only if commands are allowed."""
     asked = {"permissions": {"network": {"enabled": True}}}
     denied = answer("item/permissions/requestApproval", asked, ApprovalPolicy(file_changes=True))
     granted = answer("item/permissions/requestApproval", asked, ApprovalPolicy(commands=True))

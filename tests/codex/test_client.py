@@ -65,7 +65,7 @@ def test_answer_deltas_and_tokens_of_each_turn(harness: Harness) -> None:
         assert word in outcome.items_text
 
 
-def test_an_answer_in_many_pieces_is_heard_whole_and_logged_in_few_lines(harness: Harness) -> None:
+def test_answer_in_many_deltas_is_whole_in_few_log_lines(harness: Harness) -> None:
     client = harness.client([{"text": "All in all. " * 5_000, "deltas": 20_000}])
     outcome = take(client)
     assert (outcome.status, outcome.text) == ("completed", "All in all. " * 5_000)
@@ -75,7 +75,8 @@ def test_an_answer_in_many_pieces_is_heard_whole_and_logged_in_few_lines(harness
     assert len(said) < 1_000
 
 
-def test_patches_are_told_once_each_not_all_anew_with_every_one(harness: Harness) -> None:
+def test_patches_are_reported_once_each(harness: Harness) -> None:
+    """A later patch does not repeat the earlier ones."""
     patches = [{"patch": f"*** Begin Patch\n*** Add File: {n}.txt\n+line\n*** End Patch"} for n in range(3)]
     client = harness.client([{"steps": [*patches, ANSWER]}], sandbox="workspace-write", approval_policy="never")
     assert take(client).status == "completed"
@@ -83,7 +84,7 @@ def test_patches_are_told_once_each_not_all_anew_with_every_one(harness: Harness
     assert set(told) == {"item/completed", "item/started"}
 
 
-def test_the_account_of_items_has_a_bound() -> None:
+def test_account_of_items_has_a_bound() -> None:
     recorder = TurnRecorder(None)
     for number in range(1_000):
         recorder.add(ItemCompleted({"type": "agentMessage", "id": f"{number}", "text": "x" * 50_000}))
@@ -92,7 +93,7 @@ def test_the_account_of_items_has_a_bound() -> None:
     assert account.endswith("## The items that follow are in events.jsonl only\n")
 
 
-def test_a_resumed_thread_remembers_and_counts_only_its_new_tokens(harness: Harness) -> None:
+def test_resumed_thread_remembers_and_counts_only_its_new_tokens(harness: Harness) -> None:
     usage = {"input_tokens": 100, "output_tokens": 7}
     entries = [{"text": "{{ prompt }}", "usage": usage}]
     first = harness.fleet(entries)
@@ -105,7 +106,8 @@ def test_a_resumed_thread_remembers_and_counts_only_its_new_tokens(harness: Harn
     assert take(second).input_tokens == 100
 
 
-def test_a_forked_thread_remembers_up_to_a_turn_and_counts_only_its_new_tokens(harness: Harness) -> None:
+def test_forked_thread_remembers_and_counts_only_new_tokens(harness: Harness) -> None:
+    """It remembers the original thread up to the given turn."""
     usage = {"input_tokens": 100, "output_tokens": 7}
     entries = [{"text": f"answer {number}", "usage": usage} for number in (1, 2, 3)]
     first = harness.fleet(entries)
@@ -124,7 +126,8 @@ def test_a_forked_thread_remembers_up_to_a_turn_and_counts_only_its_new_tokens(h
 
 
 @pytest.mark.parametrize("last_turn", ["", "no such turn"])
-def test_a_thread_that_cannot_be_forked_is_started_afresh_and_says_so(harness: Harness, last_turn: str) -> None:
+def test_unforkable_thread_starts_fresh_and_reports_the_loss(harness: Harness, last_turn: str) -> None:
+    """`thread.forgot` is true until a turn is completed."""
     first = harness.fleet([ANSWER])
     thread = first.client(ROLE).thread.id
     take(first.client(ROLE))
@@ -135,9 +138,8 @@ def test_a_thread_that_cannot_be_forked_is_started_afresh_and_says_so(harness: H
     assert not second.thread.forgot
 
 
-def test_threads_copied_into_another_home_can_be_forked_even_those_of_a_live_process(
-    harness: Harness, tmp_path: Path
-) -> None:
+def test_threads_copied_to_another_home_can_be_forked(harness: Harness, tmp_path: Path) -> None:
+    """This also works while a live process writes to the original, so that the copy ends in half a line."""
     entries = [{"text": f"answer {number}"} for number in (1, 2)]
     first = harness.client(entries)
     turn = take(first).turn_id
@@ -151,7 +153,8 @@ def test_threads_copied_into_another_home_can_be_forked_even_those_of_a_live_pro
     assert take(second, 2).text == "answer 2"
 
 
-def test_in_a_shared_home_a_thread_is_forked_while_its_own_process_goes_on(harness: Harness) -> None:
+def test_thread_in_shared_home_forks_while_its_process_runs(harness: Harness) -> None:
+    """The original process continues on its own thread."""
     entries = [{"text": f"answer {number}"} for number in (1, 2)]
     first = harness.client(entries)
     thread, turn = first.thread.id, take(first).turn_id
@@ -161,8 +164,10 @@ def test_in_a_shared_home_a_thread_is_forked_while_its_own_process_goes_on(harne
     assert (first.thread.id, second.thread.id != thread) == (thread, True)
 
 
-def test_a_resumed_thread_goes_on_in_the_folder_it_is_told_and_may_write_there_only(harness: Harness) -> None:
-    """Found by torture: a repair turn of a resumed run, asked in a copy of the workspace, wrote in the workspace."""
+def test_resumed_thread_writes_only_in_the_given_folder(harness: Harness) -> None:
+    """Regression (found by torture tests): a repair turn of a resumed run, asked in a copy of the workspace, wrote to
+    the workspace.
+    """
     copy, workspace = harness.folder / "copy", harness.workspace
     copy.mkdir()
     command = {"call": "exec_command", "arguments": {"cmd": f"touch here.txt; touch {workspace}/there.txt"}}
@@ -182,14 +187,15 @@ def test_a_resumed_thread_goes_on_in_the_folder_it_is_told_and_may_write_there_o
     assert sorted(path.name for path in workspace.iterdir()) == ["here.txt", "there.txt"]
 
 
-def test_a_lost_thread_is_started_afresh_and_says_so(harness: Harness) -> None:
+def test_lost_thread_is_started_afresh_and_says_so(harness: Harness) -> None:
     client = harness.client([ANSWER], thread_id="01a1fb7f-a246-7ff1-8e7a-a9797084f448")
     assert client.thread.forgot
     take(client)
     assert not client.thread.forgot
 
 
-def test_unanswered_provider_is_a_stall_and_the_thread_takes_the_next_turn(harness: Harness) -> None:
+def test_unresponsive_provider_is_a_stall_and_next_turn_runs(harness: Harness) -> None:
+    """The next turn uses the same thread."""
     client = harness.client([{"fault": {"stall_seconds": 300}}, ANSWER])
     outcome = take(client, 1, TurnDeadlines(idle=1.5, turn=8))
     assert (outcome.status, outcome.reason, outcome.remedy) == ("stalled", "stalled", Remedy.RETRY)
@@ -197,7 +203,7 @@ def test_unanswered_provider_is_a_stall_and_the_thread_takes_the_next_turn(harne
     assert not client.broken
 
 
-def test_a_turn_longer_than_its_deadline_is_timed_out(harness: Harness) -> None:
+def test_turn_longer_than_its_deadline_is_timed_out(harness: Harness) -> None:
     steps = [{"call": "exec_command", "arguments": {"cmd": "sleep 0.2"}, "delay_seconds": 0.3}] * 20
     client = harness.client([{"steps": [*steps, ANSWER]}, ANSWER])
     outcome = take(client, 1, TurnDeadlines(idle=30, turn=2))
@@ -244,14 +250,15 @@ def test_turn_that_ended_as_it_was_cancelled_counts(harness: Harness) -> None:
     assert (outcome.status, json.loads(outcome.text)) == ("completed", {"summary": "fine"})
 
 
-def test_late_end_of_a_timed_out_turn_is_not_the_next_turns_answer(harness: Harness) -> None:
-    """A fault of the original: the late ``turn/completed`` ended the next turn, with the wrong text."""
+def test_late_end_of_timed_out_turn_is_not_the_next_answer(harness: Harness) -> None:
+    """In the original program, the late ``turn/completed`` ended the next turn with the wrong text."""
     client = harness.client([{"json": {"summary": "late"}, "delay_seconds": 2.5}, {"json": {"summary": "mine"}}])
     assert take(client, 1, TurnDeadlines(idle=1.5, turn=60)).status == "stalled"
     assert json.loads(take(client, 2).text) == {"summary": "mine"}
 
 
-def test_a_killed_child_is_a_crash_and_the_next_client_has_its_thread(harness: Harness) -> None:
+def test_killed_child_is_a_crash_and_next_client_resumes(harness: Harness) -> None:
+    """The next client resumes the same thread."""
     fleet = harness.fleet([ANSWER])
     client = fleet.client(ROLE)
     take(client)
@@ -264,7 +271,7 @@ def test_a_killed_child_is_a_crash_and_the_next_client_has_its_thread(harness: H
     assert len(harness.restarts) == 1
 
 
-def test_a_frozen_child_stalls_and_is_replaced(harness: Harness) -> None:
+def test_frozen_child_stalls_and_is_replaced(harness: Harness) -> None:
     fleet = harness.fleet([ANSWER])
     client = fleet.client(ROLE)
     take(client)
@@ -274,7 +281,7 @@ def test_a_frozen_child_stalls_and_is_replaced(harness: Harness) -> None:
     assert not psutil.pid_exists(client.pid)
 
 
-def test_a_frozen_child_with_a_full_pipe_does_not_block_the_writer(
+def test_frozen_child_with_a_full_pipe_does_not_block_the_writer(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("codex_multi_role.codex.child.WRITE_SECONDS", 1.0)
@@ -293,12 +300,12 @@ def test_cancel_interrupts_the_turn_and_every_later_one(harness: Harness) -> Non
     assert take(client, 2).message == "the run was stopped before this turn"
 
 
-def test_an_empty_answer_is_a_completed_turn_without_text(harness: Harness) -> None:
+def test_empty_answer_is_a_completed_turn_without_text(harness: Harness) -> None:
     outcome = take(harness.client([{"fault": {"empty": True}}]))
     assert (outcome.status, outcome.text) == ("completed", "")
 
 
-def test_a_prompt_over_the_limit_is_not_sent(harness: Harness) -> None:
+def test_prompt_over_the_limit_is_not_sent(harness: Harness) -> None:
     client = harness.client([ANSWER])
     outcome = client.run_turn(request(prompt="x" * (LONGEST_PROMPT + 1)), PATIENT, lambda _: None)
     assert (outcome.status, outcome.reason) == ("failed", "refused")
@@ -371,7 +378,8 @@ def test_auto_approved_commands_run(harness: Harness) -> None:
     assert (harness.workspace / "out.txt").read_text() == "ran\n"
 
 
-def test_file_changes_are_declined_by_default_and_their_paths_known(harness: Harness) -> None:
+def test_file_changes_are_declined_by_default_and_named(harness: Harness) -> None:
+    """The record of the declined approval names the changed paths."""
     _, seen = approvals_seen(harness, [PATCH], sandbox="workspace-write")
     assert [(each.method, each.decision) for each in seen] == [("item/fileChange/requestApproval", "decline")]
     assert "new.txt" in seen[0].detail
@@ -409,7 +417,7 @@ def below(client: RoleClient, argument: str) -> list[psutil.Process]:
     return found
 
 
-def test_a_command_of_a_finished_turn_does_not_live_on(harness: Harness) -> None:
+def test_command_of_a_finished_turn_does_not_live_on(harness: Harness) -> None:
     command = {"call": "exec_command", "arguments": {"cmd": "sleep 300", "yield_time_ms": 250}}
     client = harness.client([{"steps": [command, ANSWER]}], sandbox="workspace-write", approval_policy="on-request")
     started: list[CodexEvent | ApprovalAnswered] = []
@@ -436,17 +444,18 @@ def test_nothing_is_left_after_stop_even_with_a_command_running(harness: Harness
     assert not [each for each in found if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_a_child_that_cannot_start_says_why(harness: Harness) -> None:
+def test_child_that_cannot_start_says_why(harness: Harness) -> None:
     with pytest.raises(CodexStartFailed, match=r"no_such_provider"):
         harness.client([ANSWER], settings=('model_provider="no_such_provider"',))
 
 
-def test_a_binary_that_is_no_app_server(harness: Harness) -> None:
+def test_binary_that_is_not_an_app_server_fails_to_start(harness: Harness) -> None:
     with pytest.raises(CodexStartFailed, match="ended with exit code"):
         harness.client([ANSWER], codex=Path("/bin/false"))
 
 
-def test_a_binary_that_hears_nobody_says_its_last_words_first(harness: Harness) -> None:
+def test_binary_that_closes_stdin_reports_its_last_error(harness: Harness) -> None:
+    """The error shows the exit code and what the binary wrote to standard error before it ended."""
     program = harness.folder / "deaf"
     program.write_text("#!/bin/sh\nexec <&-\nsleep 0.2\necho 'Error: no ears' >&2\nexit 7\n")
     program.chmod(0o755)
@@ -460,7 +469,7 @@ def test_no_login_is_found_out_before_any_turn(harness: Harness) -> None:
     assert all(way in caught.value.hint for way in ("codex login", "API key", "model_provider", "--playbook"))
 
 
-def test_neither_servers_nor_hooks_of_the_users_config_are_started(harness: Harness) -> None:
+def test_servers_and_hooks_of_user_config_are_not_started(harness: Harness) -> None:
     home, marks = harness.folder / "home", harness.folder / "marks"
     home.mkdir()
     marks.mkdir()

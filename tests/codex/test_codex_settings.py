@@ -34,7 +34,7 @@ def test_values_of_yaml_survive_as_toml(value: object) -> None:
     assert tomllib.loads(f"value = {toml_value(value)}")["value"] == value
 
 
-def test_the_users_settings_come_after_ours() -> None:
+def test_users_settings_come_after_ours() -> None:
     argv = app_server_argv(find_codex(None, {}), ('web_search="live"',))
     assert argv.index('web_search="disabled"') < argv.index('web_search="live"')
 
@@ -68,11 +68,11 @@ def test_only_the_setting_web_search_gives_a_role_web_search(settings: tuple[str
         (as_settings({"model_provider": "mine", "model_providers.mine": {"name": "x"}}), False),
     ],
 )
-def test_the_users_home_is_used_where_its_login_or_its_provider_is(settings: tuple[str, ...], expected: bool) -> None:
+def test_users_home_is_used_where_its_login_or_its_provider_is(settings: tuple[str, ...], expected: bool) -> None:
     assert needs_user_home(settings) is expected
 
 
-def test_the_users_mcp_servers_stay_out_name_by_name(tmp_path: Path) -> None:
+def test_users_mcp_servers_stay_out_name_by_name(tmp_path: Path) -> None:
     assert without_user_servers(tmp_path) == ()
     (tmp_path / "config.toml").write_text('[mcp_servers.one]\ncommand = "x"\n[mcp_servers.my-two]\ncommand = "y"\n')
     assert without_user_servers(tmp_path) == ("mcp_servers.one.enabled=false", "mcp_servers.my-two.enabled=false")
@@ -92,7 +92,7 @@ def test_the_users_mcp_servers_stay_out_name_by_name(tmp_path: Path) -> None:
         'anything="the-value-of-my-key"',
     ],
 )
-def test_a_setting_with_a_secret_is_known(setting: str) -> None:
+def test_setting_with_a_secret_is_known(setting: str) -> None:
     assert holds_secret(setting, Redactor({"MY_KEY": "the-value-of-my-key"}))
 
 
@@ -110,7 +110,7 @@ def test_a_setting_with_a_secret_is_known(setting: str) -> None:
         "model_provider=",
     ],
 )
-def test_a_setting_that_names_a_secret_holds_none(setting: str) -> None:
+def test_setting_that_names_a_secret_holds_none(setting: str) -> None:
     assert not holds_secret(setting, Redactor({}))
 
 
@@ -136,8 +136,9 @@ NONE_OF_ITS_OWN = ("model_providers.mine.request_max_retries=0", "model_provider
         (("model_provider=a.b", 'model_providers."a.b".name="x"'), "", ()),
     ],
 )
-def test_trying_again_is_left_to_us_where_the_provider_is_the_users_own(
+def test_codex_retries_of_user_defined_provider_are_disabled(
     tmp_path: Path, settings: tuple[str, ...], config: str, expected: tuple[str, ...]
 ) -> None:
+    """We retry ourselves. A number of retries that is set is kept, and built-in providers are left unchanged."""
     (tmp_path / "config.toml").write_text(config)
     assert without_own_retries(settings, tmp_path) == expected

@@ -80,7 +80,8 @@ APPROVAL = "item/commandExecution/requestApproval"
 
 
 @pytest.mark.parametrize("once", [Once("in", APPROVAL, "drop"), Once("out", f"answer to {APPROVAL}", "drop")])
-def test_an_approval_that_is_lost_is_a_stall_and_the_thread_takes_the_next_turn(harness: Harness, once: Once) -> None:
+def test_lost_approval_is_a_stall_and_next_turn_succeeds(harness: Harness, once: Once) -> None:
+    """The next turn uses the same thread."""
     client = commanding(harness, once)
     outcome = take(client, 1, SHORT)
     assert (outcome.status, outcome.remedy) == ("stalled", Remedy.RETRY)
@@ -88,7 +89,7 @@ def test_an_approval_that_is_lost_is_a_stall_and_the_thread_takes_the_next_turn(
     assert not (harness.workspace / "out.txt").exists()
 
 
-def test_tokens_that_were_not_told_are_counted_with_the_next_turn(harness: Harness) -> None:
+def test_unreported_tokens_are_counted_with_the_next_turn(harness: Harness) -> None:
     entry = {**ANSWER, "usage": USAGE}
     client = harness.client(
         [entry, entry], codex=disturbed(harness.folder, Once("in", "thread/tokenUsage/updated", "drop"))
@@ -106,9 +107,8 @@ def test_what_codex_asks_that_we_do_not_know_is_refused(harness: Harness) -> Non
 
 @pytest.mark.parametrize("deed", ["close", "die"])
 @pytest.mark.parametrize("name", ["turn/started", "item/completed agentMessage", "turn/completed"])
-def test_a_turn_that_breaks_off_is_a_crash_and_the_next_process_takes_it(
-    harness: Harness, name: str, deed: str
-) -> None:
+def test_aborted_turn_is_a_crash_and_next_process_retries_it(harness: Harness, name: str, deed: str) -> None:
+    """The process closes its pipe or dies in the middle of a turn."""
     fleet = harness.fleet([ANSWER], codex=disturbed(harness.folder, Once("in", name, deed)))
     outcome = take(fleet.client(ROLE))
     assert (outcome.status, outcome.remedy) == ("crashed", Remedy.RETRY)
@@ -125,7 +125,7 @@ def test_a_turn_that_breaks_off_is_a_crash_and_the_next_process_takes_it(
         (Once("in", "turn/started", "die"), "crashed"),
     ],
 )
-def test_a_turn_whose_answer_is_lost_is_no_success_and_is_asked_again(
+def test_turn_with_lost_answer_is_not_a_success_and_is_retried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Once, first: str
 ) -> None:
     monkeypatch.setattr("codex_multi_role.codex.running_turn.INTERRUPT_SECONDS", 1.0)

@@ -43,10 +43,10 @@ def test_classes_of_codex_in_our_terms(info: object, reason: str, remedy: Remedy
         ("try again in a while", None),
     ],
 )
-def test_the_pause_a_provider_asks_for_is_read_from_its_words(message: str, seconds: float | None) -> None:
+def test_pause_a_provider_asks_for_is_read_from_its_words(message: str, seconds: float | None) -> None:
     assert classify({"message": message, "codexErrorInfo": "rateLimitExceeded"}).pause_seconds == seconds
     assert classify({"message": message, "codexErrorInfo": "usageLimitExceeded"}).pause_seconds is None
 
 
-def test_no_reason_is_said_to_be_none() -> None:
+def test_missing_reason_is_reported_as_missing() -> None:
     assert classify(None).message == "Codex gave no reason"

@@ -32,7 +32,8 @@ def begin(fleet: Fleet, role: str, begun: list[int]) -> threading.Thread:
     return thread
 
 
-def test_who_is_to_make_room_before_its_process_has_started_waits_for_nobody(harness: Harness) -> None:
+def test_member_displaced_before_its_start_blocks_no_turn(harness: Harness) -> None:
+    """A member that must make room before its process has started waits for nobody."""
     gate, codex = harness.folder / "gate", harness.folder / "codex"
     codex.write_text(f'#!/bin/sh\nwhile [ ! -e {gate} ]; do sleep 0.05; done\nexec {find_codex(None, {})} "$@"\n')
     codex.chmod(0o755)

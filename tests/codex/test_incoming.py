@@ -33,7 +33,8 @@ def arrived(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [message for message in found if message is not None]
 
 
-def test_what_a_turns_commands_print_is_kept_up_to_a_limit_and_the_rest_is_counted() -> None:
+def test_command_output_is_kept_up_to_limit_and_rest_counted() -> None:
+    """The limit applies to the output of each turn."""
     piece = "x" * 400_000
     found = arrived([STARTED, *(printed(piece) for _ in range(5)), ENDED, STARTED, printed(piece), ENDED])
     ends = [index for index, message in enumerate(found) if message["method"] == "turn/completed"]

@@ -33,13 +33,14 @@ def test_messages_of_any_shape_are_events_or_nothing(told: list[tuple[str, objec
     recorder.outcome("stalled", "stalled", "silent")
 
 
-def test_a_turn_that_a_newer_codex_ends_in_a_way_of_its_own_has_failed_and_says_so() -> None:
+def test_unknown_turn_status_is_reported_as_a_failure() -> None:
+    """A newer Codex may end a turn with a status that is unknown here."""
     outcome = TurnRecorder(None).finished(TurnFinished("paused", None))
     assert (outcome.status, outcome.reason) == ("failed", "failed")
     assert "ended the turn as paused" in outcome.message
 
 
-def test_a_finished_turn() -> None:
+def test_finished_turn() -> None:
     message = {"method": "turn/completed", "params": {"threadId": "t", "turn": {"id": "u", "status": "failed"}}}
     assert EventParser().parse(message) == TurnFinished("failed", None)
     assert turn_id_of(message) == "u"
@@ -87,7 +88,8 @@ def test_token_counts_never_go_down_and_what_is_odd_is_noted(totals: list[object
     assert outcome.odd_usage == (not rising)
 
 
-def test_the_first_count_of_a_resumed_thread_that_is_negative_costs_nothing() -> None:
+def test_negative_first_count_of_resumed_thread_costs_nothing() -> None:
+    """The count is recorded as odd usage."""
     recorder = TurnRecorder(None)
     recorder.add(TokensCounted(-50, 0, -60, 0))
     assert recorder.outcome("completed", "", "").input_tokens == 0

@@ -27,7 +27,7 @@ network_access = true
         ("", ("sandbox_workspace_write.exclude_slash_tmp=true",), WriteAccess(exclude_slash_tmp=True)),
     ],
 )
-def test_the_users_own_settings_of_workspace_write_hold(
+def test_users_own_settings_of_workspace_write_hold(
     tmp_path: Path, config: str, settings: tuple[str, ...], expected: WriteAccess
 ) -> None:
     (tmp_path / "config.toml").write_text(config)
@@ -41,9 +41,8 @@ def test_settings_that_say_it_themselves_are_known() -> None:
 
 
 @pytest.mark.parametrize("config", ["", 'sandbox_mode = "read-only"\n'])
-def test_a_folder_is_kept_from_writing_wherever_it_lies_but_not_a_copy_of_the_workspace_in_it(
-    harness: Harness, config: str
-) -> None:
+def test_protected_folder_is_read_only_except_workspace_copies(harness: Harness, config: str) -> None:
+    """The folder is protected wherever it is. A copy of the workspace inside it stays writable."""
     runs, extra = harness.workspace / "runs", harness.folder / "extra"
     copy = runs / "copies" / "one"
     copy.mkdir(parents=True)

@@ -56,7 +56,8 @@ def test_copy_has_its_own_document_and_those_above_the_workspace(part: Path, tmp
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder", "dangling"])
-def test_what_is_no_file_is_no_document(part: Path, kind: str) -> None:
+def test_document_that_is_not_a_file_is_ignored(part: Path, kind: str) -> None:
+    """An AGENTS.md may be a pipe, a device, a folder or a dangling link."""
     path = part / "AGENTS.md"
     match kind:
         case "pipe":

@@ -73,7 +73,7 @@ def test_every_outgoing_message_fits_the_schema(harness: Harness, schemas: Path)
             (requests if "id" in message else notifications).validate(message)
 
 
-def test_the_protocol_of_the_pinned_binary_is_the_tested_one() -> None:
+def test_protocol_of_the_pinned_binary_is_the_tested_one() -> None:
     """A change of it is looked at, then written down with `python -m tests.codex.write_protocol`."""
     spoken = protocol_as_tested()
     assert changed_messages(find_codex(None, {})) == []
@@ -97,7 +97,8 @@ def error_classes(schemas: Path) -> set[str]:
     return {name for option in options for name in (*option.get("enum", ()), *option.get("required", ()))}
 
 
-def test_every_class_of_error_of_the_installed_server_has_a_row_of_its_own(schemas: Path) -> None:
+def test_every_error_class_of_installed_server_is_classified(schemas: Path) -> None:
+    """Each class has its own row in the table of errors."""
     never_asked_for = {"threadRollbackFailed", "activeTurnNotSteerable"}
     unknown = classify({"message": "why", "codexErrorInfo": "aClassOfANewerCodex"}).reason
     for name in error_classes(schemas) - never_asked_for:
@@ -106,7 +107,7 @@ def test_every_class_of_error_of_the_installed_server_has_a_row_of_its_own(schem
         assert told - {unknown}, name
 
 
-def test_the_installed_server_asks_nothing_we_leave_without_an_answer(schemas: Path) -> None:
+def test_every_request_of_installed_server_gets_a_reply(schemas: Path) -> None:
     methods = [
         option["properties"]["method"]["enum"][0]
         for option in json.loads((schemas / "ServerRequest.json").read_text())["oneOf"]

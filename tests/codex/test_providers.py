@@ -40,7 +40,7 @@ def test_one_of_the_users_config_is_found(tmp_path: Path) -> None:
     assert provider_of((), tmp_path).base_url == "https://w/v1"
 
 
-def test_the_built_in_one_is_replaced_by_one_with_the_same_login() -> None:
+def test_built_in_one_is_replaced_by_one_with_the_same_login() -> None:
     provider = provider_of((), None)
     assert (provider.name, provider.base_url, provider.account_url) == ("OpenAI", OPENAI_URL, CHATGPT_URL)
     table = merged(*provider.at(HERE))
@@ -49,7 +49,7 @@ def test_the_built_in_one_is_replaced_by_one_with_the_same_login() -> None:
     assert (table["request_max_retries"], table["stream_max_retries"]) == (0, 0)
 
 
-def test_an_address_of_the_users_own_holds_for_every_login() -> None:
+def test_address_of_the_users_own_holds_for_every_login() -> None:
     provider = provider_of(('openai_base_url="https://eu.example/v1"',), None)
     assert (provider.base_url, provider.account_url) == ("https://eu.example/v1", "")
 

@@ -39,7 +39,7 @@ def wait_until_waiting(pool: list[threading.Thread]) -> None:
         assert thread.is_alive()
 
 
-def test_the_room_of_the_one_idle_longest_is_taken() -> None:
+def test_room_of_the_one_idle_longest_is_taken() -> None:
     rooms = Rooms(2)
     for role in ("a", "b", "a", "c", "b"):
         rooms.turn(role)

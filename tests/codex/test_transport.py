@@ -92,7 +92,7 @@ def lives(transport: AppServerTransport) -> bool:
         '{"method": ["turn/completed"]}\n',
     ],
 )
-def test_a_line_that_is_no_message_is_logged_and_nothing_else(child: Child, line: str) -> None:
+def test_invalid_line_is_logged_and_has_no_other_effect(child: Child, line: str) -> None:
     transport = child.says({"noise": [line, '{"id": ID, "result": {"after": "it"}}\n']})
     assert transport.request("noise", {}, SECONDS) == {"after": "it"}
     assert lives(transport)
@@ -100,20 +100,20 @@ def test_a_line_that_is_no_message_is_logged_and_nothing_else(child: Child, line
 
 
 @pytest.mark.parametrize("error", ['"text"', '{"code": "later", "message": {"of": "it"}}', "[]", "{}"])
-def test_a_refusal_of_any_shape_is_a_refusal(child: Child, error: str) -> None:
+def test_refusal_of_any_shape_is_a_refusal(child: Child, error: str) -> None:
     transport = child.says({"ask": [f'{{"id": ID, "error": {error}}}\n']})
     with pytest.raises(CodexRefused):
         transport.request("ask", {}, SECONDS)
     assert lives(transport)
 
 
-def test_the_second_of_two_answers_changes_nothing(child: Child) -> None:
+def test_second_of_two_answers_changes_nothing(child: Child) -> None:
     transport = child.says({"ask": ['{"id": ID, "result": {"n": 1}}\n{"id": ID, "result": {"n": 2}}\n']})
     assert transport.request("ask", {}, SECONDS) == {"n": 1}
     assert lives(transport)
 
 
-def test_a_line_of_megabytes_in_pieces_is_one_message(child: Child) -> None:
+def test_line_of_megabytes_in_pieces_is_one_message(child: Child) -> None:
     text = "x" * 3_000_000
     whole = json.dumps({"method": "big", "params": {"text": text}}) + "\n"
     pieces = [whole[begin : begin + 700_001] for begin in range(0, len(whole), 700_001)]
@@ -122,7 +122,7 @@ def test_a_line_of_megabytes_in_pieces_is_one_message(child: Child) -> None:
     assert transport.next_message(SECONDS) == {"method": "big", "params": {"text": text}}
 
 
-def test_a_child_has_a_session_of_its_own(child: Child) -> None:
+def test_child_has_a_session_of_its_own(child: Child) -> None:
     transport = child.says({})
     assert os.getsid(transport.pid) == transport.pid
 
@@ -138,8 +138,8 @@ def test_what_a_child_says_on_stderr_is_masked(child: Child, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("late", ["os.close(1); time.sleep(1); sys.exit('Error: why')", "sys.exit('Error: why')"])
-def test_what_a_child_says_of_its_end_is_heard_however_late(tmp_path: Path, late: str) -> None:
-    """On a busy machine both its end and the reading of its last words may take a while."""
+def test_last_error_of_a_child_is_reported_however_late(tmp_path: Path, late: str) -> None:
+    """On a busy machine, both the end of the process and the reading of its last output may take a while."""
 
     def slow(text: str) -> str:
         time.sleep(1)
@@ -157,7 +157,7 @@ def test_what_a_child_says_of_its_end_is_heard_however_late(tmp_path: Path, late
     assert str(caught.value) == "the Codex process ended with exit code 1: Error: why"
 
 
-def test_a_last_line_that_was_cut_off_is_kept_as_text(child: Child) -> None:
+def test_last_line_that_was_cut_off_is_kept_as_text(child: Child) -> None:
     transport = child.says({"ask": ['{"id": ID, "result": {"cut": {"off": 1}']})
     answer = transport.ask("ask", {})
     assert transport._child is not None
@@ -172,7 +172,7 @@ def delta(text: str, item: str = "one", at: int = 0) -> str:
     return json.dumps({"method": "item/agentMessage/delta", "params": params, "emittedAtMs": at}) + "\n"
 
 
-def test_a_child_that_says_more_than_anyone_reads_fills_no_memory(child: Child) -> None:
+def test_child_that_says_more_than_anyone_reads_fills_no_memory(child: Child) -> None:
     words = [f"{number} " for number in range(50_000)]
     said = "".join(delta(word, at=number) for number, word in enumerate(words))
     transport = child.says({"flood": [said, '{"id": ID, "result": {}}\n']})
@@ -183,14 +183,14 @@ def test_a_child_that_says_more_than_anyone_reads_fills_no_memory(child: Child) 
     assert [entry["message"] for entry in child.logged()[1:-1]] == heard
 
 
-def test_a_child_is_heard_though_its_complaints_cannot_be_kept(child: Child, tmp_path: Path) -> None:
+def test_child_is_read_even_if_its_stderr_cannot_be_saved(child: Child, tmp_path: Path) -> None:
     (tmp_path / "stderr.log").mkdir()
     transport = child.says({"aside": ["Error: nowhere to put this\n" * 10_000]})
     assert lives(transport)
     assert transport._running.error_line() == "Error: nowhere to put this"
 
 
-def test_only_deltas_of_one_item_that_follow_each_other_become_one(child: Child) -> None:
+def test_only_consecutive_deltas_of_one_item_are_merged(child: Child) -> None:
     other = '{"method": "item/started", "params": {"delta": "no text to join"}}\n'
     said = [delta("a"), delta("b"), delta("c", "two"), other, delta("d", "two"), delta("e", "two")]
     transport = child.says({"talk": ["".join(said) + '{"id": ID, "result": {}}\n']})
@@ -199,7 +199,7 @@ def test_only_deltas_of_one_item_that_follow_each_other_become_one(child: Child)
     assert heard == [json.loads(line) for line in (delta("ab"), delta("c", "two"), other, delta("de", "two"))]
 
 
-def test_a_delta_that_nothing_follows_does_not_wait_for_more(child: Child) -> None:
+def test_delta_that_nothing_follows_does_not_wait_for_more(child: Child) -> None:
     transport = child.says({"talk": [delta("the last word")]})
     answer = transport.ask("talk", {})
     assert transport.next_message(SECONDS) == json.loads(delta("the last word"))
@@ -217,14 +217,14 @@ def client_of(child: Child, answers: Lines) -> RoleClient:
 
 
 @pytest.mark.parametrize("shape", OTHER_SHAPES)
-def test_a_thread_of_a_shape_we_do_not_know_is_a_failed_start(child: Child, shape: str) -> None:
+def test_thread_of_a_shape_we_do_not_know_is_a_failed_start(child: Child, shape: str) -> None:
     client = client_of(child, {"thread/start": [shape.replace("WHAT", "thread")]})
     with pytest.raises(CodexStartFailed, match="without the id of a thread"):
         client.start("0", None)
 
 
 @pytest.mark.parametrize("shape", OTHER_SHAPES)
-def test_a_turn_of_a_shape_we_do_not_know_is_refused(child: Child, shape: str) -> None:
+def test_turn_of_a_shape_we_do_not_know_is_refused(child: Child, shape: str) -> None:
     thread = '{"id": ID, "result": {"thread": {"id": "t"}}}\n'
     done = "thread/backgroundTerminals/clean"
     answers = {
@@ -239,7 +239,7 @@ def test_a_turn_of_a_shape_we_do_not_know_is_refused(child: Child, shape: str) -
     assert "without the id of a turn" in outcome.message
 
 
-def test_a_log_that_cannot_be_opened_costs_no_turn(tmp_path: Path) -> None:
+def test_log_that_cannot_be_opened_costs_no_turn(tmp_path: Path) -> None:
     log = WireLog(tmp_path, str)
     log.open()
     log.write("out", b"{}")

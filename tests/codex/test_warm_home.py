@@ -90,7 +90,7 @@ def test_only_empty_databases_are_kept(store: Path) -> None:
         assert connection.execute("SELECT count(*) FROM threads").fetchone() == (0,)
 
 
-def test_a_home_gets_a_copy_once(store: Path, tmp_path: Path) -> None:
+def test_home_gets_a_copy_once(store: Path, tmp_path: Path) -> None:
     home = filled(store, new_home(tmp_path))
     assert {path.name: path.read_bytes() for path in home.iterdir()} == {
         path.name: path.read_bytes() for path in made_in(store)
@@ -102,21 +102,21 @@ def test_a_home_gets_a_copy_once(store: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [home]
 
 
-def test_a_half_made_copy_is_made_again(store: Path, tmp_path: Path) -> None:
+def test_half_made_copy_is_made_again(store: Path, tmp_path: Path) -> None:
     new_home(tmp_path, ".home.new").joinpath("state_5.sqlite").write_bytes(b"half")
     home = filled(store, new_home(tmp_path))
     assert len(list(home.iterdir())) == len(made_in(store))
     assert list(tmp_path.iterdir()) == [home]
 
 
-def test_a_copy_that_fails_leaves_the_home_empty(store: Path, tmp_path: Path) -> None:
+def test_copy_that_fails_leaves_the_home_empty(store: Path, tmp_path: Path) -> None:
     with largest_file(40_000):
         home = filled(store, new_home(tmp_path))
     assert list(home.iterdir()) == []
     assert list(tmp_path.iterdir()) == [home]
 
 
-def test_a_run_on_warm_homes_does_what_one_on_cold_homes_does(team: TeamFolder, cache: Path, store: Path) -> None:
+def test_run_on_warm_homes_does_what_one_on_cold_homes_does(team: TeamFolder, cache: Path, store: Path) -> None:
     cold = team.run(run_id="cold")
     shutil.rmtree(cache, ignore_errors=True)
     shutil.copytree(store, cache)
@@ -128,7 +128,7 @@ def test_a_run_on_warm_homes_does_what_one_on_cold_homes_does(team: TeamFolder, 
         assert schema(warm.folder / ".codex" / "one" / kept.name) == schema(cold.folder / ".codex" / "one" / kept.name)
 
 
-def test_a_thread_that_began_on_a_warm_home_is_resumed(warm_team: TeamFolder) -> None:
+def test_thread_that_began_on_a_warm_home_is_resumed(warm_team: TeamFolder) -> None:
     assert warm_team.run().outcome == "cycles_used_up"
     before = {event["role"]: event["thread_id"] for event in warm_team.of_type("role_started")}
     assert warm_team.resume(cycles=2).outcome == "cycles_used_up"
@@ -149,7 +149,7 @@ def test_two_runs_that_begin_at_once_make_the_databases_together(tmp_path: Path)
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database at all", None])
-def test_a_run_on_damaged_databases_starts_cold(warm_team: TeamFolder, cache: Path, damage: bytes | None) -> None:
+def test_run_on_damaged_databases_starts_cold(warm_team: TeamFolder, cache: Path, damage: bytes | None) -> None:
     for path in cache.glob("databases-*/*.sqlite"):
         path.write_bytes(path.read_bytes()[:20_000] if damage is None else damage)
     assert warm_team.run().outcome == "cycles_used_up"
@@ -157,7 +157,7 @@ def test_a_run_on_damaged_databases_starts_cold(warm_team: TeamFolder, cache: Pa
     assert [event["resumed"] for event in warm_team.of_type("role_started")] == [True, True]
 
 
-def test_a_run_goes_on_where_nothing_can_be_kept(team: TeamFolder, cache: Path) -> None:
+def test_run_continues_if_the_cache_cannot_be_written(team: TeamFolder, cache: Path) -> None:
     cache.parent.mkdir(parents=True)
     cache.write_text("in the way")
     assert team.run().outcome == "cycles_used_up"
@@ -206,7 +206,7 @@ def test_what_is_not_made_by_the_end_of_the_run_is_dropped(homes_that_miss: Warm
     assert set(psutil.Process().children()) == before
 
 
-def test_a_run_that_uses_the_users_home_makes_none(tmp_path: Path) -> None:
+def test_run_that_uses_the_users_home_makes_none(tmp_path: Path) -> None:
     homes = homes_with(tmp_path / "store")
     with homes.made_meanwhile():
         pass

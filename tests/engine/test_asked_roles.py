@@ -29,9 +29,8 @@ def test_it_is_found_beside_the_catalog_and_kept_with_the_run(tmp_path: Path) ->
     assert (report.folder / "catalog/guest.yaml").exists()
 
 
-def test_or_among_the_packaged_ones_and_a_resumed_run_has_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packaged_role_is_found_and_kept_for_a_resumed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A role that is not in the catalog may also be a packaged one. A resumed run uses its own copy."""
     packaged = tmp_path / "packaged"
     team = team_with_guest(tmp_path, packaged)
     monkeypatch.setattr("codex_multi_role.catalog.asked_roles.packaged_roles", lambda: packaged)
@@ -44,7 +43,7 @@ def test_or_among_the_packaged_ones_and_a_resumed_run_has_its_own(
     assert team.resume(playbook=str(team.playbook)).exit_code == 0
 
 
-def test_a_role_of_the_catalog_comes_first(tmp_path: Path) -> None:
+def test_role_of_the_catalog_comes_first(tmp_path: Path) -> None:
     team = team_with_guest(tmp_path, tmp_path / "roles")
     team.roles["guest"] = {"prompt_text": "Be brief."}
     team.write_catalog()
@@ -52,7 +51,7 @@ def test_a_role_of_the_catalog_comes_first(tmp_path: Path) -> None:
     assert "Be brief." in (report.folder / "guest/turn_001/prompt.txt").read_text()
 
 
-def test_a_mistake_in_it_is_told_with_its_file(tmp_path: Path) -> None:
+def test_invalid_role_file_is_named_in_the_error(tmp_path: Path) -> None:
     team = team_with_guest(tmp_path, tmp_path / "roles")
     (tmp_path / "roles/guest.yaml").write_text("name: other\nprompt_text: x\n")
     with pytest.raises(DefinitionError, match='there is no role "guest"'):
@@ -63,7 +62,7 @@ def test_a_mistake_in_it_is_told_with_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["catalog", "nobody"])
-def test_a_role_without_a_file_is_unknown(tmp_path: Path, name: str) -> None:
+def test_role_without_a_file_is_unknown(tmp_path: Path, name: str) -> None:
     team = with_flow(TeamFolder(tmp_path, {"one": {}}, {}), {"steps": [{"id": "ask", "ask": name}]})
     with pytest.raises(DefinitionError, match=f'there is no role "{name}"'):
         team.run(flow="own")

@@ -31,7 +31,7 @@ def team(folder: Path) -> TeamFolder:
         ({"max_tokens": 150}, 2, "200 of 150 tokens are used: one 100, two 100"),
     ],
 )
-def test_a_used_up_limit_parks_the_run_and_says_where_it_went(
+def test_used_up_limit_parks_the_run_and_says_where_it_went(
     tmp_path: Path, limit: Record, turns: int, words: str
 ) -> None:
     parked = team(tmp_path)
@@ -53,7 +53,7 @@ def test_what_was_used_counts_once_across_sessions(tmp_path: Path) -> None:
     assert [turn[0] for turn in parked.turns()] == ["two"]
 
 
-def test_negative_token_counts_do_not_give_tokens_back_and_are_told_of_once(tmp_path: Path) -> None:
+def test_negative_token_counts_give_no_refund_and_warn_once(tmp_path: Path) -> None:
     counts = [100, -1_000_000, 60, -5, 1]
     plays = [{**say(), "usage": {"input_tokens": count, "output_tokens": 0}} for count in counts]
     parked = TeamFolder(tmp_path, {"one": {}}, {"one": plays})
@@ -77,7 +77,7 @@ def test_seconds_are_those_the_run_was_worked_on(tmp_path: Path) -> None:
     assert re.fullmatch(r"\d+ of 1 seconds are used: one \d+", report.reason)
 
 
-def test_the_seconds_of_a_killed_session_count_up_to_its_latest_turn(tmp_path: Path) -> None:
+def test_seconds_of_a_killed_session_count_up_to_its_latest_turn(tmp_path: Path) -> None:
     plays = {"one": [{**say(), "delay_seconds": 1}, say()], "two": [say(), say()]}
     slow = TeamFolder(tmp_path, {"one": {}, "two": {}}, plays)
     report = slow.run(max_turns=2, cycles=2)
@@ -90,7 +90,7 @@ def test_the_seconds_of_a_killed_session_count_up_to_its_latest_turn(tmp_path: P
     assert "seconds are used: one 1, two 0" in again.reason
 
 
-def test_the_time_that_a_person_takes_is_not_the_runs(tmp_path: Path) -> None:
+def test_time_that_a_person_takes_is_not_the_runs(tmp_path: Path) -> None:
     reviewed = team(tmp_path)
     step = {"id": "ok", "review": "Well?", "next": [{"when": "steps.ok.visits < 3", "to": "ok"}]}
     with_flow(reviewed, {"steps": [{"ask": "one"}, step]})

@@ -57,7 +57,7 @@ def turn_of(role: str) -> Callable[[Record], bool]:
     return lambda event: event["type"] == "turn_started" and event["role"] == role
 
 
-def test_a_task_in_progress_is_interrupted_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_task_in_progress_is_interrupted_and_the_rest_goes_on(tmp_path: Path) -> None:
     team = team_of(tmp_path, [THREE], [NEVER, solved("b"), solved("c")])
     report = during(team, turn_of("solver"), lambda: cancel(team, "A", "known"), flow="plan-solve")
     assert (report.exit_code, report.outcome) == (1, "tasks_failed")
@@ -75,21 +75,21 @@ def test_a_task_in_progress_is_interrupted_and_the_rest_goes_on(tmp_path: Path) 
     assert asked(team) == []
 
 
-def test_a_pending_task_is_never_begun(tmp_path: Path) -> None:
+def test_cancelled_pending_task_never_starts(tmp_path: Path) -> None:
     team = team_of(tmp_path, [THREE], [solved("a"), solved("b"), solved("c")])
     during(team, turn_of("solver"), lambda: cancel(team, "C"), flow="plan-solve", inputs={"concurrency": 1})
     assert [each["status"] for each in results(team)] == ["done", "done", "skipped"]
     assert history(team, "C") == ["PENDING", "SKIPPED"]
 
 
-def test_a_task_that_waits_to_be_tried_again_is_not(tmp_path: Path) -> None:
+def test_task_that_waits_to_be_tried_again_is_not(tmp_path: Path) -> None:
     team = team_of(tmp_path, [planned(todo("A"))], [GIVES_UP])
     during(team, state_of("A", "FAILED"), lambda: cancel(team, "A"), flow="plan-solve")
     assert history(team, "A") == ["PENDING", "IN_PROGRESS", "FAILED", "SKIPPED"]
     assert asked(team).count("solver") == 1
 
 
-def test_what_was_cancelled_stays_so_when_the_run_is_killed_and_resumed(tmp_path: Path) -> None:
+def test_cancelled_task_stays_cancelled_after_kill_and_resume(tmp_path: Path) -> None:
     team = team_of(tmp_path, [TWO], [NEVER, solved("b")])
     with running(team, "--flow", "plan-solve", until=("turn_started", "solver")) as process:
         process.kill()
@@ -102,7 +102,7 @@ def test_what_was_cancelled_stays_so_when_the_run_is_killed_and_resumed(tmp_path
     assert asked(team) == ["aggregator", "verifier"]
 
 
-def test_a_check_and_a_called_flow_are_cancelled_alike(tmp_path: Path) -> None:
+def test_check_and_a_called_flow_are_cancelled_alike(tmp_path: Path) -> None:
     slow: Record = {"check": "command", "with": {"argv": ["sleep", "60"]}, "for_each": ["x", "y"]}
     steps: list[Record] = [{"id": "slow", **slow, "concurrency": 2}, {"id": "outer", "call": "called", "for_each": [1]}]
     team = with_flow(TeamFolder(tmp_path, {"one": {}}, {}), {"steps": steps})
@@ -119,7 +119,7 @@ def test_a_check_and_a_called_flow_are_cancelled_alike(tmp_path: Path) -> None:
     assert (len(told), set(told.values())) == (4, {"SKIPPED"})
 
 
-def test_what_cannot_be_cancelled_is_said(tmp_path: Path) -> None:
+def test_task_that_cannot_be_cancelled_is_reported(tmp_path: Path) -> None:
     team = team_of(tmp_path, [TWO], [solved("a"), solved("b")])
     solve(team)
     with pytest.raises(UsageError, match="has no task 'Z'") as caught:
@@ -131,7 +131,7 @@ def test_what_cannot_be_cancelled_is_said(tmp_path: Path) -> None:
     assert (done.returncode, "no run goes by 'nope'" in done.stderr) == (2, True)
 
 
-def test_the_command_waits_until_the_task_has_ended(tmp_path: Path) -> None:
+def test_command_waits_until_the_task_has_ended(tmp_path: Path) -> None:
     team = team_of(tmp_path, [planned(todo("A"), todo("B"))], [NEVER, NEVER])
     process = team.start("--json", "--flow", "plan-solve", "--input", "concurrency=1")
     with watched(process, ("turn_started", "solver")):

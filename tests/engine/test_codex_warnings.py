@@ -41,8 +41,10 @@ def test_run_with_a_playbook_warns_of_nothing(tmp_path: Path) -> None:
     assert warnings(team) == []
 
 
-def test_project_settings_that_are_left_out_are_a_warning_that_says_so(tmp_path: Path) -> None:
-    """Codex's own advice, to trust the project, would change nothing."""
+def test_ignored_project_settings_give_a_warning(tmp_path: Path) -> None:
+    """The warning says that the settings have no effect. Codex's own advice, to trust the project, would change
+    nothing.
+    """
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     (team.workspace / ".codex").mkdir()
     (team.workspace / ".codex" / "config.toml").write_text("model_verbosity = 'high'\n")

@@ -12,7 +12,7 @@ from tests.teams import TeamFolder, read, say
 DONE = say("it is done", status="Done")
 
 
-def test_roles_take_turns_for_n_cycles_and_hand_on(tmp_path: Path) -> None:
+def test_roles_take_turns_for_n_cycles_and_pass_on_handoffs(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [say("a"), say("b")], "two": [say("c"), say("d")]})
     report = team.run(cycles=2)
     assert (report.outcome, report.exit_code) == ("cycles_used_up", 1)
@@ -46,7 +46,7 @@ def test_done_of_any_other_role_is_recorded_and_ignored(tmp_path: Path) -> None:
     assert len(team.turns()) == 2
 
 
-def test_roles_that_do_not_depend_on_each_other_work_at_the_same_time(tmp_path: Path) -> None:
+def test_independent_roles_run_at_the_same_time(tmp_path: Path) -> None:
     roles: dict[str, dict[str, object]] = {
         "left": {},
         "right": {},
@@ -63,7 +63,7 @@ def test_roles_that_do_not_depend_on_each_other_work_at_the_same_time(tmp_path: 
     assert '"right": {' in prompt
 
 
-def test_an_invalid_answer_is_asked_for_again_on_the_same_thread(tmp_path: Path) -> None:
+def test_invalid_answer_is_asked_for_again_on_the_same_thread(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"text": "no object", "repairs": [say("now")]}]})
     report = team.run()
     assert team.turns() == [("one", 1, "invalid_reply"), ("one", 2, "completed")]
@@ -83,7 +83,8 @@ def test_answers_are_held_against_the_roles_schema(tmp_path: Path) -> None:
     assert "maybe" in (report.folder / "one/turn_002/prompt.txt").read_text()
 
 
-def test_a_role_that_never_answers_right_fails_the_run_with_its_state(tmp_path: Path) -> None:
+def test_role_without_valid_answer_fails_run_and_keeps_state(tmp_path: Path) -> None:
+    """The state has the answers of the earlier roles."""
     wrong = {"text": "no", "repairs": [{"text": "still no"}]}
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [say()], "two": [wrong]})
     report = team.run(repair_attempts=1)
@@ -93,7 +94,8 @@ def test_a_role_that_never_answers_right_fails_the_run_with_its_state(tmp_path: 
     assert read(report.folder / "run.json")["exit_code"] == 3
 
 
-def test_a_failing_optional_role_is_skipped_and_its_successor_gets_what_it_would_have_had(tmp_path: Path) -> None:
+def test_failed_optional_role_is_skipped(tmp_path: Path) -> None:
+    """The next role gets the handoff that the skipped role would have received."""
     roles: dict[str, dict[str, object]] = {"one": {}, "critic": {"optional": True}, "two": {}}
     plays = {"one": [say("from one")], "critic": [{"fault": {"status": 400}}], "two": [say()]}
     team = TeamFolder(tmp_path, roles, plays)
@@ -103,7 +105,8 @@ def test_a_failing_optional_role_is_skipped_and_its_successor_gets_what_it_would
     assert "from one" in (report.folder / "two/turn_001/prompt.txt").read_text()
 
 
-def test_provider_errors_are_tried_again_and_counted_apart_from_repairs(tmp_path: Path) -> None:
+def test_provider_errors_are_retried_and_are_not_repairs(tmp_path: Path) -> None:
+    """Retries are counted separately from repairs."""
     plays = {"one": [{"attempts": [{"fault": {"status": 500}}, {"json": {"summary": "second try"}}]}]}
     team = TeamFolder(tmp_path, {"one": {}}, plays)
     report = team.run()
@@ -116,7 +119,7 @@ def test_provider_errors_are_tried_again_and_counted_apart_from_repairs(tmp_path
     ("fault", "outcome"),
     [({"status": 401}, "unauthorized"), ({"empty": True}, "empty_answer"), ({"stall_seconds": 300}, "stalled")],
 )
-def test_a_dead_end_is_a_failure_with_its_reason(tmp_path: Path, fault: dict[str, object], outcome: str) -> None:
+def test_dead_end_is_a_failure_with_its_reason(tmp_path: Path, fault: dict[str, object], outcome: str) -> None:
     roles = {"one": {"limits": {"idle_seconds": 1, "turn_seconds": 60}}}
     team = TeamFolder(tmp_path, roles, {"one": [{"fault": fault}]})
     report = team.run(repair_attempts=0)

@@ -18,7 +18,7 @@ def disturbed(folder: Path, once: Once) -> Path:
 
 
 @pytest.mark.parametrize("deed", ["die", "close"])
-def test_a_process_that_breaks_as_it_opens_a_thread_is_replaced(tmp_path: Path, deed: str) -> None:
+def test_process_that_breaks_as_it_opens_a_thread_is_replaced(tmp_path: Path, deed: str) -> None:
     step = {"id": "it", "ask": "one", "for_each": ["a", "b", "c"]}
     team = with_flow(TeamFolder(tmp_path, {"one": {}}, {"one": [say(word) for word in "abc"]}), {"steps": [step]})
     codex = disturbed(tmp_path, Once("in", "answer to thread/start", deed, 2))
@@ -28,14 +28,14 @@ def test_a_process_that_breaks_as_it_opens_a_thread_is_replaced(tmp_path: Path, 
     assert len(team.of_type("role_restarted")) == 1
 
 
-def test_a_start_that_is_tried_again_is_told(tmp_path: Path) -> None:
+def test_retried_start_is_reported(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     report = team.run(codex_bin=disturbed(tmp_path, Once("in", "answer to initialize", "die")))
     assert report.outcome == "cycles_used_up", report
     assert [event["reason"].split(":")[0] for event in team.of_type("role_restarted")] == ["Codex did not start"]
 
 
-def test_a_writer_whose_process_breaks_goes_on_in_its_copy(tmp_path: Path) -> None:
+def test_writer_with_a_broken_process_continues_in_its_copy(tmp_path: Path) -> None:
     patch = "*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch"
     role = {"prompt_flags": {"allow_write": True}}
     team = TeamFolder(tmp_path, {"one": role}, {"one": [{"steps": [{"patch": patch}, say()]}]})
@@ -47,7 +47,8 @@ def test_a_writer_whose_process_breaks_goes_on_in_its_copy(tmp_path: Path) -> No
     assert not (team.workspace / "new.txt").exists()
 
 
-def test_a_new_thread_that_never_answered_is_not_told_of_what_it_forgot(tmp_path: Path) -> None:
+def test_unanswered_new_thread_gets_the_same_prompt_again(tmp_path: Path) -> None:
+    """The prompt does not mention forgotten turns, because the new thread never had any."""
     step = {"id": "it", "ask": "one", "prompt": "Do {{ item }}.", "for_each": ["b"]}
     plays = [say("first"), say("b")]
     team = with_flow(

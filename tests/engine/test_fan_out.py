@@ -24,7 +24,7 @@ def fan(items: object, **more: object) -> Record:
     return {"id": "solve", "ask": "solver", "prompt": "ITEM {{ item }}.", "for_each": items, **more}
 
 
-def test_results_come_in_the_items_order_each_on_a_thread_of_its_own(tmp_path: Path) -> None:
+def test_results_are_in_item_order_with_a_thread_per_item(tmp_path: Path) -> None:
     letters = list("abcdef")
     end = [
         {"when": "steps.solve.results | map(attribute='summary') | list == expected", "end": "in_order"},
@@ -41,14 +41,15 @@ def test_results_come_in_the_items_order_each_on_a_thread_of_its_own(tmp_path: P
     assert len({turn["thread_id"] for turn in turns}) == len(letters)
 
 
-def test_a_first_step_has_as_many_processes_as_it_needs_at_once_and_no_more(tmp_path: Path) -> None:
+def test_first_step_starts_only_the_processes_it_needs(tmp_path: Path) -> None:
+    """It starts as many processes as it needs at the same time, and no more."""
     team = solver(tmp_path, [fan(list("abcd"), concurrency=2)])
     assert team.run(flow="own").exit_code == 0
     assert sorted(event["role"] for event in team.of_type("role_started")) == ["solver", "solver.2"]
     assert {role for role, _, _ in team.turns()} == {"solver", "solver.2"}
 
 
-def test_the_list_may_be_a_template_of_a_handoff(tmp_path: Path) -> None:
+def test_list_may_be_a_template_of_a_handoff(tmp_path: Path) -> None:
     plays = [{"json": {"todos": ["x", "y"]}}, ECHO, ECHO]
     steps: list[Record] = [
         {"id": "plan", "ask": "solver"},
@@ -59,7 +60,7 @@ def test_the_list_may_be_a_template_of_a_handoff(tmp_path: Path) -> None:
     assert len(team.turns()) == 3
 
 
-def test_an_item_starts_from_the_handoff_before_and_from_itself(tmp_path: Path) -> None:
+def test_item_starts_from_the_handoff_before_and_from_itself(tmp_path: Path) -> None:
     plays = [{"json": {"todos": ["x", "y"]}}, say(), say()]
     steps: list[Record] = [
         {"id": "plan", "ask": "solver"},
@@ -73,7 +74,7 @@ def test_an_item_starts_from_the_handoff_before_and_from_itself(tmp_path: Path) 
         assert '"todos": [' in prompt
 
 
-def test_the_list_may_be_given_with_the_run(tmp_path: Path) -> None:
+def test_list_may_be_given_with_the_run(tmp_path: Path) -> None:
     end = [{"when": "steps.solve.results[1].summary == 'did b'", "end": "all"}, {"end": "no"}]
     steps = [fan("{{ inputs.items }}", max_items=2, next=end)]
     team = solver(tmp_path, steps, inputs={"items": {"type": "list"}})
@@ -90,7 +91,7 @@ def test_more_items_than_declared_end_the_run(tmp_path: Path) -> None:
     assert "max_items is 1" in report.reason
 
 
-def test_a_failed_item_stays_visible_when_it_may_be_skipped(tmp_path: Path) -> None:
+def test_failed_item_stays_visible_when_it_may_be_skipped(tmp_path: Path) -> None:
     choose = [{"when": "'ITEM b' in prompt", "fault": {"status": 400}}, {**ECHO}]
     end = [
         {"when": "steps.solve.failed == 1 and steps.solve.results[1].status == 'failed'", "end": "seen"},
@@ -101,7 +102,10 @@ def test_a_failed_item_stays_visible_when_it_may_be_skipped(tmp_path: Path) -> N
     assert (report.outcome, report.exit_code) == ("seen", 0)
 
 
-def test_a_failed_item_ends_the_run_otherwise_and_the_rest_is_not_paid_for_again(tmp_path: Path) -> None:
+def test_failed_item_fails_run_and_finished_items_are_reused(tmp_path: Path) -> None:
+    """Unless failed items may be skipped, one of them ends the run. On resume, the finished items are not paid for
+    again.
+    """
     choose = [{"when": "'ITEM c' in prompt", "fault": {"status": 400}}, {**ECHO}]
     team = solver(tmp_path, [fan(["a", "b", "c", "d"])], [{"choose": choose}] * 9)
     report = team.run(flow="own")
@@ -114,8 +118,10 @@ def test_a_failed_item_ends_the_run_otherwise_and_the_rest_is_not_paid_for_again
     assert len(team.turns()) == 2
 
 
-def test_a_finished_item_is_not_paid_for_again_by_another_process_of_its_role(tmp_path: Path) -> None:
-    """Found by torture: only the process that is asked now was looked at, and the journal did not know the turn yet."""
+def test_finished_item_is_not_repeated_by_another_process(tmp_path: Path) -> None:
+    """Regression (found by torture tests): only the process used now was checked, and the journal did not have the
+    turn yet.
+    """
     team = solver(tmp_path, [fan(["a", "b"], concurrency="{{ inputs.at_once }}")], inputs={"at_once": 2})
 
     def stop_at_the_end_of_one(event: Record) -> None:
@@ -127,7 +133,7 @@ def test_a_finished_item_is_not_paid_for_again_by_another_process_of_its_role(tm
     assert (report.outcome, team.turns()) == ("success", [])
 
 
-def test_a_failure_is_tried_again_as_often_as_declared(tmp_path: Path) -> None:
+def test_failure_is_tried_again_as_often_as_declared(tmp_path: Path) -> None:
     plays = [{"fault": {"status": 400}}, {"fault": {"status": 400}}, say("third")]
     steps = [{"id": "it", "ask": "solver", "retry": {"attempts": 3, "backoff_seconds": 0}}]
     team = solver(tmp_path, steps, plays)
@@ -135,7 +141,7 @@ def test_a_failure_is_tried_again_as_often_as_declared(tmp_path: Path) -> None:
     assert [turn[2] for turn in team.turns()] == ["failed", "failed", "completed"]
 
 
-def test_a_called_flow_has_its_own_state_and_hands_back_how_it_ended(tmp_path: Path) -> None:
+def test_called_flow_has_its_own_state_and_returns_its_outcome(tmp_path: Path) -> None:
     steps: list[Record] = [
         {
             "id": "sub",
@@ -165,7 +171,8 @@ def test_a_called_flow_has_its_own_state_and_hands_back_how_it_ended(tmp_path: P
     assert [entry["role"] for entry in read(report.folder / "controller_state.json")["history"]] == ["solver", "solver"]
 
 
-def test_what_a_called_flow_was_handed_before_it_failed_is_in_the_state(tmp_path: Path) -> None:
+def test_handoffs_of_a_failed_called_flow_are_in_the_state(tmp_path: Path) -> None:
+    """The state has the handoffs from before the failure."""
     team = solver(tmp_path, [{"call": "inner"}], [say("first")])
     team.plays["last"] = [{"fault": {"status": 400}}]
     team.write_plays()
@@ -177,8 +184,8 @@ def test_what_a_called_flow_was_handed_before_it_failed_is_in_the_state(tmp_path
     assert [entry["handoff"]["summary"] for entry in told] == ["first"]
 
 
-def test_what_called_flows_asked_at_the_same_time_is_counted_in_the_items_order(tmp_path: Path) -> None:
-    """Found by torture: whichever was done first came first, and a resumed run counted otherwise."""
+def test_handoffs_of_parallel_called_flows_keep_item_order(tmp_path: Path) -> None:
+    """Found by the torture tests: handoffs were in order of completion, and a resumed run counted differently."""
     slow_first = {"choose": [{"when": "'ITEM a' in prompt", "delay_seconds": 0.5, **ECHO}, ECHO]}
     steps: list[Record] = [
         {"id": "sub", "call": "inner", "with": {"word": "{{ item }}"}, "for_each": ["a", "b"], "concurrency": 2},
@@ -192,7 +199,7 @@ def test_what_called_flows_asked_at_the_same_time_is_counted_in_the_items_order(
     assert [entry["handoff"]["summary"] for entry in history] == ["did a", "did b", "third"]
 
 
-def test_a_steps_reply_schema_stands_in_for_the_roles(tmp_path: Path) -> None:
+def test_steps_reply_schema_stands_in_for_the_roles(tmp_path: Path) -> None:
     reply = {"type": "object", "required": ["grade"], "properties": {"grade": {"type": "integer"}}}
     plays = [{"json": {"summary": "no grade"}, "repairs": [{"json": {"grade": 3}}]}]
     team = solver(tmp_path, [{"id": "it", "ask": "solver", "reply": reply}], plays)
@@ -201,13 +208,13 @@ def test_a_steps_reply_schema_stands_in_for_the_roles(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("concurrency", ["{{ 0 }}", "{{ 'x' }}", "{{ 65 }}"])
-def test_a_concurrency_that_is_none_is_refused_before_the_run(tmp_path: Path, concurrency: str) -> None:
+def test_invalid_concurrency_is_refused_before_the_run(tmp_path: Path, concurrency: str) -> None:
     team = solver(tmp_path, [fan(["a"], concurrency=concurrency)])
     with pytest.raises(DefinitionError, match="concurrency"):
         team.run(flow="own")
 
 
-def test_a_concurrency_that_only_the_run_knows_is_checked_by_it(tmp_path: Path) -> None:
+def test_concurrency_that_only_the_run_knows_is_checked_by_it(tmp_path: Path) -> None:
     plays = [{"json": {"at_once": 0}}]
     steps = [{"id": "plan", "ask": "solver"}, fan(["a"], concurrency="{{ steps.plan.at_once }}")]
     report = solver(tmp_path, steps, plays).run(flow="own")
@@ -215,7 +222,8 @@ def test_a_concurrency_that_only_the_run_knows_is_checked_by_it(tmp_path: Path) 
     assert "concurrency" in report.reason
 
 
-def test_calls_within_a_fan_out_may_fan_out_themselves_and_take_more_turns_than_by_default(tmp_path: Path) -> None:
+def test_called_flow_in_a_fan_out_can_fan_out_itself(tmp_path: Path) -> None:
+    """It can also take more turns than the default."""
     steps: list[Record] = [
         {"id": "outer", "call": "inner", "for_each": [1, 2], "concurrency": 2, "with": {"most": 3}},
     ]
@@ -234,8 +242,8 @@ def test_calls_within_a_fan_out_may_fan_out_themselves_and_take_more_turns_than_
     assert len([turn for turn in team.turns() if turn[0].startswith("solver")]) == 4
 
 
-def test_a_fan_out_goes_on_with_the_cycles_it_began_with(tmp_path: Path) -> None:
-    """With more of them on resume, its items would record more than there is room for in the journal."""
+def test_fan_out_keeps_its_initial_cycles_on_resume(tmp_path: Path) -> None:
+    """With more cycles on resume, its items would record more than the journal has room for."""
     steps: list[Record] = [
         {"id": "outer", "call": "inner", "for_each": ["{{ cycles }}", 9], "with": {"it": "{{ item }}"}},
         {"ask": "last", "next": [{"when": "steps.outer.visits < 2", "to": "outer"}, {"end": "success"}]},
@@ -257,8 +265,8 @@ def test_a_fan_out_goes_on_with_the_cycles_it_began_with(tmp_path: Path) -> None
     assert warned == ["step outer: its items keep the cycles it began with: 1"]
 
 
-def test_after_a_fan_out_a_role_goes_on_with_its_own_thread(tmp_path: Path) -> None:
-    """Found beside the scale test: the next ask went on with the last item's thread."""
+def test_role_after_fan_out_continues_its_own_thread(tmp_path: Path) -> None:
+    """Found with the scale test: the next ask continued the thread of the last item."""
     steps: list[Record] = [
         fan(["a", "b"]),
         {"id": "after", "ask": "solver"},
@@ -286,7 +294,7 @@ def chain(folder: Path, tasks: list[Record], plays: list[Record] | None = None, 
     return solver(folder, [step, tell], plays)
 
 
-def test_an_item_begins_when_those_it_needs_are_done_and_is_told_their_results(tmp_path: Path) -> None:
+def test_item_starts_after_its_needs_and_receives_their_results(tmp_path: Path) -> None:
     tasks = [task("C", "A", "B"), task("A"), task("B", "A")]
     plays = [say("c"), say("a"), say("b")]
     team = chain(tmp_path, tasks, plays, concurrency=3)
@@ -301,7 +309,7 @@ def test_an_item_begins_when_those_it_needs_are_done_and_is_told_their_results(t
     assert last["role"] == "last"
 
 
-def test_an_item_is_skipped_when_one_it_needs_failed_and_stays_visible(tmp_path: Path) -> None:
+def test_item_whose_need_failed_is_skipped_and_stays_visible(tmp_path: Path) -> None:
     plays = [{"fault": {"status": 400}}, say("never"), say("c"), say("never")]
     team = chain(tmp_path, [task("A"), task("B", "A"), task("C"), task("D", "B")], plays)
     assert team.run(flow="own").outcome == "partly"

@@ -30,7 +30,7 @@ def pair(folder: Path, second: Record) -> TeamFolder:
     return TeamFolder(folder, {"one": {}, "two": {}}, {"one": [say("first")], "two": [second]})
 
 
-def test_a_usage_limit_parks_the_run_until_it_begins_anew(tmp_path: Path) -> None:
+def test_usage_limit_parks_the_run_until_it_begins_anew(tmp_path: Path) -> None:
     team = pair(tmp_path, limit(3600))
     report = team.run()
     assert (report.status, report.outcome, report.exit_code) == ("parked", "quota", 5)
@@ -73,7 +73,8 @@ def test_waiting_for_nobody_knows_what_is_refused(
     assert "nobody said when" in capsys.readouterr().err
 
 
-def test_a_full_conversation_goes_on_in_a_new_one_that_is_told_what_was_handed_over(tmp_path: Path) -> None:
+def test_full_conversation_continues_in_new_thread(tmp_path: Path) -> None:
+    """The first prompt of the new conversation contains the role's earlier handoff."""
     plays = {"one": [say("first"), {"attempts": [FULL, say("second")]}]}
     team = TeamFolder(tmp_path, {"one": {}}, plays)
     report = team.run(cycles=2)
@@ -85,14 +86,15 @@ def test_a_full_conversation_goes_on_in_a_new_one_that_is_told_what_was_handed_o
     assert any("conversation is full" in event["message"] for event in team.of_type("warning"))
 
 
-def test_a_prompt_that_is_too_much_by_itself_fails_at_once_and_says_so(tmp_path: Path) -> None:
+def test_too_large_prompt_fails_at_once_with_hint(tmp_path: Path) -> None:
+    """If the prompt alone fills the context, it is not sent again, and the hint says so."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [FULL]})
     report = team.run()
     assert (report.outcome, report.exit_code, len(team.turns())) == ("context_full", 3, 1)
     assert "The prompt alone" in report.hint
 
 
-def test_a_process_that_does_not_start_is_started_again(tmp_path: Path) -> None:
+def test_process_that_does_not_start_is_started_again(tmp_path: Path) -> None:
     broken = tmp_path / "codex"
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     mark, codex = tmp_path / "once", find_codex(None, {})

@@ -22,7 +22,7 @@ def with_flow(team: TeamFolder, flow: Record, name: str = "own") -> TeamFolder:
     return team
 
 
-def test_a_loop_over_ask_and_check_until_the_tests_pass(tmp_path: Path) -> None:
+def test_loop_over_ask_and_check_until_the_tests_pass(tmp_path: Path) -> None:
     files = [{"path": "test_it.py", "content": f"def test_it():\n    assert {value}\n"} for value in (False, True)]
     team = TeamFolder(tmp_path, {"writer": WRITER}, {"writer": [say(files=[file]) for file in files]})
     route = [
@@ -40,7 +40,7 @@ def test_a_loop_over_ask_and_check_until_the_tests_pass(tmp_path: Path) -> None:
     assert (report.folder / "catalog/flows/own.yaml").is_file()
 
 
-def test_a_named_end_with_exit_one_is_no_success(tmp_path: Path) -> None:
+def test_named_end_with_exit_code_1_is_not_success(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(verdict="bad")]})
     steps = [
         {"ask": "one", "next": [{"when": "steps.one.verdict == 'bad'", "end": "rejected", "exit": 1}, {"end": "ok"}]}
@@ -49,7 +49,8 @@ def test_a_named_end_with_exit_one_is_no_success(tmp_path: Path) -> None:
     assert (report.status, report.outcome, report.exit_code) == ("ended", "rejected", 1)
 
 
-def test_a_condition_that_cannot_be_evaluated_ends_the_run_with_its_place(tmp_path: Path) -> None:
+def test_condition_error_ends_run_with_location(tmp_path: Path) -> None:
+    """A condition that cannot be evaluated fails the run, and the reason names its place in the flow."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     steps = [{"ask": "one", "next": [{"when": "steps.one.verdict.grade > 1", "end": "ok"}]}]
     report = with_flow(team, {"steps": steps}).run(flow="own")
@@ -57,7 +58,7 @@ def test_a_condition_that_cannot_be_evaluated_ends_the_run_with_its_place(tmp_pa
     assert "next[0].when" in report.reason
 
 
-def test_an_unbounded_flow_is_refused_before_anything_starts(tmp_path: Path) -> None:
+def test_unbounded_flow_is_refused_before_anything_starts(tmp_path: Path) -> None:
     team = with_flow(TeamFolder(tmp_path, {"one": {}}, {}), {"steps": [{"ask": "one", "next": [{"to": "one"}]}]})
     with pytest.raises(DefinitionError, match="one -> one"):
         team.run(flow="own")
@@ -99,10 +100,10 @@ TWICE: Record = {"for_each": [1, 2], "concurrency": 2}
         (TWICE, [], "outside"),
     ],
 )
-def test_the_role_after_a_call_starts_from_what_the_called_flow_shows(
+def test_role_after_call_starts_from_called_flows_outputs(
     tmp_path: Path, keys: Record, outputs: list[str] | None, handed: str
 ) -> None:
-    """Not from the handoff before the call, nor from an older one of the role that was asked last."""
+    """It does not start from the handoff before the call, or from an older one of the role asked last."""
     plays = {
         "one": [say("outside"), say("first of inner {{ 2 if 'item\": 2' in prompt else 1 }}")],
         "two": [say("last of inner {{ 2 if 'inner 2' in prompt else 1 }}")],
@@ -125,7 +126,7 @@ def test_the_role_after_a_call_starts_from_what_the_called_flow_shows(
 @pytest.mark.parametrize(
     ("keys", "answer"), [({}, "steps.one"), ({"for_each": ["a"]}, "steps.one.results[0]"), ({}, "roles.one")]
 )
-def test_a_flow_can_route_on_a_status_that_its_role_answers(tmp_path: Path, keys: Record, answer: str) -> None:
+def test_flow_can_route_on_a_status_that_its_role_answers(tmp_path: Path, keys: Record, answer: str) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(status="blocked", error="no key")]})
     place = answer if answer == "roles.one" else f"{answer}.handoff"
     when = f"{place}.status == 'blocked' and {place}.error == 'no key'"
@@ -148,7 +149,8 @@ def suggested(report: RunReport) -> str:
     return found
 
 
-def test_an_end_that_more_cycles_would_have_avoided_suggests_them_and_they_help(tmp_path: Path) -> None:
+def test_cycles_used_up_suggests_more_cycles_and_they_help(tmp_path: Path) -> None:
+    """The suggested resume continues the run."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("a"), say("b"), say("c")]})
     report = team.run(cycles=1)
     assert suggested(report) == "resume RUN --cycles 4"
@@ -159,7 +161,8 @@ def test_an_end_that_more_cycles_would_have_avoided_suggests_them_and_they_help(
     assert len(team.turns()) == 2
 
 
-def test_done_with_failing_tests_suggests_a_fork_for_a_resume_finds_the_same_done(tmp_path: Path) -> None:
+def test_done_with_failing_tests_suggests_fork(tmp_path: Path) -> None:
+    """A resume would only find the same DONE again."""
     files = [{"path": "test_it.py", "content": "def test_it():\n    assert False\n"}]
     keys: Record = {"behaviors": {"apply_files": True, "can_finish": True}}
     team = TeamFolder(tmp_path, {"one": keys}, {"one": [say("a"), say("b", files=files, status="DONE")]})
@@ -180,7 +183,7 @@ FORK = "fork RUN --from a -i most={{ inputs.most * 2 }}"
         ({"reason": "{{ roles.one.summary | sum }}"}, "show RUN", "the flow own ended in cycle 1: bad"),
     ],
 )  # fmt: skip
-def test_a_flow_without_cycles_suggests_what_it_says_itself(
+def test_flow_without_cycles_suggests_what_it_says_itself(
     tmp_path: Path, route: Record, suggestion: str, reason: str
 ) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("no")]})

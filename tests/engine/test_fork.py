@@ -75,7 +75,8 @@ def tree(folder: Path) -> dict[str, str]:
     }
 
 
-def test_only_what_comes_after_is_asked_with_another_goal_and_the_old_handoffs(tmp_path: Path) -> None:
+def test_fork_with_new_goal_asks_only_later_steps(tmp_path: Path) -> None:
+    """They get the new goal and the handoffs from before the fork."""
     team = builders(tmp_path)
     parent = team.run(flow="own")
     before = everything(parent.folder, team.workspace)
@@ -90,7 +91,7 @@ def test_only_what_comes_after_is_asked_with_another_goal_and_the_old_handoffs(t
     assert (team.runs / "latest").resolve() == report.folder
 
 
-def test_a_fork_has_the_records_of_its_past_and_pays_only_for_what_is_its_own(tmp_path: Path) -> None:
+def test_fork_inherits_past_records_but_counts_only_own_turns(tmp_path: Path) -> None:
     team = builders(tmp_path)
     parent = team.run(flow="own", max_turns=7)
     report = forked(team, "build:3", max_turns=2)
@@ -126,7 +127,7 @@ AFTER_CHORES = {".gitignore": "*.log\n", "tool.sh": "#!/bin/sh\n", "b/deep.txt":
         ("judge:2", {**AFTER_CHORES, "a.txt": "2\n", "new1.txt": "", "new2.txt": ""}, True),
     ],
 )
-def test_the_workspace_is_as_it_was_then(tmp_path: Path, start: str, files: dict[str, str], executable: bool) -> None:
+def test_workspace_is_as_it_was_then(tmp_path: Path, start: str, files: dict[str, str], executable: bool) -> None:
     team = builders(tmp_path)
     parent = team.run(flow="own")
     shutil.rmtree(team.workspace)
@@ -142,7 +143,7 @@ def test_the_workspace_is_as_it_was_then(tmp_path: Path, start: str, files: dict
     assert str(workspace) in note
 
 
-def test_the_workspace_may_be_put_elsewhere(tmp_path: Path) -> None:
+def test_workspace_may_be_put_elsewhere(tmp_path: Path) -> None:
     team = builders(tmp_path)
     team.run(flow="own")
     target = tmp_path / "deep" / "er"
@@ -183,7 +184,7 @@ def test_tests_may_be_switched_on_and_off(tmp_path: Path, tests_then: bool) -> N
     assert len(list(report.folder.glob("tests/*/result.json"))) == (2 if tests_then else 1)
 
 
-def test_a_run_that_failed(tmp_path: Path) -> None:
+def test_run_that_failed(tmp_path: Path) -> None:
     team = builders(tmp_path)
     good = team.plays["build"][1]
     team.plays["build"][1] = {"fault": {"status": 400}}
@@ -196,7 +197,8 @@ def test_a_run_that_failed(tmp_path: Path) -> None:
     assert [turn[:2] for turn in team.turns()] == [("build", 2), ("judge", 2), ("build", 3), ("judge", 3)]
 
 
-def test_a_visit_that_a_resumed_run_told_of_twice_begins_where_nothing_of_it_was_done(tmp_path: Path) -> None:
+def test_fork_of_visit_started_in_two_sessions_uses_first_start(tmp_path: Path) -> None:
+    """The fork starts before any work of that visit, so changes made between the sessions are not in it."""
     team = builders(tmp_path)
     good = team.plays["build"][1]
     team.plays["build"][1] = {"fault": {"status": 400}}
@@ -211,7 +213,7 @@ def test_a_visit_that_a_resumed_run_told_of_twice_begins_where_nothing_of_it_was
     assert not (Path(read(report.folder / "run.json")["workspace"]) / "meddled.txt").exists()
 
 
-def test_a_run_that_is_being_worked_on(tmp_path: Path) -> None:
+def test_run_that_is_being_worked_on(tmp_path: Path) -> None:
     team = builders(tmp_path)
     good = team.plays["judge"][1]
     team.plays["judge"][1] = NEVER
@@ -255,7 +257,7 @@ def test_what_was_decided_and_fanned_out_before_stays(tmp_path: Path) -> None:
     assert read(again.folder / "reviews/sure.1.json")["answer"] is None
 
 
-def test_a_workspace_that_nothing_could_change_is_used_as_it_is(tmp_path: Path) -> None:
+def test_workspace_that_nothing_could_change_is_used_as_it_is(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("one"), say("two", files=[{"path": "x", "content": ""}])]})
     team.run(cycles=2)
     assert forked(team, "team:2").outcome == "cycles_used_up"

@@ -47,9 +47,7 @@ def another_flow(team: TeamFolder, steps: list[Record]) -> Record:
         ([STEPS[0], {"id": "build", "check": "choose", "with": {}}], '"check choose" would be done'),
     ],
 )
-def test_a_flow_that_does_not_fit_the_past_leaves_nothing_behind(
-    tmp_path: Path, steps: list[Record], words: str
-) -> None:
+def test_flow_that_does_not_fit_the_past_leaves_nothing_behind(tmp_path: Path, steps: list[Record], words: str) -> None:
     team = builders(tmp_path)
     team.run(flow="own")
     before = everything(tmp_path)
@@ -61,7 +59,8 @@ def test_a_flow_that_does_not_fit_the_past_leaves_nothing_behind(
     assert everything(tmp_path) == before
 
 
-def test_a_called_flow_begins_no_fork_and_has_to_do_as_much_as_then(tmp_path: Path) -> None:
+def test_called_flow_cannot_contain_fork_point_or_lose_steps(tmp_path: Path) -> None:
+    """The called flow must still have at least the steps that the original run recorded."""
     team = builders(tmp_path, [{"id": "each", "call": "sub", "for_each": ["x"]}, {"ask": "build"}])
     sub = tmp_path / "roles/flows/sub.yaml"
     sub.write_text(yaml.safe_dump({"steps": [{"ask": "plan"}, {"ask": "judge"}]}))
@@ -95,7 +94,7 @@ def test_folders_that_cannot_be_the_workspace(tmp_path: Path) -> None:
     assert everything(tmp_path) == before
 
 
-def test_an_empty_folder_is_empty_again_when_the_fork_fails(tmp_path: Path) -> None:
+def test_empty_folder_is_empty_again_when_the_fork_fails(tmp_path: Path) -> None:
     team = builders(tmp_path)
     parent = team.run(flow="own")
     shutil.rmtree(parent.folder / ".snapshots/objects")
@@ -115,7 +114,7 @@ def test_what_a_fork_keeps(tmp_path: Path, change: str) -> None:
         forked(team, "team", **{change: "x"})
 
 
-def test_a_journal_that_is_gone_or_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_journal_that_is_gone_or_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     parent = team.run()
     monkeypatch.setattr("codex_multi_role.engine.journal.JOURNAL_VERSION", "2")

@@ -54,7 +54,7 @@ def test_what_a_role_remembers_ends_where_the_fork_begins(tmp_path: Path, monkey
     assert threads[0] == threads[1] != read(report.folder / "judge/turn_002/turn.json")["thread_id"]
 
 
-def test_a_role_that_had_no_turn_yet_starts_afresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_role_that_had_no_turn_yet_starts_afresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     team = builders(tmp_path)
     team.run(flow="own")
     bodies = asked(monkeypatch)
@@ -64,7 +64,7 @@ def test_a_role_that_had_no_turn_yet_starts_afresh(tmp_path: Path, monkeypatch: 
     assert resumed == {"plan": True, "build": False, "judge": False}
 
 
-def test_a_forked_thread_outlives_a_crash_in_its_first_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_thread_outlives_a_crash_in_its_first_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     team = builders(tmp_path)
     team.run(flow="own")
     team.plays["judge"][1] = {"attempts": [{"fault": {"stall_seconds": 60}}, say("judge 2")]}
@@ -77,7 +77,8 @@ def test_a_forked_thread_outlives_a_crash_in_its_first_turn(tmp_path: Path, monk
     assert [said(body) for body in bodies] == [["judge 1"], ["judge 1"]]
 
 
-def test_a_thread_that_codex_lost_is_told_what_it_handed_over(tmp_path: Path) -> None:
+def test_role_with_lost_codex_thread_receives_its_handoffs(tmp_path: Path) -> None:
+    """The fork repeats the role's own handoffs in the prompt."""
     team = builders(tmp_path)
     parent = team.run(flow="own")
     shutil.rmtree(parent.folder / ".codex/judge")
@@ -98,7 +99,7 @@ def test_another_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read(report.folder / "judge/turn_003/turn.json")["model"] == "second-model"
 
 
-def test_a_fork_of_a_fork_and_its_resumption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fork_of_a_fork_and_its_resumption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     team = builders(tmp_path)
     parent = team.run(flow="own")
     child = forked(team, "build:3", max_turns=1)
@@ -123,9 +124,8 @@ def test_a_fork_of_a_fork_and_its_resumption(tmp_path: Path, monkeypatch: pytest
     assert read(resumed.folder / "run.json")["forked_from"]["run_id"] == child.run_id
 
 
-def test_each_ask_goes_on_with_the_thread_it_would_have_had_among_several(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_ask_of_fork_continues_its_own_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A role with several threads continues the one that this step would have used in the original run."""
     steps: list[Record] = [
         {"id": "many", "ask": "solver", "for_each": ["x", "y"], "concurrency": 2},
         {"id": "mine", "ask": "solver"},
@@ -147,7 +147,7 @@ def test_each_ask_goes_on_with_the_thread_it_would_have_had_among_several(
     assert [said(body) for body in bodies[3:]] == [[], [], ["answer 3"], ["answer 3", "answer 6"]]
 
 
-def test_a_fork_that_is_killed_in_its_first_turn_forks_the_thread_again(
+def test_fork_killed_in_first_turn_forks_thread_again_on_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     team = builders(tmp_path)

@@ -32,7 +32,7 @@ def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     ("role", "command"),
     [({}, FREEZE), (FREE, FREEZE), (FREE, f'setsid -f sh -c "{FREEZE.replace("$", chr(92) + "$")}"')],
 )
-def test_a_tool_command_that_freezes_does_not_outlive_the_run(
+def test_tool_command_that_freezes_does_not_outlive_the_run(
     tmp_path: Path, role: dict[str, object], command: str
 ) -> None:
     call = {"call": "exec_command", "arguments": {"cmd": command, "yield_time_ms": 250}}
@@ -41,9 +41,7 @@ def test_a_tool_command_that_freezes_does_not_outlive_the_run(
     assert commands_of(tmp_path) == []
 
 
-def test_a_git_that_freezes_is_said_to_be_why_and_the_run_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frozen_git_is_reported_and_run_can_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git_that_freezes(tmp_path, monkeypatch)
     monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 2.0)
     team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [{"steps": [{"patch": PATCH}, say()]}] * 2})
@@ -56,9 +54,8 @@ def test_a_git_that_freezes_is_said_to_be_why_and_the_run_goes_on(
     assert (team.workspace / "new.txt").read_text() == "new\n"
 
 
-def test_a_git_that_freezes_does_not_outlive_the_run_that_was_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frozen_git_does_not_outlive_killed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is gone after the run was resumed."""
     once = git_that_freezes(tmp_path, monkeypatch)
     team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [{"steps": [{"patch": PATCH}, say()]}] * 2})
     with team.start() as process:

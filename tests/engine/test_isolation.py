@@ -49,7 +49,7 @@ def test_each_writer_has_a_copy_and_both_come_back(tmp_path: Path, repository: b
     assert len(turns) == 2
 
 
-def test_a_called_flow_isolates_too(tmp_path: Path) -> None:
+def test_called_flow_isolates_too(tmp_path: Path) -> None:
     """Found by torture: its copies had no possible name."""
     step = {"id": "sub", "call": "inner", "for_each": ["a", "b"], "concurrency": 2, "with": {"word": "{{ item }}"}}
     name = "{{ (prompt | string).split('ITEM ')[1].split('.')[0] }}.txt"
@@ -63,8 +63,8 @@ def test_a_called_flow_isolates_too(tmp_path: Path) -> None:
     assert sorted(each.key for each in Manifest(report.folder / "worktrees")) == ["sub.1.0/write.1", "sub.1.1/write.1"]
 
 
-def test_a_turn_taken_again_in_a_copy_begins_where_it_began_whoever_works_meanwhile(tmp_path: Path) -> None:
-    """Found by torture: what the first try had done stayed, as if others worked in the copy."""
+def test_retry_in_copy_starts_clean_despite_parallel_work(tmp_path: Path) -> None:
+    """Found by the torture run: changes of the first try stayed, as if other roles worked in the copy."""
     patch = {"patch": "*** Begin Patch\n*** Update File: shared.txt\n@@\n as it was\n+once\n*** End Patch"}
     fails_first = {"attempts": [{"steps": [patch, {"fault": {"status": 500}}]}, {"steps": [patch, say()]}]}
     slow = {"json": {"summary": "slow"}, "delay_seconds": 3}
@@ -75,7 +75,7 @@ def test_a_turn_taken_again_in_a_copy_begins_where_it_began_whoever_works_meanwh
     assert (team.workspace / "shared.txt").read_text() == "as it was\nonce\n"
 
 
-def test_a_conflict_is_a_result_to_route_on(tmp_path: Path) -> None:
+def test_conflict_is_a_result_to_route_on(tmp_path: Path) -> None:
     clash = "steps.write.results[1].merge.status == 'conflicts'"
     step = write_step(next=[{"when": clash, "end": "clash"}, {"end": "no_clash", "exit": 1}])
     team = writers(tmp_path, [writes("shared.txt", "one\n"), writes("shared.txt", "two\n")], [step])
@@ -106,7 +106,8 @@ def test_of_a_duel_only_the_winner_is_merged_and_the_loser_kept(tmp_path: Path) 
     assert "low\n" in copies
 
 
-def test_after_a_failure_no_writer_is_asked_again_and_its_work_comes_back(tmp_path: Path) -> None:
+def test_finished_writer_is_not_asked_again_after_failure(tmp_path: Path) -> None:
+    """Only the failed item is asked again on resume, and the work of both is merged back."""
     team = writers(tmp_path, [writes("a.txt", "A"), {"fault": {"status": 400}}], [write_step(concurrency=1)])
     assert team.run(flow="own").exit_code == 3
     assert not (team.workspace / "a.txt").exists()

@@ -65,8 +65,8 @@ def test_what_a_killed_run_left_ends_when_it_is_resumed(tmp_path: Path, resumed_
     assert any("they were ended" in event["message"] for event in team.of_type("warning"))
 
 
-def test_what_bears_no_mark_ends_with_the_run_but_for_what_was_there_before(tmp_path: Path) -> None:
-    """Such as git, which gets no variables of ours."""
+def test_unmarked_process_ends_with_run(tmp_path: Path) -> None:
+    """For example git, which does not get our variables. Processes that existed before are left alone."""
     with subprocess.Popen(["sleep", "86515"]) as stranger:
         family = Family.of_run(tmp_path)
         family.others = set(processes_below(os.getpid()))

@@ -69,7 +69,7 @@ def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
     raise AssertionError("PostgreSQL did not start")
 
 
-def test_a_run_and_its_resumption(tmp_path: Path, database_url: str) -> None:
+def test_run_and_its_resumption(tmp_path: Path, database_url: str) -> None:
     roles: dict[str, Record] = {"one": {}, "two": {}}
     plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in roles}
     team = TeamFolder(tmp_path, roles, plays)
@@ -94,21 +94,21 @@ def test_no_process_takes_up_the_run_of_another(tmp_path: Path, database_url: st
         assert process.poll() is None
 
 
-def test_a_server_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+def test_unreachable_postgres_server_is_reported(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     report = team.run(database_url="postgresql://tester@127.0.0.1:1/postgres")
     assert (report.outcome, report.exit_code) == ("storage_failed", 3)
     assert "127.0.0.1:1" in report.reason
 
 
-def test_a_password_in_the_url_is_refused(tmp_path: Path) -> None:
+def test_password_in_the_url_is_refused(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     with pytest.raises(UsageError, match="password"):
         team.run(database_url="postgresql://tester:secret@127.0.0.1:1/postgres")
     assert not team.runs.exists()
 
 
-def test_a_fork_beside_its_run(tmp_path: Path, database_url: str) -> None:
+def test_fork_beside_its_run(tmp_path: Path, database_url: str) -> None:
     plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ("one", "two")}
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, plays)
     parent = team.run(database_url=database_url, cycles=2)
@@ -123,7 +123,7 @@ def test_a_fork_beside_its_run(tmp_path: Path, database_url: str) -> None:
     assert team.turns() == []
 
 
-def test_a_task_that_is_done_again_beside_its_run(tmp_path: Path, database_url: str) -> None:
+def test_task_that_is_done_again_beside_its_run(tmp_path: Path, database_url: str) -> None:
     team = team_of(tmp_path, [CHAIN], [GIVES_UP, solved("b"), solved("c")])
     assert team.run(flow="plan-solve", database_url=database_url).outcome == "tasks_failed"
     solvers(team, solved("better"), solved("b"), NEVER)

@@ -61,7 +61,8 @@ def turns(report: RunReport) -> dict[str, list[Record]]:
     return found
 
 
-def test_six_items_at_once_share_two_processes_and_their_results_are_in_order(tmp_path: Path) -> None:
+def test_six_parallel_items_share_two_processes(tmp_path: Path) -> None:
+    """Their results are in item order, and every item has its own thread."""
     letters = list("abcdef")
     in_order = f"steps.solve.results | map(attribute='summary') | list == {[f'did {each}' for each in letters]}"
     end = [{"when": in_order, "end": "in_order"}, {"end": "no"}]
@@ -73,7 +74,7 @@ def test_six_items_at_once_share_two_processes_and_their_results_are_in_order(tm
     assert len({turn["thread_id"] for each in turns(report).values() for turn in each}) == len(letters)
 
 
-def test_two_roles_that_take_turns_in_one_process_remember_what_was_said(tmp_path: Path) -> None:
+def test_two_roles_sharing_one_process_remember_conversations(tmp_path: Path) -> None:
     again = [{"when": "steps.one.visits < 3", "to": "one"}]
     seen = {}
     for most in (1, None):
@@ -110,8 +111,8 @@ def test_calls_within_a_fan_out_do_not_lock_each_other_out(tmp_path: Path) -> No
     assert report.totals["turns"] == 3 * (2 + 1)
 
 
-def test_an_attempt_after_others_goes_on_in_its_copy_of_the_workspace(tmp_path: Path) -> None:
-    """The pause before it frees the process; the one that takes its place knows the thread and its folder."""
+def test_retry_continues_in_its_workspace_copy(tmp_path: Path) -> None:
+    """The pause before a retry frees the process; its replacement knows the thread and the folder."""
     failing: Record = {"attempts": [{"fault": {"status": 500}}, {"steps": [
         {"call": "exec_command", "arguments": {"cmd": "pwd"}},
         {"json": {"summary": "{{ tool_outputs[0] }}"}},
@@ -124,7 +125,7 @@ def test_an_attempt_after_others_goes_on_in_its_copy_of_the_workspace(tmp_path: 
     assert all(f"{report.run_id}/worktrees/solve.1." in answer for answer in answers), answers
 
 
-def test_a_resumed_run_may_have_another_number(tmp_path: Path) -> None:
+def test_resumed_run_may_have_another_number(tmp_path: Path) -> None:
     team = solver(tmp_path, [fan(list("abcd"), concurrency=4)], [ECHO] * 9)
     assert Counter().run(team, max_processes=1, max_turns=2).exit_code == 5
     report = resume("latest", runs_dir=team.runs, changes={"max_processes": 2, "max_turns": None})

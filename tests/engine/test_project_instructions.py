@@ -40,8 +40,8 @@ def prompt_of(team: TeamFolder, **options: object) -> str:
 
 
 @pytest.mark.parametrize("sandbox", ["read-only", "workspace-write", "danger-full-access"])
-def test_agents_md_reaches_every_role_and_project_settings_do_not(tmp_path: Path, sandbox: str) -> None:
-    """As with plain Codex: the outermost file first, and the skills by name."""
+def test_agents_md_reaches_roles_but_project_settings_do_not(tmp_path: Path, sandbox: str) -> None:
+    """As with plain Codex, the outermost file comes first, and skills are listed by name."""
     team = TeamFolder(tmp_path, {"one": {"sandbox": sandbox}}, {"one": [say()]})
     part = project(team)
     prompt = prompt_of(team, workspace=part)

@@ -44,7 +44,7 @@ def test_in_a_cycle_the_next_role_sees_the_refusal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("refusal", [DECLINED, {"json": {"error": REASON, "status": "DONE"}}])
-def test_a_refusal_of_a_role_that_may_finish_is_no_success(tmp_path: Path, refusal: Record) -> None:
+def test_refusal_of_a_role_that_may_finish_is_no_success(tmp_path: Path, refusal: Record) -> None:
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [refusal]})
     report = team.run()
     assert (report.outcome, report.exit_code) == ("cycles_used_up", 1)
@@ -52,7 +52,7 @@ def test_a_refusal_of_a_role_that_may_finish_is_no_success(tmp_path: Path, refus
 
 
 @pytest.mark.parametrize("refusal", [DECLINED, {"json": {"verdict": "bad", "error": REASON}}])
-def test_a_strict_schema_leaves_room_for_a_refusal(tmp_path: Path, refusal: Record) -> None:
+def test_strict_schema_leaves_room_for_a_refusal(tmp_path: Path, refusal: Record) -> None:
     plays = {"one": [refusal, {"json": {"verdict": "good", "error": None}}]}
     team = TeamFolder(tmp_path, {"one": {"output_schema": STRICT}}, plays)
     report = team.run(cycles=2)
@@ -62,7 +62,7 @@ def test_a_strict_schema_leaves_room_for_a_refusal(tmp_path: Path, refusal: Reco
     assert '"required":["verdict","error"]' in wire.replace(" ", "")
 
 
-def test_a_refused_step_fails_the_run_and_resume_asks_again(tmp_path: Path) -> None:
+def test_refused_step_fails_the_run_and_resume_asks_again(tmp_path: Path) -> None:
     team = with_flow(TeamFolder(tmp_path, {"one": {}}, {"one": [DECLINED]}), {"steps": [{"ask": "one"}]})
     report = team.run(flow="own")
     assert (report.status, report.outcome, report.exit_code) == ("failed", "declined", 3)
@@ -73,7 +73,7 @@ def test_a_refused_step_fails_the_run_and_resume_asks_again(tmp_path: Path) -> N
     assert team.turns() == [("one", 2, "completed")]
 
 
-def test_a_tolerated_refusal_is_the_steps_error_and_the_next_roles_input(tmp_path: Path) -> None:
+def test_tolerated_refusal_is_step_error_and_next_roles_input(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [DECLINED], "two": [say()]})
     ends = [{"when": f"steps.one.error == '{REASON}'", "end": "without_it"}]
     steps = [{"ask": "one", "on_error": "skip"}, {"ask": "two", "next": ends}]
@@ -83,14 +83,14 @@ def test_a_tolerated_refusal_is_the_steps_error_and_the_next_roles_input(tmp_pat
     assert [event["reason"] for event in team.of_type("role_skipped")] == [f"role one declined: {REASON}"]
 
 
-def test_a_refusal_is_tried_again_where_a_failure_is(tmp_path: Path) -> None:
+def test_refusal_is_tried_again_where_a_failure_is(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [DECLINED, say()]})
     steps = [{"ask": "one", "retry": {"attempts": 2, "backoff_seconds": 0}}]
     assert with_flow(team, {"steps": steps}).run(flow="own").exit_code == 0
     assert team.turns() == [("one", 1, "declined"), ("one", 2, "completed")]
 
 
-def test_a_refused_item_is_a_failed_one(tmp_path: Path) -> None:
+def test_refused_item_is_a_failed_one(tmp_path: Path) -> None:
     item = {"choose": [{"when": "'bad' in prompt", **DECLINED}, say()]}
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [item, item]})
     ends = [{"when": f"steps.each.failed == 1 and steps.each.results[1].error == '{REASON}'", "end": "one_of_two"}]

@@ -45,7 +45,8 @@ def solvers(team: TeamFolder, *plays: Record) -> None:
     team.write_plays()
 
 
-def test_a_task_that_failed_is_done_again_with_what_needs_it_and_the_others_are_kept(tmp_path: Path) -> None:
+def test_failed_task_is_restarted_with_its_dependents(tmp_path: Path) -> None:
+    """The results of the other tasks are kept."""
     team = team_of(tmp_path, [CHAIN], [GIVES_UP, solved("b"), solved("c")])
     first = solve(team)
     assert first.outcome == "tasks_failed"
@@ -64,7 +65,7 @@ def test_a_task_that_failed_is_done_again_with_what_needs_it_and_the_others_are_
     assert read(first.folder / "run.json")["outcome"] == "tasks_failed"
 
 
-def test_a_restarted_run_is_restarted_again_and_its_own_results_are_kept(tmp_path: Path) -> None:
+def test_restarted_run_can_be_restarted_and_keeps_its_results(tmp_path: Path) -> None:
     team = team_of(tmp_path, [CHAIN], [solved("a"), solved("b"), solved("c")], DOUBTED)
     assert solve(team).outcome == "not_verified"
     solvers(team, NEVER, NEVER, solved("c2"))
@@ -74,7 +75,7 @@ def test_a_restarted_run_is_restarted_again_and_its_own_results_are_kept(tmp_pat
     assert [each["result"] for each in results(team)] == ["a", "b2", "c2"]
 
 
-def test_killed_while_a_task_is_done_again_it_goes_on_and_pays_nothing_twice(tmp_path: Path) -> None:
+def test_killed_task_restart_resumes_without_repeated_turns(tmp_path: Path) -> None:
     team = team_of(tmp_path, [CHAIN], [solved("a"), solved("b"), solved("c")])
     solve(team)
     solvers(team, solved("a2"), NEVER, NEVER)
@@ -91,7 +92,7 @@ def test_killed_while_a_task_is_done_again_it_goes_on_and_pays_nothing_twice(tmp
     assert [each["result"] for each in results(team)] == ["a2", "b2", "c"]
 
 
-def test_a_parked_run_is_restarted_and_solves_what_was_left_too(tmp_path: Path) -> None:
+def test_parked_run_is_restarted_and_solves_what_was_left_too(tmp_path: Path) -> None:
     team = team_of(tmp_path, [CHAIN], [solved("a"), solved("b"), solved("c")])
     assert team.run(flow="plan-solve", max_turns=2, inputs={"concurrency": 1}).exit_code == 5
     with pytest.raises(UsageError, match=r"the task B of the run .* has not ended"):
@@ -103,7 +104,7 @@ def test_a_parked_run_is_restarted_and_solves_what_was_left_too(tmp_path: Path) 
     assert [each["result"] for each in results(team)] == ["a2", "b", "c"]
 
 
-def test_the_command_and_what_cannot_be_restarted(tmp_path: Path) -> None:
+def test_command_and_what_cannot_be_restarted(tmp_path: Path) -> None:
     team = team_of(tmp_path, [TWO], [solved("a"), solved("b")])
     solve(team)
     done = console("restart", "latest", "--task", "B", "--quiet", folder=tmp_path)
@@ -115,7 +116,7 @@ def test_the_command_and_what_cannot_be_restarted(tmp_path: Path) -> None:
     assert len(list_runs(team.runs)) == 2
 
 
-def test_a_live_run_is_not_restarted(tmp_path: Path) -> None:
+def test_live_run_is_not_restarted(tmp_path: Path) -> None:
     team = team_of(tmp_path, [planned(todo("A"), todo("B"))], [solved("a"), NEVER])
     with running(team, "--flow", "plan-solve", until=("turn_ended", "solver")) as process:
         assert process.stdout is not None
@@ -126,7 +127,7 @@ def test_a_live_run_is_not_restarted(tmp_path: Path) -> None:
             restart(team, "B")
 
 
-def test_tasks_that_change_the_workspace_are_not_restarted_one_by_one(tmp_path: Path) -> None:
+def test_tasks_that_change_workspace_cannot_be_restarted_singly(tmp_path: Path) -> None:
     steps: list[Record] = [{"ask": "writer", "for_each": ["x", "y"]}]
     files = [{"path": "a.txt", "content": "a"}]
     team = with_flow(TeamFolder(tmp_path, {"writer": WRITER}, {"writer": [say(files=files)] * 2}), {"steps": steps})

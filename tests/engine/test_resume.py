@@ -76,10 +76,8 @@ def finish(team: TeamFolder) -> None:
     assert "first" in sorted((report.folder / "two").glob("turn_*"))[-1].joinpath("prompt.txt").read_text()
 
 
-def test_a_journal_that_takes_nothing_as_the_run_begins_is_told_in_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Found with a disk that was full at that very write."""
+def test_journal_write_error_at_start_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found with a disk that was full at exactly this write."""
     team = team_of_three(tmp_path, say("second"))
 
     def full(*_: object, **__: object) -> None:
@@ -135,7 +133,7 @@ def test_processes_that_do_not_react_are_no_reason_to_stay(tmp_path: Path, times
     finish(team)
 
 
-def test_ctrl_c_ends_the_tests_that_run_and_a_resumed_run_runs_them_again(tmp_path: Path) -> None:
+def test_ctrl_c_stops_running_tests_and_resume_reruns_them(tmp_path: Path) -> None:
     endless = {"path": "test_it.py", "content": "import time\ndef test_it():\n    time.sleep(600)\n"}
     roles = {"writer": {"behaviors": {"apply_files": True}}, "reader": {}}
     team = TeamFolder(tmp_path, roles, {"writer": [say(files=[endless])], "reader": [say()]})
@@ -149,7 +147,7 @@ def test_ctrl_c_ends_the_tests_that_run_and_a_resumed_run_runs_them_again(tmp_pa
     assert report.outcome == "cycles_used_up"
 
 
-def test_a_journal_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_journal_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     team.run()
     monkeypatch.setattr("codex_multi_role.engine.journal.JOURNAL_VERSION", "2")
@@ -175,7 +173,7 @@ def test_after_used_up_cycles_with_more_of_them(tmp_path: Path) -> None:
     assert '"summary": "three 1"' in (report.folder / "one/turn_002/prompt.txt").read_text()
 
 
-def test_a_finished_run_is_replayed_without_a_turn(tmp_path: Path) -> None:
+def test_finished_run_is_replayed_without_a_turn(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status="DONE")]})
     assert team.run().exit_code == 0
     before = read(team.runs / "latest/controller_state.json")
@@ -184,7 +182,7 @@ def test_a_finished_run_is_replayed_without_a_turn(tmp_path: Path) -> None:
     assert read(report.folder / "controller_state.json") == before
 
 
-def test_a_repair_turn_is_not_asked_for_twice(tmp_path: Path) -> None:
+def test_repair_turn_is_not_asked_for_twice(tmp_path: Path) -> None:
     plays: dict[str, list[Record]] = {
         "one": [{"text": "no", "repairs": [say("first")]}],
         "two": [{"fault": {"status": 400}}],
@@ -195,7 +193,8 @@ def test_a_repair_turn_is_not_asked_for_twice(tmp_path: Path) -> None:
     finish(team)
 
 
-def test_a_thread_that_codex_lost_is_told_what_it_handed_over(tmp_path: Path) -> None:
+def test_role_with_lost_codex_thread_receives_its_handoffs(tmp_path: Path) -> None:
+    """The resumed run repeats the role's own handoffs in the prompt."""
     plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ("one", "two")}
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, plays)
     folder = team.run().folder
@@ -209,7 +208,7 @@ def test_a_thread_that_codex_lost_is_told_what_it_handed_over(tmp_path: Path) ->
     assert '"summary": "two 1"' not in (folder / "two/turn_002/prompt.txt").read_text()
 
 
-def test_a_run_that_is_cancelled_in_its_database_fails_and_goes_on_when_it_is_resumed(tmp_path: Path) -> None:
+def test_run_cancelled_in_database_fails_and_can_be_resumed(tmp_path: Path) -> None:
     team = team_of_three(tmp_path, say())
 
     def cancel(event: Record) -> None:
@@ -225,7 +224,7 @@ def test_a_run_that_is_cancelled_in_its_database_fails_and_goes_on_when_it_is_re
     assert team.resume().outcome == "cycles_used_up"
 
 
-def test_a_run_has_one_live_owner(tmp_path: Path) -> None:
+def test_run_has_one_live_owner(tmp_path: Path) -> None:
     team = team_of_three(tmp_path, NEVER)
     with running(team, until=("turn_started", "two")) as process, pytest.raises(RunBusy, match=str(process.pid)):
         team.resume()
@@ -245,14 +244,14 @@ def test_lock_is_released_even_if_the_end_of_processes_fails(tmp_path: Path, mon
     assert not is_alive(RunFolder(folder))
 
 
-def test_a_resumed_run_keeps_its_goal(tmp_path: Path) -> None:
+def test_resumed_run_keeps_its_goal(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     team.run()
     with pytest.raises(UsageError, match="goal"):
         team.resume(goal="another")
 
 
-def test_the_roles_of_a_resumed_run_are_those_it_was_started_with(tmp_path: Path) -> None:
+def test_roles_of_a_resumed_run_are_those_it_was_started_with(tmp_path: Path) -> None:
     team = team_of_three(tmp_path, {"fault": {"status": 400}})
     team.run()
     (tmp_path / "roles/catalog.yaml").write_text("gone: wrong\n")
@@ -270,8 +269,8 @@ def appends(line: str, *then: Record) -> Record:
 ADD = "*** Begin Patch\n*** Add File: {name}\n+new\n*** End Patch"
 
 
-def test_what_a_killed_turn_left_half_done_is_taken_back_and_kept_as_a_patch(tmp_path: Path) -> None:
-    """Found by the torture run: the line was there twice."""
+def test_partial_work_of_killed_turn_is_undone_and_kept_as_patch(tmp_path: Path) -> None:
+    """Found by the torture run: the line was in the file twice."""
     team = TeamFolder(
         tmp_path, {"patcher": PATCHER}, {"patcher": [appends("once", {"text": "x", "delay_seconds": 300})]}
     )
@@ -309,7 +308,7 @@ def test_what_another_one_finished_meanwhile_is_not_taken_back(tmp_path: Path) -
     assert any("others worked in it as well" in event["message"] for event in team.of_type("warning"))
 
 
-def test_a_provider_retry_begins_with_the_workspace_as_it_was(tmp_path: Path) -> None:
+def test_provider_retry_begins_with_the_workspace_as_it_was(tmp_path: Path) -> None:
     attempts = [appends("once", {"fault": {"status": 500}}), appends("once", say())]
     team = TeamFolder(tmp_path, {"patcher": PATCHER}, {"patcher": [{"attempts": attempts}]})
     (team.workspace / "log.txt").write_text("first\n")
@@ -317,7 +316,8 @@ def test_a_provider_retry_begins_with_the_workspace_as_it_was(tmp_path: Path) ->
     assert (team.workspace / "log.txt").read_text() == "first\nonce\n"
 
 
-def test_a_turn_that_was_finished_but_not_yet_in_the_journal_is_not_paid_for_again(tmp_path: Path) -> None:
+def test_finished_turn_missing_in_journal_is_not_repeated(tmp_path: Path) -> None:
+    """The process stopped after the turn ended and before the journal was written."""
     team = team_of_three(tmp_path, say("second"))
     events: list[Record] = []
 
@@ -337,7 +337,7 @@ def test_a_turn_that_was_finished_but_not_yet_in_the_journal_is_not_paid_for_aga
     ]
 
 
-def test_a_command_cut_short_leaves_no_mount_points_of_its_sandbox(tmp_path: Path) -> None:
+def test_command_cut_short_leaves_no_mount_points_of_its_sandbox(tmp_path: Path) -> None:
     sleeping = {"steps": [{"call": "exec_command", "arguments": {"cmd": "sleep 300", "yield_time_ms": 60_000}}, say()]}
     team = TeamFolder(tmp_path, {"one": {**PATCHER, "prompt_flags": {"allow_write": True}}}, {"one": [sleeping]})
     with running(team, until=("role_activity", "one")) as process:

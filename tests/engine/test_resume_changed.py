@@ -41,7 +41,7 @@ def team_with(folder: Path, *steps: Record) -> TeamFolder:
         ([{"ask": "one", "next": LOOP}, {"id": "figures", **LOOK}], {"most": 1}, "one.2", "one:1"),
     ],
 )
-def test_an_input_that_recorded_work_depends_on_cannot_change(
+def test_input_that_recorded_work_depends_on_cannot_change(
     tmp_path: Path, steps: list[Record], changes: dict[str, Any], unit: str, start: str
 ) -> None:
     """Before anything is paid: the rest of what was recorded would be of the old input."""
@@ -60,7 +60,7 @@ def test_an_input_that_recorded_work_depends_on_cannot_change(
     assert {name: inputs[name] for name in changes} == changes
 
 
-def test_a_lower_limit_cannot_leave_out_what_is_recorded(tmp_path: Path) -> None:
+def test_lower_limit_cannot_leave_out_what_is_recorded(tmp_path: Path) -> None:
     team = team_with(tmp_path, {"ask": "one", "next": AGAIN})
     team.run(flow="own", inputs={"most": 3})
     with pytest.raises(UsageError, match=r"most cannot change now.* one\.2 depends on it") as caught:
@@ -68,7 +68,7 @@ def test_a_lower_limit_cannot_leave_out_what_is_recorded(tmp_path: Path) -> None
     assert "--from one:1 -i most=1" in caught.value.hint
 
 
-def test_an_input_that_only_leads_further_can_change(tmp_path: Path) -> None:
+def test_input_that_only_leads_further_can_change(tmp_path: Path) -> None:
     team = team_with(tmp_path, {"ask": "one", "next": AGAIN})
     assert team.run(flow="own").exit_code == 1
     assert team.resume(inputs={"most": 3, "word": "b"}).exit_code == 1
@@ -82,8 +82,8 @@ def test_how_many_items_are_done_at_once_can_change(tmp_path: Path) -> None:
     assert len(team.turns()) == 1
 
 
-def test_items_that_need_more_room_than_they_began_with_are_refused(tmp_path: Path) -> None:
-    """Nothing is paid for that could not be recorded."""
+def test_items_that_need_more_journal_slots_are_refused(tmp_path: Path) -> None:
+    """Items keep the slots they started with. No turn is paid for that could not be recorded."""
     team = team_with(tmp_path, CALL | EACH)
     assert team.run(flow="own", max_turns=1).exit_code == 5
     report = team.resume(inputs={"most": 3}, max_turns=None)
@@ -100,7 +100,7 @@ def test_items_that_need_more_room_than_they_began_with_are_refused(tmp_path: Pa
         ({"prompt_text": "Do it in verse."}, False),
     ],
 )
-def test_a_team_keeps_what_its_journal_rests_on(tmp_path: Path, keys: Record, refused: bool) -> None:
+def test_team_keeps_what_its_journal_rests_on(tmp_path: Path, keys: Record, refused: bool) -> None:
     """With more steps for one role, the answers of the next would not be found, and paid for again."""
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [say(status="DONE")] * 2, "two": [say()] * 2})
     team.run()

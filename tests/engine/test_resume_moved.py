@@ -19,7 +19,7 @@ def ran(folder: Path, runs: str) -> TeamFolder:
     return team
 
 
-def test_a_moved_project_is_not_resumed_in_another_checkout_at_its_old_place(tmp_path: Path) -> None:
+def test_moved_project_is_not_resumed_in_checkout_at_old_path(tmp_path: Path) -> None:
     team, moved = ran(tmp_path, "state/runs"), tmp_path / "moved"
     team.workspace.rename(moved)
     shutil.copytree(moved, team.workspace, symlinks=True)
@@ -34,7 +34,8 @@ def test_a_moved_project_is_not_resumed_in_another_checkout_at_its_old_place(tmp
     assert resume("latest", runs_dir=moved / "state/runs", changes={"cycles": 3}).totals["turns"] == 3
 
 
-def test_another_folder_of_that_name_is_resumed_in_only_if_it_is_named(tmp_path: Path) -> None:
+def test_other_folder_of_same_name_requires_explicit_workspace(tmp_path: Path) -> None:
+    """A run resumes in it only if the workspace is given."""
     team = ran(tmp_path, "../runs")
     team.workspace.rename(tmp_path / "moved")
     with pytest.raises(UsageError, match="does not exist") as caught:
@@ -47,7 +48,7 @@ def test_another_folder_of_that_name_is_resumed_in_only_if_it_is_named(tmp_path:
     assert team.resume(cycles=3).totals["turns"] == 3
 
 
-def test_an_edited_workspace_is_resumed_in(tmp_path: Path) -> None:
+def test_edited_workspace_is_resumed_in(tmp_path: Path) -> None:
     team = ran(tmp_path, "../runs")
     (team.workspace / "new.txt").write_text("an edit between two sessions")
     assert team.resume(cycles=2).totals["turns"] == 2

@@ -49,7 +49,7 @@ def asked(team: TeamFolder, key: str = "ok.1") -> Record:
     return found
 
 
-def test_a_parked_run_shows_on_the_terminal_what_is_to_be_approved(tmp_path: Path) -> None:
+def test_parked_run_shows_on_the_terminal_what_is_to_be_approved(tmp_path: Path) -> None:
     team = reviewed(tmp_path, "one\n\x1b[2Jtwo")
     done = subprocess.run(
         team.command("--flow", "own"), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
@@ -64,7 +64,7 @@ def test_a_parked_run_shows_on_the_terminal_what_is_to_be_approved(tmp_path: Pat
     ("approved", "comment", "ending"),
     [(True, "good", ("shipped", 0)), (True, "", ("approved", 0)), (False, "bad", ("refused", 1))],
 )
-def test_a_run_parks_until_its_answer_comes_and_takes_the_way_it_says(
+def test_run_parks_until_answered_and_follows_the_answer(
     tmp_path: Path, approved: bool, comment: str, ending: tuple[str, int]
 ) -> None:
     team = reviewed(tmp_path)
@@ -90,8 +90,8 @@ def test_a_run_parks_until_its_answer_comes_and_takes_the_way_it_says(
     assert team.of_type("review_answered") == []
 
 
-def test_sessions_of_one_process_are_different_executors_to_the_journal(tmp_path: Path) -> None:
-    """DBOS begins anew what an executor of the same name left: the run was begun twice, and one of both hung."""
+def test_sessions_of_one_process_have_different_executor_ids(tmp_path: Path) -> None:
+    """DBOS restarts what an executor of the same name left: the run was started twice, and one of them hung."""
     team = reviewed(tmp_path)
     executors = set()
     team.run(flow="own")
@@ -102,7 +102,7 @@ def test_sessions_of_one_process_are_different_executors_to_the_journal(tmp_path
     assert len(executors) == 2
 
 
-def test_an_answer_is_final(tmp_path: Path) -> None:
+def test_answer_is_final(tmp_path: Path) -> None:
     team = reviewed(tmp_path)
     team.run(flow="own")
     answer(team, False, "bad")
@@ -125,7 +125,8 @@ def test_yes_may_come_with_a_resume(tmp_path: Path) -> None:
     assert team.resume(yes=True).outcome == "approved"
 
 
-def test_a_time_limit_counts_from_the_first_session_on_and_is_never_a_yes(tmp_path: Path) -> None:
+def test_time_limit_spans_sessions_and_never_approves(tmp_path: Path) -> None:
+    """The limit counts from the first session, and its end is never a yes."""
     team = reviewed(tmp_path, **LIMIT)
     parked = team.run(flow="own")
     assert parked.exit_code == 4
@@ -152,7 +153,7 @@ def test_whoever_is_there_is_asked_until_the_time_is_up(tmp_path: Path) -> None:
     assert codex_multi_role.run(team.options(flow="own"), ask_person=until_over).outcome == "refused"
 
 
-def test_an_answer_from_elsewhere_ends_the_asking(tmp_path: Path) -> None:
+def test_answer_from_elsewhere_ends_the_asking(tmp_path: Path) -> None:
     team = reviewed(tmp_path)
 
     def ask(question: Question, is_over: Callable[[], bool]) -> Answer | None:
@@ -163,7 +164,7 @@ def test_an_answer_from_elsewhere_ends_the_asking(tmp_path: Path) -> None:
     assert codex_multi_role.run(team.options(flow="own"), ask_person=ask).outcome == "shipped"
 
 
-def test_the_first_of_two_answers_holds(tmp_path: Path) -> None:
+def test_first_of_two_answers_holds(tmp_path: Path) -> None:
     team = reviewed(tmp_path)
 
     def ask(_question: Question, _is_over: Callable[[], bool]) -> Answer | None:
@@ -250,7 +251,7 @@ def test_what_works_beside_a_question_is_finished_first(tmp_path: Path) -> None:
     assert (report.exit_code, team.turns()) == (0, [])
 
 
-def test_a_failure_beside_a_question_is_how_the_run_ends(tmp_path: Path) -> None:
+def test_failure_beside_a_question_is_how_the_run_ends(tmp_path: Path) -> None:
     """Not waiting: going on with an answer would take the failed turn again, which is for whoever resumes to say."""
     team = working_beside_a_question(tmp_path, {"fault": {"status": 400}})
     assert team.run(flow="own").exit_code == 3
@@ -263,8 +264,8 @@ def test_a_failure_beside_a_question_is_how_the_run_ends(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("how", ["answered", "out of time"])
-def test_an_answer_that_comes_while_other_work_is_finished_is_gone_on_with(tmp_path: Path, how: str) -> None:
-    """The question was put, and nobody there, long before the other item's turn ends: only then is it answered."""
+def test_answer_that_arrives_during_other_work_is_used(tmp_path: Path, how: str) -> None:
+    """The question is asked long before the other turn ends, with nobody available. Only then is it answered."""
     team = working_beside_a_question(tmp_path, **(LIMIT if how == "out of time" else {}))
     events: list[Record] = []
 
@@ -314,7 +315,8 @@ def summary(team: TeamFolder) -> str:
 OFFERED = ("features.default_mode_request_user_input=true",)
 
 
-def test_what_a_role_asks_within_its_turn_is_answered_by_whoever_is_there(tmp_path: Path) -> None:
+def test_question_within_turn_is_answered_by_available_person(tmp_path: Path) -> None:
+    """An unanswered question is recorded as answered by nobody."""
     team = asking(tmp_path)
 
     def ask(question: Question, is_over: Callable[[], bool]) -> Answer | None:
@@ -335,7 +337,8 @@ def test_what_a_role_asks_within_its_turn_is_answered_by_whoever_is_there(tmp_pa
 
 
 @pytest.mark.parametrize("yes", [False, True])
-def test_a_role_that_asks_while_nobody_is_there_goes_on_at_once(tmp_path: Path, yes: bool) -> None:
+def test_question_within_turn_is_skipped_if_nobody_is_available(tmp_path: Path, yes: bool) -> None:
+    """The turn continues at once, and no question is stored."""
     team = asking(tmp_path)
     codex_multi_role.run(team.options(config=OFFERED, yes=yes), team.events.append, until_over if yes else None)
     assert summary(team) == "does not know"

@@ -34,7 +34,7 @@ def recorded(team: TeamFolder, turn: int = 1) -> list[Record]:
     return [json.loads(line) for line in lines]
 
 
-def test_what_a_person_answers_elsewhere_is_what_the_role_goes_on_with(tmp_path: Path) -> None:
+def test_ask_user_passes_answer_from_elsewhere_to_role(tmp_path: Path) -> None:
     team = asking(tmp_path)
 
     def ask(question: Question, is_over: Callable[[], bool]) -> Answer | None:
@@ -53,7 +53,7 @@ def test_what_a_person_answers_elsewhere_is_what_the_role_goes_on_with(tmp_path:
     assert not team.of_type("approval")
 
 
-def test_a_rejection_reaches_the_role_with_its_reason(tmp_path: Path) -> None:
+def test_rejection_reaches_the_role_with_its_reason(tmp_path: Path) -> None:
     team = asking(tmp_path)
 
     def ask(question: Question, is_over: Callable[[], bool]) -> Answer | None:
@@ -65,7 +65,7 @@ def test_a_rejection_reaches_the_role_with_its_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("yes", [False, True])
-def test_where_nobody_is_there_the_role_is_told_so_at_once(tmp_path: Path, yes: bool) -> None:
+def test_ask_user_reports_at_once_that_nobody_is_available(tmp_path: Path, yes: bool) -> None:
     team = asking(tmp_path)
     codex_multi_role.run(team.options(yes=yes), team.events.append, until_over if yes else None)
     assert summary(team) == NOBODY
@@ -74,14 +74,14 @@ def test_where_nobody_is_there_the_role_is_told_so_at_once(tmp_path: Path, yes: 
     assert not (team.runs / "latest/reviews").exists()
 
 
-def test_the_time_a_person_takes_is_not_the_turns(tmp_path: Path) -> None:
+def test_time_a_person_takes_is_not_the_turns(tmp_path: Path) -> None:
     """The person says nothing for as long as the whole turn may take."""
     team = asking(tmp_path, limits={**LIMITS, "turn_seconds": 3})
     codex_multi_role.run(team.options(), team.events.append, until_over)
     assert (summary(team), team.turns()) == (NOBODY, [("one", 1, "completed")])
 
 
-def test_a_person_who_gives_no_words(tmp_path: Path) -> None:
+def test_person_who_gives_no_words(tmp_path: Path) -> None:
     team = asking(tmp_path)
     codex_multi_role.run(team.options(), team.events.append, lambda *_: Answer(False, "", "ann", ""))
     assert summary(team) == NO_WORDS
@@ -91,14 +91,14 @@ def test_a_person_who_gives_no_words(tmp_path: Path) -> None:
     ("arguments", "problem"),
     [({"questions": "?"}, "wrong arguments: $: "), (["?"], "wrong arguments: they must be a JSON object")],
 )
-def test_wrong_arguments_are_told_to_the_model(tmp_path: Path, arguments: object, problem: str) -> None:
+def test_wrong_arguments_are_reported_to_model(tmp_path: Path, arguments: object, problem: str) -> None:
     team = asking(tmp_path, json.dumps(arguments))
     team.run()
     assert summary(team).startswith(problem)
     assert [(call["success"], call["arguments"]) for call in recorded(team)] == [(False, arguments)]
 
 
-def test_an_installed_tool_is_called_and_may_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_tool_is_called_and_may_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, monkeypatch, ["shout"])
     monkeypatch.setenv("VOICE_TOKEN", "quiet-secret-words")
     team = TeamFolder(
@@ -113,7 +113,7 @@ def test_an_installed_tool_is_called_and_may_fail(tmp_path: Path, monkeypatch: p
     assert [event["success"] for event in team.of_type("tool_called")] == [True, False]
 
 
-def test_a_resumed_role_still_has_its_tools(tmp_path: Path) -> None:
+def test_resumed_role_still_has_its_tools(tmp_path: Path) -> None:
     team = asking(tmp_path)
     team.roles["two"] = {}
     team.plays["two"] = [NEVER]
@@ -140,7 +140,7 @@ def test_tools_that_changed_on_resume_are_warned_of(tmp_path: Path) -> None:
     assert summary(team) == "the tool ask_user is not offered to this role any more"
 
 
-def test_an_unknown_tool_is_found_before_a_run(tmp_path: Path) -> None:
+def test_unknown_tool_is_found_before_a_run(tmp_path: Path) -> None:
     team = asking(tmp_path, tools=["ask_usr"])
     with pytest.raises(DefinitionError) as caught:
         team.run()
@@ -162,7 +162,8 @@ def planned(team: TeamFolder) -> list[str]:
     return [todo["id"] for todo in state["latest_json_by_role"]["one"]["todos"]]
 
 
-def test_what_a_tool_keeps_is_in_the_handoff_also_when_the_answer_had_to_be_asked_for_again(tmp_path: Path) -> None:
+def test_values_kept_by_tool_reach_handoff_after_repair(tmp_path: Path) -> None:
+    """The handoff also contains them if the answer had to be requested again."""
     judge: Record = {"call": "validate_plan"}
     team = planning(tmp_path, {"steps": [PLAN, judge, {"text": "no JSON"}], "repairs": [{"steps": [judge, say()]}]})
     team.run()
@@ -197,7 +198,7 @@ def turn_records(team: TeamFolder) -> list[Record]:
     return [json.loads(path.read_text()) for path in sorted((team.runs / "latest/one").glob("turn_*/turn.json"))]
 
 
-def test_a_turn_that_only_talks_is_continued_on_the_same_thread(tmp_path: Path) -> None:
+def test_turn_that_only_talks_is_continued_on_the_same_thread(tmp_path: Path) -> None:
     """The seed's loop: text without a tool call goes on until `terminate`, and what the tools kept is not lost."""
     rest: list[Record] = [THINKING, {"steps": [end("success"), say("planned")]}]
     team = stepping(tmp_path, {"steps": [PLAN, THINKING], "repairs": rest}, max_steps=2)
@@ -211,7 +212,8 @@ def test_a_turn_that_only_talks_is_continued_on_the_same_thread(tmp_path: Path) 
     assert json.loads((team.runs / "latest/run.json").read_text())["totals"]["repairs"] == 0
 
 
-def test_no_more_than_max_steps_continue_a_turn_and_then_its_answer_is_asked_for(tmp_path: Path) -> None:
+def test_turn_is_continued_at_most_max_steps_times(tmp_path: Path) -> None:
+    """After that, the role is asked for its answer."""
     team = stepping(tmp_path, {**THINKING, "repairs": [THINKING, THINKING, say("at last")]}, max_steps=2)
     team.run()
     assert [turn["outcome"] for turn in turn_records(team)] == [
@@ -232,7 +234,8 @@ def test_after_terminate_only_the_summary_is_asked_for(tmp_path: Path) -> None:
     ]
 
 
-def test_a_role_that_terminates_in_failure_has_failed_with_its_reason_and_may_be_asked_again(tmp_path: Path) -> None:
+def test_terminate_with_failure_fails_role_with_its_reason(tmp_path: Path) -> None:
+    """The role may be asked again on resume."""
     team = stepping(tmp_path, {"steps": [end("failure", reason="no figures"), say("sorry")]})
     report = team.run()
     assert (report.exit_code, report.outcome, report.reason) == (3, "gave_up", "role one gave up: no figures")

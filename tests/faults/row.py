@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-PLAYED_TEST = "test_a_fault_has_one_word_everywhere_and_the_command_on_the_screen_goes_on"
-START_TEST = "test_a_start_that_fails_says_why_and_costs_nothing"
+PLAYED_TEST = "test_fault_has_one_word_everywhere_and_next_command_works"
+START_TEST = "test_start_that_fails_says_why_and_costs_nothing"
 CLIENT = "codex/test_client.py::test_"
 DISTURBED = "codex/test_disturbed.py::test_"
 FAULTS = "engine/test_faults.py::test_"

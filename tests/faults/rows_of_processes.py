@@ -17,16 +17,16 @@ PROCESS_ROWS = (
         "no app-server, a start that is lost",
         "three tries where no reason is given",
         "start_failed",
-        (*started("no app-server"), f"{FAULTS}a_process_that_does_not_start_is_started_again"),
+        (*started("no app-server"), f"{FAULTS}process_that_does_not_start_is_started_again"),
     ),
     Row(
         "CODEX_HOME read-only, disk full at the start",
         "both the home and the run's folder are written to before anything starts",
         "",
         (
-            "faults/test_start.py::test_a_home_that_cannot_be_written_is_found_before_a_run_or_a_resume_starts_anything",
-            "test_bad_surroundings.py::test_a_codex_home_on_a_disk_that_is_read_only_or_full_is_told_by_run_and_doctor",
-            "test_bad_surroundings.py::test_a_full_disk_at_the_start_costs_nothing_and_hides_no_earlier_run",
+            "faults/test_start.py::test_unwritable_home_is_found_before_anything_starts",
+            "test_bad_surroundings.py::test_unwritable_codex_home_is_reported_by_run_and_doctor",
+            "test_bad_surroundings.py::test_full_disk_at_start_hides_no_earlier_run",
         ),
     ),
     Row(
@@ -34,15 +34,15 @@ PROCESS_ROWS = (
         "the lost conversation is told; resume goes on with a new one",
         "",
         (
-            on_the_wire("a_conversation_that_codex_cannot_save_is_told_and_the_run_goes_on_without_it"),
-            "test_bad_surroundings.py::test_a_disk_that_fills_in_the_middle_of_a_run_loses_nothing",
+            on_the_wire("unsaved_conversation_is_reported_and_run_continues"),
+            "test_bad_surroundings.py::test_disk_that_fills_in_the_middle_of_a_run_loses_nothing",
         ),
     ),
     Row(
         "8 starts on one CODEX_HOME",
         "a home a process; in the user's, one starts alone",
         "",
-        ("test_login.py::test_roles_share_the_users_home_and_the_first_process_starts_alone",),
+        ("test_login.py::test_roles_share_user_home_and_first_process_starts_alone",),
     ),
     Row(
         "kill -9 of the child mid-turn",
@@ -50,8 +50,8 @@ PROCESS_ROWS = (
         "crashed",
         (
             *played("kill -9 of the child mid-turn"),
-            f"{CLIENT}a_killed_child_is_a_crash_and_the_next_client_has_its_thread",
-            f"{DISTURBED}a_turn_that_breaks_off_is_a_crash_and_the_next_process_takes_it",
+            f"{CLIENT}killed_child_is_a_crash_and_next_client_resumes",
+            f"{DISTURBED}aborted_turn_is_a_crash_and_next_process_retries_it",
         ),
     ),
     Row(
@@ -60,7 +60,7 @@ PROCESS_ROWS = (
         "stalled",
         (
             *played("SIGSTOP of the child mid-turn"),
-            f"{CLIENT}a_frozen_child_stalls_and_is_replaced",
+            f"{CLIENT}frozen_child_stalls_and_is_replaced",
             f"{RESUME}processes_that_do_not_react_are_no_reason_to_stay",
         ),
     ),
@@ -70,9 +70,8 @@ PROCESS_ROWS = (
         "stalled",
         (
             *played("SIGSTOP of the child while its prompt is written"),
-            "faults/test_played.py::test_a_process_stopped_while_its_prompt_is_written_is_replaced_and_the_"
-            "conversation_goes_on",
-            f"{CLIENT}a_frozen_child_with_a_full_pipe_does_not_block_the_writer",
+            "faults/test_played.py::test_process_stopped_during_prompt_write_is_replaced",
+            f"{CLIENT}frozen_child_with_a_full_pipe_does_not_block_the_writer",
         ),
     ),
     Row("a turn without an end", "interrupted at its deadline, fails", "timed_out", played("a turn without an end")),
@@ -100,8 +99,8 @@ PROCESS_ROWS = (
         "the first steps of the way down",
         "",
         (
-            "chaos/test_proxy.py::test_the_end_of_its_input_ends_codex_and_it_has_codexs_exit_code",
-            "chaos/test_proxy.py::test_a_signal_reaches_codex_and_neither_stays",
+            "chaos/test_proxy.py::test_end_of_its_input_ends_codex_and_it_has_codexs_exit_code",
+            "chaos/test_proxy.py::test_signal_reaches_codex_and_neither_stays",
         ),
     ),
     Row(

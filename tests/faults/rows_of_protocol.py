@@ -9,28 +9,28 @@ PROTOCOL_ROWS = (
         "turn/interrupt leaves the command running",
         "background terminals are cleaned after every turn",
         "",
-        (f"{CLIENT}a_command_of_a_finished_turn_does_not_live_on",),
+        (f"{CLIENT}command_of_a_finished_turn_does_not_live_on",),
     ),
     Row(
         "interrupt before turn/started",
         "not asked; the process is replaced",
         "stalled",
-        (on_the_wire("a_turn_that_did_not_begin_is_not_interrupted_and_its_process_is_replaced"),),
+        (on_the_wire("turn_that_did_not_start_is_not_interrupted"),),
     ),
     Row(
         "interrupt of an interrupted turn",
         "asked once, with a deadline, never after the end",
         "stalled",
         (
-            on_the_wire("a_turn_is_interrupted_once_even_where_its_end_is_lost"),
-            on_the_wire("a_turn_that_ended_is_not_interrupted"),
+            on_the_wire("turn_is_interrupted_once_even_where_its_end_is_lost"),
+            on_the_wire("turn_that_ended_is_not_interrupted"),
         ),
     ),
     Row(
         "turn/start while one is active",
         "one turn a thread at a time",
         "",
-        (on_the_wire("no_turn_is_started_on_a_thread_before_the_last_one_has_ended"),),
+        (on_the_wire("turn_starts_only_after_previous_turn_of_thread_ended"),),
     ),
     Row(
         "lone surrogate in a prompt",
@@ -43,15 +43,15 @@ PROTOCOL_ROWS = (
         "both ends are sent, the whole is a file to read; never sent whole",
         "",
         (
-            "limits/test_texts.py::test_an_answer_of_five_megabytes_is_kept_whole_and_handed_on_as_a_file",
-            f"{CLIENT}a_prompt_over_the_limit_is_not_sent",
+            "limits/test_texts.py::test_five_megabyte_answer_is_kept_and_passed_on_as_file",
+            f"{CLIENT}prompt_over_the_limit_is_not_sent",
         ),
     ),
     Row(
         "200k deltas",
         "a bounded inbox; Codex waits, nothing is lost",
         "",
-        (on_the_wire("more_deltas_than_there_is_room_for_are_waited_for_and_none_is_lost"),),
+        (on_the_wire("full_inbox_waits_for_room_and_loses_no_deltas"),),
     ),
     Row(
         "a request that is never answered",
@@ -59,8 +59,8 @@ PROTOCOL_ROWS = (
         "",
         (
             f"{DISTURBED}what_codex_asks_that_we_do_not_know_is_refused",
-            f"{DISTURBED}an_approval_that_is_lost_is_a_stall_and_the_thread_takes_the_next_turn",
-            "codex/test_protocol.py::test_the_installed_server_asks_nothing_we_leave_without_an_answer",
+            f"{DISTURBED}lost_approval_is_a_stall_and_next_turn_succeeds",
+            "codex/test_protocol.py::test_every_request_of_installed_server_gets_a_reply",
         ),
     ),
     Row(
@@ -68,7 +68,7 @@ PROTOCOL_ROWS = (
         "what another turn says is not this turn's",
         "",
         (
-            f"{CLIENT}late_end_of_a_timed_out_turn_is_not_the_next_turns_answer",
+            f"{CLIENT}late_end_of_timed_out_turn_is_not_the_next_answer",
             f"{DISTURBED}each_turn_has_its_own_answer_all_the_same",
         ),
     ),
@@ -77,7 +77,7 @@ PROTOCOL_ROWS = (
         "kept in the log, passed over",
         "",
         (
-            "codex/test_transport.py::test_a_line_that_is_no_message_is_logged_and_nothing_else",
+            "codex/test_transport.py::test_invalid_line_is_logged_and_has_no_other_effect",
             f"{DISTURBED}each_turn_has_its_own_answer_all_the_same",
         ),
     ),
@@ -88,8 +88,8 @@ PROTOCOL_ROWS = (
         (
             f"{DISTURBED}each_turn_has_its_own_answer_all_the_same",
             "codex/test_notifications.py::test_messages_of_any_shape_are_events_or_nothing",
-            "codex/test_notifications.py::test_a_turn_that_a_newer_codex_ends_in_a_way_of_its_own_has_failed_and_says_so",
-            "codex/test_protocol.py::test_every_class_of_error_of_the_installed_server_has_a_row_of_its_own",
+            "codex/test_notifications.py::test_unknown_turn_status_is_reported_as_a_failure",
+            "codex/test_protocol.py::test_every_error_class_of_installed_server_is_classified",
         ),
     ),
     Row(
@@ -97,9 +97,9 @@ PROTOCOL_ROWS = (
         "a refused turn, a failed start",
         "refused",
         (
-            "codex/test_transport.py::test_a_turn_of_a_shape_we_do_not_know_is_refused",
-            "codex/test_transport.py::test_a_thread_of_a_shape_we_do_not_know_is_a_failed_start",
-            "codex/test_transport.py::test_a_refusal_of_any_shape_is_a_refusal",
+            "codex/test_transport.py::test_turn_of_a_shape_we_do_not_know_is_refused",
+            "codex/test_transport.py::test_thread_of_a_shape_we_do_not_know_is_a_failed_start",
+            "codex/test_transport.py::test_refusal_of_any_shape_is_a_refusal",
         ),
     ),
 )

@@ -14,7 +14,7 @@ PROVIDER_ROWS = (
         "stalled",
         (
             *played("server accepts and sends nothing"),
-            f"{CLIENT}unanswered_provider_is_a_stall_and_the_thread_takes_the_next_turn",
+            f"{CLIENT}unresponsive_provider_is_a_stall_and_next_turn_runs",
         ),
     ),
     Row("SSE stalls", "the same deadline, pings or not", "stalled", played("SSE stalls")),
@@ -24,7 +24,7 @@ PROVIDER_ROWS = (
         "rate_limited",
         (
             *played("429"),
-            "steps/test_remedies.py::test_a_provider_is_given_the_pause_it_asks_for_within_bounds",
+            "steps/test_remedies.py::test_provider_is_given_the_pause_it_asks_for_within_bounds",
             "steps/test_remedies.py::test_pauses_grow_and_differ",
         ),
     ),
@@ -34,7 +34,7 @@ PROVIDER_ROWS = (
         "quota",
         (
             *played("usage limit", "insufficient quota"),
-            f"{FAULTS}a_usage_limit_parks_the_run_until_it_begins_anew",
+            f"{FAULTS}usage_limit_parks_the_run_until_it_begins_anew",
             f"{FAULTS}resume_can_wait_for_that",
             f"{FAULTS}waiting_for_nobody_knows_what_is_refused",
         ),
@@ -45,7 +45,7 @@ PROVIDER_ROWS = (
         "provider_error",
         (
             *played("500"),
-            "codex/test_codex_settings.py::test_trying_again_is_left_to_us_where_the_provider_is_the_users_own",
+            "codex/test_codex_settings.py::test_codex_retries_of_user_defined_provider_are_disabled",
         ),
     ),
     Row("503 overloaded", "three counted tries", "overloaded", played("503 overloaded")),
@@ -54,7 +54,7 @@ PROVIDER_ROWS = (
         "a replay has no recorded answer",
         "fails at once, with the diff of the prompts",
         "not_as_recorded",
-        ("recordings/test_record_and_replay.py::test_a_changed_prompt_fails_its_turn_and_shows_the_difference",),
+        ("recordings/test_record_and_replay.py::test_changed_prompt_fails_its_turn_and_shows_the_difference",),
     ),
     Row(
         "402",
@@ -76,14 +76,14 @@ PROVIDER_ROWS = (
         "context_full",
         (
             *played("context length exceeded"),
-            f"{FAULTS}a_full_conversation_goes_on_in_a_new_one_that_is_told_what_was_handed_over",
+            f"{FAULTS}full_conversation_continues_in_new_thread",
         ),
     ),
     Row(
         "empty answer",
         "no success: repair turns",
         "empty_answer",
-        (*played("empty answer"), f"{CLIENT}an_empty_answer_is_a_completed_turn_without_text"),
+        (*played("empty answer"), f"{CLIENT}empty_answer_is_a_completed_turn_without_text"),
     ),
     Row("prose, JSON of another shape", "repair turns", "invalid_reply", played("prose instead of JSON")),
 )

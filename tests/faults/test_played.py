@@ -36,9 +36,10 @@ def mend(team: TeamFolder) -> None:
 
 
 @pytest.mark.parametrize("name", PLAYED)
-def test_a_fault_has_one_word_everywhere_and_the_command_on_the_screen_goes_on(
+def test_fault_has_one_word_everywhere_and_next_command_works(
     tmp_path: Path, screen: Screen, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    """The command on the screen continues the run."""
     row = PLAYED[name]
     team = team_of(tmp_path, row)
     model = [part for each in row.settings for part in ("-c", each)] or PLAYBOOK
@@ -80,9 +81,10 @@ def assert_on_the_screen(seen: Seen, row: Played) -> None:
     assert seen.next_command == ["resume", seen.run.name]
 
 
-def test_a_process_stopped_while_its_prompt_is_written_is_replaced_and_the_conversation_goes_on(
+def test_process_stopped_during_prompt_write_is_replaced(
     tmp_path: Path, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The conversation continues in the new process."""
     stop_in_the_middle_of_a_prompt(monkeypatch, first=2, last=2)
     TeamFolder(tmp_path, {"one": {"prompt_text": LARGER_THAN_THE_PIPE}}, {"one": [say("a"), say("b"), say("c")]})
     arguments = ("--goal", "reach it", *ROLES, "--workspace", "workspace", "--no-run-tests", "--cycles", "3")

@@ -25,7 +25,8 @@ def interrupts(harness: Harness) -> int:
     return [message.get("method") for message in wire(harness, "out")].count("turn/interrupt")
 
 
-def test_a_turn_that_did_not_begin_is_not_interrupted_and_its_process_is_replaced(harness: Harness) -> None:
+def test_turn_that_did_not_start_is_not_interrupted(harness: Harness) -> None:
+    """Its process is replaced."""
     once = Once("in", "turn/started", "drop")
     fleet = harness.fleet([SILENT, ANSWER], codex=disturbed(harness.folder, once))
     assert take(fleet.client(ROLE), 1, SHORT).status == "stalled"
@@ -34,7 +35,7 @@ def test_a_turn_that_did_not_begin_is_not_interrupted_and_its_process_is_replace
     assert len(harness.restarts) == 1
 
 
-def test_a_turn_is_interrupted_once_even_where_its_end_is_lost(harness: Harness) -> None:
+def test_turn_is_interrupted_once_even_where_its_end_is_lost(harness: Harness) -> None:
     once = Once("in", "turn/completed", "drop")
     fleet = harness.fleet([SILENT, ANSWER], codex=disturbed(harness.folder, once))
     assert take(fleet.client(ROLE), 1, SHORT).status == "stalled"
@@ -43,7 +44,7 @@ def test_a_turn_is_interrupted_once_even_where_its_end_is_lost(harness: Harness)
     assert len(harness.restarts) == 1
 
 
-def test_a_turn_that_ended_is_not_interrupted(harness: Harness) -> None:
+def test_turn_that_ended_is_not_interrupted(harness: Harness) -> None:
     client = harness.client([ANSWER])
     take(client)
     client.cancel()
@@ -51,7 +52,7 @@ def test_a_turn_that_ended_is_not_interrupted(harness: Harness) -> None:
     assert interrupts(harness) == 0
 
 
-def test_no_turn_is_started_on_a_thread_before_the_last_one_has_ended(tmp_path: Path) -> None:
+def test_turn_starts_only_after_previous_turn_of_thread_ended(tmp_path: Path) -> None:
     team = solver(tmp_path, [fan(list("abcdef"), concurrency=2)], [ECHO] * 9)
     report = team.run(flow="own")
     assert report.outcome == "success", report
@@ -63,9 +64,8 @@ def test_no_turn_is_started_on_a_thread_before_the_last_one_has_ended(tmp_path: 
         assert turns == ["turn/start", "turn/completed"] * (len(turns) // 2)
 
 
-def test_more_deltas_than_there_is_room_for_are_waited_for_and_none_is_lost(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_inbox_waits_for_room_and_loses_no_deltas(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More deltas arrive than the inbox can hold."""
     monkeypatch.setattr("codex_multi_role.codex.transport.INBOX_SIZE", 10)
     text = "word " * 5_000
     client = harness.client([{"text": text, "deltas": 5_000}])
@@ -78,8 +78,8 @@ def test_each_process_is_out_of_reach_of_the_terminals_signals(harness: Harness)
     assert os.getsid(pid) == pid != os.getsid(0)
 
 
-def test_a_conversation_that_codex_cannot_save_is_told_and_the_run_goes_on_without_it(tmp_path: Path) -> None:
-    """As on a disk that fills: files of Codex grow to four megabytes and no further."""
+def test_unsaved_conversation_is_reported_and_run_continues(tmp_path: Path) -> None:
+    """Codex cannot write more than four megabytes per file, as on a full disk. A resume starts a new thread."""
     codex = tmp_path / "codex"
     codex.write_text(f'#!/bin/sh\ntrap "" XFSZ\nulimit -f 8000\nexec {find_codex(None, {})} "$@"\n')
     codex.chmod(0o755)

@@ -25,7 +25,7 @@ CODEXS_OWN = {"sandbox_error", "denied_too_often", "against_policy"}
 
 
 @pytest.mark.parametrize("line", LISTED)
-def test_every_line_has_tests_that_are_there(line: str) -> None:
+def test_every_line_names_existing_tests(line: str) -> None:
     assert LISTED[line]
     for test in LISTED[line]:
         found = TEST_ID.fullmatch(test)
@@ -44,7 +44,7 @@ def test_every_fault_that_is_played_is_in_the_list() -> None:
     assert len({row.fault for row in ROWS}) == len(ROWS)
 
 
-def test_the_list_says_what_the_tests_see() -> None:
+def test_list_says_what_the_tests_see() -> None:
     outcomes = {played(name)[0]: row.outcome for name, row in PLAYED.items()}
     outcomes |= {started(name)[0]: row.outcome for name, row in STARTS.items()}
     for row in ROWS:
@@ -58,7 +58,7 @@ def every_outcome() -> set[str]:
     return named | {row.outcome for row in ROWS if row.outcome} | ADVICE.keys()
 
 
-def test_each_outcome_is_in_the_readme_and_has_words_of_its_own_on_the_screen() -> None:
+def test_each_outcome_is_in_readme_and_has_own_words_on_screen() -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     outcomes = every_outcome()
     assert [outcome for outcome in sorted(outcomes) if f"`{outcome}`" not in readme] == []

@@ -60,7 +60,7 @@ STARTS: Mapping[str, Start] = {
 
 
 @pytest.mark.parametrize("name", STARTS)
-def test_a_start_that_fails_says_why_and_costs_nothing(
+def test_start_that_fails_says_why_and_costs_nothing(
     tmp_path: Path, screen: Screen, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     row = STARTS[name]
@@ -96,9 +96,8 @@ def logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.skipif(not Path("/proc/sys").exists(), reason="needs a folder that nobody can write in, root neither")
-def test_a_home_that_cannot_be_written_is_found_before_a_run_or_a_resume_starts_anything(
-    tmp_path: Path, screen: Screen, logged_in: Path
-) -> None:
+def test_unwritable_home_is_found_before_anything_starts(tmp_path: Path, screen: Screen, logged_in: Path) -> None:
+    """This applies to a run and to a resume."""
     codex, started = tmp_path / "codex", tmp_path / "started"
     codex.write_text(f'#!/bin/sh\ntouch {started}\nexec {find_codex(None, {})} "$@"\n')
     codex.chmod(0o755)

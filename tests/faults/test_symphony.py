@@ -10,7 +10,7 @@ from tests.codex.test_client import ANSWER, take, wire
 from tests.teams import Record
 
 
-def test_a_tool_that_there_is_not_is_refused_and_the_turn_goes_on(harness: Harness) -> None:
+def test_unknown_tool_is_refused_and_turn_continues(harness: Harness) -> None:
     call: Record = {"call": "no_such_tool", "arguments": {"a": 1}}
     outcome = take(harness.client([{"steps": [call, {"text": "{{ tool_outputs[0] }}"}]}]))
     assert outcome.status == "completed"

@@ -51,7 +51,7 @@ def shape(most: WorstCase) -> tuple[int, int, float, int]:
 
 
 @pytest.mark.parametrize("cycles", [1, 3, 12])
-def test_the_shipped_flow_asks_every_role_once_a_cycle(cycles: int) -> None:
+def test_shipped_flow_asks_every_role_once_per_cycle(cycles: int) -> None:
     catalog = RoleSpecCatalog.load(packaged_roles())
     flows = load_flows("cycles", None, catalog)
     most = worst_case(flows, "cycles", catalog, terms_of(cycles, repairs=2, tests=300))
@@ -68,13 +68,13 @@ def test_repairs_take_as_long_as_turns_and_both_are_sent_again() -> None:
     assert most == WorstCase(12, 12, 3 * 24, 2, seconds, seconds, 12 * (16 + 2) + 5 * (1 + 2))
 
 
-def test_the_tests_of_roles_that_change_files_take_their_time() -> None:
+def test_tests_of_roles_that_change_files_take_their_time() -> None:
     flows = flows_of(x="steps: [{ask: developer}, {ask: reader}, {id: all, ask: '*'}]")
     without, tested = (worst_case(flows, "x", CATALOG, terms_of(tests=tests)).seconds for tests in (0, 60))
     assert tested == without + 2 * 60
 
 
-def test_a_check_takes_as_long_as_it_declares_for_the_options_that_are_known() -> None:
+def test_check_takes_as_long_as_declared_for_known_options() -> None:
     checks = (
         "{check: c}, {id: d, check: c, with: {seconds: 2}}, {id: e, check: c, with: {seconds: '{{ inputs.most }}'}}"
     )
@@ -82,7 +82,7 @@ def test_a_check_takes_as_long_as_it_declares_for_the_options_that_are_known() -
     assert worst_of("{check: c, with: {seconds: '{{ inputs.most + 1 }}'}}").seconds == CHECK_SECONDS
 
 
-def test_a_check_that_is_none_is_found_before_the_run() -> None:
+def test_unknown_check_is_found_before_run() -> None:
     def none(name: str, _: object) -> float:
         raise UsageError(f"there is no check called {name!r}", "did you mean 'tests'?")
 
@@ -129,7 +129,7 @@ def test_what_a_step_comes_to(step: str, expected: tuple[int, int, float, int]) 
         ("{{ steps.reader.visits }}", {}, 64, 100 * READER),
     ],
 )
-def test_a_concurrency_that_is_not_known_counts_as_the_worst(
+def test_concurrency_that_is_not_known_counts_as_the_worst(
     concurrency: str, inputs: dict[str, int], processes: int, seconds: float
 ) -> None:
     most = worst_of(
@@ -139,14 +139,14 @@ def test_a_concurrency_that_is_not_known_counts_as_the_worst(
 
 
 @pytest.mark.parametrize("most", [0, 65, -1, True, 2.5, "3"])
-def test_a_concurrency_out_of_range_is_found_before_the_run(most: object) -> None:
+def test_concurrency_out_of_range_is_found_before_the_run(most: object) -> None:
     with pytest.raises(DefinitionError) as caught:
         worst_of("{check: c}, {ask: reader, for_each: [1], concurrency: '{{ inputs.most }}'}", most=most)
     expected = f"flows/x.yaml: steps[1].concurrency: must be a number from 1 to 64, not {most!r}"
     assert str(caught.value) == expected
 
 
-def test_the_walks_own_processes_come_on_top_of_those_of_its_items() -> None:
+def test_walks_own_processes_come_on_top_of_those_of_its_items() -> None:
     assert worst_of("{ask: reader}, {id: many, ask: reader, for_each: [1, 2], concurrency: 2}").processes == 3
     assert worst_of("{ask: planner}, {id: many, ask: reader, for_each: [1, 2], concurrency: 2}").processes == 3
     two = (
@@ -155,7 +155,7 @@ def test_the_walks_own_processes_come_on_top_of_those_of_its_items() -> None:
     assert worst_of(two).processes == 3
 
 
-def test_a_call_is_a_step_with_all_that_the_called_flow_comes_to() -> None:
+def test_call_is_a_step_with_all_that_the_called_flow_comes_to() -> None:
     flows = flows_of(main="steps: [{ask: planner}, {call: sub}]", sub="steps: [{ask: reader}, {id: all, ask: '*'}]")
     seconds = PLANNER + READER + PLANNER + DEVELOPER + READER
     assert shape(worst(flows)) == (5, 3, seconds, 18 + (18 + 50) + 2)
@@ -182,7 +182,7 @@ def test_a_call_is_a_step_with_all_that_the_called_flow_comes_to() -> None:
         ("{most: '{{ 6 }}'}", 6),
     ],
 )
-def test_a_called_flow_is_bounded_by_what_is_known_of_its_inputs(given: str, turns: int) -> None:
+def test_called_flow_is_bounded_by_what_is_known_of_its_inputs(given: str, turns: int) -> None:
     main = "inputs: {rounds: 4}\nvars: {rounds: '{{ inputs.rounds }}'}\nsteps: [{call: sub, with: %s}]"
     sub = "{inputs: {most: 2}, steps: [{ask: reader, next: [{when: 'cycle < inputs.most', to: reader}]}]}"
     flows = flows_of(main=main % given, sub=sub)
@@ -203,7 +203,7 @@ def test_what_the_inputs_of_a_call_rule_out_is_not_counted(both: str, turns: int
 @pytest.mark.parametrize(
     "value", ["{{ inputs.rounds + 1 }}", "{{ inputs.asked }}", "{{ item }}", "{{ cycle }}", "{{ vars.set }}"]
 )
-def test_a_called_flow_whose_bound_is_not_known_is_unbounded(value: str) -> None:
+def test_called_flow_whose_bound_is_not_known_is_unbounded(value: str) -> None:
     main = """
 inputs: {rounds: 4, asked: {type: integer}}
 vars: {set: 3}
@@ -220,7 +220,7 @@ steps:
     )
 
 
-def test_an_input_of_another_type_is_found_before_the_run() -> None:
+def test_input_of_another_type_is_found_before_the_run() -> None:
     flows = flows_of(
         main="{inputs: {word: x}, steps: [{call: sub, with: {most: '{{ inputs.word }}'}}]}",
         sub="{inputs: {most: 2}, steps: [{ask: reader}]}",
@@ -288,7 +288,7 @@ def test_many_ways_to_be_called_are_counted_quickly() -> None:
     assert worst(flows_of(**few, last="steps: [{ask: reader}]")).turns == 2**21 - 1
 
 
-def test_an_item_that_may_record_too_much_is_found_before_the_run() -> None:
+def test_item_that_may_record_too_much_is_found_before_the_run() -> None:
     again = "next: [{when: 'cycle < cycles', to: reader}]"
     flows = flows_of(main="steps: [{call: sub, for_each: [1]}]", sub=f"steps: [{{ask: reader, {again}}}]")
     assert worst(flows, cycles=1111).turns == 1111
@@ -298,7 +298,7 @@ def test_an_item_that_may_record_too_much_is_found_before_the_run() -> None:
     assert str(caught.value) == message
 
 
-def test_a_limit_of_turns_counts_every_prompt() -> None:
+def test_limit_of_turns_counts_every_prompt() -> None:
     most = worst(flows_of(x=TEST_GENERATION), repairs=1, target="src")
     assert (most.turns, most.repair_turns, most.prompts) == (12, 12, 72)
     limited = most.within(turns=10)
@@ -334,7 +334,7 @@ def keeps_to(came_to: WorstCase, most: WorstCase) -> bool:
         "{ask: planner, retry: {attempts: 3}}, {id: r, review: Well, time_limit_seconds: 60, default: reject}",
     ],
 )
-def test_a_run_in_which_all_goes_wrong_comes_to_its_worst_case(steps: str, processes: int | None) -> None:
+def test_run_in_which_all_goes_wrong_comes_to_its_worst_case(steps: str, processes: int | None) -> None:
     flows, terms = flows_of(x=f"steps: [{steps}]"), terms_of(repairs=1, tests=20)
     most = worst_case(flows, "x", CATALOG, terms).within(processes=processes)
     bound = walk_bound(flows, "x", CATALOG, terms)
@@ -379,7 +379,8 @@ def test_no_run_exceeds_its_worst_case(
     assert not unbounded or "nothing bounds the loop" in unbounded or "an item may record" in unbounded
 
 
-def test_turns_that_continue_others_are_turns_with_their_time_and_their_room_but_are_not_repaired_apart() -> None:
+def test_continuation_turns_count_with_time_and_journal_slots() -> None:
+    """They count like other turns, but are not repaired separately."""
     flows = flows_of(x="steps: [{ask: reader}]")
     plain, most = (worst_case(flows, "x", catalog, terms_of(repairs=2)) for catalog in (CATALOG, stepping(10)))
     assert (most.turns, most.repair_turns, most.prompts) == (11, 2, 3 * 13)
@@ -387,7 +388,8 @@ def test_turns_that_continue_others_are_turns_with_their_time_and_their_room_but
     assert most.records == plain.records + 10
 
 
-def test_items_that_wait_for_each_other_may_all_come_one_after_another() -> None:
+def test_items_with_needs_may_run_one_after_another() -> None:
+    """Items that wait for each other all run in sequence in the worst case."""
     side_by_side, chained = (
         worst_of(f"{{ask: reader, for_each: '{{{{ vars.x }}}}', max_items: 6, concurrency: 3{needs}}}")
         for needs in ("", ", needs: '{{ item.needs }}'")

@@ -18,11 +18,11 @@ LIMITED = flow_of("steps: [{call: topic, max_depth: 2}]").steps[0]
         (["main", "topic", "other", "topic", "topic"], False),
     ],
 )
-def test_a_flow_runs_within_itself_as_often_as_max_depth_says(under_way: list[str], carried_out: bool) -> None:
+def test_flow_runs_within_itself_as_often_as_max_depth_says(under_way: list[str], carried_out: bool) -> None:
     assert may_call(LIMITED, under_way) == carried_out
 
 
-def test_a_call_without_a_limit_is_always_carried_out() -> None:
+def test_call_without_a_limit_is_always_carried_out() -> None:
     assert may_call(flow_of("steps: [{call: topic}]").steps[0], ["topic"] * 9)
 
 

@@ -71,7 +71,7 @@ def test_what_is_known_of_a_condition_before_the_run(when: str | None, known: bo
     assert known_truth(when, meanings_of(FLOW, 3, {"most": 4})) is known
 
 
-def test_the_names_that_a_condition_compares() -> None:
+def test_names_that_a_condition_compares() -> None:
     assert names_compared("cycle < inputs.most or steps.a.red") == {("cycle",), ("inputs", "most")}
     assert names_compared("1 < vars.a and (vars.b == 2)") == {("vars", "a"), ("vars", "b")}
     assert names_compared("inputs.most") == names_compared(None) == set()

@@ -8,7 +8,7 @@ ASK = Effort(turns=1, seconds=10.0, one_by_one=10.0, records=16, own=frozenset({
 FAN = ASK.fanned_out(items=6, at_once=4)
 
 
-def test_a_fan_out_takes_as_many_rounds_as_it_needs() -> None:
+def test_fan_out_takes_as_many_rounds_as_it_needs() -> None:
     assert (FAN.turns, FAN.seconds, FAN.records, FAN.own, FAN.fan_out) == (6, 20.0, 96, frozenset(), {"reader": 4})
     assert FAN.one_by_one == 60.0
 
@@ -18,7 +18,7 @@ def test_there_are_never_more_processes_than_items(items: int, at_once: int | No
     assert ASK.fanned_out(items, at_once).processes == {"reader": processes}
 
 
-def test_items_whose_number_at_once_is_not_known_may_come_one_by_one() -> None:
+def test_items_with_unknown_concurrency_may_run_one_by_one() -> None:
     assert ASK.fanned_out(6, None).seconds == 60.0
 
 
@@ -30,5 +30,5 @@ def test_one_after_the_other_uses_the_same_processes() -> None:
     assert both.repeated(3).turns == 30
 
 
-def test_an_item_has_all_its_processes_to_itself() -> None:
+def test_item_has_all_its_processes_to_itself() -> None:
     assert ASK.then(FAN).fanned_out(3, 2).processes == {"reader": 10}

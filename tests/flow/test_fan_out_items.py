@@ -30,7 +30,7 @@ def first(step: dict[str, Any]) -> tuple[str, int]:
         ),
     ],
 )
-def test_the_items_that_begin_at_once_are_known_before_the_run(step: dict[str, Any], expected: tuple[str, int]) -> None:
+def test_items_that_begin_at_once_are_known_before_the_run(step: dict[str, Any], expected: tuple[str, int]) -> None:
     assert first({"ask": "solver", **step}) == expected
 
 
@@ -44,5 +44,6 @@ def test_the_items_that_begin_at_once_are_known_before_the_run(step: dict[str, A
         {"ask": "solver", "for_each": "{{ inputs.letters }}", "max_items": 2},
     ],
 )
-def test_nothing_is_known_of_another_step_or_of_a_list_that_is_none(step: dict[str, Any]) -> None:
+def test_items_at_once_unknown_for_other_steps_and_invalid_lists(step: dict[str, Any]) -> None:
+    """The number is 0 for any step except a fan-out of asks over a valid list."""
     assert first(step)[1] == 0

@@ -78,7 +78,7 @@ def test_every_kind_of_node_has_its_shape() -> None:
     assert subgraphs == ["flow topic", "flow other"]
 
 
-def test_routes_have_their_conditions_and_calls_lead_into_their_flow() -> None:
+def test_routes_have_conditions_and_calls_lead_to_their_flow() -> None:
     _, edges, _ = parts(mermaid(FLOWS, "main"))
     assert edges[:6] == [
         ("f0start", "", "f0s0"),
@@ -124,7 +124,7 @@ NASTY = st.lists(st.sampled_from([*ODD, "__x__", "1. ", "- ", "subgraph", "-->",
 
 
 @given(question=NASTY.filter(str.strip), outcome=NASTY.filter(str.strip))
-def test_whatever_stands_in_a_label_is_text(question: str, outcome: str) -> None:
+def test_label_content_is_always_text(question: str, outcome: str) -> None:
     step = {"id": "end", "review": question, "next": [{"when": f"x == '{question}'", "end": outcome}, {"to": "end"}]}
     flow = FlowSpec.model_validate({"name": "x", "steps": [step]})
     nodes, edges, _ = parts(mermaid({"x": flow}, "x"))
@@ -208,7 +208,7 @@ def test_long_names_and_conditions_are_wrapped(length: int) -> None:
     assert text.count("steps.x.y") == 20
 
 
-def test_an_outline_has_the_flows_own_steps_and_each_way_once() -> None:
+def test_outline_has_the_flows_own_steps_and_each_way_once() -> None:
     assert outline(FLOWS["main"]) == (
         "flowchart LR\n"
         '    s0["all<br/>ask every role"]\n'

@@ -41,14 +41,14 @@ def move(flow: FlowSpec, step_id: str = "build", *, visits: int = 1, planned: bo
     return following.step.id if isinstance(following, GoTo) else f"{following.outcome} {following.exit_code}"
 
 
-def test_the_first_entry_that_holds_is_taken() -> None:
+def test_first_entry_that_holds_is_taken() -> None:
     flow = flow_of(ROUTES)
     assert move(flow, red=True, visits=2, planned=True) == "plan"
     assert move(flow, red=False, visits=2, planned=True) == "worn_out 1"
     assert move(flow, red=False, planned=True) == "finished 0"
 
 
-def test_the_following_step_comes_next_when_none_holds() -> None:
+def test_following_step_comes_next_when_none_holds() -> None:
     assert move(flow_of(ROUTES), red=False) == "ship"
     assert move(flow_of()) == "ship"
 
@@ -57,7 +57,7 @@ def test_after_the_last_step_the_goal_is_reached() -> None:
     assert move(flow_of(), "ship") == "success 0"
 
 
-def test_an_entry_without_a_condition_is_always_taken() -> None:
+def test_entry_without_a_condition_is_always_taken() -> None:
     assert move(flow_of('[{when: "steps.build.red", end: red, exit: 1}, {to: plan}]'), red=False) == "plan"
     assert move(flow_of("[{to: build}]")) == "build"
 
@@ -67,7 +67,7 @@ def test_entries_after_the_one_that_holds_are_not_evaluated() -> None:
 
 
 @pytest.mark.parametrize("routes", ["[]", "[{to: ship}]"])
-def test_a_visit_too_many_ends_the_run_without_its_goal(routes: str) -> None:
+def test_visit_too_many_ends_the_run_without_its_goal(routes: str) -> None:
     flow = flow_of(routes, max_visits=2)
     state = new_state(flow, "goal", {}, 3)
     assert after(flow, flow.steps[1], state) == GoTo(flow.steps[2])
@@ -81,7 +81,7 @@ def test_a_visit_too_many_ends_the_run_without_its_goal(routes: str) -> None:
     ("condition", "problem"),
     [("steps.build.coverage < 5", "coverage"), ("steps.build.red < 5", "not supported"), ("roles.tester.x", "tester")],
 )
-def test_a_condition_that_cannot_be_evaluated_is_named(condition: str, problem: str) -> None:
+def test_condition_that_cannot_be_evaluated_is_named(condition: str, problem: str) -> None:
     flow = flow_of(f'[{{when: "false", to: plan}}, {{when: "{condition}", to: ship}}]')
     with pytest.raises(DefinitionError) as caught:
         move(flow, red="x")

@@ -28,7 +28,7 @@ def state_of(*step_ids: str, **keys: Any) -> FlowState:
     return new_state(flow_of(*step_ids, **keys), "a goal", {"target": "src"}, 3)
 
 
-def test_a_new_state_knows_every_step_and_no_visit() -> None:
+def test_new_state_knows_every_step_and_no_visit() -> None:
     assert state_of("plan", "build").context() == {
         "goal": "a goal",
         "inputs": {"target": "src"},
@@ -44,14 +44,14 @@ def test_a_new_state_knows_every_step_and_no_visit() -> None:
 
 
 @given(entered=st.lists(st.sampled_from(["plan", "build"])))
-def test_the_cycle_is_the_number_of_visits_of_the_first_step(entered: list[str]) -> None:
+def test_cycle_is_the_number_of_visits_of_the_first_step(entered: list[str]) -> None:
     state = state_of("plan", "build")
     numbers = [state.enter(step_id) for step_id in entered]
     assert numbers == [entered[: index + 1].count(step_id) for index, step_id in enumerate(entered)]
     assert state.cycle == state.context()["cycle"] == entered.count("plan")
 
 
-def test_a_step_shows_what_its_latest_visit_left() -> None:
+def test_step_shows_what_its_latest_visit_left() -> None:
     state = state_of("plan")
     state.enter("plan")
     state.leave("plan", {"tasks": [1], "only_now": True})
@@ -68,7 +68,7 @@ def test_a_step_shows_what_its_latest_visit_left() -> None:
     assert state.context()["steps"]["plan"] == {"tasks": [2], "verdict": "", "visits": 2, "status": "done", "error": ""}
 
 
-def test_a_failure_is_shown_until_the_step_is_entered_again() -> None:
+def test_failure_is_shown_until_the_step_is_entered_again() -> None:
     state = state_of("plan")
     state.enter("plan")
     state.leave("plan", {}, error="no answer")
@@ -94,7 +94,7 @@ def test_fields_that_the_figures_hide_are_in_the_handoff() -> None:
     assert render("{{ steps.plan }}", {"steps": {"plan": step}}, "with")["handoff"] == answer
 
 
-def test_an_answer_that_nothing_hides_is_shown_once() -> None:
+def test_answer_that_nothing_hides_is_shown_once() -> None:
     """A prompt that holds the step does not hold the answer twice."""
     step = StepState(asks=True, visits=1, status="done", output={"summary": "x"}).seen()
     assert evaluate("steps.plan.handoff.summary == 'x'", {"steps": {"plan": step}}, "when")
@@ -104,7 +104,7 @@ def test_an_answer_that_nothing_hides_is_shown_once() -> None:
     assert check["verdict"] == "passed"
 
 
-def test_a_role_shows_its_latest_handoff_and_the_history_names_them_all() -> None:
+def test_role_shows_latest_handoff_and_history_lists_all() -> None:
     state = state_of("plan")
     state.absorb_handoff("planner", "planner", 1, {"summary": "one"})
     state.absorb_handoff("developer", "developer", 1, {"summary": "two"})
@@ -120,7 +120,7 @@ def test_asks_are_numbered_for_each_role(asked: list[str]) -> None:
     assert numbers == [(role, asked[: index + 1].count(role)) for index, role in enumerate(asked)]
 
 
-def test_the_context_is_plain_data() -> None:
+def test_context_is_plain_data() -> None:
     state = state_of("plan")
     state.leave("plan", {"passed": 2})
     context = state.context()
@@ -155,7 +155,7 @@ def test_states_share_nothing() -> None:
     assert other == state_of("plan")
 
 
-def test_an_ask_after_a_called_flow_starts_from_its_last_handoff() -> None:
+def test_ask_after_a_called_flow_starts_from_its_last_handoff() -> None:
     state = state_of("plan")
     state.absorb_handoff("planner", "planner", 1, {"summary": "before the call"})
     state.absorb_handoff("developer", "developer", 1, {"summary": "also before"})
@@ -169,7 +169,8 @@ def test_an_ask_after_a_called_flow_starts_from_its_last_handoff() -> None:
     assert called.input_handoff(None) == {"summary": "hidden"}
 
 
-def test_an_ask_after_a_called_flow_without_handoffs_starts_from_the_one_before() -> None:
+def test_ask_after_call_without_handoffs_uses_earlier_one() -> None:
+    """It starts from the handoff before the call."""
     state = state_of("plan")
     state.absorb_handoff("planner", "planner", 1, {"summary": "before the call"})
     state.take_handoffs(state_of("build").shown_handoffs)

@@ -39,11 +39,12 @@ def visits_of(flow: FlowSpec, **inputs: object) -> dict[str, int]:
     return most_visits(flow, meanings_of(flow, 3, known | inputs))
 
 
-def test_a_loop_ended_from_within_allows_its_other_steps_one_visit_more() -> None:
+def test_loop_ended_from_within_allows_others_one_more_visit() -> None:
+    """The other steps of the loop may be visited once more than the step that ends it."""
     assert visits_of(flow_of(TEST_GENERATION)) == {"plan": 6, "develop": 6, "execute": 5}
 
 
-def test_an_input_that_is_given_counts_instead_of_its_default() -> None:
+def test_input_that_is_given_counts_instead_of_its_default() -> None:
     assert visits_of(flow_of(TEST_GENERATION), max_iterations=2) == {"plan": 3, "develop": 3, "execute": 2}
 
 
@@ -81,7 +82,7 @@ def test_what_limits_the_visits_of_a_step(routes: str, most: int) -> None:
         ('{when: "inputs.both", to: a}', {}, {"a": 1, "b": 1, "c": 1}),
     ],
 )
-def test_a_step_that_the_inputs_rule_out_is_never_visited(
+def test_step_that_the_inputs_rule_out_is_never_visited(
     routes: str, inputs: dict[str, bool], most: dict[str, int]
 ) -> None:
     steps = f"[{{id: a, check: tests, next: [{routes}]}}, {{id: b, check: tests}}, {{id: c, check: tests}}]"
@@ -117,7 +118,7 @@ def test_what_does_not_limit_them(routes: str) -> None:
         visits_of(steps_of(a=routes, b="{end: done}"))
 
 
-def test_an_input_without_a_value_limits_once_it_is_given() -> None:
+def test_input_without_a_value_limits_once_it_is_given() -> None:
     flow = steps_of(a='{when: "cycle < inputs.asked", to: a}')
     with pytest.raises(DefinitionError) as caught:
         visits_of(flow)
@@ -129,26 +130,26 @@ def test_an_input_without_a_value_limits_once_it_is_given() -> None:
 
 
 @pytest.mark.parametrize("first", ["4", "'{{ inputs.most }}'", "'{{ 4 }}'"])
-def test_a_variable_that_no_step_sets_limits_like_its_value(first: str) -> None:
+def test_variable_that_no_step_sets_limits_like_its_value(first: str) -> None:
     text = "inputs: {most: 4}\nvars: {most: %s}\nsteps: [{check: a, %s next: [{when: 'cycle < vars.most', to: a}]}]"
     assert visits_of(flow_of(text % (first, ""))) == {"a": 4}
     with pytest.raises(DefinitionError, match=r"nothing bounds the loop a -> a$"):
         visits_of(flow_of(text % (first, "set: {most: 9},")))
 
 
-def test_the_way_back_is_limited_wherever_it_comes_from() -> None:
+def test_way_back_is_limited_wherever_it_comes_from() -> None:
     closed = steps_of(a="", b='{when: "cycle >= cycles", end: late, exit: 1}, {to: a}')
     assert visits_of(closed) == {"a": 3, "b": 4}
     skipping = steps_of(a='{when: "steps.a.red", to: c}', b="", c='{when: "cycle < 2", to: a}')
     assert visits_of(skipping) == {"a": 2, "b": 3, "c": 3}
 
 
-def test_a_loop_within_a_loop_begins_anew_with_every_round() -> None:
+def test_nested_loop_restarts_in_every_round() -> None:
     nested = steps_of(a="", b='{when: "steps.b.visits < 5", to: b}', c='{when: "cycle < cycles", to: a}')
     assert visits_of(nested) == {"a": 3, "b": 5 + 3, "c": 1 + 3 + 8}
 
 
-def test_an_unbounded_loop_is_named_and_the_hint_mends_it() -> None:
+def test_unbounded_loop_is_named_and_the_hint_mends_it() -> None:
     text = "steps: [{id: prepare, check: tests}, {id: edit-it, check: tests}, {id: try, check: tests, next: [%s]}]"
     with pytest.raises(DefinitionError) as caught:
         visits_of(flow_of(text % "{to: edit-it}"))
@@ -196,7 +197,7 @@ def leads_to(flow: FlowSpec, origin: str, target: str) -> bool:
 
 
 @given(flow=flows_of_checks(), limit=st.integers(1, 4))
-def test_a_flow_whose_steps_all_have_max_visits_is_bounded_by_them(flow: FlowSpec, limit: int) -> None:
+def test_flow_whose_steps_all_have_max_visits_is_bounded_by_them(flow: FlowSpec, limit: int) -> None:
     steps = tuple(step.model_copy(update={"max_visits": limit}) for step in flow.steps)
     most = visits_of(flow.model_copy(update={"steps": steps}))
     assert all(times <= limit for times in most.values())

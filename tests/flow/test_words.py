@@ -41,7 +41,7 @@ def test_what_stands_around_a_step(keys: str, notes: list[str]) -> None:
     assert list(step_notes(flow_of(f"steps: [{{{keys}}}]").steps[0])) == notes
 
 
-def test_the_ways_out_in_the_order_they_are_tried() -> None:
+def test_ways_out_in_the_order_they_are_tried() -> None:
     flow = flow_of("""steps:
       - {check: a, max_visits: 2, next: [{when: "steps.a.red\\n or cycle > 1", to: a}]}
       - {check: b}

@@ -15,7 +15,7 @@ PROGRAMS = {
 """By kind, what is frozen the first time that it comes."""
 
 
-def test_a_run_ends_and_goes_on_whichever_child_is_frozen(tmp_path: Path) -> None:
+def test_run_ends_and_resumes_whichever_child_is_frozen(tmp_path: Path) -> None:
     expected = undisturbed(tmp_path / "undisturbed")
     points = [Point(kind, expected.passed[kind].index(what) + 1) for kind, what in PROGRAMS.items()]
     trials = list(freeze(points, tmp_path, expected))

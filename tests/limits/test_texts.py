@@ -15,7 +15,8 @@ STRANGE = "sys.stdout.buffer.write(bytes([255, 0, 254]) + chr(10).encode())\n"
 KEPT = 2_200_000
 
 
-def test_an_answer_of_five_megabytes_is_kept_whole_and_handed_on_as_a_file(tmp_path: Path) -> None:
+def test_five_megabyte_answer_is_kept_and_passed_on_as_file(tmp_path: Path) -> None:
+    """The next role's prompt is shortened and names the file with the whole prompt."""
     words = ["word " * 200_000] * 5
     plays = {"one": [say(words=words)], "two": [say("read it", seen="{{ prompt[-500:] }}")]}
     team = TeamFolder(tmp_path, {"one": {}, "two": {"depends_on": ["one"]}}, {})
@@ -36,7 +37,8 @@ def test_an_answer_of_five_megabytes_is_kept_whole_and_handed_on_as_a_file(tmp_p
 
 
 @pytest.mark.parametrize("pieces", [10_000, pytest.param(200_000, marks=pytest.mark.long)])
-def test_an_answer_in_very_many_pieces_is_whole_and_takes_little_of_anything(tmp_path: Path, pieces: int) -> None:
+def test_answer_in_very_many_pieces_is_whole_and_cheap(tmp_path: Path, pieces: int) -> None:
+    """Memory, events and log size stay small."""
     words = "wörd " * (pieces // 2)
     answer: Record = {"text": json.dumps({"summary": "long", "words": words}), "deltas": pieces}
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {})
@@ -54,14 +56,14 @@ def test_an_answer_in_very_many_pieces_is_whole_and_takes_little_of_anything(tmp
     assert len([event for event in events if event["type"] == "role_activity"]) < 1_000
 
 
-def test_a_goal_of_any_characters_reaches_the_role(tmp_path: Path) -> None:
+def test_goal_of_any_characters_reaches_the_role(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("{{ prompt[:200] }}")]})
     report = team.run(goal="a\0b \ud800 c \x1b[31m red")
     heard = read(report.folder / "one/turn_001/handoff.json")["summary"]
     assert "a\0b \ufffd c \x1b[31m red" in heard
 
 
-def test_an_answer_nested_too_deeply_is_asked_for_again(tmp_path: Path) -> None:
+def test_answer_nested_too_deeply_is_asked_for_again(tmp_path: Path) -> None:
     deep = {"text": '{"a":' * 100_000 + "1" + "}" * 100_000, "repairs": [say("flat")]}
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [deep]})
     report = team.run()
@@ -70,7 +72,8 @@ def test_an_answer_nested_too_deeply_is_asked_for_again(tmp_path: Path) -> None:
     assert read(report.folder / "one/turn_002/handoff.json") == {"summary": "flat"}
 
 
-def test_tests_that_print_a_hundred_megabytes_and_no_text_are_a_result(tmp_path: Path) -> None:
+def test_tests_with_huge_binary_output_have_result(tmp_path: Path) -> None:
+    """They print a hundred megabytes and bytes that are not text."""
     test = "import sys\ndef test_it():\n    " + f"{FLOOD}{STRANGE}assert 0".replace("\n", "\n    ")
     files = [{"path": "test_it.py", "content": test}, {"path": "nul\0.txt", "content": "x"}]
     files.append({"path": "nul.txt", "content": "a\0b"})
@@ -89,7 +92,7 @@ def test_tests_that_print_a_hundred_megabytes_and_no_text_are_a_result(tmp_path:
     assert [turn[0] for turn in team.turns()] == ["one", "two"]
 
 
-def test_commands_that_print_too_much_too_deep_or_no_text_have_results(tmp_path: Path) -> None:
+def test_commands_with_huge_deep_or_binary_output_have_results(tmp_path: Path) -> None:
     codes = {
         "flood": FLOOD,
         "deep": "print('[' * 100_000 + ']' * 100_000)",
@@ -115,8 +118,8 @@ def test_commands_that_print_too_much_too_deep_or_no_text_have_results(tmp_path:
     assert (report.folder / "checks/flood.1/output.txt").stat().st_size < KEPT
 
 
-def test_a_roles_command_that_prints_a_hundred_megabytes_takes_little_of_anything(tmp_path: Path) -> None:
-    """In Codex's sandbox, once in lines and once in one that is no text; the turn, and the one after, end as any."""
+def test_role_command_with_huge_output_needs_few_resources(tmp_path: Path) -> None:
+    """A hundred megabytes in Codex's sandbox, in lines, then one line that is not text. Both turns complete."""
     flood = "import sys; [sys.stdout.write('x' * 999 + chr(10)) for _ in range(100_000)]; open('flooded', 'w')"
     strange = "import sys; [sys.stdout.buffer.write(bytes([255, 0, 254, 120]) * 1000) for _ in range(5_000)]"
     writer: Record = {"prompt_flags": {"allow_write": True}}

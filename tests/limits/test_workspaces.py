@@ -41,7 +41,8 @@ def take_back(patch: Path, workspace: Path) -> None:
 
 
 @pytest.mark.long
-def test_ten_thousand_files_copied_protected_and_as_many_added_in_a_turn(tmp_path: Path) -> None:
+def test_ten_thousand_files_are_copied_protected_and_added(tmp_path: Path) -> None:
+    """Ten thousand files are copied and protected, and one turn adds as many."""
     turns = [{"steps": [command(code), say()]} for code in (MEDDLE, MAKE_MANY)]
     team = TeamFolder(tmp_path, {"writer": {**WRITER, "protect": ["d*/**"]}}, {"writer": turns})
     for number in range(MANY):
@@ -66,7 +67,7 @@ def test_ten_thousand_files_copied_protected_and_as_many_added_in_a_turn(tmp_pat
     assert not (team.workspace / "new").exists()
 
 
-def test_a_file_of_a_hundred_megabytes_is_watched_in_little_memory(tmp_path: Path) -> None:
+def test_file_of_a_hundred_megabytes_is_watched_in_little_memory(tmp_path: Path) -> None:
     team = team_that(tmp_path, GROW)
     with (team.workspace / "huge.bin").open("wb") as file:
         file.truncate(HUGE)
@@ -81,10 +82,8 @@ def test_a_file_of_a_hundred_megabytes_is_watched_in_little_memory(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", [pytest.param(each, marks=pytest.mark.long) for each in ("a few bytes", "every byte")])
-def test_a_tracked_file_of_a_hundred_megabytes_is_copied_changed_and_merged_back_in_little_memory(
-    tmp_path: Path, name: str
-) -> None:
-    """Changed by one of two roles that work at the same time, each in a worktree of the user's repository."""
+def test_huge_tracked_file_is_merged_back_in_little_memory(tmp_path: Path, name: str) -> None:
+    """A hundred megabytes, changed by one of two parallel roles, each in a worktree of the user's repository."""
     change, most_on_disk = HUGE_EDITS[name]
     team = team_that(tmp_path, change)
     team.plays["writer"].append({"steps": [command("open('small.txt', 'w').write('new')"), say()]})
@@ -116,7 +115,7 @@ def commit_all(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("isolated", [False, True])
-def test_files_whose_names_are_no_text_are_kept_and_told(tmp_path: Path, isolated: bool) -> None:
+def test_files_whose_names_are_not_text_are_kept_and_reported(tmp_path: Path, isolated: bool) -> None:
     team = team_that(tmp_path, STRANGE)
     (tmp_path / "roles/flows").mkdir()
     step = {"ask": "writer", **({"isolate": "worktree"} if isolated else {})}

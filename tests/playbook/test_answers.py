@@ -29,26 +29,26 @@ def again(answer: dict[str, Any]) -> bytes:
     return b"".join(map(encode, events_of(answer)))
 
 
-def test_a_message_keeps_its_text_and_usage() -> None:
+def test_message_keeps_its_text_and_usage() -> None:
     answer = recorded(wire(Message("one two three", 3)))
     assert answer["end"] == "completed"
     assert [item["content"][0]["text"] for item in answer["items"]] == ["one two three"]
     assert answer["response"]["usage"]["output_tokens"] == 3
 
 
-def test_a_replayed_stream_is_reduced_to_the_same() -> None:
+def test_replayed_stream_is_reduced_to_the_same() -> None:
     for each in (Message("hello"), Message(""), ToolCall("exec_command", '{"cmd": "ls"}')):
         answer = recorded(wire(each))
         assert recorded(again(answer)) == answer
 
 
-def test_a_failure_in_the_stream_stays_one() -> None:
+def test_failure_in_the_stream_stays_one() -> None:
     answer = recorded(wire(Fault(code="context_length_exceeded", message="too long")))
     assert (answer["end"], answer["response"]["error"]["code"]) == ("failed", "context_length_exceeded")
     assert b"response.failed" in again(answer)
 
 
-def test_a_stream_that_broke_off_breaks_off_again_after_the_same_text() -> None:
+def test_broken_stream_breaks_off_again_after_same_text() -> None:
     answer = recorded(wire(Message("one two three", 3))[:-400], whole=False)
     assert answer["end"] == "broken"
     events = [event["type"] for event in events_of({**answer, "items": []})]
@@ -57,12 +57,12 @@ def test_a_stream_that_broke_off_breaks_off_again_after_the_same_text() -> None:
     assert recorded(again(answer), whole=False)["text"] == answer["text"]
 
 
-def test_an_error_keeps_its_status_text_and_pause_but_no_other_header() -> None:
+def test_error_keeps_status_text_and_pause_but_no_other_header() -> None:
     answer = reduced(429, {"retry-after": "7", "set-cookie": "id=1"}, b'{"error": {}}', whole=True)
     assert answer == {"status": 429, "end": "text", "headers": {"retry-after": "7"}, "text": '{"error": {}}'}
 
 
-def test_what_is_no_stream_is_kept_as_text() -> None:
+def test_answer_that_is_not_a_stream_is_kept_as_text() -> None:
     assert recorded(b"<html>log in</html>")["text"] == "<html>log in</html>"
 
 
@@ -74,7 +74,8 @@ def test_what_is_encrypted_is_left_out() -> None:
     assert answer["items"] == [{"type": "reasoning", "summary": []}, {**summary, "encrypted_content": "recorded"}]
 
 
-def test_of_a_stream_that_broke_off_an_item_that_was_whole_is_no_text() -> None:
+def test_complete_item_of_broken_stream_is_not_kept_as_text() -> None:
+    """It is kept as an item."""
     raw = wire(Message("one two", 2))
     answer = recorded(raw[: raw.index(b"event: response.completed")], whole=False)
     assert [item["content"][0]["text"] for item in answer["items"]] == ["one two"]

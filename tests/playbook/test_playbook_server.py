@@ -66,13 +66,13 @@ def test_one_connection_serves_many_requests(server: PlaybookServer, connection:
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1"])
-def test_a_foreign_host_name_is_refused(connection: http.client.HTTPConnection, host: str) -> None:
+def test_foreign_host_name_is_refused(connection: http.client.HTTPConnection, host: str) -> None:
     response = post(connection, PLANNER, Host=host)
     assert (response.status, error(response)) == (403, "the playbook server answers to its loopback address only")
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1"])
-def test_a_web_page_is_refused(connection: http.client.HTTPConnection, origin: str) -> None:
+def test_web_page_is_refused(connection: http.client.HTTPConnection, origin: str) -> None:
     response = post(connection, PLANNER, Origin=origin)
     assert (response.status, error(response)) == (403, "the playbook server answers to no web page")
 
@@ -84,7 +84,7 @@ def test_it_listens_on_loopback_only(server: PlaybookServer) -> None:
     assert not [address for address in listening if address.port == port and address.ip != "127.0.0.1"]
 
 
-def test_an_unknown_path_is_refused(connection: http.client.HTTPConnection) -> None:
+def test_unknown_path_is_refused(connection: http.client.HTTPConnection) -> None:
     connection.request("POST", "/v1/chat/completions", b"{}")
     response = connection.getresponse()
     assert (response.status, error(response)) == (404, "the playbook server has no POST /v1/chat/completions")
@@ -93,19 +93,19 @@ def test_an_unknown_path_is_refused(connection: http.client.HTTPConnection) -> N
 @pytest.mark.parametrize(
     ("length", "status"), [(str(LARGEST_BODY_BYTES + 1), 413), ("-1", 411), ("many", 411), ("9" * 5000, 411)]
 )
-def test_a_body_has_a_known_and_bounded_size(connection: http.client.HTTPConnection, length: str, status: int) -> None:
+def test_body_has_a_known_and_bounded_size(connection: http.client.HTTPConnection, length: str, status: int) -> None:
     connection.request("POST", "/v1/responses", headers={"Content-Length": length})
     assert connection.getresponse().status == status
 
 
-def test_a_request_without_metadata_is_refused_clearly(connection: http.client.HTTPConnection) -> None:
+def test_request_without_metadata_is_refused_clearly(connection: http.client.HTTPConnection) -> None:
     connection.request("POST", "/v1/responses", body(user("go"), ask=None))
     response = connection.getresponse()
     assert response.status == 422
     assert "Only turns that codex-multi-role starts can be played." in error(response)
 
 
-def test_a_visit_that_is_not_written_is_refused_clearly(connection: http.client.HTTPConnection) -> None:
+def test_visit_that_is_not_written_is_refused_clearly(connection: http.client.HTTPConnection) -> None:
     response = post(connection, PLANNER._replace(visit=2))
     assert (response.status, error(response)) == (
         422,
@@ -114,7 +114,7 @@ def test_a_visit_that_is_not_written_is_refused_clearly(connection: http.client.
     )
 
 
-def test_an_http_fault_has_its_status_code_and_headers(connection: http.client.HTTPConnection) -> None:
+def test_http_fault_has_its_status_code_and_headers(connection: http.client.HTTPConnection) -> None:
     response = post(connection, AnswerKey("busy", 1, 0, 1))
     assert (response.status, response.headers["Retry-After"]) == (429, "7")
     assert json.loads(response.read())["error"]["code"] == "rate_limit_exceeded"
@@ -167,7 +167,7 @@ def test_without_descriptors_it_pauses_and_then_goes_on(
         assert client.recv(9) == b"HTTP/1.1 "
 
 
-def test_a_server_goes_on_where_another_stopped() -> None:
+def test_server_continues_where_another_stopped() -> None:
     playbook = Playbook.model_validate({"name": "x", "roles": {"planner": [{"text": "1"}, {"text": "2"}]}})
     for visit in (1, 2):
         with PlaybookServer(playbook) as server:

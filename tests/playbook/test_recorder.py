@@ -92,7 +92,7 @@ def post(client: http.client.HTTPConnection, path: str, **headers: str) -> http.
     return client.getresponse()
 
 
-def test_a_request_arrives_whole_and_its_answer_comes_back_whole(upstream: Server, file: RecordingFile) -> None:
+def test_request_arrives_whole_and_its_answer_comes_back_whole(upstream: Server, file: RecordingFile) -> None:
     with through(file, f"{upstream.address}/v1?no") as (client, path):
         assert post(client, path, Authorization=f"Bearer {TOKEN}", X_Team="blue").read() == b"".join(EVENTS)
     with through(file, f"{upstream.address}/v1") as (client, path):
@@ -111,7 +111,7 @@ def test_a_request_arrives_whole_and_its_answer_comes_back_whole(upstream: Serve
     assert TOKEN not in file.path.read_text()
 
 
-def test_an_answer_is_passed_on_as_it_comes(upstream: Server, file: RecordingFile) -> None:
+def test_answer_is_passed_on_as_it_comes(upstream: Server, file: RecordingFile) -> None:
     first_arrived = threading.Event()
 
     def answer(handler: Upstream) -> None:
@@ -131,7 +131,7 @@ def test_an_answer_is_passed_on_as_it_comes(upstream: Server, file: RecordingFil
     assert exchanges_of(file.path)[0]["items"][0]["content"][0]["text"] == "one two"
 
 
-def test_a_token_that_the_answer_repeats_is_masked(upstream: Server, file: RecordingFile) -> None:
+def test_token_that_the_answer_repeats_is_masked(upstream: Server, file: RecordingFile) -> None:
     said = json.dumps({"error": {"message": f"Incorrect API key provided: {TOKEN}; team secret-blue-team"}}).encode()
     upstream.answering = lambda handler: handler.answer(401, said, {"Content-Type": JSON, "Set-Cookie": "id=12345"})
     with through(file, upstream.address) as (client, path):
@@ -144,7 +144,7 @@ def test_a_token_that_the_answer_repeats_is_masked(upstream: Server, file: Recor
     assert exchanges_of(file.path)[0]["text"].count("[redacted]") == 2
 
 
-def test_a_stream_that_breaks_off_breaks_off_here_too(upstream: Server, file: RecordingFile) -> None:
+def test_stream_that_breaks_off_breaks_off_here_too(upstream: Server, file: RecordingFile) -> None:
     def answer(handler: Upstream) -> None:
         handler.begin_stream()
         handler.chunk(b"".join(EVENTS[:-2]))
@@ -158,7 +158,7 @@ def test_a_stream_that_breaks_off_breaks_off_here_too(upstream: Server, file: Re
     assert (exchange["end"], exchange["text"]) == ("broken", "one two")
 
 
-def test_a_provider_that_is_not_there_is_said_to_be_so(file: RecordingFile) -> None:
+def test_unreachable_provider_is_reported(file: RecordingFile) -> None:
     gone = Server()
     gone.server_close()
     with through(file, gone.address) as (client, path):
@@ -179,7 +179,9 @@ def test_what_is_sent_again_is_the_same_step(upstream: Server, file: RecordingFi
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_what_is_no_turn_is_handed_on_and_not_recorded(upstream: Server, file: RecordingFile, method: str) -> None:
+def test_request_other_than_turn_is_passed_on_and_not_recorded(
+    upstream: Server, file: RecordingFile, method: str
+) -> None:
     upstream.answering = lambda handler: handler.answer(200, b'{"models": []}', {})
     with through(file, f"{upstream.address}/v1") as (client, path):
         client.request(method, f"{path}/models?client_version=1", b"{}" if method == "POST" else None)
@@ -188,7 +190,7 @@ def test_what_is_no_turn_is_handed_on_and_not_recorded(upstream: Server, file: R
     assert exchanges_of(file.path) == []
 
 
-def test_a_compressed_request_is_handed_on_as_it_is(upstream: Server, file: RecordingFile) -> None:
+def test_compressed_request_is_passed_on_unchanged(upstream: Server, file: RecordingFile) -> None:
     packed = gzip.compress(body(user("go")))
     with through(file, upstream.address) as (client, path):
         client.request("POST", f"{path}/responses", packed, {"Content-Encoding": "gzip"})
@@ -197,7 +199,7 @@ def test_a_compressed_request_is_handed_on_as_it_is(upstream: Server, file: Reco
     assert exchanges_of(file.path)[0]["role"] == PLANNER.role
 
 
-def test_a_login_with_an_account_goes_where_codex_would_send_it(upstream: Server, file: RecordingFile) -> None:
+def test_login_with_an_account_goes_where_codex_would_send_it(upstream: Server, file: RecordingFile) -> None:
     with through(file, f"{upstream.address}/api", f"{upstream.address}/account") as (client, path):
         post(client, path).read()
         post(client, path, ChatGPT_Account_ID="account-1234").read()
@@ -205,7 +207,7 @@ def test_a_login_with_an_account_goes_where_codex_would_send_it(upstream: Server
     assert "account-1234" not in file.path.read_text()
 
 
-def test_the_proxy_of_the_environment_is_used(
+def test_proxy_of_the_environment_is_used(
     upstream: Server, file: RecordingFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", upstream.address)
@@ -219,7 +221,7 @@ def test_the_proxy_of_the_environment_is_used(
 
 
 @pytest.mark.parametrize("variable", ["http_proxy", "all_proxy"])
-def test_a_proxy_is_told_who_asks(
+def test_proxy_and_provider_receive_their_own_credentials(
     upstream: Server, file: RecordingFile, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setenv(variable, upstream.address.replace("//", "//me:p%40ss@"))
@@ -233,7 +235,7 @@ def test_a_proxy_is_told_who_asks(
     assert headers["authorization"] == basic("you:word")
 
 
-def test_a_proxy_of_another_kind_is_not_passed_by(file: RecordingFile, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_of_another_kind_is_not_passed_by(file: RecordingFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
@@ -245,7 +247,7 @@ def basic(login: str) -> str:
     return f"Basic {base64.b64encode(login.encode()).decode()}"
 
 
-def test_the_login_in_an_address_is_sent_and_nowhere_told(upstream: Server, file: RecordingFile) -> None:
+def test_login_in_an_address_is_sent_and_nowhere_told(upstream: Server, file: RecordingFile) -> None:
     address = upstream.address.replace("//", "//us%40er:secret-word@")
     with through(file, address) as (client, path):
         post(client, path).read()
@@ -264,12 +266,12 @@ def test_the_login_in_an_address_is_sent_and_nowhere_told(upstream: Server, file
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:port/v1", "http://[::1/v1", "127.0.0.1:80/v1", "ftp://a/v1", "http:///v1"]
 )
-def test_what_is_no_address_is_said_before_anything_is_sent(file: RecordingFile, url: str) -> None:
+def test_invalid_address_is_reported_before_anything_is_sent(file: RecordingFile, url: str) -> None:
     with RecordingProxy(file) as proxy, pytest.raises(UsageError, match="the model provider Mine is no address"):
         proxy.through("Mine", url)
 
 
-def test_a_request_that_is_cut_short_is_not_handed_on(upstream: Server, file: RecordingFile) -> None:
+def test_truncated_request_is_not_passed_on(upstream: Server, file: RecordingFile) -> None:
     with through(file, upstream.address) as (client, path):
         client.putrequest("POST", f"{path}/responses")
         client.putheader("Content-Length", "100")
@@ -279,14 +281,14 @@ def test_a_request_that_is_cut_short_is_not_handed_on(upstream: Server, file: Re
     assert upstream.heard == []
 
 
-def test_a_web_socket_is_refused(upstream: Server, file: RecordingFile) -> None:
+def test_web_socket_is_refused(upstream: Server, file: RecordingFile) -> None:
     with through(file, upstream.address) as (client, path):
         client.request("GET", f"{path}/responses", headers={"Upgrade": "websocket", "Connection": "Upgrade"})
         assert client.getresponse().status == 501
     assert upstream.heard == []
 
 
-def test_the_end_of_the_run_does_not_wait_for_a_silent_provider(upstream: Server, file: RecordingFile) -> None:
+def test_end_of_the_run_does_not_wait_for_a_silent_provider(upstream: Server, file: RecordingFile) -> None:
     asked, over = threading.Event(), threading.Event()
 
     def answer(handler: Upstream) -> None:
@@ -318,7 +320,7 @@ def test_what_is_nested_too_deeply_to_be_kept_is_told(upstream: Server, file: Re
     assert file.problem.endswith("is not complete: an answer is nested too deeply")
 
 
-def test_certificates_that_are_not_there_are_told_to_codex(
+def test_missing_certificates_are_reported_to_codex(
     file: RecordingFile, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("CODEX_CA_CERTIFICATE", str(tmp_path / "none.pem"))
@@ -336,7 +338,7 @@ def test_what_leads_to_no_provider_is_not_found(upstream: Server, file: Recordin
     assert upstream.heard == []
 
 
-def test_a_disk_that_is_full_costs_the_recording_not_the_answer(upstream: Server, file: RecordingFile) -> None:
+def test_disk_that_is_full_costs_the_recording_not_the_answer(upstream: Server, file: RecordingFile) -> None:
     file.path.unlink()
     with through(file, upstream.address) as (client, path):
         assert post(client, path).read() == b"".join(EVENTS)

@@ -37,7 +37,7 @@ def written(path: Path, *lines: dict[str, Any]) -> RecordingFile:
     return file
 
 
-def test_a_file_that_a_kill_cut_short_can_be_used_up_to_there(tmp_path: Path) -> None:
+def test_file_that_a_kill_cut_short_can_be_used_up_to_there(tmp_path: Path) -> None:
     file = written(tmp_path / "a", exchange(), exchange(step=1))
     file.path.write_bytes(file.path.read_bytes()[:-20])
     recording = Recording.load(file.path)
@@ -57,7 +57,7 @@ def test_what_comes_after_a_kill_is_not_lost_with_it(tmp_path: Path) -> None:
     assert len(recording.turns) == 2
 
 
-def test_a_text_may_hold_any_end_of_a_line(tmp_path: Path) -> None:
+def test_text_may_hold_any_end_of_a_line(tmp_path: Path) -> None:
     text = "a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg\r\nh"
     file = written(tmp_path / "a", exchange(prompt=text))
     [turn] = Recording.load(file.path).turns
@@ -93,7 +93,7 @@ BEGIN = json.dumps({"type": "recording", "version": 1, **HEADER}) + "\n"
         (BEGIN + json.dumps({**ENDED, "answers": [{"key": "a"}]}), "ended: answers.0.question: Field required"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+def test_invalid_file_is_reported_with_location(tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "a").write_text(text)
     with pytest.raises(DefinitionError, match=told):
         Recording.load(tmp_path / "a")
@@ -109,7 +109,7 @@ def asked(**ask: Any) -> Asked:
     return Asked("now", "turn", AnswerKey(**{**who}), "", "m", "")
 
 
-def test_of_a_turn_that_was_killed_and_done_again_the_second_is_played() -> None:
+def test_second_try_of_killed_turn_is_played() -> None:
     turns = [turn("do it", end="broken"), turn("do it")]
     assert find(turns, asked(), "do it", "strict").turn is turns[1]
     assert find(turns[::-1], asked(), "do it", "strict").turn is turns[1]

@@ -11,13 +11,13 @@ from codex_multi_role.playbook.request import CODEX_COMPACTED_MESSAGE, AnswerKey
 from tests.playbook.asking import asked, body, tool_output, user
 
 
-def test_the_metadata_says_which_answer_is_wanted() -> None:
+def test_metadata_says_which_answer_is_wanted() -> None:
     request = asked("do it", AnswerKey("integrator", 3, 1, 2))
     assert request.ask == AnswerKey(role="integrator", visit=3, repair=1, attempt=2)
     assert (request.prompt, request.step) == ("do it", 0)
 
 
-def test_the_prompt_is_the_last_one_that_codex_did_not_write() -> None:
+def test_prompt_is_the_last_one_that_codex_did_not_write() -> None:
     items = (user("first"), user("second"), user("<environment_context>\n<cwd>/</cwd>"))
     assert read_request(body(*items)).prompt == "second"  # type: ignore[union-attr]
 
@@ -30,7 +30,7 @@ def test_tool_outputs_of_this_turn_are_the_step() -> None:
     assert request.step == 2
 
 
-def test_a_compaction_in_the_middle_of_a_turn_loses_no_step() -> None:
+def test_compaction_in_the_middle_of_a_turn_loses_no_step() -> None:
     full = read_request(body(user("go"), tool_output(0, "x"), user("Summarize."), request_kind="compaction"))
     assert isinstance(full, CompactionRequest)
     summary = f"{CODEX_COMPACTED_MESSAGE} and so on:\n{full.summary}"
@@ -40,7 +40,7 @@ def test_a_compaction_in_the_middle_of_a_turn_loses_no_step() -> None:
     assert compacted.prompt == request.prompt  # type: ignore[union-attr]
 
 
-def test_a_compaction_on_demand_carries_no_role() -> None:
+def test_compaction_on_demand_carries_no_role() -> None:
     assert isinstance(read_request(body(user("go"), ask=None, request_kind="compaction")), CompactionRequest)
 
 
@@ -57,7 +57,7 @@ def test_a_compaction_on_demand_carries_no_role() -> None:
         ),
     ],
 )
-def test_a_request_without_its_metadata_is_refused(raw: bytes, problem: str) -> None:
+def test_request_without_its_metadata_is_refused(raw: bytes, problem: str) -> None:
     with pytest.raises(UsageError, match="which answer is wanted") as caught:
         read_request(raw)
     assert problem in str(caught.value)

@@ -58,7 +58,7 @@ def team(tmp_path: Path) -> Team:
     return Team(tmp_path)
 
 
-def test_the_failing_test_is_handed_on_and_mended(team: Team) -> None:
+def test_failing_test_is_passed_on_and_fixed(team: Team) -> None:
     _, architect, _, integrator = team.cycle(1)
     assert team.tests
     assert (team.tests["status"], team.tests["failed"]) == ("failed", 1)

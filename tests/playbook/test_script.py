@@ -24,7 +24,7 @@ from codex_multi_role.playbook.script import Fault, Playbook, ScriptedVisit
         ({"call": ""}, "call"),
     ],
 )
-def test_an_entry_is_exactly_one_thing(entry: dict[str, Any], problem: str) -> None:
+def test_entry_is_exactly_one_thing(entry: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):
         ScriptedVisit.model_validate(entry)
 
@@ -45,12 +45,12 @@ def test_forms_of_a_fault(fault: dict[str, Any], form: str) -> None:
 
 
 @pytest.mark.parametrize("fault", [{}, {"status": 200}, {"drop": False}, {"drop": True, "empty": True}, {"body": {}}])
-def test_a_fault_is_one_that_can_be_played(fault: dict[str, Any]) -> None:
+def test_fault_is_one_that_can_be_played(fault: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         Fault.model_validate(fault)
 
 
-def test_the_last_attempt_stands_for_all_further_ones() -> None:
+def test_last_attempt_stands_for_all_further_ones() -> None:
     entry = ScriptedVisit.model_validate({"attempts": [{"fault": {"status": 500}}, {"text": "works"}]})
     assert [entry.turn(attempt).text for attempt in (1, 2, 3)] == ["", "works", "works"]
 
@@ -70,7 +70,7 @@ def test_visits_run_out_unless_the_last_is_repeated() -> None:
     assert Playbook.model_validate(script | {"repeat_last": True}).entry("planner", 9).text == "2"
 
 
-def test_a_role_that_is_not_named_plays_the_default() -> None:
+def test_role_that_is_not_named_plays_the_default() -> None:
     script = {"name": "x", "roles": {"planner": [{"text": "1"}]}}
     with pytest.raises(UsageError, match=r'no role plannr \(it has planner\); did you mean "planner"\?'):
         Playbook.model_validate(script).entry("plannr", 1)

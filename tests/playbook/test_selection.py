@@ -23,7 +23,7 @@ def test_strings_inside_json_are_templates_and_keep_their_type() -> None:
     assert json.loads(answer.text) == {"said": ["hi!", 1], "{{ role }}": None, "count": []}
 
 
-def test_a_text_is_one_template() -> None:
+def test_text_is_one_template() -> None:
     entry = {"text": "{% if 'FAILED' in prompt %}red{% else %}green{% endif %} {{ role }}.{{ repair }}.{{ attempt }}\n"}
     assert select(playing(entry), asked("x FAILED")).answer == Message("red planner.0.1\n")
 
@@ -40,18 +40,18 @@ def test_steps_follow_the_tool_outputs() -> None:
         select(playbook, asked(outputs=("a", "b")))
 
 
-def test_a_patch_is_a_pure_heredoc() -> None:
+def test_patch_is_a_pure_heredoc() -> None:
     answer = select(playing({"patch": "*** Begin Patch\n+{{ prompt }}\n*** End Patch\n"}), asked("new")).answer
     assert isinstance(answer, ToolCall)
     command = "apply_patch <<'EOF'\n*** Begin Patch\n+new\n*** End Patch\n\nEOF"
     assert json.loads(answer.arguments) == {"cmd": command}
 
 
-def test_arguments_may_be_text_that_is_no_json() -> None:
+def test_arguments_may_be_text_that_is_not_json() -> None:
     assert select(playing({"call": "ls", "arguments": "{oops"}), asked()).answer == ToolCall("ls", "{oops")
 
 
-def test_the_first_choice_that_holds_is_played() -> None:
+def test_first_choice_that_holds_is_played() -> None:
     choices = [
         {"when": "'red' in prompt", "text": "fix"},
         {"when": "attempt > 1", "fault": {"empty": True}},
@@ -80,12 +80,12 @@ def test_tokens_are_counted_from_the_lengths_unless_given() -> None:
     assert select(playing({"text": "a", "usage": given}), request).usage == Usage.model_validate(given)
 
 
-def test_a_template_that_fails_says_where() -> None:
+def test_template_that_fails_says_where() -> None:
     with pytest.raises(DefinitionError, match=r"^playbook demo: role planner, visit 1, repair 0, attempt 1, step 1"):
         select(playing({"text": "{{ tool_outputs[3] }}"}), asked())
 
 
-def test_a_compaction_gets_a_summary_and_no_role_s_answer() -> None:
+def test_compaction_gets_a_summary_and_no_role_s_answer() -> None:
     answer = select(playing({"text": "a"}), read_request(body(user("go"), request_kind="compaction"))).answer
     assert isinstance(answer, Message)
     assert "no model was asked" in answer.text

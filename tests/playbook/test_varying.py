@@ -59,19 +59,19 @@ def test_paths_have_names(text: str, named: str) -> None:
     assert HERE.named(text) == named
 
 
-def test_an_answer_is_put_into_another_workspace() -> None:
+def test_answer_is_put_into_another_workspace() -> None:
     call = {"arguments": json.dumps({"cmd": "ls", "workdir": "/work/me/shop"}), "n": [1, "/work/me/shop/a", None]}
     placed = THERE.placed(HERE.named(call))
     assert placed["n"] == [1, "/srv/ci/shop two/a", None]
     assert json.loads(placed["arguments"])["workdir"] == "/srv/ci/shop two"
 
 
-def test_a_path_that_json_spells_otherwise_is_found() -> None:
+def test_path_that_json_spells_otherwise_is_found() -> None:
     places = PathNames({"workspace": Path('/work/me/a "b" é')})
     assert json.loads(places.named(json.dumps({"at": '/work/me/a "b" é/x'}))) == {"at": "<<workspace>>/x"}
 
 
-def test_the_root_of_all_has_no_name() -> None:
+def test_root_of_all_has_no_name() -> None:
     assert PathNames({"home": Path("/")}).named("/etc/passwd") == "/etc/passwd"
 
 

@@ -80,7 +80,7 @@ def ask(role: str, *, visit: int = 1, repair: int = 0, attempt: int = 1) -> Answ
     return AnswerKey(role, visit, repair, attempt)
 
 
-def test_an_answer_templated_on_the_prompt(codex: AppServer, tmp_path: Path) -> None:
+def test_answer_templated_on_the_prompt(codex: AppServer, tmp_path: Path) -> None:
     turn = codex.turn(codex.thread(tmp_path), "Role: x\nwhat is {{ 6 }} · 7?", ask("templated"))
     assert turn.status == "completed"
     assert json.loads(turn.text or "") == {"prompt": "Role: x\nwhat is {{ 6 }} · 7?", "visit": 1}
@@ -96,7 +96,7 @@ def test_usage_is_what_the_script_says(codex: AppServer, tmp_path: Path) -> None
     assert (tokens["inputTokens"], tokens["outputTokens"]) == (70, 30)
 
 
-def test_a_command_really_runs(codex: AppServer, server: PlaybookServer, tmp_path: Path) -> None:
+def test_command_really_runs(codex: AppServer, server: PlaybookServer, tmp_path: Path) -> None:
     (tmp_path / "seen.txt").touch()
     turn = codex.turn(codex.thread(tmp_path), "go", ask("command"))
     assert [item["status"] for item in turn.kind("commandExecution")] == ["completed"]
@@ -104,14 +104,14 @@ def test_a_command_really_runs(codex: AppServer, server: PlaybookServer, tmp_pat
     assert server.requests[ask("command")] == 2
 
 
-def test_a_patch_is_a_file_change(codex: AppServer, tmp_path: Path) -> None:
+def test_patch_is_a_file_change(codex: AppServer, tmp_path: Path) -> None:
     turn = codex.turn(codex.thread(tmp_path, "workspace-write"), "go", ask("patching"))
     assert [change["kind"]["type"] for item in turn.kind("fileChange") for change in item["changes"]] == ["add"]
     assert (tmp_path / "note.txt").read_text(encoding="utf-8") == "hello\n"
     assert turn.text == "patched"
 
 
-def test_a_dynamic_tool_is_called(codex: AppServer, tmp_path: Path) -> None:
+def test_dynamic_tool_is_called(codex: AppServer, tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "number"}}}
     tools = [{"name": "add", "description": "adds", "inputSchema": schema}]
     turn = codex.turn(codex.thread(tmp_path, dynamicTools=tools), "go", ask("dynamic"))
@@ -126,7 +126,7 @@ def test_attempts_and_repairs_on_one_thread(codex: AppServer, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", [name for name, *_ in FAULTS])
-def test_a_fault_looks_like_the_real_one(codex: AppServer, tmp_path: Path, name: str) -> None:
+def test_fault_looks_like_the_real_one(codex: AppServer, tmp_path: Path, name: str) -> None:
     _, _, info, message = next(row for row in FAULTS if row[0] == name)
     thread = codex.thread(tmp_path)
     turn = codex.turn(thread, "go", ask(name))
@@ -135,7 +135,7 @@ def test_a_fault_looks_like_the_real_one(codex: AppServer, tmp_path: Path, name:
     assert codex.turn(thread, "again", ask("anyone")).text == "played again"
 
 
-def test_an_empty_answer_completes_without_a_message(codex: AppServer, tmp_path: Path) -> None:
+def test_empty_answer_completes_without_a_message(codex: AppServer, tmp_path: Path) -> None:
     turn = codex.turn(codex.thread(tmp_path), "go", ask("silent"))
     assert (turn.status, turn.text) == ("completed", None)
 

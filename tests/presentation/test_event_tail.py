@@ -19,7 +19,7 @@ def make_live(folder: RunFolder) -> None:
     folder.owner_path.write_text(json.dumps({"pid": os.getpid(), "start_time": psutil.Process().create_time()}))
 
 
-def test_a_record_is_read_again_only_where_it_changed(tmp_path: Path) -> None:
+def test_record_is_read_again_only_where_it_changed(tmp_path: Path) -> None:
     first, second = (make_run(tmp_path, name) for name in ("first", "second"))
     reader = RunsReader(tmp_path)
     before = {run.run_id: run.record for run in reader.look()}
@@ -32,7 +32,7 @@ def test_a_record_is_read_again_only_where_it_changed(tmp_path: Path) -> None:
     assert [run.run_id for run in reader.look()] == ["first"]
 
 
-def test_an_event_of_another_version_does_not_end_the_looking(tmp_path: Path) -> None:
+def test_event_of_another_version_does_not_end_the_looking(tmp_path: Path) -> None:
     folder = make_run(tmp_path, "live")
     make_live(folder)
     with folder.events_path.open("a") as events:

@@ -26,7 +26,7 @@ def lines_of(*events: RunEvent) -> list[str]:
     return [line for record in in_order(started(playbook=None), *events) for line in plain.of(record)][2:]
 
 
-def test_a_whole_run_reads_as_a_story() -> None:
+def test_whole_run_reads_as_a_story() -> None:
     plain = PlainLines(Progress())
     lines = [line for record in whole_run() for line in plain.of(record)]
     assert lines[:6] == [
@@ -46,7 +46,7 @@ def test_a_whole_run_reads_as_a_story() -> None:
     assert lines[-1] == "10:15:27  warning: the disk is nearly full"
 
 
-def test_every_event_type_can_be_told() -> None:
+def test_every_event_type_can_be_shown() -> None:
     told = lines_of(
         e.RoleStarted("planner", 1, "t", 0.1, True),
         e.Approval("planner", 1, "item/fileChange", "decline", "roman.py"),
@@ -69,7 +69,7 @@ def test_every_event_type_can_be_told() -> None:
     ]
 
 
-def test_a_review_is_told_with_its_answer() -> None:
+def test_review_is_shown_with_its_answer() -> None:
     told = lines_of(
         e.ReviewAsked("ok.1", "Ship it?"),
         e.ReviewAnswered("ok.1", True, "", "--yes"),
@@ -82,7 +82,7 @@ def test_a_review_is_told_with_its_answer() -> None:
     ]
 
 
-def test_a_cycle_is_announced_once() -> None:
+def test_cycle_is_announced_once() -> None:
     told = lines_of(e.StepStarted("team", 1, 1), *turn("planner", 1, 1), *turn("implementer", 1, 1))
     assert len([line for line in told if "cycle 1 of 3" in line]) == 1
 

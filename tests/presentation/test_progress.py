@@ -6,7 +6,7 @@ from codex_multi_role.run_folder import events as e
 from tests.presentation.recorded_run import ROLES, ended, in_order, started, turn, whole_run
 
 
-def test_the_end_of_a_run_shows_every_role_with_its_sums() -> None:
+def test_end_of_a_run_shows_every_role_with_its_sums() -> None:
     progress = Progress.of(whole_run())
     implementer = progress.roles["implementer"]
     assert list(progress.roles) == ROLES
@@ -27,7 +27,7 @@ def test_files_tests_and_warnings_are_kept() -> None:
     assert progress.warnings == ["the disk is nearly full"]
 
 
-def test_a_role_works_from_the_start_to_the_end_of_its_turn() -> None:
+def test_role_works_from_the_start_to_the_end_of_its_turn() -> None:
     begun = in_order(started(), *turn("planner", 1, 1))
     working = Progress.of(begun[:3])
     assert working.roles["planner"].state == WORKING
@@ -37,18 +37,18 @@ def test_a_role_works_from_the_start_to_the_end_of_its_turn() -> None:
     assert Progress.of(begun).roles["planner"].working_since == ""
 
 
-def test_a_repair_turn_is_told_apart() -> None:
+def test_repair_turn_is_told_apart() -> None:
     progress = Progress.of(in_order(started(), *turn("planner", 2, 1, repair_of=1)[:1]))
     assert progress.roles["planner"].state == REPAIRING
 
 
-def test_the_share_grows_with_the_roles_that_have_spoken_in_a_cycle() -> None:
+def test_share_grows_with_the_roles_that_have_spoken_in_a_cycle() -> None:
     records = in_order(started(), *turn("planner", 1, 1), *turn("implementer", 1, 1), *turn("planner", 2, 2))
     shares = [round(Progress.of(records[:end]).share or 0.0, 3) for end in (1, 4, 7, 8, 10)]
     assert shares == [0.0, 0.167, 0.333, 0.333, 0.5]
 
 
-def test_a_run_that_goes_on_keeps_what_was_counted() -> None:
+def test_resumed_run_keeps_its_counts() -> None:
     killed = in_order(started(), *turn("planner", 1, 1), *turn("implementer", 1, 1)[:1])
     progress = Progress.of([*killed, *in_order(started(resumed=True))])
     assert progress.resumed
@@ -62,7 +62,7 @@ def test_roles_that_were_busy_at_the_end_are_interrupted() -> None:
     assert progress.roles["planner"].state == "interrupted"
 
 
-def test_a_skipped_and_a_restarted_role_say_why() -> None:
+def test_skipped_and_a_restarted_role_say_why() -> None:
     progress = Progress.of(
         in_order(started(), e.RoleSkipped("planner", "timed out"), e.RoleRestarted("implementer", "it crashed"))
     )
@@ -75,7 +75,9 @@ def test_events_of_a_newer_version_are_passed_over() -> None:
     assert progress.at == "2026-01-31T10:16:00+00:00"
 
 
-def test_where_a_run_is_in_its_own_words_and_how_many_tasks_are_behind_it() -> None:
+def test_where_shows_run_state_and_number_of_finished_tasks() -> None:
+    """The state is the run's own word for it."""
+
     def state(unit: str, state: str) -> e.StateChanged:
         return e.StateChanged(unit, unit[-1:], state, "")
 
@@ -93,7 +95,8 @@ def test_where_a_run_is_in_its_own_words_and_how_many_tasks_are_behind_it() -> N
     assert [Progress.of(records[:end]).share for end in (1, 5, 7, 8)] == [None, 0.0, 0.5, 0.0]
 
 
-def test_what_is_left_counts_while_tests_run_and_not_while_a_person_is_asked() -> None:
+def test_time_left_counts_down_during_tests_but_not_questions() -> None:
+    """It stops while a person is asked."""
     begun = e.TurnStarted("planner", 1, 1, 1, None, worked_seconds=10.0)
     over = e.TurnEnded("planner", 1, "completed", "completed", "", 0, 0, 1.0, "", worked_seconds=11.0)
     asked = e.ReviewAsked("approve.1", "Keep it?")
@@ -105,7 +108,7 @@ def test_what_is_left_counts_while_tests_run_and_not_while_a_person_is_asked() -
     assert left == [19, 10 + 18, 11 + 17, 11 + 17, 13, 13, 13 + 13, 13 + 13, 12.5]
 
 
-def test_the_current_step_is_one_of_the_flows_own_whatever_its_name() -> None:
+def test_current_step_is_one_of_the_flows_own_whatever_its_name() -> None:
     steps = [e.StepStarted(name, 1, 1) for name in ("look.1", "batch", "batch.1.3/analyse")]
     records = in_order(started(), *steps)
     assert [Progress.of(records[:end]).current_step for end in (2, 3, 4)] == ["look.1", "batch", "batch"]

@@ -41,7 +41,7 @@ def test_plurals() -> None:
     ]
 
 
-def test_a_verdict_names_what_is_not_zero() -> None:
+def test_verdict_names_what_is_not_zero() -> None:
     counts = {"passed": 3, "failed": 1, "errors": 0, "skipped": 0}
     assert verdict({"status": "failed", **counts}) == "failed: 3 passed, 1 failed"
     assert verdict({"status": "no tests"}) == "no tests"

@@ -23,7 +23,7 @@ def functions_of(file: str) -> set[str]:
 
 
 @pytest.mark.parametrize("breakage", BREAKAGES, ids=str)
-def test_a_breakage_applies_once_to_code_that_compiles_and_its_tests_exist(breakage: Breakage) -> None:
+def test_breakage_applies_once_compiles_and_has_existing_tests(breakage: Breakage) -> None:
     compile(breakage.broken(ROOT), breakage.file, "exec")
     assert breakage.tests
     for test in breakage.tests:
@@ -36,7 +36,8 @@ def test_every_promise_is_broken_and_no_clause_is_named_twice() -> None:
     assert len(set(map(str, BREAKAGES))) == len(BREAKAGES)
 
 
-def test_a_breakage_that_is_noticed_is_told_from_one_that_is_not(tmp_path: Path) -> None:
+def test_noticed_breakage_is_distinguished_from_others(tmp_path: Path) -> None:
+    """Others are not noticed, do not fit the file, or do not run."""
     noticed = next(breakage for breakage in BREAKAGES if breakage.clause == "`..` leads nowhere")
     harmless = replace(noticed, new=f" {noticed.old}")
     unfit = replace(noticed, old="not in the file")

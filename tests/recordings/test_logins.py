@@ -39,7 +39,7 @@ def recorded(folder: Path, provider: Provider, *config: str) -> Path:
     return file
 
 
-def test_an_api_key_arrives_and_a_replay_needs_none(tmp_path: Path, home: Path) -> None:
+def test_api_key_arrives_and_a_replay_needs_none(tmp_path: Path, home: Path) -> None:
     login = [str(find_codex(None, {})), "login", "--with-api-key"]
     subprocess.run(login, input=KEY, text=True, check=True, capture_output=True, timeout=60)
     with provider_of(PLAYS) as provider:
@@ -56,7 +56,7 @@ def test_an_api_key_arrives_and_a_replay_needs_none(tmp_path: Path, home: Path) 
 
 
 @pytest.mark.long
-def test_a_chatgpt_login_arrives(tmp_path: Path, home: Path) -> None:
+def test_chatgpt_login_arrives(tmp_path: Path, home: Path) -> None:
     token = _jwt({"email": "a@b.example", "exp": 4_102_444_800, "https://api.openai.com/auth": {
         "chatgpt_plan_type": "pro", "chatgpt_account_id": ACCOUNT, "chatgpt_user_id": "u1"}})  # fmt: skip
     tokens = {"id_token": token, "access_token": token, "refresh_token": "refresh-0123456789", "account_id": ACCOUNT}

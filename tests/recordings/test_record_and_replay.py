@@ -115,7 +115,7 @@ def warnings(events: list[Record]) -> list[str]:
     return [event["message"] for event in events if event["type"] == "warning"]
 
 
-def test_a_recorded_run_goes_as_it_would(recorded: Recorded) -> None:
+def test_recorded_run_goes_as_it_would(recorded: Recorded) -> None:
     assert (recorded.report.outcome, recorded.report.exit_code) == ("done", 0), recorded.report
     assert {headers["authorization"] for headers in recorded.heard} == {f"Bearer {KEY}"}
     ends = [(line["role"], line["kind"], line["status"], line["end"]) for line in exchanges_of(recorded.file)]
@@ -126,7 +126,7 @@ def test_a_recorded_run_goes_as_it_would(recorded: Recorded) -> None:
     assert "Long threads and multiple compactions" in warning  # Codex's own
 
 
-def test_a_replay_comes_to_the_same_without_provider_and_login(
+def test_replay_gives_same_result_without_provider_and_login(
     recorded: Recorded, tmp_path: Path, no_login: None
 ) -> None:
     report, events = recorded.replay(tmp_path)
@@ -151,7 +151,7 @@ def test_no_secret_and_no_path_of_this_machine_is_in_the_file(recorded: Recorded
     assert stat.S_IMODE(recorded.file.stat().st_mode) == 0o600
 
 
-def test_the_file_says_what_the_run_was_and_how_it_ended(recorded: Recorded) -> None:
+def test_file_says_what_the_run_was_and_how_it_ended(recorded: Recorded) -> None:
     first, *_, last = lines_of(recorded.file)
     assert (first["version"], first["flow"], first["cycles"]) == (1, "cycles", 3)
     assert first["goal"] == "open the shop with [redacted]"
@@ -168,7 +168,7 @@ def changed_roles(recorded: Recorded, folder: Path) -> Path:
     return roles
 
 
-def test_a_changed_prompt_fails_its_turn_and_shows_the_difference(recorded: Recorded, tmp_path: Path) -> None:
+def test_changed_prompt_fails_its_turn_and_shows_the_difference(recorded: Recorded, tmp_path: Path) -> None:
     report, events = recorded.replay(tmp_path, changed_roles(recorded, tmp_path))
     assert (report.outcome, report.exit_code) == ("not_as_recorded", 3), report
     assert "visit 1: its prompt is not the recorded one" in report.reason
@@ -181,7 +181,7 @@ def test_a_changed_prompt_fails_its_turn_and_shows_the_difference(recorded: Reco
 
 
 @pytest.mark.long
-def test_the_nearest_goes_on_with_the_most_similar_turn_and_says_so(recorded: Recorded, tmp_path: Path) -> None:
+def test_nearest_continues_with_most_similar_turn_and_reports_it(recorded: Recorded, tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop/other.txt").write_text("was not there when recorded")
     report, events = recorded.replay(tmp_path, changed_roles(recorded, tmp_path), replay_match="nearest")
@@ -208,7 +208,7 @@ def test_items_that_run_at_once_find_their_own_answers(tmp_path: Path) -> None:
     assert len({line["unit"] for line in exchanges_of(file)}) == 4
 
 
-def test_a_recording_goes_on_with_the_run_it_is_of(tmp_path: Path) -> None:
+def test_recording_continues_when_its_run_is_resumed(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first"), say("second")]})
     file = team.workspace / "recordings/two.ndjson"
     assert team.run(record=file, cycles=2, max_turns=1).exit_code == 5
@@ -222,7 +222,7 @@ def test_a_recording_goes_on_with_the_run_it_is_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", ["", "its first line"])
-def test_a_recording_goes_on_after_a_kill_before_the_first_turn(tmp_path: Path, left: str) -> None:
+def test_recording_continues_after_kill_before_first_turn(tmp_path: Path, left: str) -> None:
     file = tmp_path / "one.ndjson"
     team = TeamFolder(tmp_path, {"one": {}}, {})
     definitions, folder = load_definitions(team.options(record=file)), RunFolder.create(team.runs, None)
@@ -234,7 +234,8 @@ def test_a_recording_goes_on_after_a_kill_before_the_first_turn(tmp_path: Path, 
 
 
 @pytest.mark.long
-def test_a_run_goes_on_without_its_recording_where_that_is_gone(tmp_path: Path) -> None:
+def test_resumed_run_continues_without_missing_recording(tmp_path: Path) -> None:
+    """A warning reports that it is not recorded."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first"), say("second")]})
     file = tmp_path / "two.ndjson"
     assert team.run(record=file, cycles=2, max_turns=1).exit_code == 5
@@ -245,7 +246,7 @@ def test_a_run_goes_on_without_its_recording_where_that_is_gone(tmp_path: Path) 
 
 
 @pytest.mark.long
-def test_a_replay_can_be_resumed_and_its_file_may_be_gone(tmp_path: Path) -> None:
+def test_replay_can_be_resumed_and_its_file_may_be_gone(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first"), say("second")]})
     file = tmp_path / "two.ndjson"
     assert team.run(record=file, cycles=2).exit_code == 1
@@ -255,7 +256,7 @@ def test_a_replay_can_be_resumed_and_its_file_may_be_gone(tmp_path: Path) -> Non
     assert (report.exit_code, read(report.folder / "replay.json")["differences"]) == (1, [])
 
 
-def test_a_role_cannot_change_its_recording(tmp_path: Path) -> None:
+def test_role_cannot_change_its_recording(tmp_path: Path) -> None:
     forge = {"call": "exec_command", "arguments": {"cmd": "echo forged >> run.ndjson; echo fine > fine.txt"}}
     role = {"sandbox": "workspace-write", "approval_policy": "never"}
     team = TeamFolder(tmp_path, {"one": role}, {"one": [{"steps": [forge, say()]}]})
@@ -265,7 +266,7 @@ def test_a_role_cannot_change_its_recording(tmp_path: Path) -> None:
     assert set((Recording.load(file).ended or {})["files"]) == {"fine.txt"}
 
 
-def test_a_replay_that_leaves_another_file_says_so(tmp_path: Path) -> None:
+def test_replay_that_leaves_another_file_says_so(tmp_path: Path) -> None:
     copy = {"call": "exec_command", "arguments": {"cmd": "cp seed.txt grown.txt"}}
     role = {"sandbox": "workspace-write", "approval_policy": "never"}
     team = TeamFolder(tmp_path, {"one": role}, {"one": [{"steps": [copy, say()]}]})
@@ -280,7 +281,7 @@ def test_a_replay_that_leaves_another_file_says_so(tmp_path: Path) -> None:
     assert f"not as recorded: {told}" in warnings(team.events)
 
 
-def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+def test_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     file = tmp_path / "mine.ndjson"
     file.write_text("precious")
@@ -290,14 +291,14 @@ def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     assert not team.runs.exists()
 
 
-def test_a_run_that_never_asked_leaves_no_recording(tmp_path: Path, no_login: None) -> None:
+def test_run_that_never_asked_leaves_no_recording(tmp_path: Path, no_login: None) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {})
     assert team.run(playbook=None, record=tmp_path / "none.ndjson").outcome == "not_logged_in"
     assert not (tmp_path / "none.ndjson").exists()
 
 
 @pytest.mark.parametrize("other", [{"record": Path("a")}, {"playbook": "roman-numerals"}])
-def test_a_replay_takes_neither_recording_nor_playbook(tmp_path: Path, other: dict[str, Any]) -> None:
+def test_replay_takes_neither_recording_nor_playbook(tmp_path: Path, other: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="exclude each other"):
         RunOptions(goal="x", replay=Path("b"), **other)
 
@@ -309,7 +310,8 @@ def test_resume_takes_no_recording_of_its_own(tmp_path: Path) -> None:
         resume("latest", runs_dir=team.runs, changes={"record": tmp_path / "late.ndjson"})
 
 
-def test_a_recorded_answer_that_was_once_guessed_needs_a_turn_that_is_not_there(tmp_path: Path) -> None:
+def test_recorded_answer_no_longer_guessed_is_not_as_recorded(tmp_path: Path) -> None:
+    """It was once repaired by guessing. Now it is invalid, and the turn that asks again is not in the recording."""
     team, file = TeamFolder(tmp_path, {"one": {}}, {"one": [say("a")]}), tmp_path / "run.ndjson"
     team.run(record=file)
     text = file.read_text()

@@ -52,7 +52,7 @@ def answer(replay: http.client.HTTPConnection, unit: str) -> tuple[int, Any]:
     return response.status, json.loads(response.read())["error"]["message"]
 
 
-def test_the_key_of_a_unit_may_be_longer_than_the_name_of_a_file(
+def test_key_of_a_unit_may_be_longer_than_the_name_of_a_file(
     replay: http.client.HTTPConnection, folder: RunFolder
 ) -> None:
     for unit in ("ä" * 300, "ä" * 301):
@@ -61,7 +61,7 @@ def test_the_key_of_a_unit_may_be_longer_than_the_name_of_a_file(
     assert len(list((folder.path / "replay").iterdir())) == 2
 
 
-def test_a_difference_that_cannot_be_kept_is_said_to_codex(
+def test_difference_that_cannot_be_saved_is_reported_to_codex(
     replay: http.client.HTTPConnection, folder: RunFolder
 ) -> None:
     (folder.path / "replay").write_text("in the way")
@@ -70,7 +70,7 @@ def test_a_difference_that_cannot_be_kept_is_said_to_codex(
 
 
 @pytest.mark.parametrize(("exit_code", "compared"), [(1, True), (3, True), (4, True), (130, False)])
-def test_a_replay_that_was_interrupted_is_not_compared(
+def test_replay_that_was_interrupted_is_not_compared(
     definitions: Definitions,
     folder: RunFolder,
     replay: http.client.HTTPConnection,

@@ -33,7 +33,7 @@ def outcome_after(folder: Path, *commands: str) -> dict[str, Any]:
     return outcome_of(report, definitions, run, began_with)
 
 
-def test_a_link_counts_by_where_it_leads(tmp_path: Path) -> None:
+def test_link_counts_by_where_it_leads(tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("secret")
     files = outcome_after(tmp_path, "ln -s loop loop", "ln -s ../outside out")["files"]
     assert files == {"loop": sha256("loop"), "out": sha256("../outside")}
@@ -44,7 +44,8 @@ def test_what_can_be_read_for_ever_is_not_read(tmp_path: Path) -> None:
     assert files == {"was.txt": None}
 
 
-def test_paths_that_a_replay_takes_over_are_those_of_where_it_runs(tmp_path: Path) -> None:
+def test_paths_in_replay_options_are_those_of_its_own_machine(tmp_path: Path) -> None:
+    """Placeholders become the workspace, home and Python paths of where the replay runs."""
     inputs = {"repo": "<<home>>/lib", "interpreter": "<<python>>/bin/python"}
     header = {"goal": "tidy <<workspace>>/a", "flow": "f", "inputs": inputs, "cycles": 1, "repair_attempts": 0,
         "run_tests": True}  # fmt: skip
@@ -53,7 +54,7 @@ def test_paths_that_a_replay_takes_over_are_those_of_where_it_runs(tmp_path: Pat
     assert given["inputs"] == {"repo": f"{Path.home()}/lib", "interpreter": f"{sys.prefix}/bin/python"}
 
 
-def test_a_user_without_a_home_can_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_without_a_home_can_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody(number: int) -> None:
         raise KeyError(number)
 

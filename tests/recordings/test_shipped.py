@@ -18,7 +18,7 @@ FLOWS = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("playbook", FLOWS)
-def test_it_comes_to_the_same_again(playbook: str, tmp_path: Path) -> None:
+def test_shipped_flow_replays_with_same_result(playbook: str, tmp_path: Path) -> None:
     arguments, files = FLOWS[playbook]
     shop, recordings = tmp_path / "shop", tmp_path / "recordings"
     for folder in (shop, recordings / playbook):

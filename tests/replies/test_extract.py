@@ -57,7 +57,7 @@ def test_no_text_makes_it_fail(text: str) -> None:
 
 
 @given(OBJECTS, st.data())
-def test_a_cut_off_object_never_yields_one_of_its_parts(value: dict[str, object], data: st.DataObject) -> None:
+def test_cut_off_object_never_yields_one_of_its_parts(value: dict[str, object], data: st.DataObject) -> None:
     text = json.dumps({"outer": value})
     cut = data.draw(st.integers(min_value=1, max_value=len(text) - 1))
     assert "cut off" in find_objects(text[:cut]).problem
@@ -116,7 +116,7 @@ def test_thinking_is_dropped_only_outside_of_strings(tag: str) -> None:
         '{"code": "f("}")", "call": {"b": 2}}',
     ],
 )
-def test_a_part_is_never_taken_for_the_whole(text: str) -> None:
+def test_part_is_never_taken_for_the_whole(text: str) -> None:
     assert find_objects(text).objects == ()
     assert not find_objects(text).only_text
 
@@ -128,7 +128,7 @@ def test_numbers_that_json_does_not_have_do_not_parse(constant: str) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": 1, "a": 1}', '{"b": {"a": 1, "a": 2}}', "{a: 1, a: 2,}"])
-def test_a_key_that_is_there_twice_does_not_parse(text: str) -> None:
+def test_duplicate_key_does_not_parse(text: str) -> None:
     assert "the key 'a' is there twice" in find_objects(text).problem
 
 
@@ -138,7 +138,7 @@ def test_without_an_object_it_says_so(text: str) -> None:
     assert find_objects(text).only_text
 
 
-def test_an_empty_object_is_no_answer() -> None:
+def test_empty_object_is_not_an_answer() -> None:
     assert find_objects("It returns `{}`.").problem == "The JSON object is empty."
     assert found('It returns `{}`. {"a": 1}') == {"a": 1}
 
@@ -161,7 +161,7 @@ def test_depth_is_bounded() -> None:
     assert "nested too deeply" in find_objects(_nested(MAX_DEPTH + 1).replace("1", "1,")).problem
 
 
-def test_the_number_of_objects_and_braces_is_bounded() -> None:
+def test_number_of_objects_and_braces_is_bounded() -> None:
     assert "more than 100 JSON objects" in find_objects('{"a": 1}\n' * 101).problem
     assert "more than 10000 braces" in find_objects("{x} " * 10_001).problem
 
@@ -197,7 +197,7 @@ def test_hostile_text_costs_no_more_than_its_length(before: str, unit: str) -> N
 
 
 @pytest.mark.parametrize(("before", "unit"), TEXTS)
-def test_the_work_grows_with_the_text_and_no_faster(before: str, unit: str) -> None:
+def test_work_grows_with_the_text_and_no_faster(before: str, unit: str) -> None:
     """Counted in calls, which no load on the machine changes."""
     small, large = (_calls(before + unit * pieces) for pieces in (500, 2_000))
     assert large <= 4.2 * small + 100
@@ -232,7 +232,7 @@ def test_code_shown_before_the_answer_is_not_part_of_it(answer: str) -> None:
     assert [each.value for each in found.objects] == [{"summary": "fine"}], found.problem
 
 
-def test_an_answer_in_a_fence_of_another_language_is_found() -> None:
+def test_answer_in_a_fence_of_another_language_is_found() -> None:
     for code in ("{'summary': 'fine'}", "result = {'summary': 'fine'}"):
         assert [each.value for each in find_objects(f"```python\n{code}\n```").objects] == [{"summary": "fine"}]
 

@@ -59,7 +59,7 @@ def test_what_is_certain_is_repaired(text: str, expected: dict[str, object]) -> 
         '{"a\nb": 1}',
     ],
 )
-def test_a_string_is_never_guessed(text: str) -> None:
+def test_string_is_never_guessed(text: str) -> None:
     with pytest.raises(InexactObject, match="does not parse"):
         _read(text)
 
@@ -107,12 +107,12 @@ def test_repair_keeps_every_file_as_it_was(content: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["{name}", '{"a" and "b"}', "{color: red}", "{a, b}", "{x:.2f}", "{not json}"])
-def test_a_brace_of_prose_is_no_object(text: str) -> None:
+def test_brace_in_prose_is_not_an_object(text: str) -> None:
     with pytest.raises(InexactObject) as refused:
         _read(text)
     assert not refused.value.is_object
 
 
-def test_the_length_of_what_is_repaired_is_bounded() -> None:
+def test_length_of_what_is_repaired_is_bounded() -> None:
     with pytest.raises(InexactObject, match="too long"):
         _read('{"a": "' + "x" * MAX_REPAIRED_CHARACTERS + '",}')

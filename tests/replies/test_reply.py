@@ -10,7 +10,7 @@ from codex_multi_role.replies import Reply, read_reply, with_error
 SCHEMA = {"type": "object", "required": ["summary"], "properties": {"summary": {"type": "string"}}}
 
 
-def test_a_good_answer() -> None:
+def test_good_answer() -> None:
     assert read_reply('Sure!\n```json\n{"summary": "ok"}\n```', SCHEMA) == Reply({"summary": "ok"}, False, "")
 
 
@@ -18,33 +18,33 @@ def test_any_object_will_do_without_a_schema() -> None:
     assert read_reply('{"x": 1}', None) == Reply({"x": 1}, False, "")
 
 
-def test_a_mended_answer_is_recorded_as_such() -> None:
+def test_repaired_answer_is_recorded_as_repaired() -> None:
     assert read_reply('{"summary": "ok",}', SCHEMA) == Reply({"summary": "ok"}, True, "")
 
 
-def test_content_that_parsed_is_never_mended() -> None:
+def test_content_that_parsed_is_never_repaired() -> None:
     text = '{"summary": "{\\"a\\": 1,} // not , mended"}'
     assert read_reply(text, SCHEMA) == Reply({"summary": '{"a": 1,} // not , mended'}, False, "")
 
 
 @pytest.mark.parametrize(("text", "repaired"), [('{"summary": 1}', False), ('{"summary": 1,}', True)])
-def test_the_schema_holds_for_mended_answers_too(text: str, repaired: bool) -> None:
+def test_schema_also_applies_to_repaired_answers(text: str, repaired: bool) -> None:
     reply = read_reply(text, SCHEMA)
     problem = "The JSON object does not match its schema:\n- $.summary: 1 is not of type 'string'"
     assert reply == Reply(None, repaired, problem)
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\ufeff", "\ufeff\n"])
-def test_an_empty_answer(text: str) -> None:
+def test_empty_answer(text: str) -> None:
     assert read_reply(text, SCHEMA) == Reply(None, False, "The answer was empty.", only_text=True)
 
 
-def test_what_did_not_parse_is_told_with_its_place() -> None:
+def test_parse_error_is_reported_with_location() -> None:
     problem = read_reply('{"a": 1, "b" 2}', None).problem
     assert problem == ("The JSON object does not parse: expected ':' after the key 'b', near '{\"a\": 1, \"b\" 2}'.")
 
 
-def test_the_object_that_fits_the_schema_is_taken() -> None:
+def test_object_that_fits_the_schema_is_taken() -> None:
     for text in ('{"x": 1}\n{"summary": "ok"}', 'as in {"summary": 1}: {"summary": "ok"}', '[{"summary": "ok"}]'):
         assert read_reply(text, SCHEMA).handoff == {"summary": "ok"}
 
@@ -55,7 +55,7 @@ def test_several_objects_that_could_be_meant_are_asked_about(schema: dict[str, o
     assert (reply.handoff, reply.problem) == (None, "The answer holds 2 different JSON objects that could be meant.")
 
 
-def test_where_none_fits_the_last_one_is_told_of() -> None:
+def test_last_object_is_reported_if_no_object_fits_schema() -> None:
     assert "$.summary: 2 is not of type 'string'" in read_reply('{"x": 1}\n{"summary": 2}', SCHEMA).problem
 
 
@@ -63,12 +63,12 @@ def test_where_none_fits_the_last_one_is_told_of() -> None:
 @pytest.mark.parametrize(
     "text", ['{"error": " no goal "}', "{'error': 'no goal',}", '{"error":"no goal","status":"DONE"}']
 )
-def test_a_refusal_is_no_handoff_and_needs_no_repair(text: str, schema: dict[str, object] | None) -> None:
+def test_refusal_is_not_a_handoff_and_needs_no_repair(text: str, schema: dict[str, object] | None) -> None:
     reply = read_reply(f"```json\n{text}\n```", schema)
     assert (reply.handoff, reply.refusal, reply.problem) == ({"error": "no goal"}, "no goal", "")
 
 
-def test_a_handoff_with_an_error_of_its_own_is_one() -> None:
+def test_handoff_with_an_error_of_its_own_is_one() -> None:
     for text in ('{"error": ""}', '{"error": null}', '{"error": {"code": 1}}', '{"error": "x", "files": [1]}'):
         assert not read_reply(text, None).refusal
     own = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}}
@@ -85,7 +85,7 @@ STRICT = {
 }
 
 
-def test_a_strict_schema_is_sent_with_room_for_a_refusal() -> None:
+def test_strict_schema_is_sent_with_room_for_a_refusal() -> None:
     """A model that must fill every field can refuse, and one that does its part says null."""
     sent = with_error(STRICT)
     assert sent is not None

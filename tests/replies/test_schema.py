@@ -17,15 +17,15 @@ TASKS: dict[str, Any] = {
 }
 
 
-def test_a_valid_object_has_no_problems() -> None:
+def test_valid_object_has_no_problems() -> None:
     assert schema_problems({"tasks": [{"id": 1}], "score": None}, TASKS) == []
 
 
-def test_a_problem_names_its_path() -> None:
+def test_problem_names_its_path() -> None:
     assert schema_problems({"tasks": [{"id": 1}, {}]}, TASKS) == ["$.tasks[1]: 'id' is a required property"]
 
 
-def test_an_alternative_is_explained_by_its_nearest_branch() -> None:
+def test_alternative_is_explained_by_its_nearest_branch() -> None:
     problems = schema_problems({"tasks": [], "score": {"value": "high"}}, TASKS)
     assert problems == ["$.score.value: 'high' is not of type 'number'"]
 
@@ -46,7 +46,7 @@ def test_problems_are_few_and_short() -> None:
         {"$ref": "http://127.0.0.1:9/remote.json"},
     ],
 )
-def test_a_schema_that_is_none_is_a_wrong_use(schema: dict[str, Any]) -> None:
+def test_invalid_schema_is_a_usage_error(schema: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="reply schema") as caught:
         schema_problems({"a": "b"}, schema)
     assert caught.value.hint

@@ -56,14 +56,15 @@ def test_visits_and_ways_are_counted_of_every_walk_of_a_flow() -> None:
     assert outer.stopped is None
 
 
-def test_a_run_that_stopped_elsewhere_says_where() -> None:
+def test_run_that_stopped_elsewhere_says_where() -> None:
     path = paths_taken({"outer": flow(), "inner": INNER}, "outer", visits("plan"), ended("role_failed", 3))["outer"]
     assert path.stopped == ("plan", End("role_failed", 3))
     texts = [words.text for box in draw(flow(), path).boxes for words in box.words]
     assert "role_failed, exit 3" in texts
 
 
-def test_a_run_that_was_killed_has_no_end_and_steps_that_are_gone_are_passed_over() -> None:
+def test_killed_run_has_no_end_and_removed_steps_are_skipped() -> None:
+    """Steps that are not in the flow are not counted."""
     path = paths_taken({"outer": flow(), "inner": INNER}, "outer", visits("plan", "gone", "x.1/a"), None)["outer"]
     assert (path.visits, path.stopped) == ({"plan": 1}, None)
 
@@ -101,6 +102,6 @@ def right_of_steps(picture: Picture, x: float) -> bool:
     return x > picture.boxes[0].x + picture.boxes[0].width
 
 
-def test_the_shipped_flows_are_there() -> None:
+def test_shipped_flows_are_there() -> None:
     assert {"cycles", "testgen", "plan-solve", "research", "document"} <= set(FLOWS)
     assert Path(read_flows("cycles", None)["cycles"].source).exists()

@@ -53,7 +53,8 @@ def entry(page: Page, name: str) -> Locator:
     return page.locator(f'[id="{name}"]')
 
 
-def test_a_turn_opens_and_shows_what_was_said_as_text(page: Page) -> None:
+def test_turn_opens_and_shows_content_as_text(page: Page) -> None:
+    """HTML in an answer is not interpreted."""
     from playwright.sync_api import expect
 
     turn = entry(page, "turn-implementer-1")
@@ -112,7 +113,7 @@ def test_keys_lead_from_turn_to_turn(page: Page) -> None:
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
-def test_the_timeline_leads_to_the_turn(page: Page) -> None:
+def test_timeline_leads_to_the_turn(page: Page) -> None:
     from playwright.sync_api import expect
 
     page.locator("#lanes rect[data-target='turn-planner-2']").click()

@@ -59,7 +59,8 @@ def test_it_says_first_how_the_run_ended(report: Report, ended: RunReport) -> No
     assert "failed: 1 failed tests 002" in report.text
 
 
-def test_every_turn_has_its_prompt_answer_handoff_changes_files_and_tests(report: Report) -> None:
+def test_every_turn_has_all_its_parts(report: Report) -> None:
+    """These are its prompt, answer, handoff, changes, files and tests."""
     turns = [name for name in report.entries if name.startswith("turn-")]
     assert turns == [
         "turn-plan-1",
@@ -83,7 +84,7 @@ def test_every_turn_has_its_prompt_answer_handoff_changes_files_and_tests(report
     assert output["file"] == "tests/002/result.json"
 
 
-def test_a_repair_says_what_it_mends(report: Report) -> None:
+def test_repair_names_the_turn_it_fixes(report: Report) -> None:
     assert "build turn 2 completed mends turn 1 1 file" in report.text
 
 
@@ -107,14 +108,15 @@ def test_it_needs_nothing_from_elsewhere_and_may_have_nothing(report: Report) ->
     assert "unsafe" not in policy
 
 
-def test_what_is_exact_in_the_folder_has_no_secrets_in_the_report(report: Report, ended: RunReport) -> None:
+def test_report_masks_secrets_that_run_folder_keeps_exactly(report: Report, ended: RunReport) -> None:
+    """Handoffs and patches in the run folder keep the exact text."""
     exact = [path for path in ended.folder.rglob("*") if path.name in ("handoff.json", "changes.patch")]
     assert any(SECRET in path.read_text() for path in exact)
     assert SECRET not in report.source
     assert "+[redacted]" in report.part("turn-build-2", "What it changed")["text"]
 
 
-def test_a_fork_shows_the_turns_it_inherited_as_such(team: TeamFolder, ended: RunReport) -> None:
+def test_fork_shows_the_turns_it_inherited_as_such(team: TeamFolder, ended: RunReport) -> None:
     made = fork(ended.run_id, runs_dir=team.runs, start="team:2", changes={"run_tests": False})
     assert made.page is not None
     report = Report(made.page)
@@ -126,7 +128,7 @@ def test_a_fork_shows_the_turns_it_inherited_as_such(team: TeamFolder, ended: Ru
     assert "plancompleted1" in report.text, "the table of roles has its own turn alone"
 
 
-def test_a_fan_out_has_its_items_and_their_processes(tmp_path: Path) -> None:
+def test_fan_out_has_its_items_and_their_processes(tmp_path: Path) -> None:
     ended = solver(tmp_path, [fan(["a", "b", "c"], concurrency=2), {"ask": "last"}]).run(flow="own")
     assert ended.page is not None
     report = Report(ended.page)
@@ -135,7 +137,7 @@ def test_a_fan_out_has_its_items_and_their_processes(tmp_path: Path) -> None:
     assert "for each item of 3 items" in report.text
 
 
-def test_a_run_killed_within_a_turn(tmp_path: Path) -> None:
+def test_run_killed_within_a_turn(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "killed", status="running", outcome="", reason="", exit_code=None, totals={})
     events = [line for line in folder.events_path.read_text().splitlines() if '"run_ended"' not in line]
     begun = [number for number, line in enumerate(events) if '"turn_started"' in line]
@@ -149,14 +151,14 @@ def test_a_run_killed_within_a_turn(tmp_path: Path) -> None:
     assert "implementer turn 2 killed" in report.text
 
 
-def test_a_run_killed_in_a_second_session_has_the_figures_of_both(tmp_path: Path) -> None:
+def test_run_killed_in_a_second_session_has_the_figures_of_both(tmp_path: Path) -> None:
     first = {"turns": 1, "repairs": 0, "input_tokens": 1200, "output_tokens": 34, "seconds": 12.5}
     folder = make_run(tmp_path / "runs", "twice", status="running", outcome="", exit_code=None, totals=first)
     report = Report(write_report(folder, Path("runs")))
     assert "2 turns 1 repairs 2400 tokens in 68 tokens out 12.5 s worked" in report.text
 
 
-def test_a_run_without_turns(tmp_path: Path) -> None:
+def test_run_without_turns(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "runs", "empty")
     folder.write_record(
         {"run_id": "empty", "status": "failed", "outcome": "not_logged_in", "exit_code": 2, "goal": "x"}
@@ -166,7 +168,7 @@ def test_a_run_without_turns(tmp_path: Path) -> None:
     assert report.entries == {}
 
 
-def test_a_run_whose_events_are_gone_still_shows_its_turns(tmp_path: Path) -> None:
+def test_run_whose_events_are_gone_still_shows_its_turns(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "silent")
     folder.events_path.unlink()
     report = Report(write_report(folder, Path("runs")))
@@ -174,7 +176,7 @@ def test_a_run_whose_events_are_gone_still_shows_its_turns(tmp_path: Path) -> No
     assert report.part("turn-planner-2", "Handoff")["value"] == {"summary": "planned\nit"}
 
 
-def test_an_answer_that_was_only_streamed_is_named_by_its_own_file(tmp_path: Path) -> None:
+def test_answer_that_was_only_streamed_is_named_by_its_own_file(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "streamed")
     (folder.path / "planner/turn_001/delta_text.txt").write_text("half an ans")
     part = Report(write_report(folder, Path("runs"))).part("turn-planner-1", "Answer")
@@ -208,14 +210,14 @@ def test_tests_that_were_skipped_are_counted_wherever_tests_are(tmp_path: Path) 
     assert text.count("passed: 4 passed, 2 skipped") == 2, "in the totals, and at the turn"
 
 
-def test_a_check_is_found_whatever_its_step_is_called(tmp_path: Path) -> None:
+def test_check_is_found_whatever_its_step_is_called(tmp_path: Path) -> None:
     check: Record = {"check": "command", "with": {"argv": ["true"], "json": False}}
     steps: list[Record] = [{**check, "id": "look.1"}, {**check, "id": "look", "for_each": ["a"]}, {"ask": "last"}]
     ended = solver(tmp_path, steps).run(flow="own")
     assert list(Report(ended.page or Path()).entries) == ["check-look.1.1", "check-look.1.0", "turn-last-1"]
 
 
-def test_what_is_too_long_to_be_shown_whole_is_told_in_the_row_and_shown_in_part(tmp_path: Path) -> None:
+def test_long_content_is_summarized_in_row_and_shown_in_part(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "long")
     check, turn = folder.path / "checks/team.1", folder.path / "planner/turn_002"
     check.mkdir(parents=True)
@@ -229,7 +231,7 @@ def test_what_is_too_long_to_be_shown_whole_is_told_in_the_row_and_shown_in_part
         assert part["of"] == (folder.path / part["file"]).stat().st_size
 
 
-def test_a_record_that_cannot_be_read_is_told_and_the_events_still_are(tmp_path: Path) -> None:
+def test_unreadable_record_is_reported_and_events_are_shown(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "damaged")
     folder.record_path.write_text("{")
     report = Report(write_report(folder, Path("runs")))
@@ -238,19 +240,20 @@ def test_a_record_that_cannot_be_read_is_told_and_the_events_still_are(tmp_path:
     assert "planner turn 1" in report.text
 
 
-def test_a_flow_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_unreadable_flow_is_reported(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "odd", flow="gone")
     assert 'The flow cannot be drawn: there is no flow "gone"' in Report(write_report(folder, Path("runs"))).text
 
 
-def test_a_flow_with_a_step_that_is_called_like_a_secret_does_not_hide_the_rest(tmp_path: Path) -> None:
+def test_step_named_like_a_secret_hides_only_the_flow_diagram(tmp_path: Path) -> None:
+    """The step's name is the value of a secret variable; the rest of the report is shown."""
     path = make_run(tmp_path / "runs", "secret", flow="research").path
     report = Report(write_report(RunFolder(path, {"API_KEY": "questions"}), Path("runs")))
     assert "The flow cannot be drawn: a name in research is the value of a secret variable, and masked" in report.text
     assert "planner turn 1" in report.text
 
 
-def test_a_role_whose_files_are_gone_or_no_files_is_passed_over(
+def test_role_whose_files_are_gone_or_no_files_is_passed_over(
     team: TeamFolder, ended: RunReport, tmp_path: Path
 ) -> None:
     copy = tmp_path / "runs" / ended.run_id
@@ -267,7 +270,7 @@ def test_a_role_whose_files_are_gone_or_no_files_is_passed_over(
 @pytest.mark.parametrize(
     "error", [OSError(28, "No space left on device"), RuntimeError("a mistake"), KeyboardInterrupt()]
 )
-def test_a_report_that_fails_is_told_and_does_not_change_how_the_run_ended(
+def test_failed_report_is_reported_and_keeps_run_outcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     def fails(*_: object) -> Path:

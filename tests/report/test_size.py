@@ -41,7 +41,7 @@ def test_writing_holds_no_more_than_a_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_thousand_turns_stay_below_fifteen_megabytes_and_say_what_was_cut(thousand: Path) -> None:
+def test_thousand_turns_stay_below_15_megabytes_and_note_cuts(thousand: Path) -> None:
     assert 3 * MEGABYTE < thousand.stat().st_size < 15 * MEGABYTE
     report = Report(thousand)
     assert len(report.entries) == TURNS
@@ -53,7 +53,7 @@ def test_a_thousand_turns_stay_below_fifteen_megabytes_and_say_what_was_cut(thou
 
 
 @pytest.mark.long
-def test_a_thousand_turns_are_searched_and_opened_in_the_browser(browser: Browser, thousand: Path) -> None:
+def test_thousand_turns_are_searched_and_opened_in_the_browser(browser: Browser, thousand: Path) -> None:
     from playwright.sync_api import expect
 
     page = browser.new_page()

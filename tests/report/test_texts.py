@@ -23,7 +23,7 @@ def read(folder: Path, text: str) -> Text:
     return found
 
 
-def test_a_text_that_is_shorter_without_its_secrets_is_still_cut(tmp_path: Path) -> None:
+def test_text_that_is_shorter_without_its_secrets_is_still_cut(tmp_path: Path) -> None:
     whole = f"{SECRET}\n" * 600
     text = read(tmp_path, whole)
     assert text.of == len(whole)
@@ -38,7 +38,7 @@ def test_no_part_of_a_secret_stays_where_it_lies_across_the_cut(tmp_path: Path, 
     assert text.of == 2 * CUT_AT - before + len(SECRET)
 
 
-def test_what_is_said_of_a_text_that_was_cut_is_bytes() -> None:
+def test_size_of_cut_text_is_given_in_bytes() -> None:
     text = Reader(Path(), REDACT, CUT_AT).cut("é" * 5000)
     assert (len(text.text), text.of) == (CUT_AT, 10_000)
 

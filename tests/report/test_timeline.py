@@ -51,7 +51,7 @@ def test_what_is_done_at_once_lies_side_by_side() -> None:
     assert second.tone == "bad"
 
 
-def test_a_night_between_two_sessions_is_cut_out_and_said() -> None:
+def test_night_between_two_sessions_is_cut_out_and_said() -> None:
     night = 9 * 3600
     drawn = timeline(Story.of([], [*turn("a", 1, 0, 100), *turn("a", 2, night, night + 100)]), [])
     assert drawn is not None
@@ -62,7 +62,7 @@ def test_a_night_between_two_sessions_is_cut_out_and_said() -> None:
     assert drawn.ticks[-1].words.startswith("+9 h")
 
 
-def test_a_turn_without_an_end_lasts_to_the_last_that_is_known() -> None:
+def test_turn_without_an_end_lasts_to_the_last_that_is_known() -> None:
     drawn = timeline(Story.of([], [*turn("a", 1, 0, 10), *turn("b", 1, 10, 20)[:1], at(20, e.Warning("x"))]), [])
     assert drawn is not None
     bar = drawn.lanes[1].bars[0]
@@ -70,7 +70,8 @@ def test_a_turn_without_an_end_lasts_to_the_last_that_is_known() -> None:
     assert bar.x + bar.width == pytest.approx(100)
 
 
-def test_what_a_kill_cut_short_ends_with_its_session_when_the_run_is_resumed() -> None:
+def test_killed_work_ends_with_its_session_after_resume() -> None:
+    """A turn or test run that a kill interrupted is drawn up to the end of its session."""
     began, night = turn("a", 1, 0, 0)[0], 9 * 3600
     killed = [began, at(5, e.TestsStarted(1, "", 0)), at(10, e.Warning("the last that it told"))]
     drawn = timeline(Story.of([], [*killed, at(night, started(resumed=True)), *turn("a", 2, night, night + 10)]), [])
@@ -82,7 +83,7 @@ def test_what_a_kill_cut_short_ends_with_its_session_when_the_run_is_resumed() -
     assert roles.bars[0].width == pytest.approx(roles.bars[1].width)
 
 
-def test_a_clock_that_was_set_back_draws_nothing_before_the_beginning() -> None:
+def test_clock_set_back_draws_nothing_before_start() -> None:
     drawn = timeline(Story.of([], [*turn("a", 1, 10, 5), *turn("b", 1, 80, 90)]), [])
     assert drawn is not None
     assert drawn.ticks[0].words == "+0.0 s"
@@ -97,7 +98,7 @@ def test_questions_are_drawn_where_the_events_are_gone() -> None:
     assert [bar.x for bar in drawn.lanes[0].bars] == [0, 100 - NARROWEST]
 
 
-def test_nothing_begun_is_no_timeline() -> None:
+def test_run_without_started_work_has_no_timeline() -> None:
     assert timeline(Story.of([], []), []) is None
 
 
@@ -105,7 +106,7 @@ seconds = st.floats(0, 1e6, allow_nan=False)
 
 
 @given(st.lists(st.tuples(seconds, seconds), min_size=1))
-def test_the_scale_keeps_the_order_and_ends_at_a_hundred(spans: list[tuple[float, float]]) -> None:
+def test_scale_keeps_the_order_and_ends_at_a_hundred(spans: list[tuple[float, float]]) -> None:
     scale = Scale(spans)
     moments = sorted(moment for span in spans for moment in span)
     places = [scale.place(moment) for moment in moments]

@@ -43,7 +43,7 @@ def test_readers_see_the_old_file_or_the_new_one(tmp_path: Path) -> None:
     assert seen <= set(versions)
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+def test_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     write_text(path, "as it was")
     with largest_file(1000), pytest.raises(StorageError) as caught:
@@ -54,7 +54,9 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_piece_that_cannot_be_made_is_no_error_of_writing(tmp_path: Path) -> None:
+def test_error_while_making_a_piece_is_not_a_write_error(tmp_path: Path) -> None:
+    """The old file stays as it was."""
+
     def pieces() -> Iterator[bytes]:
         yield b"begun"
         yield (tmp_path / "not there").read_bytes()
@@ -86,7 +88,7 @@ def test_what_cannot_be_written_is_named(tmp_path: Path, where: str) -> None:
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"]
 
 
-def test_a_folder_is_made_once_and_a_file_in_its_place_is_named(tmp_path: Path) -> None:
+def test_folder_is_made_once_and_a_file_in_its_place_is_named(tmp_path: Path) -> None:
     assert make_folder(tmp_path / "a/b") == make_folder(tmp_path / "a/b")
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageError, match=f"cannot write {tmp_path}/file: File exists"):

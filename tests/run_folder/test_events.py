@@ -99,7 +99,7 @@ def read(path: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", RECORDS, ids=lambda kind: kind.__name__)
-def test_a_record_is_type_time_and_the_events_fields(kind: type[RunEvent]) -> None:
+def test_record_is_type_time_and_the_events_fields(kind: type[RunEvent]) -> None:
     record = kind(**RECORDS[kind]).as_record()
     assert list(record)[: 2 + len(RECORDS[kind])] == ["type", "at", *RECORDS[kind]]
     assert record["type"] == re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
@@ -131,7 +131,7 @@ def test_all_threads_share_one_order_and_subscribers_see_it(tmp_path: Path) -> N
         assert [record["turn"] for record in written if record["role"] == role] == list(range(200))
 
 
-def test_an_event_is_on_disk_before_it_is_shown(tmp_path: Path) -> None:
+def test_event_is_on_disk_before_it_is_shown(tmp_path: Path) -> None:
     log, on_disk = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET), list[Record]()
     log.subscribe(lambda _: on_disk.extend(read(tmp_path / "events.jsonl")))
     log.publish(Warning("first"))
@@ -139,7 +139,7 @@ def test_an_event_is_on_disk_before_it_is_shown(tmp_path: Path) -> None:
     assert [record["message"] for record in on_disk] == ["first"]
 
 
-def test_a_resumed_run_writes_on_below_even_after_a_line_that_was_cut_short(tmp_path: Path) -> None:
+def test_resumed_run_appends_even_after_truncated_line(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     for message in ("first", "second"):
         log = EventLog(path, NOTHING_SECRET)
@@ -154,21 +154,21 @@ def test_a_resumed_run_writes_on_below_even_after_a_line_that_was_cut_short(tmp_
     assert [record["message"] for record in read_events(path)] == ["first", "second", "third"]
 
 
-def test_text_that_is_no_unicode_does_not_end_the_run(tmp_path: Path) -> None:
+def test_invalid_unicode_does_not_end_run(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET)
     log.publish(Warning("half a character: \ud800, and two\nlines"))
     log.close()
     assert read(tmp_path / "events.jsonl")[0]["message"] == "half a character: ?, and two\nlines"
 
 
-def test_whoever_is_late_is_not_heard(tmp_path: Path) -> None:
+def test_event_after_close_is_ignored(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET)
     log.close()
     log.publish(Warning("late"))
     assert read(tmp_path / "events.jsonl") == []
 
 
-def test_a_full_disk_is_named_and_no_event_is_shown_that_is_not_written(tmp_path: Path) -> None:
+def test_full_disk_is_named_and_unwritten_event_is_not_shown(tmp_path: Path) -> None:
     log, seen = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET), list[Record]()
     log.subscribe(seen.append)
     log.publish(Warning("fits"))
@@ -180,7 +180,7 @@ def test_a_full_disk_is_named_and_no_event_is_shown_that_is_not_written(tmp_path
     assert [record["message"] for record in read(tmp_path / "events.jsonl")] == ["fits", "x" * 1000, "after"]
 
 
-def test_a_log_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+def test_log_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").mkdir()
     with pytest.raises(StorageError, match=r"cannot write .*events\.jsonl: Is a directory"):
         EventLog(tmp_path / "events.jsonl", NOTHING_SECRET)

@@ -22,13 +22,13 @@ def found(runs: Path, reference: str) -> str:
     return RunFolder.find(runs, reference).run_id
 
 
-def test_a_run_is_named_by_its_time_and_never_twice_in_one_second(tmp_path: Path) -> None:
+def test_run_is_named_by_its_time_and_never_twice_in_one_second(tmp_path: Path) -> None:
     ids = {RunFolder.create(tmp_path).run_id for _ in range(50)}
     assert len(ids) == 50
     assert all(re.fullmatch(r"\d{8}_\d{6}_[0-9a-f]{8}", run_id) for run_id in ids)
 
 
-def test_runs_that_start_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_runs_that_start_at_the_same_time_do_not_interfere(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         ids = {run.run_id for run in pool.map(lambda _: make_run(tmp_path / "runs"), range(32))}
     assert len(ids) == 32
@@ -38,20 +38,20 @@ def test_runs_that_start_at_the_same_time_do_not_disturb_each_other(tmp_path: Pa
 
 
 @pytest.mark.parametrize("run_id", ["a", "20260131_101500", "a.b-c_D", "x" * 100])
-def test_a_run_can_be_given_a_name(tmp_path: Path, run_id: str) -> None:
+def test_run_can_be_given_a_name(tmp_path: Path, run_id: str) -> None:
     assert make_run(tmp_path, run_id).path == tmp_path / run_id
 
 
 @pytest.mark.parametrize(
     "run_id", ["latest", ".hidden", "-c", "../out", "a/b", "a b", "a\n", "é", "x" * 101, "a\0", ".", ".."]
 )
-def test_a_name_that_is_no_plain_name_is_refused_and_nothing_is_made(tmp_path: Path, run_id: str) -> None:
+def test_invalid_run_id_is_refused_and_nothing_is_created(tmp_path: Path, run_id: str) -> None:
     with pytest.raises(UsageError, match="cannot be a run id"):
         RunFolder.create(tmp_path / "runs", run_id)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_name_that_is_taken_is_refused_with_the_way_on(tmp_path: Path) -> None:
+def test_name_that_is_taken_is_refused_with_the_way_on(tmp_path: Path) -> None:
     make_run(tmp_path, "mine").state_path.write_text("kept")
     with pytest.raises(UsageError, match="the run mine exists already") as caught:
         RunFolder.create(tmp_path, "mine")
@@ -66,19 +66,19 @@ def test_git_ignores_a_folder_that_is_ours(tmp_path: Path) -> None:
     assert [(tmp_path / name / ".gitignore").read_text() for name in ("runs", "empty")] == ["*\n", "*\n"]
 
 
-def test_a_gitignore_of_others_is_left_alone(tmp_path: Path) -> None:
+def test_gitignore_of_others_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*.pyc\n")
     make_run(tmp_path)
     assert (tmp_path / ".gitignore").read_text() == "*.pyc\n"
 
 
-def test_a_project_that_holds_its_runs_is_not_ignored_by_git(tmp_path: Path) -> None:
+def test_project_that_holds_its_runs_is_not_ignored_by_git(tmp_path: Path) -> None:
     (tmp_path / "setup.py").write_text("")
     make_run(tmp_path)
     assert not (tmp_path / ".gitignore").exists()
 
 
-def test_a_runs_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_runs_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageError, match=f"cannot write {tmp_path}/file/runs: Not a directory"):
         RunFolder.create(tmp_path / "file/runs")
@@ -92,7 +92,8 @@ def test_latest_is_the_run_that_began_last(tmp_path: Path) -> None:
     assert found(tmp_path, "latest") == "second"
 
 
-def test_a_run_that_never_began_is_neither_latest_nor_listed_and_says_so(tmp_path: Path) -> None:
+def test_run_that_never_started_is_neither_latest_nor_listed(tmp_path: Path) -> None:
+    """The error for its name says that it has no run.json."""
     make_run(tmp_path, "first")
     RunFolder.create(tmp_path, "killed_as_it_began")
     assert found(tmp_path, "latest") == "first"
@@ -109,7 +110,7 @@ def test_latest_never_stands_for_another_run(tmp_path: Path) -> None:
         RunFolder.find(tmp_path, "latest")
 
 
-def test_a_run_is_found_by_its_id_or_the_beginning_of_it(tmp_path: Path) -> None:
+def test_run_is_found_by_its_id_or_the_beginning_of_it(tmp_path: Path) -> None:
     for run_id in ("20260131_1", "20260131_10", "20260201_1"):
         make_run(tmp_path, run_id)
     assert found(tmp_path, "20260131_1") == "20260131_1"
@@ -130,7 +131,7 @@ def test_a_run_is_found_by_its_id_or_the_beginning_of_it(tmp_path: Path) -> None
         ("20260131_1/catalog", "no run goes by"),
     ],
 )
-def test_a_name_that_no_run_has_is_answered_with_the_nearest(tmp_path: Path, reference: str, words: str) -> None:
+def test_name_that_no_run_has_is_answered_with_the_nearest(tmp_path: Path, reference: str, words: str) -> None:
     (make_run(tmp_path, "20260131_1").path / "catalog").mkdir()
     with pytest.raises(RunNotFound, match=words):
         RunFolder.find(tmp_path, reference)
@@ -142,14 +143,15 @@ def test_where_there_are_no_runs_none_is_found(tmp_path: Path) -> None:
         RunFolder.find(tmp_path / "nowhere", "latest")
 
 
-def test_a_run_is_found_in_full_whatever_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_is_found_in_full_whatever_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_run(tmp_path / "runs", "mine")
     monkeypatch.chdir(tmp_path)
     assert RunFolder.find(Path("runs"), "mine").path == tmp_path / "runs/mine"
     assert RunFolder.create(Path("runs"), "other").path == tmp_path / "runs/other"
 
 
-def test_runs_are_listed_by_their_beginning_not_by_their_names_or_last_change(tmp_path: Path) -> None:
+def test_runs_are_listed_by_start_time(tmp_path: Path) -> None:
+    """Their names and last changes do not affect the order."""
     make_run(tmp_path, "b", "2026-01-01T00:00:00.000+00:00")
     make_run(tmp_path, "a", "2026-01-02T00:00:00.000+00:00")
     make_run(tmp_path, "c", "2026-01-01T12:00:00.000+00:00")
@@ -157,7 +159,7 @@ def test_runs_are_listed_by_their_beginning_not_by_their_names_or_last_change(tm
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"a": \ud800}'])
-def test_a_run_json_that_cannot_be_read_is_named_and_hides_no_other_run(tmp_path: Path, text: str) -> None:
+def test_unreadable_run_json_is_named_and_hides_no_other_run(tmp_path: Path, text: str) -> None:
     make_run(tmp_path, "good")
     bad = make_run(tmp_path, "bad")
     bad.record_path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -167,7 +169,7 @@ def test_a_run_json_that_cannot_be_read_is_named_and_hides_no_other_run(tmp_path
     assert {run.run_id for run in list_runs(tmp_path)} == {"good", "bad"}
 
 
-def test_numbers_go_on_after_the_highest_and_are_given_once(tmp_path: Path) -> None:
+def test_numbers_continue_after_highest_and_are_unique(tmp_path: Path) -> None:
     run = make_run(tmp_path, "run")
     (run.path / "tests/009").mkdir(parents=True)
     (run.path / "tests/latest").mkdir()
@@ -182,7 +184,7 @@ def test_numbers_may_be_longer_than_three_digits(tmp_path: Path) -> None:
     assert run.new_tests_folder().name == "1001"
 
 
-def test_a_linked_run_is_listed_once(tmp_path: Path) -> None:
+def test_linked_run_is_listed_once(tmp_path: Path) -> None:
     run = make_run(tmp_path, "run")
     (tmp_path / "alias").symlink_to(run.path)
     assert [each.run_id for each in list_runs(tmp_path)] == ["run"]

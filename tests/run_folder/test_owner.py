@@ -53,14 +53,14 @@ def held(path: Path) -> Iterator[tuple[subprocess.Popen[str], psutil.Process]]:
         holder.communicate()
 
 
-def test_a_second_process_is_refused_and_told_who_has_it(path: Path) -> None:
+def test_second_process_is_refused_and_told_who_has_it(path: Path) -> None:
     with held(path) as (holder, _), pytest.raises(RunBusy) as caught:
         Owner(path).acquire()
     assert str(caught.value) == f"run {path.parent.name} is being worked on by process {holder.pid}"
     assert "Ctrl-C" in caught.value.hint
 
 
-def test_the_lock_is_free_after_kill_nine_even_while_children_live(path: Path) -> None:
+def test_lock_is_free_after_kill_nine_even_while_children_live(path: Path) -> None:
     owner = Owner(path)
     with held(path) as (holder, child):
         holder.send_signal(signal.SIGKILL)
@@ -70,7 +70,7 @@ def test_the_lock_is_free_after_kill_nine_even_while_children_live(path: Path) -
     owner.release()
 
 
-def test_the_file_says_whose_it_is_for_as_long_as_it_is(path: Path) -> None:
+def test_file_says_whose_it_is_for_as_long_as_it_is(path: Path) -> None:
     owner = Owner(path)
     owner.acquire()
     assert json.loads(path.read_text()) == {"pid": os.getpid(), "start_time": psutil.Process().create_time()}
@@ -86,7 +86,7 @@ def test_what_an_owner_that_was_killed_left_is_written_over(path: Path) -> None:
     owner.release()
 
 
-def test_an_owner_may_come_back(path: Path) -> None:
+def test_owner_may_come_back(path: Path) -> None:
     first, second = Owner(path), Owner(path)
     first.acquire()
     with pytest.raises(RunBusy, match=str(os.getpid())):
@@ -97,7 +97,7 @@ def test_an_owner_may_come_back(path: Path) -> None:
     second.release()
 
 
-def test_an_owner_without_a_name_yet_is_one_that_is_just_starting(path: Path) -> None:
+def test_owner_without_a_name_yet_is_one_that_is_just_starting(path: Path) -> None:
     owner = Owner(path)
     owner.acquire()
     path.write_text("")
@@ -106,7 +106,7 @@ def test_an_owner_without_a_name_yet_is_one_that_is_just_starting(path: Path) ->
     owner.release()
 
 
-def test_a_full_disk_is_named_and_the_lock_is_given_back(path: Path) -> None:
+def test_full_disk_is_named_and_the_lock_is_given_back(path: Path) -> None:
     with largest_file(1), pytest.raises(StorageError, match=r"cannot write .*owner\.json: File too large"):
         Owner(path).acquire()
     owner = Owner(path)
@@ -114,7 +114,7 @@ def test_a_full_disk_is_named_and_the_lock_is_given_back(path: Path) -> None:
     owner.release()
 
 
-def test_a_folder_that_is_gone_is_named(path: Path) -> None:
+def test_folder_that_is_gone_is_named(path: Path) -> None:
     path.parent.rmdir()
     with pytest.raises(StorageError, match=r"cannot write .*owner\.json: No such file or directory"):
         Owner(path).acquire()

@@ -80,7 +80,8 @@ def below(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_visit_begins_where_it_was_told_of_first(tmp_path: Path) -> None:
+def test_visit_starts_at_its_first_start_event(tmp_path: Path) -> None:
+    """A resumed run reports the start of an unfinished visit again."""
     found = beginnings(events_with_inherited(a_run(tmp_path)))
     assert [(each.step, each.visit, each.place, each.workspace) for each in found] == [
         ("a", 1, 1, "t1"),
@@ -107,7 +108,7 @@ def test_what_lies_behind_is_inherited_and_nothing_else(tmp_path: Path) -> None:
     assert not TurnFolder.of(run, "one", 1).result().get("inherited")
 
 
-def test_inherited_turns_are_not_the_forks_own_and_their_threads_are_to_be_forked(tmp_path: Path) -> None:
+def test_inherited_turns_are_not_own_and_require_forked_threads(tmp_path: Path) -> None:
     run, fork = a_run(tmp_path), folder_of(tmp_path, "second")
     events = events_with_inherited(run)
     inherit(run, fork, events, beginnings(events)[2])
@@ -118,7 +119,7 @@ def test_inherited_turns_are_not_the_forks_own_and_their_threads_are_to_be_forke
     assert inherited_threads(run) == {}
 
 
-def test_a_thread_is_forked_after_its_last_inherited_turn_that_was_answered(tmp_path: Path) -> None:
+def test_thread_is_forked_after_last_answered_inherited_turn(tmp_path: Path) -> None:
     run = folder_of(tmp_path, "first")
     for result in (
         {"thread_id": "t", "turn_id": "t-1", "recorded": {"turn": 1}},
@@ -132,7 +133,7 @@ def test_a_thread_is_forked_after_its_last_inherited_turn_that_was_answered(tmp_
     assert inherited_threads(run) == {"t": "t-1", "u": "u-1", "never answered": ""}
 
 
-def test_a_fork_of_a_fork_inherits_from_both(tmp_path: Path) -> None:
+def test_fork_of_a_fork_inherits_from_both(tmp_path: Path) -> None:
     run, fork, second = a_run(tmp_path), folder_of(tmp_path, "second"), folder_of(tmp_path, "third")
     events = events_with_inherited(run)
     inherit(run, fork, events, beginnings(events)[1])

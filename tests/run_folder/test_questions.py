@@ -21,7 +21,7 @@ def question(key: str = "ok.1", **changes: object) -> Question:
     return replace(plain, **changes)  # type: ignore[arg-type]  # by name
 
 
-def test_a_question_that_is_asked_again_keeps_its_time_and_its_answer(tmp_path: Path) -> None:
+def test_repeated_question_keeps_its_time_and_answer(tmp_path: Path) -> None:
     questions = Questions(tmp_path)
     first = questions.ask(question(asked_at=LONG_AGO))
     assert questions.ask(question()) == first
@@ -38,7 +38,7 @@ def test_another_question_in_its_place_is_asked_afresh(tmp_path: Path) -> None:
     assert questions.find("ok.1") == questions.pending()[0]
 
 
-def test_the_first_answer_holds_however_many_come_at_once(tmp_path: Path) -> None:
+def test_first_answer_holds_however_many_come_at_once(tmp_path: Path) -> None:
     Questions(tmp_path).ask(question())
     answers = [answer_of_person(number % 2 == 0, str(number)) for number in range(16)]
     with ThreadPoolExecutor(8) as pool:
@@ -49,7 +49,7 @@ def test_the_first_answer_holds_however_many_come_at_once(tmp_path: Path) -> Non
     assert all(each == known for each in settled)
 
 
-def test_a_question_is_answered_once(tmp_path: Path) -> None:
+def test_question_is_answered_once(tmp_path: Path) -> None:
     questions = Questions(tmp_path)
     questions.ask(question())
     questions.answer(None, YES)
@@ -81,7 +81,7 @@ def test_of_several_open_ones_one_is_to_be_named(tmp_path: Path) -> None:
     assert {each.key for each in questions.pending()} == {"fan.1.0", "fan.1.10"}
 
 
-def test_a_key_is_looked_up_among_those_asked_it_is_no_path(tmp_path: Path) -> None:
+def test_key_is_looked_up_among_those_asked_it_is_no_path(tmp_path: Path) -> None:
     run = tmp_path / "run"
     Questions(run).ask(question())
     outside = tmp_path / "other.json"
@@ -92,7 +92,7 @@ def test_a_key_is_looked_up_among_those_asked_it_is_no_path(tmp_path: Path) -> N
     assert outside.read_bytes() == before
 
 
-def test_an_answer_that_comes_too_late_is_refused(tmp_path: Path) -> None:
+def test_answer_that_comes_too_late_is_refused(tmp_path: Path) -> None:
     questions = Questions(tmp_path)
     late = questions.ask(question(asked_at=LONG_AGO, time_limit_seconds=60.0, default="reject"))
     assert late.out_of_time
@@ -103,7 +103,7 @@ def test_an_answer_that_comes_too_late_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"answer": 3}', '{"answer": null, "key": "ok.1"}'])
-def test_a_damaged_file_is_no_question_and_is_asked_again(tmp_path: Path, content: str) -> None:
+def test_damaged_question_file_is_ignored_and_asked_again(tmp_path: Path, content: str) -> None:
     questions = Questions(tmp_path)
     questions.ask(question())
     (tmp_path / "reviews/ok.1.json").write_text(content)

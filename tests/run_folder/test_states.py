@@ -39,7 +39,7 @@ def written(folder: RunFolder) -> Any:
     return json.loads((folder.path / "states.json").read_text())
 
 
-def test_a_state_is_in_the_file_before_it_is_shown_and_is_told_once(tmp_path: Path) -> None:
+def test_state_is_saved_before_it_is_shown_and_shown_once(tmp_path: Path) -> None:
     shown = list[Record]()
     with session(folder_in(tmp_path), shown) as states:
         states.move(RUN, "", "PLANNING")
@@ -51,7 +51,8 @@ def test_a_state_is_in_the_file_before_it_is_shown_and_is_told_once(tmp_path: Pa
     ]
 
 
-def test_a_run_that_goes_on_has_the_states_it_had_and_mends_a_file_that_a_kill_left_behind(tmp_path: Path) -> None:
+def test_resumed_run_keeps_states_and_repairs_states_file(tmp_path: Path) -> None:
+    """A kill may leave the file out of date."""
     folder = folder_in(tmp_path)
     with session(folder) as states:
         states.move("solve.1.0", "A", PENDING)
@@ -62,7 +63,7 @@ def test_a_run_that_goes_on_has_the_states_it_had_and_mends_a_file_that_a_kill_l
         assert written(folder)["items"][0]["item"] == "A"
 
 
-def test_an_item_that_is_walked_again_tells_what_is_new_only(tmp_path: Path) -> None:
+def test_item_that_is_walked_again_tells_what_is_new_only(tmp_path: Path) -> None:
     folder = folder_in(tmp_path)
     with session(folder) as states:
         first = ItemStates(states, "solve.1.0", "A")
@@ -83,7 +84,7 @@ def test_an_item_that_is_walked_again_tells_what_is_new_only(tmp_path: Path) -> 
     assert [each["state"] for each in item["history"]] == [PENDING, IN_PROGRESS, FAILED, IN_PROGRESS, COMPLETED]
 
 
-def test_a_run_without_states_has_no_file(tmp_path: Path) -> None:
+def test_run_without_states_has_no_file(tmp_path: Path) -> None:
     folder = folder_in(tmp_path)
     with session(folder):
         ItemStates(None, "solve.1.0", "A").tell()
@@ -91,10 +92,8 @@ def test_a_run_without_states_has_no_file(tmp_path: Path) -> None:
     assert read_states(folder) == {"run": None, "items": []}
 
 
-def test_file_is_what_the_events_add_up_to_and_each_change_costs_one_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However many items there are: only the item that changed is put into words again."""
+def test_file_matches_events_and_each_change_formats_one_item(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the item that changed is formatted again, however many items there are."""
     folder = folder_in(tmp_path)
     events = EventLog(folder.events_path, folder.redact)
     described: list[str] = []

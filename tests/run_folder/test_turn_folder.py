@@ -25,7 +25,7 @@ def test_turns_are_numbered_role_by_role(run: RunFolder) -> None:
     assert [str(path) for path in created] == ["one/turn_001", "two/turn_001", "one/turn_002"]
 
 
-def test_a_number_is_never_given_again_even_if_folders_are_missing(run: RunFolder) -> None:
+def test_number_is_never_given_again_even_if_folders_are_missing(run: RunFolder) -> None:
     for _ in range(3):
         TurnFolder.create(run, "one")
     shutil.rmtree(run.path / "one/turn_002")
@@ -34,7 +34,7 @@ def test_a_number_is_never_given_again_even_if_folders_are_missing(run: RunFolde
     assert TurnFolder.create(run, "one").number == 5
 
 
-def test_turns_are_listed_by_role_and_number_beyond_a_thousand_too(run: RunFolder) -> None:
+def test_turns_are_listed_by_role_and_number_beyond_1000(run: RunFolder) -> None:
     for role, number in (("two", 1), ("one", 1000), ("one", 101), ("one", 999)):
         TurnFolder.of(run, role, number).path.mkdir(parents=True)
     (run.path / "one/turn_notes").mkdir()
@@ -42,7 +42,7 @@ def test_turns_are_listed_by_role_and_number_beyond_a_thousand_too(run: RunFolde
     assert listed == [("one", 101), ("one", 999), ("one", 1000), ("two", 1)]
 
 
-def test_the_turn_before_is_what_it_was_when_the_next_is_begun(run: RunFolder) -> None:
+def test_turn_before_is_what_it_was_when_the_next_is_begun(run: RunFolder) -> None:
     first = TurnFolder.create(run, "one")
     first.begin("Do it.", {"attempt": 1})
     first.write_answer("said", "sa|id", "## message")
@@ -53,7 +53,7 @@ def test_the_turn_before_is_what_it_was_when_the_next_is_begun(run: RunFolder) -
     assert statuses(run) == [("one", 1, "completed"), ("one", 2, "running")]
 
 
-def test_a_turn_that_a_kill_cut_short_is_closed_and_keeps_what_is_known_of_it(run: RunFolder) -> None:
+def test_killed_turn_is_closed_and_keeps_its_known_data(run: RunFolder) -> None:
     done, running, bare = (TurnFolder.create(run, "one") for _ in range(3))
     done.begin("1", {})
     done.write_result({"status": "completed", "thread_id": "t"})
@@ -72,7 +72,7 @@ def test_a_turn_that_a_kill_cut_short_is_closed_and_keeps_what_is_known_of_it(ru
     assert TurnFolder.create(run, "one").number == 4
 
 
-def test_a_handoff_is_stored_as_it_came(run: RunFolder) -> None:
+def test_handoff_is_stored_as_it_came(run: RunFolder) -> None:
     turn = TurnFolder.create(run, "one")
     handoff = {"summary": "füns", "tasks": [{"id": 1}], "analysis_md": None}
     assert turn.handoff() is None
@@ -93,7 +93,8 @@ def test_long_prose_moves_to_a_file_of_its_own(run: RunFolder) -> None:
     assert turn.handoff() == handed_on
 
 
-def test_what_became_of_files_and_the_protected_patch_are_kept_byte_by_byte(run: RunFolder) -> None:
+def test_applied_files_and_protected_patch_are_kept_exactly(run: RunFolder) -> None:
+    """The patch is kept byte for byte."""
     turn = TurnFolder.create(run, "one")
     turn.write_files([{"path": "a.py", "status": "WROTE", "bytes": 1, "sha256": "0"}])
     turn.write_protected(b"--- a\r\n\xff")
@@ -101,7 +102,7 @@ def test_what_became_of_files_and_the_protected_patch_are_kept_byte_by_byte(run:
     assert (turn.path / "protected.patch").read_bytes() == b"--- a\r\n\xff"
 
 
-def test_a_turn_json_that_was_never_written_is_an_empty_one(run: RunFolder) -> None:
+def test_turn_json_that_was_never_written_is_an_empty_one(run: RunFolder) -> None:
     turn = TurnFolder.create(run, "one")
     assert turn.result() == {}
     for text in ("{", "[]", "[" * 100_000):
@@ -109,7 +110,8 @@ def test_a_turn_json_that_was_never_written_is_an_empty_one(run: RunFolder) -> N
         assert turn.result() == {}
 
 
-def test_a_run_came_to_what_its_own_turns_say_and_worked_up_to_the_latest_of_them(run: RunFolder) -> None:
+def test_totals_sum_own_turns_and_use_latest_worked_time(run: RunFolder) -> None:
+    """Inherited turns do not count."""
     assert totals_of(run, 1.5) == {"turns": 0, "repairs": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 1.5}
     told: list[dict[str, object]] = [
         {"tokens": {"input": 10, "output": 1}, "repair_of": None, "worked_seconds": 2.5},

@@ -57,7 +57,7 @@ def commit_all(workspace: Path, disk: Disk) -> None:
         git_there(workspace, disk, *arguments).check_returncode()
 
 
-def test_what_a_role_must_leave_alone_is_so_by_any_case_of_its_name(tmp_path: Path, folding: Disk) -> None:
+def test_off_limits_path_is_off_limits_in_any_letter_case(tmp_path: Path, folding: Disk) -> None:
     files = [{"path": path, "content": "handed in"} for path in HANDED_IN]
     shell = {"call": "exec_command", "arguments": {"cmd": MEDDLE}}
     plays = {"writer": [{"steps": [shell, say(files=files)]}]}
@@ -97,7 +97,7 @@ def test_two_spellings_of_one_place_are_one_path(tmp_path: Path, folding: Disk) 
     assert done.stdout.split() == ["Project", "Project/Sub", "Project/Sub/new/Er", "Project/Sub", "other"]
 
 
-def test_the_runs_are_out_of_reach_however_the_workspace_is_spelled(tmp_path: Path, folding: Disk) -> None:
+def test_runs_are_out_of_reach_however_the_workspace_is_spelled(tmp_path: Path, folding: Disk) -> None:
     meddle = "cd runs/mine; echo x > a; echo x > ../b; cd ../../RUNS/Mine; echo x > c; echo x > Run.json; true"
     shell = {"call": "exec_command", "arguments": {"cmd": meddle}}
     files = [{"path": path, "content": "x"} for path in ("runs/x", "Runs/mine/run.json", "fine.txt")]
@@ -114,8 +114,8 @@ def test_the_runs_are_out_of_reach_however_the_workspace_is_spelled(tmp_path: Pa
     assert (folding.folder / "project/fine.txt").read_text() == "x"
 
 
-def test_what_a_copy_tells_apart_meets_in_the_workspace_without_harm(tmp_path: Path, folding: Disk) -> None:
-    """The copy lies with the runs, on a file system that tells the names apart."""
+def test_names_that_differ_by_case_in_copy_merge_safely(tmp_path: Path, folding: Disk) -> None:
+    """The copy is next to the runs, on a file system that distinguishes the names."""
     lines = ["mkdir TESTS Src .GIT", "echo new > TESTS/new.py", "echo a > Src/a.py", "echo mine > Src/B.PY"]
     shell = {"call": "exec_command", "arguments": {"cmd": "; ".join([*lines, "echo x > .GIT/config"])}}
     team = TeamFolder(

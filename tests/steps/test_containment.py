@@ -32,7 +32,7 @@ def reasons(folder: Path) -> list[str | None]:
     return [entry.get("reason") for entry in read(folder / "writer/turn_001/applied_files.json")]
 
 
-def test_a_link_that_a_role_made_leads_nothing_it_hands_in_outside(tmp_path: Path) -> None:
+def test_link_that_a_role_made_leads_nothing_it_hands_in_outside(tmp_path: Path) -> None:
     links = f"ln -s {tmp_path}/outside out; ln -s out twice; ln -s {tmp_path}/outside/precious.txt file; ln -s . here"
     paths = ["out/precious.txt", "out/new.txt", "twice/new.txt", "file", "here/out/new.txt", "here/fine.txt"]
     made = team(tmp_path, [command(links)], [{"path": path, "content": "x"} for path in paths])
@@ -43,7 +43,7 @@ def test_a_link_that_a_role_made_leads_nothing_it_hands_in_outside(tmp_path: Pat
     assert (made.workspace / "fine.txt").exists()
 
 
-def test_a_hard_link_that_a_role_made_is_replaced_not_written_through(tmp_path: Path) -> None:
+def test_hard_link_made_by_role_is_replaced_not_written_through(tmp_path: Path) -> None:
     link = command(f"ln {tmp_path}/outside/precious.txt same.txt")
     made = team(tmp_path, [link], [{"path": "same.txt", "content": "mine"}], sandbox="danger-full-access")
     report = made.run()
@@ -52,7 +52,8 @@ def test_a_hard_link_that_a_role_made_is_replaced_not_written_through(tmp_path: 
     assert (tmp_path / "outside/precious.txt").read_text() == "precious"
 
 
-def test_hooks_of_git_are_out_of_reach_by_command_by_patch_and_handed_in(tmp_path: Path) -> None:
+def test_git_hooks_cannot_be_changed_by_role(tmp_path: Path) -> None:
+    """They cannot be changed by a command, a patch or a submitted file."""
     patch = {"patch": "*** Begin Patch\n*** Add File: .git/hooks/pre-push\n+evil\n*** End Patch"}
     steps = [command("echo evil > .git/hooks/pre-commit; git config core.hooksPath evil; mv .git gone; true"), patch]
     paths = [".git/hooks/x", ".GIT/hooks/x", ".Git/config", "./.git/hooks/x", "link/hooks/x"]
@@ -66,7 +67,8 @@ def test_hooks_of_git_are_out_of_reach_by_command_by_patch_and_handed_in(tmp_pat
     assert not (made.workspace / ".GIT").exists()
 
 
-def test_hooks_of_a_nested_repository_are_out_of_reach_for_a_role_and_for_tests(tmp_path: Path) -> None:
+def test_nested_repository_hooks_cannot_be_changed(tmp_path: Path) -> None:
+    """Neither a role nor the tests can change them."""
     code = "import pathlib\n\ndef test_it():\n    pathlib.Path('sub/deep/.git/hooks/post-merge').write_text('evil')\n"
     steps = [command("echo evil > sub/deep/.git/hooks/pre-commit; echo fine > sub/deep/fine.txt")]
     made = team(tmp_path, steps, [{"path": "test_it.py", "content": code}])
@@ -79,7 +81,7 @@ def test_hooks_of_a_nested_repository_are_out_of_reach_for_a_role_and_for_tests(
     assert read(report.folder / "tests/001/result.json")["failed"] == 1
 
 
-def test_a_conftest_reaches_nothing_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conftest_reaches_nothing_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "hunter2-hunter2")
     listener = socket.create_server(("127.0.0.1", 0))
     verdict = tmp_path / "runs/mine/tests/001"
@@ -115,8 +117,8 @@ pathlib.Path("found.txt").write_text(repr(FOUND))
     assert (tmp_path / "outside/precious.txt").read_text() == "precious"
 
 
-def test_what_codex_would_run_of_a_project_is_neither_handed_in_nor_heard(tmp_path: Path) -> None:
-    """Codex trusts a project whose thread may write, and starts the servers that its `.codex` names unsandboxed."""
+def test_project_codex_config_is_neither_writable_nor_used(tmp_path: Path) -> None:
+    """Codex trusts a project whose thread may write, and starts the servers in its `.codex` unsandboxed."""
     heard = tmp_path / "heard"
     server = f'[mcp_servers.evil]\ncommand = "sh"\nargs = ["-c", "touch {heard}; sleep 60"]\n'
     patch = {"patch": "*** Begin Patch\n*** Add File: .codex/hooks.json\n+{}\n*** End Patch"}
@@ -137,9 +139,7 @@ def test_what_codex_would_run_of_a_project_is_neither_handed_in_nor_heard(tmp_pa
     assert not list((report.folder / ".codex").rglob("config.toml"))
 
 
-def test_a_program_that_a_role_puts_on_the_path_is_run_by_its_commands_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_program_put_on_path_by_role_runs_only_in_its_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs, ran = tmp_path / "workspace/.venv/bin", tmp_path / "ran"
     monkeypatch.setenv("PATH", f"{programs}:.venv/bin:{os.environ['PATH']}")
     fake = f"#!/bin/sh\necho $0 >> {ran}\n"
@@ -207,7 +207,8 @@ def repository_that_runs(root: Path, program: str) -> None:
 
 
 @pytest.mark.parametrize("allowed", [None, False, True])
-def test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided(tmp_path: Path, allowed: bool | None) -> None:
+def test_escalation_is_logged_whatever_was_decided(tmp_path: Path, allowed: bool | None) -> None:
+    """It is in the event log and in the turn's record."""
     reach = f"echo reached > {tmp_path}/outside/precious.txt"
     asked = command(reach, sandbox_permissions="require_escalated", justification="it must")
     told = {} if allowed is None else {"auto_approve": {"commands": allowed}}
@@ -224,7 +225,7 @@ def test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided(tmp_pa
     assert (tmp_path / "outside/precious.txt").read_text() == ("reached\n" if allowed else "precious")
 
 
-def test_a_secret_in_what_was_asked_for_is_masked(tmp_path: Path) -> None:
+def test_secret_in_what_was_asked_for_is_masked(tmp_path: Path) -> None:
     asked = command("echo ghp_0123456789abcdefghij", sandbox_permissions="require_escalated", justification="it must")
     report = team(tmp_path, [asked], [], sandbox="read-only").run()
     [approval] = read(report.folder / "writer/turn_001/turn.json")["approvals"]

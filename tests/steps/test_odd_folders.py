@@ -14,7 +14,7 @@ ODD = ["a[1]", "what?", "all*", "b]"]
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_a_workspace_that_would_be_a_pattern_is_refused_before_the_start(tmp_path: Path, name: str) -> None:
+def test_workspace_named_like_pattern_is_refused_before_start(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     folder.mkdir()
     team = TeamFolder(folder, {"writer": WRITER}, {"writer": [say()]})
@@ -30,7 +30,7 @@ def test_so_is_a_folder_of_runs(tmp_path: Path) -> None:
         team.run(runs_dir=tmp_path / "runs[1]")
 
 
-def test_what_lies_deeper_and_cannot_be_protected_ends_the_run_before_its_first_turn(tmp_path: Path) -> None:
+def test_unprotectable_subfolder_ends_run_before_first_turn(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"writer": WRITER}, {"writer": [say()]})
     (team.workspace / "app/[slug]/.git").mkdir(parents=True)
     report = team.run()
@@ -38,7 +38,7 @@ def test_what_lies_deeper_and_cannot_be_protected_ends_the_run_before_its_first_
     assert "[slug]/.git: Codex's sandbox cannot protect" in report.reason
 
 
-def test_where_nothing_needs_the_sandbox_such_a_folder_is_like_any_other(tmp_path: Path) -> None:
+def test_folder_named_like_pattern_works_without_sandbox(tmp_path: Path) -> None:
     folder = tmp_path / "a[1]"
     folder.mkdir()
     assert TeamFolder(folder, {"reader": {}}, {"reader": [say()]}).run().outcome == "cycles_used_up"

@@ -33,7 +33,8 @@ CHEATED = ["tests/conftest.py", "tests/test_it.py"]
 
 
 @pytest.mark.parametrize("of_flow", [False, True])
-def test_what_a_role_changed_is_put_back_and_it_and_its_readers_are_told(tmp_path: Path, of_flow: bool) -> None:
+def test_changed_protected_files_are_restored_and_reported(tmp_path: Path, of_flow: bool) -> None:
+    """The role that changed them and the roles that read its result are informed."""
     steps = [{"id": "all", "ask": "*", "max_visits": 2, "next": [{"when": "cycle < 2", "to": "all"}]}]
     protect: Record = {"protect": ["tests/**"]}
     of_role = {} if of_flow else protect
@@ -55,7 +56,7 @@ def test_what_a_role_changed_is_put_back_and_it_and_its_readers_are_told(tmp_pat
     assert "protected_restored" in (report.folder / "reader/turn_001/prompt.txt").read_text()
 
 
-def test_files_that_a_role_hands_in_over_them_are_skipped_with_the_reason(tmp_path: Path) -> None:
+def test_submitted_protected_files_are_skipped_with_reason(tmp_path: Path) -> None:
     files = [{"path": path, "content": GREEN} for path in ("tests/test_it.py", "./tests/new.py", "program.py")]
     made = team(tmp_path, [say(files=files)], protect=["tests/**"], prompt_flags={})
     report = made.run(run_tests=True)
@@ -66,7 +67,7 @@ def test_files_that_a_role_hands_in_over_them_are_skipped_with_the_reason(tmp_pa
     assert (result["status"], result["protected_restored"]) == ("failed", ["./tests/new.py", "tests/test_it.py"])
 
 
-def test_a_role_that_is_not_kept_from_them_may_change_them(tmp_path: Path) -> None:
+def test_role_that_is_not_kept_from_them_may_change_them(tmp_path: Path) -> None:
     made = team(tmp_path, [CHEAT])
     made.roles["reader"]["protect"] = ["tests/**"]
     made.write_catalog()
@@ -75,7 +76,8 @@ def test_a_role_that_is_not_kept_from_them_may_change_them(tmp_path: Path) -> No
     assert not made.of_type("protected_restored")
 
 
-def test_what_others_did_to_them_meanwhile_does_not_count_for_the_tests(tmp_path: Path) -> None:
+def test_protected_files_changed_by_others_do_not_affect_tests(tmp_path: Path) -> None:
+    """Here a command step changes them before the tests run."""
     steps = [
         {"id": "tamper", "check": "command", "with": {"argv": ["/bin/sh", "-c", f"echo '{GREEN}' > tests/test_it.py"]}},
         {"id": "look", "check": "tests"},
@@ -100,7 +102,8 @@ def test_tests_that_are_rewritten_while_they_run_are_not_green(tmp_path: Path) -
     assert (made.workspace / "tests/test_it.py").read_text() == GREEN
 
 
-def test_a_change_between_two_sessions_is_undone_before_tests_count(tmp_path: Path) -> None:
+def test_protected_change_between_sessions_is_undone(tmp_path: Path) -> None:
+    """The change is undone before the tests run."""
     plays = [say(files=[{"path": "program.py", "content": "value = 0\n"}])]
     flow = {"steps": [{"id": "go", "ask": "*"}, {"id": "again", "ask": "reader"}], "protect": ["tests/**"]}
     made = team(tmp_path, plays, flow=flow)
@@ -119,7 +122,7 @@ def test_a_change_between_two_sessions_is_undone_before_tests_count(tmp_path: Pa
     assert (made.workspace / "tests/test_it.py").read_text() == RED
 
 
-def test_a_copy_of_the_workspace_is_protected_before_it_is_merged(tmp_path: Path) -> None:
+def test_copy_of_the_workspace_is_protected_before_it_is_merged(tmp_path: Path) -> None:
     steps = [{"id": "go", "ask": "writer", "isolate": "worktree"}]
     made = team(tmp_path, [CHEAT], flow={"steps": steps, "protect": ["tests/**", "local.env"]})
     (made.workspace / ".gitignore").write_text("*.env\n")
@@ -147,7 +150,7 @@ def test_with_others_at_work_only_what_is_protected_is_put_back(tmp_path: Path) 
     assert (made.workspace / "tests/test_it.py").read_text() == RED
 
 
-def test_a_tampering_turn_whose_answer_needed_repair_is_told_of_all_the_same(tmp_path: Path) -> None:
+def test_tampering_is_reported_even_if_answer_needed_repair(tmp_path: Path) -> None:
     schema = {"type": "object", "required": ["summary"]}
     cheat = {"steps": [CHEAT["steps"][0], {"text": "no object"}], "repairs": [say()]}
     made = team(tmp_path, [cheat], protect=["tests/**"], output_schema=schema)

@@ -21,7 +21,7 @@ class Watch(Event):
         return self.is_set()
 
 
-def test_a_provider_is_given_the_pause_it_asks_for_within_bounds() -> None:
+def test_provider_is_given_the_pause_it_asks_for_within_bounds() -> None:
     watch = Watch()
     for wanted in (11.5, 3600.0):
         pause(watch, 1, wanted)
@@ -38,7 +38,7 @@ def test_pauses_grow_and_differ() -> None:
     assert len(set(watch.seconds)) > 20
 
 
-def test_a_run_that_stops_does_not_wait_on() -> None:
+def test_run_that_stops_does_not_wait_on() -> None:
     watch = Watch()
     watch.set()
     with pytest.raises(RunInterrupted):

@@ -63,7 +63,8 @@ def test_what_a_role_submits_over_what_steers_a_run_is_refused(tmp_path: Path) -
     assert not made.of_type("roles_reloaded")
 
 
-def test_a_command_cannot_change_what_steers_a_run_nor_move_it_aside(tmp_path: Path) -> None:
+def test_command_cannot_change_or_move_steering_files(tmp_path: Path) -> None:
+    """Steering files are the catalog, role files, prompts, settings and the playbook."""
     tries = [
         f"echo evil > {path}"
         for path in (CATALOG, "roles/reader.yaml", "roles/prompts/p.md", SETTINGS, "playbook.yaml")
@@ -77,7 +78,8 @@ def test_a_command_cannot_change_what_steers_a_run_nor_move_it_aside(tmp_path: P
     assert not made.of_type("protected_restored")
 
 
-def test_a_catalog_deeper_in_the_workspace_cannot_be_moved_aside_with_its_folder(tmp_path: Path) -> None:
+def test_nested_catalog_cannot_be_moved_with_its_folder(tmp_path: Path) -> None:
+    """The catalog is in a subfolder of the workspace. Other files in that subfolder stay writable."""
     made = team(tmp_path, shell("mv config c2; mv config/team config/t2; echo x > config/fine.txt; true"))
     (tmp_path / "config/team").mkdir(parents=True)
     (tmp_path / CATALOG).rename(tmp_path / "config/team/catalog.yaml")
@@ -101,7 +103,7 @@ def test_what_would_steer_the_next_run_is_removed_after_the_turn(tmp_path: Path,
     assert "test_sandbox" in (report.folder / "writer/turn_001/protected.patch").read_text()
 
 
-def test_a_link_that_would_become_a_catalog_later_is_removed(tmp_path: Path) -> None:
+def test_link_that_would_become_a_catalog_later_is_removed(tmp_path: Path) -> None:
     made = team(
         tmp_path, shell(f"mkdir -p roles; ln -s ../later.yaml {CATALOG}; ln -s later.yaml {SETTINGS}"), kind=TeamFolder
     )
@@ -111,7 +113,7 @@ def test_a_link_that_would_become_a_catalog_later_is_removed(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("exists", [False, True])
-def test_a_test_cannot_write_it_either(tmp_path: Path, exists: bool) -> None:
+def test_test_cannot_write_it_either(tmp_path: Path, exists: bool) -> None:
     code = "import os, pathlib\n\ndef test_it():\n"
     code += f"    os.makedirs('roles', exist_ok=True)\n    pathlib.Path({SETTINGS!r}).write_text('pytest_cmd: sh')\n"
     code += f"    pathlib.Path({CATALOG!r}).write_text('evil')\n"
@@ -132,7 +134,7 @@ def test_a_test_cannot_write_it_either(tmp_path: Path, exists: bool) -> None:
         assert (result["passed"], result["protected_restored"]) == (1, [SETTINGS, CATALOG])
 
 
-def test_a_check_cannot_write_it_either(tmp_path: Path) -> None:
+def test_check_cannot_write_it_either(tmp_path: Path) -> None:
     steps: list[Record] = [{"id": "run", "check": "command", "with": {"argv": ["/bin/sh", "-c", PLANT]}}]
     made = with_flow(team(tmp_path), {"steps": steps})
     before = state(tmp_path)
@@ -141,7 +143,7 @@ def test_a_check_cannot_write_it_either(tmp_path: Path) -> None:
     assert read(report.folder / "checks/run.1/result.json")["protected_restored"] == [SETTINGS]
 
 
-def test_a_copy_brings_none_of_it_back(tmp_path: Path) -> None:
+def test_copy_brings_none_of_it_back(tmp_path: Path) -> None:
     script = (
         f"echo evil > roles/reader.yaml; rm {CATALOG}; ln -s evil roles/link.yaml; echo x > {SETTINGS}; echo x > a.txt"
     )
@@ -156,7 +158,7 @@ def test_a_copy_brings_none_of_it_back(tmp_path: Path) -> None:
     assert conflicts == dict.fromkeys(("roles/reader.yaml", CATALOG, "roles/link.yaml"), "off limits") | {}
 
 
-def test_a_catalog_that_is_reached_by_a_link_keeps_its_link(tmp_path: Path) -> None:
+def test_catalog_that_is_reached_by_a_link_keeps_its_link(tmp_path: Path) -> None:
     made = team(
         tmp_path, shell("rm roles; mkdir roles; echo evil > roles/catalog.yaml; echo evil > shared/reader.yaml; true")
     )
@@ -168,7 +170,7 @@ def test_a_catalog_that_is_reached_by_a_link_keeps_its_link(tmp_path: Path) -> N
     assert state(tmp_path) == before
 
 
-def test_a_catalog_in_the_workspace_itself_leaves_the_rest_of_it_writable(tmp_path: Path) -> None:
+def test_catalog_in_workspace_root_leaves_other_files_writable(tmp_path: Path) -> None:
     tries = (
         "echo evil > catalog.yaml; echo evil > planner.yaml; mkdir flows; echo evil > flows/cycles.yaml; echo x > a.txt"
     )
@@ -184,8 +186,8 @@ def test_a_catalog_in_the_workspace_itself_leaves_the_rest_of_it_writable(tmp_pa
     assert state(tmp_path) == {**before, "a.txt": b"x\n", "compose.yaml": EVIL.encode()}
 
 
-def test_what_a_killed_run_leaves_to_steer_the_next_one_is_set_aside(tmp_path: Path) -> None:
-    """Another run may be started before anybody resumes this one."""
+def test_steering_files_left_by_killed_run_are_set_aside(tmp_path: Path) -> None:
+    """Another run may start before this one is resumed."""
     made = team(tmp_path, shell(f"{PLANT}; touch begun; sleep 60"), kind=TeamFolder)
     process = made.start()
     wait_for(made.workspace / "begun")
@@ -202,7 +204,8 @@ def test_what_a_killed_run_leaves_to_steer_the_next_one_is_set_aside(tmp_path: P
     assert made.resume(playbook=str(made.playbook)).outcome == "cycles_used_up"
 
 
-def test_a_link_that_a_killed_run_leaves_is_set_aside_and_its_target_stays(tmp_path: Path) -> None:
+def test_link_left_by_killed_run_is_set_aside_without_target(tmp_path: Path) -> None:
+    """The target of the link stays in the workspace."""
     workspace, run = tmp_path / "workspace", tmp_path / "run"
     (workspace / "team").mkdir(parents=True)
     (workspace / "team/catalog.yaml").write_text(EVIL)
@@ -216,8 +219,8 @@ def test_a_link_that_a_killed_run_leaves_is_set_aside_and_its_target_stays(tmp_p
     assert (workspace / "team/catalog.yaml").read_text() == EVIL
 
 
-def test_what_a_killed_turn_created_is_removed_after_the_next_one(tmp_path: Path) -> None:
-    """Where the run's guard was killed, too, and so has set nothing aside."""
+def test_files_of_killed_turn_are_removed_after_next_turn(tmp_path: Path) -> None:
+    """The guard of the run was also killed, so it has set nothing aside."""
     made = team(tmp_path, shell(f"{PLANT}; sleep 60"), kind=TeamFolder)
     (made.workspace / ".gitignore").write_text(f"{SETTINGS}\nroles/\n")  # what is ignored is in no snapshot
     process = made.start()
@@ -235,14 +238,17 @@ def test_what_a_killed_turn_created_is_removed_after_the_next_one(tmp_path: Path
 REPOSITORY = "mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; touch config a.txt"
 
 
-def test_a_workspace_that_a_command_makes_a_repository_is_none_after_the_turn(tmp_path: Path) -> None:
+def test_repository_made_by_command_is_undone_after_turn(tmp_path: Path) -> None:
+    """A command turns the workspace into a bare git repository. HEAD is removed after the turn, so git does not
+    recognize it.
+    """
     made = team(tmp_path, shell(REPOSITORY), kind=TeamFolder)
     made.run()
     assert set(state(made.workspace)) == {"config", "a.txt"}
     assert made.of_type("protected_restored")[0]["paths"] == ["HEAD"]
 
 
-def test_a_copy_brings_no_repository_back(tmp_path: Path) -> None:
+def test_copy_brings_no_repository_back(tmp_path: Path) -> None:
     script = f"mkdir sub; cd sub; {REPOSITORY}; touch objects/x refs/x"
     made = with_flow(
         team(tmp_path, shell(script), kind=TeamFolder),

@@ -13,7 +13,8 @@ class Time:
         return self.now
 
 
-def test_it_goes_on_from_the_sessions_before_and_stands_still_while_only_a_person_is_waited_for() -> None:
+def test_work_clock_resumes_and_pauses_while_awaiting_person() -> None:
+    """It continues from the time of earlier sessions and pauses while the run waits only for a person."""
     time = Time()
     clock = WorkClock(5.0, time)
     time.now += 1
@@ -27,7 +28,7 @@ def test_it_goes_on_from_the_sessions_before_and_stands_still_while_only_a_perso
     assert clock.seconds == 8
 
 
-def test_a_turn_beside_the_question_counts() -> None:
+def test_turn_beside_the_question_counts() -> None:
     time = Time()
     clock = WorkClock(0, time)
     with clock.person():
@@ -38,7 +39,7 @@ def test_a_turn_beside_the_question_counts() -> None:
     assert clock.seconds == 3
 
 
-def test_a_turn_that_asks_itself_counts_only_where_another_does() -> None:
+def test_turn_that_asks_itself_counts_only_where_another_does() -> None:
     time = Time()
     clock = WorkClock(0, time)
     with clock.turn():

@@ -48,7 +48,8 @@ def test_files_are_written_and_the_patch_takes_them_back(tmp_path: Path, reposit
     assert not (team.workspace / "src/a.txt").exists()
 
 
-def test_nothing_outside_the_workspace_nor_git_nor_the_runs_is_written(tmp_path: Path) -> None:
+def test_unsafe_paths_are_not_written(tmp_path: Path) -> None:
+    """Paths outside the workspace, in .git or in the runs folder are skipped."""
     paths = ["../out.txt", str(tmp_path / "abs.txt"), ".git/hooks/pre-commit", "runs/x.txt", "link/x.txt"]
     team = writer(tmp_path, *({"path": path, "content": "x"} for path in paths), {"path": "ok.txt", "content": "x"}, 3)
     (team.workspace / "link").symlink_to(tmp_path)
@@ -94,13 +95,14 @@ def test_tests_run_after_a_change_whose_turn_needed_a_repair(tmp_path: Path) -> 
     assert (report.exit_code, report.outcome) == (1, "tests_failed")
 
 
-def test_done_with_red_tests_is_no_green_light(tmp_path: Path) -> None:
+def test_done_with_failing_tests_is_not_success(tmp_path: Path) -> None:
     report = writer(tmp_path, BAD_TEST).run(run_tests=True)
     assert (report.status, report.outcome, report.exit_code) == ("ended", "tests_failed", 1)
     assert "tests/001" in report.reason
 
 
-def test_done_with_green_tests_is_success_and_each_result_is_kept(tmp_path: Path) -> None:
+def test_done_with_passing_tests_is_success_and_keeps_results(tmp_path: Path) -> None:
+    """The result of each test run is kept."""
     roles = {"writer": WRITER, "reader": {"behaviors": {"can_finish": True}}}
     plays = {
         "writer": [say(files=[BAD_TEST]), say(files=[GOOD_TEST])],
@@ -114,13 +116,13 @@ def test_done_with_green_tests_is_success_and_each_result_is_kept(tmp_path: Path
     ]
 
 
-def test_a_workspace_without_tests_says_so_and_does_not_fail(tmp_path: Path) -> None:
+def test_workspace_without_tests_says_so_and_does_not_fail(tmp_path: Path) -> None:
     report = writer(tmp_path, {"path": "a.txt", "content": "x"}).run(run_tests=True)
     assert read(report.folder / "tests/001/result.json")["status"] == "no tests"
     assert report.exit_code == 0
 
 
-def test_neither_a_role_nor_the_tests_can_write_where_the_runs_are(tmp_path: Path) -> None:
+def test_roles_and_tests_cannot_write_to_runs_folder(tmp_path: Path) -> None:
     forged = "*** Begin Patch\n*** Add File: runs/forged.txt\n+passed\n*** End Patch"
     attempt = {"cmd": "echo passed > runs/forged.txt; echo fine > fine.txt"}
     code = "def test_it():\n    open('fine_too.txt', 'w').close()\n    open('runs/forged.txt', 'w').close()\n"
@@ -164,7 +166,8 @@ HOPELESS = ["x" * 256, "x" * 5000, "é" * 128, "a/" * 2500 + "b", "nul\0.txt", "
 
 
 @pytest.mark.parametrize("isolated", [False, True])
-def test_a_path_that_no_file_can_have_is_skipped_and_the_run_goes_on(tmp_path: Path, isolated: bool) -> None:
+def test_invalid_path_is_skipped_and_run_continues(tmp_path: Path, isolated: bool) -> None:
+    """No file can have such a path: it is empty, too long, contains NUL or ends with a slash."""
     files = [{"path": path, "content": "x"} for path in [*HOPELESS, "fine.txt"]]
     roles: dict[str, Record] = {"writer": {"behaviors": {"apply_files": True}, "protect": ["tests/**"]}}
     step: Record = {"id": "go", "ask": "writer", **({"isolate": "worktree"} if isolated else {})}

@@ -34,7 +34,7 @@ def score_of(told: Any) -> dict[str, float]:
     return {part["name"]: part["score"] for part in told["quality"]["parts"]}
 
 
-def test_a_repository_is_documented_once_a_person_approves_the_plan(tmp_path: Path) -> None:
+def test_repository_is_documented_after_plan_approval(tmp_path: Path) -> None:
     shop = Documentation(tmp_path)
     assert ending(shop.run({}, concurrency=1)) == (4, "waiting_for_review")
     question = read(shop.report.folder / "reviews/human_review.1.json")
@@ -56,7 +56,7 @@ def test_a_repository_is_documented_once_a_person_approves_the_plan(tmp_path: Pa
     assert known in shop.prompt("batch_execution.1.1/analyse.1")
 
 
-def test_a_comment_on_a_rejected_plan_reaches_planning(tmp_path: Path) -> None:
+def test_comment_on_a_rejected_plan_reaches_planning(tmp_path: Path) -> None:
     together: Record = {"json": {"groups": [["shop/money.py", "shop/orders.py"], ["shop/cli.py", "shop/none.py"]]}}
     shop = Documentation(tmp_path, document_planner=[together])
     shop.run({})
@@ -73,7 +73,8 @@ def test_a_comment_on_a_rejected_plan_reaches_planning(tmp_path: Path) -> None:
     assert shop.documents == []
 
 
-def test_planning_and_synthesis_in_turns_that_build_on_each_other(tmp_path: Path) -> None:
+def test_agentic_planning_and_synthesis_build_on_earlier_turns(tmp_path: Path) -> None:
+    """Each turn receives the results of the turns before it."""
     shop = Documentation(tmp_path)
     assert ending(shop.run(planning="agentic", synthesis="agentic")) == (0, "success")
     turns = [step for step in shop.all_steps if step.startswith(("planning.1/", "synthesis.1/"))]
@@ -110,7 +111,7 @@ def test_planning_and_synthesis_in_turns_that_build_on_each_other(tmp_path: Path
     assert (shop.documents, shop.told["grouped_by"]) == (DOCUMENTS, "groups")
 
 
-def test_a_second_run_documents_what_changed_and_says_so(tmp_path: Path) -> None:
+def test_second_run_documents_what_changed_and_says_so(tmp_path: Path) -> None:
     shop = Documentation(tmp_path)
     shop.run()
     before = shop.page("shop/cli.py")
@@ -127,7 +128,8 @@ def test_a_second_run_documents_what_changed_and_says_so(tmp_path: Path) -> None
     assert shop.page("shop/cli.py") == before
 
 
-def test_a_batch_that_fails_is_tried_again_and_told_and_its_page_is_left_to_refining(tmp_path: Path) -> None:
+def test_failed_batch_is_retried_and_reported(tmp_path: Path) -> None:
+    """Its page is left to the refiner."""
     page: Record = {"json": {"markdown": "# shop/orders.py\n\nIt has `Order`.\n"}}
     shop = Documentation(
         tmp_path,
@@ -155,7 +157,7 @@ def test_nothing_more_is_paid_for_after_all_batches_failed(tmp_path: Path) -> No
     assert (shop.told["quality"]["score"], shop.documents) == (0.0, [])
 
 
-def test_an_analyst_that_leaves_a_file_out_is_asked_again(tmp_path: Path) -> None:
+def test_analyst_that_leaves_a_file_out_is_asked_again(tmp_path: Path) -> None:
     left_out: Record = {"when": "'said nothing of' not in prompt", "json": {"files": []}}
     shop = Documentation(tmp_path, analyst=[{"choose": [left_out, *PLAYS["analyst"]]}])
     assert ending(shop.run()) == (0, "success")
@@ -166,7 +168,8 @@ def test_an_analyst_that_leaves_a_file_out_is_asked_again(tmp_path: Path) -> Non
 BARE: list[Record] = [{"json": {"markdown": "# Title\n\n[Shop](../shop) has `Order` and `Nonsense()`.\n"}}]
 
 
-def test_documents_below_the_quality_are_refined_where_they_cost_most(tmp_path: Path) -> None:
+def test_low_quality_documents_are_refined(tmp_path: Path) -> None:
+    """Refining starts with the documents that cost most of the score."""
     shop = Documentation(tmp_path, document_synthesizer=BARE)
     assert ending(shop.run(threshold=0.9)) == (0, "success")
     assert shop.steps == [*NODES, "refine", "quality_gate"]
@@ -179,7 +182,7 @@ def test_documents_below_the_quality_are_refined_where_they_cost_most(tmp_path: 
     assert "## Layers\n" in (shop.team.workspace / "docs/ARCHITECTURE.md").read_text()
 
 
-def test_a_refinement_that_lowers_the_score_leaves_the_better_text(tmp_path: Path) -> None:
+def test_refinement_that_lowers_the_score_leaves_the_better_text(tmp_path: Path) -> None:
     worse: Record = {"json": {"markdown": "# Title\n\nThe try number {{ visit }} has `Invented()`.\n"}}
     shop = Documentation(tmp_path, document_synthesizer=BARE, refiner=[worse])
     assert ending(shop.run(threshold=0.9)) == (1, "quality_below")
@@ -190,7 +193,8 @@ def test_a_refinement_that_lowers_the_score_leaves_the_better_text(tmp_path: Pat
         assert "[Shop](../shop)" in (shop.team.workspace / f"docs/{name}.md").read_text()
 
 
-def test_after_three_refinements_it_ends_with_the_score_and_the_documents(tmp_path: Path) -> None:
+def test_refining_ends_after_three_rounds_and_keeps_documents(tmp_path: Path) -> None:
+    """The result reports the score that was reached."""
     again: Record = {"json": {"markdown": "# Title\n\nThe try number {{ visit }} has `Order`.\n"}}
     shop = Documentation(tmp_path, document_synthesizer=BARE, refiner=[again])
     assert ending(shop.run(threshold=0.9)) == (1, "quality_below")
@@ -213,7 +217,7 @@ def test_suggested_fork_starts_at_a_step_the_run_came_to(tmp_path: Path, plays: 
     assert suggestion[3].partition(":")[0] in shop.steps
 
 
-def test_killed_in_a_batch_it_goes_on_without_those_that_are_finished(tmp_path: Path) -> None:
+def test_run_killed_in_batch_resumes_without_finished_batches(tmp_path: Path) -> None:
     shop = Documentation(tmp_path, analyst=only_about("shop/orders.py", NEVER))
     arguments = ("--flow", "document", "--yes", "--input", "concurrency=1")
     with running(shop.team, *arguments, until=("turn_ended", "analyst")) as process:
@@ -237,7 +241,10 @@ def test_what_cannot_be_documented_ends_before_anything_is_asked(tmp_path: Path)
         shop.run(concurrency="many")
 
 
-def test_circles_binaries_and_files_without_syntax_are_documented_as_what_they_are(tmp_path: Path) -> None:
+def test_cycles_binaries_and_invalid_files_are_documented(tmp_path: Path) -> None:
+    """Import cycles are reported. The page of a binary or of a file with invalid syntax gives the reason why it cannot
+    be parsed.
+    """
     files = {"a.py": "import b\n", "b.py": "import a\n", "c.py": "def (:\n"}
     shop = Documentation(tmp_path, files)
     (shop.team.workspace / "d.py").write_bytes(b"\x00\x01")
@@ -264,13 +271,13 @@ def check_library(tmp_path: Path, repo: Path, **inputs: str) -> Documentation:
     return library
 
 
-def test_a_real_library(tmp_path: Path) -> None:
+def test_real_library(tmp_path: Path) -> None:
     check_library(tmp_path, installed("pluggy"))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("planning", ["static", "agentic"])
-def test_a_library_of_more_than_five_thousand_lines(tmp_path: Path, planning: str) -> None:
+def test_library_of_more_than_five_thousand_lines(tmp_path: Path, planning: str) -> None:
     repo = Path(sysconfig.get_path("purelib")) / "click"
     assert sum(len(path.read_text().splitlines()) for path in repo.rglob("*.py")) > 5_000
     library = check_library(

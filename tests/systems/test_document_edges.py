@@ -5,13 +5,13 @@ from __future__ import annotations
 from tests.systems import test_document
 from tests.systems.edges import edges_of
 
-APPROVED = "test_a_repository_is_documented_once_a_person_approves_the_plan"
-COMMENT = "test_a_comment_on_a_rejected_plan_reaches_planning"
-AGENTIC = "test_planning_and_synthesis_in_turns_that_build_on_each_other"
-REFINED = "test_documents_below_the_quality_are_refined_where_they_cost_most"
-BELOW = "test_after_three_refinements_it_ends_with_the_score_and_the_documents"
-KILLED = "test_killed_in_a_batch_it_goes_on_without_those_that_are_finished"
-LIBRARY = "test_a_real_library"
+APPROVED = "test_repository_is_documented_after_plan_approval"
+COMMENT = "test_comment_on_a_rejected_plan_reaches_planning"
+AGENTIC = "test_agentic_planning_and_synthesis_build_on_earlier_turns"
+REFINED = "test_low_quality_documents_are_refined"
+BELOW = "test_refining_ends_after_three_rounds_and_keeps_documents"
+KILLED = "test_run_killed_in_batch_resumes_without_finished_batches"
+LIBRARY = "test_real_library"
 # (section, from, to, label) → the test that walks it
 WALKED = {
     ("A", "[*]", "static_analysis", ""): APPROVED,

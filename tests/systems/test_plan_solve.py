@@ -85,7 +85,7 @@ def history(team: TeamFolder, item: str = "") -> list[str]:
     return states
 
 
-def test_the_worked_example_of_the_circle(tmp_path: Path) -> None:
+def test_worked_example_of_the_circle(tmp_path: Path) -> None:
     (tmp_path / "circle.md").write_text("The area of a circle is pi * r**2, its circumference 2 * pi * r.\n")
     options = RunOptions(
         goal="the circle",
@@ -112,9 +112,10 @@ def test_the_worked_example_of_the_circle(tmp_path: Path) -> None:
     ]
 
 
-def test_tasks_are_solved_side_by_side_when_those_they_need_are_done_with_results_in_their_order(
+def test_tasks_run_in_parallel_once_dependencies_are_done(
     tmp_path: Path,
 ) -> None:
+    """The results are in the order of the plan."""
     plan = planned(todo("C", "A", "B"), todo("A"), todo("B"))
     team = team_of(tmp_path, [plan], [solved("c"), solved("a"), solved("b")])
     assert solve(team, concurrency=3).outcome == "success"
@@ -129,7 +130,7 @@ def test_tasks_are_solved_side_by_side_when_those_they_need_are_done_with_result
     assert history(team, "C") == ["PENDING", "IN_PROGRESS", "COMPLETED"]
 
 
-def test_the_planner_may_think_first_and_write_a_rejected_plan_anew(tmp_path: Path) -> None:
+def test_planner_may_think_first_and_write_a_rejected_plan_anew(tmp_path: Path) -> None:
     thinks: Record = {"steps": [call("write_todos", todos=[todo("A", "Z")]), call("validate_plan"), {"text": "Hm."}]}
     team = team_of(tmp_path, [{**thinks, "repairs": [planned(todo("A"))]}], [solved("a")])
     assert solve(team).outcome == "success"
@@ -155,21 +156,19 @@ def test_without_tools_the_plan_is_the_answer(tmp_path: Path) -> None:
         ("none", "is not of type 'array'"),
     ],
 )
-def test_a_plan_that_cannot_be_followed_is_asked_for_again_with_the_reason(
-    tmp_path: Path, todos: object, problem: str
-) -> None:
+def test_invalid_plan_is_requested_again_with_reason(tmp_path: Path, todos: object, problem: str) -> None:
     team = team_of(tmp_path, [{"json": {"todos": todos}}, planned(todo("A"))], [solved("a")])
     assert solve(team).outcome == "success"
     assert any(problem in each for each in handed(team, "planner_agent/turn_002")["problems"])
 
 
-def test_a_planner_that_never_plans_ends_the_run_after_three_plans(tmp_path: Path) -> None:
+def test_planner_that_never_plans_ends_the_run_after_three_plans(tmp_path: Path) -> None:
     team = team_of(tmp_path, [{"json": {"summary": "no plan"}}] * 3, [])
     report = solve(team)
     assert (report.exit_code, report.outcome, asked(team)) == (1, "no_valid_plan", ["planner_agent"] * 3)
 
 
-def test_a_planner_that_terminates_in_failure_fails_the_run(tmp_path: Path) -> None:
+def test_planner_that_terminates_in_failure_fails_the_run(tmp_path: Path) -> None:
     team = team_of(tmp_path, [GIVES_UP], [])
     report = solve(team)
     assert (report.exit_code, report.outcome) == (3, "gave_up")
@@ -180,7 +179,7 @@ def test_a_planner_that_terminates_in_failure_fails_the_run(tmp_path: Path) -> N
     assert history(team)[2:] == ["FAILED", "PLANNING", "SOLVING", "VERIFYING", "FINISHED"]
 
 
-def test_a_failed_task_is_tried_again(tmp_path: Path) -> None:
+def test_failed_task_is_tried_again(tmp_path: Path) -> None:
     """The solver finds nothing at first; what it looks for is there when it is asked again."""
     found: Record = {"when": "'secret' in tool_outputs[0]", **solved("found")}
     looks: Record = {"steps": [call("knowledge_lookup", query="secret"), {"choose": [found, GIVES_UP["steps"][0]]}]}
@@ -202,7 +201,8 @@ def test_a_failed_task_is_tried_again(tmp_path: Path) -> None:
     assert history(team, "A") == ["PENDING", "IN_PROGRESS", "FAILED", "IN_PROGRESS", "COMPLETED"]
 
 
-def test_a_task_that_fails_for_good_is_visible_to_the_aggregator_and_so_is_what_it_held_up(tmp_path: Path) -> None:
+def test_failed_and_skipped_tasks_are_visible_to_aggregator(tmp_path: Path) -> None:
+    """A task that fails for good is failed in the results, and the tasks that need it are skipped."""
     plan = planned(todo("A"), todo("B", "A"), todo("C"))
     team = team_of(tmp_path, [plan], [GIVES_UP, solved("never"), solved("c")])
     report = solve(team)
@@ -223,7 +223,7 @@ def test_a_task_that_fails_for_good_is_visible_to_the_aggregator_and_so_is_what_
     assert read(team.runs / "latest/states.json") == before
 
 
-def test_an_answer_that_is_not_verified_is_no_success(tmp_path: Path) -> None:
+def test_unverified_answer_is_not_success(tmp_path: Path) -> None:
     report = solve(team_of(tmp_path, [TWO], [solved("a"), solved("b")], DOUBTED))
     assert (report.exit_code, report.outcome) == (1, "not_verified")
     assert report.reason == "the verifier found: a figure is wrong"
@@ -242,7 +242,7 @@ def test_no_run_begins_with_a_concurrency_of_nothing(tmp_path: Path, concurrency
     assert not team.runs.exists()
 
 
-def test_where_nobody_confirms_the_plan_nothing_is_solved(tmp_path: Path) -> None:
+def test_unconfirmed_plan_is_not_solved(tmp_path: Path) -> None:
     team = team_of(tmp_path, [TWO], [solved("a"), solved("b")])
     report = solve(team, confirm=True)
     assert (report.exit_code, asked(team)) == (4, ["planner_agent"])
@@ -252,7 +252,8 @@ def test_where_nobody_confirms_the_plan_nothing_is_solved(tmp_path: Path) -> Non
     assert asked(team) == ["solver", "solver", "aggregator", "verifier"]
 
 
-def test_a_plan_that_is_refused_ends_the_run_or_with_a_comment_is_made_anew(tmp_path: Path) -> None:
+def test_rejected_plan_ends_run_or_is_rewritten(tmp_path: Path) -> None:
+    """A plan rejected with a comment is written again. Without a comment the run ends."""
     team = team_of(tmp_path, [TWO, TWO], [])
     solve(team, confirm=True)
     answer(team, False, "shorter")
@@ -263,7 +264,7 @@ def test_a_plan_that_is_refused_ends_the_run_or_with_a_comment_is_made_anew(tmp_
     assert (report.exit_code, report.outcome) == (1, "plan_rejected")
 
 
-def test_forked_from_a_step_it_goes_on_with_the_plan_and_the_results_there_are(tmp_path: Path) -> None:
+def test_fork_from_step_reuses_plan_and_results(tmp_path: Path) -> None:
     team = team_of(tmp_path, [TWO], [solved("a"), solved("b")], DOUBTED)
     assert solve(team).outcome == "not_verified"
     team.plays["verifier"] = [VERIFIED]
@@ -277,7 +278,7 @@ def test_forked_from_a_step_it_goes_on_with_the_plan_and_the_results_there_are(t
     assert (report.folder / "answer.md").read_text() == "the answer\n"
 
 
-def test_killed_while_it_solves_it_goes_on_with_the_plan_and_the_results_there_are(tmp_path: Path) -> None:
+def test_run_killed_while_solving_resumes_with_plan_and_results(tmp_path: Path) -> None:
     team = team_of(tmp_path, [TWO], [solved("a"), NEVER])
     with running(team, "--flow", "plan-solve", until=("turn_started", "solver")) as process:
         process.kill()

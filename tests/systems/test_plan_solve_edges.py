@@ -10,13 +10,13 @@ from tests.engine import test_cancel_task
 from tests.systems import test_plan_solve
 from tests.systems.edges import Edge, edges_of
 
-CIRCLE = "test_the_worked_example_of_the_circle"
-SIDE = "test_tasks_are_solved_side_by_side_when_those_they_need_are_done_with_results_in_their_order"
-THINKS = "test_the_planner_may_think_first_and_write_a_rejected_plan_anew"
+CIRCLE = "test_worked_example_of_the_circle"
+SIDE = "test_tasks_run_in_parallel_once_dependencies_are_done"
+THINKS = "test_planner_may_think_first_and_write_a_rejected_plan_anew"
 TOOLLESS = "test_without_tools_the_plan_is_the_answer"
-RETRY = "test_a_failed_task_is_tried_again"
-CANCELLED = "test_a_task_that_waits_to_be_tried_again_is_not"
-PYTHON = "test_with_the_shipped_roles_it_returns_context_results_aggregate_and_statistics"
+RETRY = "test_failed_task_is_tried_again"
+CANCELLED = "test_task_that_waits_to_be_tried_again_is_not"
+PYTHON = "test_shipped_roles_return_context_results_and_statistics"
 # (section, the state around, the way through it) → the test that walks it
 WALKED = {
     ("1", "", "[*] IDLE PLANNING SOLVING VERIFYING FINISHED [*]"): SIDE,

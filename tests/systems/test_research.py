@@ -39,7 +39,7 @@ def endpoint(url: str, name: str, **more: object) -> Record:
     return {"name": name, "kind": "http", "endpoint": f"{url}/{name}?q={{query}}", **more}
 
 
-def test_a_question_is_researched_verified_and_reported(tmp_path: Path) -> None:
+def test_question_is_researched_verified_and_reported(tmp_path: Path) -> None:
     """With a contradiction, a single source, a copy, another language, a slow and a failing provider."""
     given = Researching(tmp_path, research_planner=[planned(OPENED, TOLL, COLOUR)])
     with serving(broken=answer(status=500)) as there:
@@ -92,7 +92,8 @@ def test_a_question_is_researched_verified_and_reported(tmp_path: Path) -> None:
     assert "1887 or 1889" in page
 
 
-def test_what_a_source_leads_to_is_followed_as_deep_as_the_preset_says_and_no_topic_twice(tmp_path: Path) -> None:
+def test_new_topics_are_followed_to_preset_depth(tmp_path: Path) -> None:
+    """Topics that a source leads to are followed as deep as the preset allows. No topic is searched twice."""
     again = f"['{TOLL}', 'The mill', 'The Mill!']"
     deeper = f"""['Boats'] if '"topic": "The mill"' in prompt else {again}"""
     plan = planned(OPENED, TOLL, COLOUR)
@@ -113,7 +114,7 @@ def test_what_a_source_leads_to_is_followed_as_deep_as_the_preset_says_and_no_to
     assert len(pairs) == len(set(pairs))
 
 
-def test_questions_are_researched_by_priority_and_those_too_many_are_cut(tmp_path: Path) -> None:
+def test_questions_are_researched_by_priority_and_excess_is_cut(tmp_path: Path) -> None:
     texts = [f"Question {word} of the bridge" for word in ("one", "two", "three", "four", "five", "six")]
     order = [6, 2, "high", "low", 4, 3]
     questions = [{"text": text, "priority": priority} for text, priority in zip(texts, order, strict=True)]
@@ -129,7 +130,7 @@ def test_questions_are_researched_by_priority_and_those_too_many_are_cut(tmp_pat
     assert given.sources_found["S1"]["cited"] is False
 
 
-def test_a_plan_of_too_few_questions_is_asked_for_again(tmp_path: Path) -> None:
+def test_plan_of_too_few_questions_is_asked_for_again(tmp_path: Path) -> None:
     few = planned(OPENED, "WHEN was the bridge opened")
     plans = [few, planned(OPENED, COLOUR, ZEBRA)]
     given = Researching(tmp_path, {"mill.md": DOCUMENTS["mill.md"]}, research_planner=plans, researcher=[NOTHING])
@@ -154,9 +155,7 @@ def test_without_questions_enough_nothing_is_searched(tmp_path: Path) -> None:
         ({"inputs": {"results": "0"}}, "must be at least 1 and at most 5"),
     ],
 )
-def test_what_cannot_be_researched_is_refused_before_anything_starts(
-    tmp_path: Path, changes: Record, problem: str
-) -> None:
+def test_invalid_research_input_is_refused_before_start(tmp_path: Path, changes: Record, problem: str) -> None:
     team = Researching(tmp_path).team
     with pytest.raises(UsageError, match=problem):
         team.run(**{"flow": "research", "goal": QUESTION, **changes})
@@ -179,7 +178,7 @@ def test_search_yaml_needs_no_catalog_of_the_project(
     assert names == (["web"] if place == "config" else ["files"])
 
 
-def test_the_runs_copy_has_the_projects_search_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_copy_has_the_projects_search_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "roles").mkdir()
     written = "version: 1\nproviders: [{name: mine, kind: files, folder: .}]\n"
@@ -190,7 +189,7 @@ def test_the_runs_copy_has_the_projects_search_yaml(tmp_path: Path, monkeypatch:
     assert (folder.catalog_path / kept).with_name("search.yaml").read_text() == written
 
 
-def test_a_mistake_in_search_yaml_is_found_before_anything_starts(tmp_path: Path) -> None:
+def test_mistake_in_search_yaml_is_found_before_anything_starts(tmp_path: Path) -> None:
     given = Researching(tmp_path)
     given.search_with({"name": "files", "kind": "files", "foldr": "x"})
     with pytest.raises(UsageError, match=r'search\.yaml: providers\[0\]\.foldr: unknown key; did you mean "folder"'):
@@ -207,7 +206,8 @@ def test_without_sources_no_model_is_asked(tmp_path: Path, sources: str) -> None
     assert given.team.of_type("turn_started") == []
 
 
-def test_where_no_provider_answers_the_run_fails_with_the_reasons_and_resume_searches_again(tmp_path: Path) -> None:
+def test_search_without_provider_fails_and_resume_retries(tmp_path: Path) -> None:
+    """Every provider fails. The run reports the reason of each one, and resume searches again."""
     given = Researching(tmp_path)
     entry = {"title": "T", "url": "https://town.example/bridge", "snippet": "The bridge was opened in 1887."}
     with serving(broken=answer(status=500), other=answer(status=503)) as there:
@@ -225,7 +225,7 @@ def test_where_no_provider_answers_the_run_fails_with_the_reasons_and_resume_sea
     assert [source["origin"] for source in given.sources_found.values()] == ["town.example"]
 
 
-def test_killed_while_it_reads_it_goes_on_and_nothing_is_paid_for_again(tmp_path: Path) -> None:
+def test_run_killed_while_reading_resumes_without_paying_again(tmp_path: Path) -> None:
     given = Researching(tmp_path, researcher=[read_with(), NEVER])
     inputs = ("--input", "depth=quick", "--input", f"sources={given.sources}", "--input", "concurrency=1")
     arguments = ("--flow", "research", "--goal", QUESTION, *inputs)
@@ -242,7 +242,7 @@ def test_killed_while_it_reads_it_goes_on_and_nothing_is_paid_for_again(tmp_path
     assert given.asked("researcher") == len(given.data("checks/collect.1/result.json")["items"]) - 1
 
 
-def test_a_source_that_cannot_be_read_is_told_and_the_others_count(tmp_path: Path) -> None:
+def test_unreadable_source_is_reported_and_others_count(tmp_path: Path) -> None:
     fails: Record = {"choose": [{"when": "'guide.html' in prompt", **SERVER_ERROR}, read_with()]}
     given = Researching(tmp_path, researcher=[fails])
     assert given.run().outcome == "completed"
@@ -260,8 +260,10 @@ def section(body: str) -> Record:
     return {"choose": [{"when": "'\"body\"' not in prompt", **summary}, {"json": {"title": "T", "body": body}}]}
 
 
-def test_a_section_that_stays_too_short_is_expanded_so_often_and_the_shortfall_is_told(tmp_path: Path) -> None:
-    """Whatever it cites: a citation to nowhere is asked to be mended as well, and never in the report."""
+def test_short_section_is_expanded_up_to_limit_and_reported(tmp_path: Path) -> None:
+    """The shortfall is in the report. A citation of an unknown source is also sent back to be fixed and never appears
+    in the report.
+    """
     body = (
         "{{ 'More words. ' * (100 if '\"draft\": \"\"' in prompt else 125) }}[cite:S1] [cite:S99] [cite:S1, S98] [cite:"
     )
@@ -277,7 +279,8 @@ def test_a_section_that_stays_too_short_is_expanded_so_often_and_the_shortfall_i
     assert "S99" not in (report.folder / "research.html").read_text().split("What is missing")[0]
 
 
-def test_a_summary_of_another_length_is_written_again_and_a_mere_shortfall_is_no_failure(tmp_path: Path) -> None:
+def test_summary_of_wrong_length_is_rewritten(tmp_path: Path) -> None:
+    """A section that is too short does not fail the run on its own."""
     long = {"json": {"summary": "word " * 300}}
     mended = {"json": {"summary": "word " * 200}}
     body = {"json": {"title": "T", "body": "word " * 290}}
@@ -293,7 +296,7 @@ def test_a_summary_of_another_length_is_written_again_and_a_mere_shortfall_is_no
     ("role", "state"),
     [("research_planner", "PLANNING"), ("verifier", "VERIFYING"), ("synthesizer", "SYNTHESIZING")],
 )
-def test_a_role_that_fails_for_good_fails_the_run(tmp_path: Path, role: str, state: str) -> None:
+def test_role_that_fails_for_good_fails_the_run(tmp_path: Path, role: str, state: str) -> None:
     documents = {name: DOCUMENTS[name] for name in ("chronicle.md", "guide.html")}
     given = Researching(tmp_path, documents, **{role: [SERVER_ERROR]})
     report = given.run()
@@ -302,7 +305,7 @@ def test_a_role_that_fails_for_good_fails_the_run(tmp_path: Path, role: str, sta
     assert given.states.split()[-2:] == [state, "FAILED"]
 
 
-def test_a_roles_own_web_search_is_a_provider_like_the_others(tmp_path: Path) -> None:
+def test_roles_own_web_search_is_a_provider_like_the_others(tmp_path: Path) -> None:
     page = {
         "title": "News",
         "url": "https://news.example/1",
@@ -344,7 +347,7 @@ def test_pages_that_were_named_without_a_search_do_not_count(tmp_path: Path) -> 
     assert NOT_SEARCHED in report.reason
 
 
-def test_web_search_without_a_role_that_can_search_is_refused_before_a_turn(tmp_path: Path) -> None:
+def test_web_search_without_capable_role_is_refused_before_turn(tmp_path: Path) -> None:
     given = Researching(tmp_path)
     given.search_with({"name": "web", "kind": "codex-web"})
     report = given.run(sources="")
@@ -353,7 +356,7 @@ def test_web_search_without_a_role_that_can_search_is_refused_before_a_turn(tmp_
     assert given.asked("research_planner") == 0
 
 
-def test_a_model_that_fails_or_answers_in_another_shape_is_asked_again(tmp_path: Path) -> None:
+def test_failed_or_malformed_model_reply_is_requested_again(tmp_path: Path) -> None:
     limited = {"fault": {"code": "rate_limit_exceeded", "message": "Rate limit reached, try again in 10ms."}}
     shapeless = {"json": {"extracted_facts": "one", "confidence": 2, "new_topics_to_research": []}}
     mended = {"json": {"extracted_facts": ["It was opened."], "confidence": 0.8, "new_topics_to_research": []}}

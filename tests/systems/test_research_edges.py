@@ -8,25 +8,21 @@ from itertools import pairwise
 
 from tests.systems.edges import Edge, edges_of
 
-WHOLE = "systems/test_research.py::test_a_question_is_researched_verified_and_reported"
-DEEPER = (
-    "systems/test_research.py::test_what_a_source_leads_to_is_followed_as_deep_as_the_preset_says_and_no_topic_twice"
-)
-REFUSED = "systems/test_research.py::test_what_cannot_be_researched_is_refused_before_anything_starts"
+WHOLE = "systems/test_research.py::test_question_is_researched_verified_and_reported"
+DEEPER = "systems/test_research.py::test_new_topics_are_followed_to_preset_depth"
+REFUSED = "systems/test_research.py::test_invalid_research_input_is_refused_before_start"
 FEW = "systems/test_research.py::test_without_questions_enough_nothing_is_searched"
-FAILS = "systems/test_research.py::test_a_role_that_fails_for_good_fails_the_run"
-UNREAD = "systems/test_research.py::test_a_source_that_cannot_be_read_is_told_and_the_others_count"
-SHORT = "systems/test_research.py::test_a_section_that_stays_too_short_is_expanded_so_often_and_the_shortfall_is_told"
-DOWN = (
-    "systems/test_research.py::test_where_no_provider_answers_the_run_fails_with_the_reasons_and_resume_searches_again"
-)
-SEARCHED = "checks/test_search.py::test_all_providers_are_asked_at_once_and_what_fails_is_told_beside_what_was_found"
+FAILS = "systems/test_research.py::test_role_that_fails_for_good_fails_the_run"
+UNREAD = "systems/test_research.py::test_unreadable_source_is_reported_and_others_count"
+SHORT = "systems/test_research.py::test_short_section_is_expanded_up_to_limit_and_reported"
+DOWN = "systems/test_research.py::test_search_without_provider_fails_and_resume_retries"
+SEARCHED = "checks/test_search.py::test_providers_are_queried_in_parallel_with_failures_shown"
 LANGUAGE = "checks/test_search.py::test_only_those_in_the_language_asked_for_are_kept"
 COPIES = "checks/test_search.py::test_one_address_and_nearly_the_same_text_are_one_result"
 MODEL = "catalog/test_role_spec.py::test_which_model_counts"
-NO_PROVIDER = "test_login.py::test_without_a_login_nothing_is_spent_and_the_ways_out_are_named"
-LIMITED = "systems/test_research.py::test_a_model_that_fails_or_answers_in_another_shape_is_asked_again"
-FAULT = "faults/test_played.py::test_a_fault_has_one_word_everywhere_and_the_command_on_the_screen_goes_on"
+NO_PROVIDER = "test_login.py::test_missing_login_spends_nothing_and_lists_solutions"
+LIMITED = "systems/test_research.py::test_failed_or_malformed_model_reply_is_requested_again"
+FAULT = "faults/test_played.py::test_fault_has_one_word_everywhere_and_next_command_works"
 
 PLANNER, RESEARCHER, VERIFIER, SYNTHESIZER, STATES, MODEL_CLIENT, SEARCH_CLIENT = (
     *(f"{name} Service Flow" for name in ("Planner", "DeepResearcher", "Verifier", "Synthesizer")),

@@ -36,7 +36,8 @@ def test_all_is_reached_at_once(tmp_path: Path) -> None:
     assert given.results[0]["flaky"] == {"runs": 0, "reason": "not looked for", "tests": {}}
 
 
-def test_a_crash_is_told_to_the_developer_who_writes_it_anew(tmp_path: Path) -> None:
+def test_crash_is_passed_to_developer_who_rewrites_tests(tmp_path: Path) -> None:
+    """The first tests fail to import, the second have a syntax error."""
     given = Generation(
         tmp_path,
         {"sign.py": SIGN},
@@ -50,7 +51,7 @@ def test_a_crash_is_told_to_the_developer_who_writes_it_anew(tmp_path: Path) -> 
     assert given.text() == IMPORT + BELOW + ABOVE
 
 
-def test_failing_tests_are_told_to_the_developer_who_mends_them(tmp_path: Path) -> None:
+def test_failing_tests_are_passed_to_developer_who_fixes_them(tmp_path: Path) -> None:
     wrong = BELOW.replace("sign(-3)", "sign(3)")
     given = Generation(
         tmp_path,
@@ -96,14 +97,14 @@ def test_when_no_iteration_is_left_it_ends_with_what_there_is(tmp_path: Path) ->
     assert given.text() == IMPORT + BELOW
 
 
-def test_the_last_iteration_may_reach_it(tmp_path: Path) -> None:
+def test_last_iteration_may_reach_it(tmp_path: Path) -> None:
     given = Generation(
         tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(IMPORT + BELOW + ABOVE)]
     )
     assert given.run("sign.py", max_iterations=1).outcome == "success"
 
 
-def test_an_iteration_that_reaches_less_is_rolled_back(tmp_path: Path) -> None:
+def test_iteration_that_reaches_less_is_rolled_back(tmp_path: Path) -> None:
     wrong, less = ABOVE.replace("== 1", "== 2"), "def test_p1_below():\n    assert int('-1') == -1\n"
     given = Generation(
         tmp_path,
@@ -131,7 +132,8 @@ def test_what_is_appended_takes_no_name_that_is_taken(tmp_path: Path) -> None:
     assert given.metrics()["n_passed_tests"] == 3
 
 
-def test_what_checks_nothing_is_no_success(tmp_path: Path) -> None:
+def test_missing_tests_and_assertions_prevent_success(tmp_path: Path) -> None:
+    """Full coverage is not enough: each plan item needs a test, and each test an assertion."""
     idle = ABOVE.replace("    assert sign(4) == 1", "    sign(4)")
     given = Generation(
         tmp_path,
@@ -151,7 +153,7 @@ def test_what_checks_nothing_is_no_success(tmp_path: Path) -> None:
     assert "sign.py: timeout: no iteration is left" in report.reason
 
 
-def test_a_crashing_test_costs_only_itself(tmp_path: Path) -> None:
+def test_crashing_test_costs_only_itself(tmp_path: Path) -> None:
     crash = "def test_p3_crash():\n    import os\n    assert os._exit(3) == sign(3)\n"
     whole = code(IMPORT + BELOW + ABOVE + crash)
     given = Generation(
@@ -165,7 +167,8 @@ def test_a_crashing_test_costs_only_itself(tmp_path: Path) -> None:
     assert "test_p3_crash" not in given.text()
 
 
-def test_a_test_that_still_fails_is_taken_out_and_told_as_a_suspected_bug(tmp_path: Path) -> None:
+def test_test_that_still_fails_is_removed_as_suspected_bug(tmp_path: Path) -> None:
+    """The result reports the suspected bug with the expected value and the removed test."""
     zero = "\n@pytest.mark.parametrize('n', [0])\ndef test_p3_zero(n):\n    assert sign(n) == 0\n"
     tests = f"import pytest\n{IMPORT}{BELOW}{ABOVE}{zero}"
     given = Generation(
@@ -198,7 +201,7 @@ def test_what_the_plan_expects_is_not_asserted_away(tmp_path: Path) -> None:
     assert [bug["id"] for bug in given.results[0]["suspected_bugs"]] == ["P3"]
 
 
-def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_failed_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     given = Generation(
         tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1), plan(P2)], test_developer=[code(IMPORT + BELOW)]
     )

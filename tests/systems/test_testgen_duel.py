@@ -35,7 +35,7 @@ def duel(folder: Path, first: list[Record], second: list[Record], plans: list[Re
         (WHOLE, WHOLE, "test_developer", "equal in every key"),
     ],
 )
-def test_the_better_one_wins(tmp_path: Path, first: str, second: str, winner: str, why: str) -> None:
+def test_better_one_wins(tmp_path: Path, first: str, second: str, winner: str, why: str) -> None:
     given = duel(tmp_path, [code(first)], [code(second)])
     report = given.run("sign.py", flow="testgen-duel")
     assert (report.outcome, report.exit_code) == ("success", 0)
@@ -60,7 +60,7 @@ def test_both_are_asked_again_when_the_better_one_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_planner_is_asked_again_while_too_little_is_reached(tmp_path: Path) -> None:
+def test_planner_is_asked_again_while_too_little_is_reached(tmp_path: Path) -> None:
     given = duel(tmp_path, [code(HALF), code(ABOVE)], [code(HALF), code("x = 1\n")], [plan(P1), plan(P2)])
     assert given.run("sign.py", flow="testgen-duel").outcome == "success"
     assert given.rounds == [("generate", "kept"), ("append", "kept")]
@@ -76,7 +76,7 @@ def test_it_ends_when_no_iteration_is_left(tmp_path: Path) -> None:
     assert given.metrics()["coverage_percent"] == 66.67
 
 
-def test_a_developer_that_fails_for_good_has_lost(tmp_path: Path) -> None:
+def test_developer_that_fails_for_good_has_lost(tmp_path: Path) -> None:
     given = duel(tmp_path, [{"text": "no", "repairs": [{"text": "no"}, {"text": "no"}]}], [code(WHOLE)])
     assert given.run("sign.py", flow="testgen-duel").outcome == "success"
     chosen = given.results[0]["rounds"][0]["chosen"]
@@ -98,7 +98,7 @@ ZERO = "def test_p3_zero():\n    assert sign(0) == 1\n"
 
 
 @needs_mutants
-def test_the_tests_of_both_are_merged_into_the_fewest(tmp_path: Path) -> None:
+def test_tests_of_both_are_merged_into_the_fewest(tmp_path: Path) -> None:
     again = "def test_p1_again():\n    assert sign(-4) == -1\n"
     given = duel(tmp_path, [code(HALF + again)], [code(OTHER)])
     report = given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=2)
@@ -116,7 +116,8 @@ def test_the_tests_of_both_are_merged_into_the_fewest(tmp_path: Path) -> None:
 
 @needs_mutants
 @pytest.mark.long
-def test_what_is_missing_after_a_merge_is_appended_and_merged_again(tmp_path: Path) -> None:
+def test_gaps_after_merge_are_appended_and_merged_again(tmp_path: Path) -> None:
+    """The gaps are planned, both developers append tests for them, and the result is merged again."""
     branches = "    if n < 0:\n        return 'below'\n    if n == 0:\n        return 'none'\n    return 'some'\n"
 
     def test(number: int, given: int, expected: str) -> str:
@@ -142,7 +143,8 @@ def test_what_is_missing_after_a_merge_is_appended_and_merged_again(tmp_path: Pa
 
 @needs_mutants
 @pytest.mark.long
-def test_a_failing_test_that_says_what_the_plan_says_is_not_merged_away(tmp_path: Path) -> None:
+def test_failing_test_that_matches_plan_is_reported_as_bug(tmp_path: Path) -> None:
+    """The merge does not drop it as it drops other failing tests."""
     wrong = "def test_p1_wrong():\n    assert sign(-3) == 5\n"
     planned = "def test_p3_zero():\n    assert sign(0) == 0\n"
     given = duel(tmp_path, [code(WHOLE)], [code(WHOLE + wrong + planned)], [plan(P1, P2, item("P3", "0", given="0"))])
@@ -158,7 +160,7 @@ def test_a_failing_test_that_says_what_the_plan_says_is_not_merged_away(tmp_path
 
 @needs_mutants
 @pytest.mark.long
-def test_of_two_that_reach_the_same_the_one_that_notices_more_wins(tmp_path: Path) -> None:
+def test_higher_mutation_score_wins_at_equal_coverage(tmp_path: Path) -> None:
     given = duel(tmp_path, [code(WHOLE)], [code(WHOLE + ZERO)])
     assert given.run("sign.py", flow="testgen-duel", mutation=True, merge="winner").exit_code == 0
     chosen = given.results[0]["rounds"][0]["chosen"]

@@ -6,11 +6,11 @@ from tests.systems import test_testgen, test_testgen_duel
 from tests.systems.edges import edges_of
 
 ONCE = "test_all_is_reached_at_once"
-CRASH = "test_a_crash_is_told_to_the_developer_who_writes_it_anew"
-FIX = "test_failing_tests_are_told_to_the_developer_who_mends_them"
+CRASH = "test_crash_is_passed_to_developer_who_rewrites_tests"
+FIX = "test_failing_tests_are_passed_to_developer_who_fixes_them"
 APPEND = "test_what_is_not_reached_is_planned_and_appended"
 TIMEOUT = "test_when_no_iteration_is_left_it_ends_with_what_there_is"
-WINS = "test_the_better_one_wins"
+WINS = "test_better_one_wins"
 # (section, from, to, label) → the test that walks it
 WALKED = {
     ("1", "CheckIter", "Scenario1", "Yes"): ONCE,
@@ -69,7 +69,7 @@ WALKED = {
     ("5", "Developer", "Executor", ""): WINS,
     ("5", "Executor", "EndTimeout", "1"): "test_it_ends_when_no_iteration_is_left",
     ("5", "Executor", "Developer", "2"): "test_both_are_asked_again_when_the_better_one_fails",
-    ("5", "Executor", "Planner", "3"): "test_the_planner_is_asked_again_while_too_little_is_reached",
+    ("5", "Executor", "Planner", "3"): "test_planner_is_asked_again_while_too_little_is_reached",
     ("5", "Executor", "EndSuccess", "4"): WINS,
 }
 

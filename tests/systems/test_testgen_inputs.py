@@ -21,7 +21,8 @@ def choose(**by_file: Record) -> list[Record]:
     return [{"choose": choices}]
 
 
-def test_a_folder_gives_an_entry_a_file_and_leaves_what_is_no_program(tmp_path: Path) -> None:
+def test_folder_gives_one_result_per_program_file(tmp_path: Path) -> None:
+    """Tests and files without code are left out. A file that is not valid Python gets a result, but no turn."""
     files = {
         "pack/__init__.py": '"""Nothing but words."""\n',
         "pack/one.py": "def one():\n    return 1\n",
@@ -72,7 +73,7 @@ def test_names_that_are_taken_are_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", [pytest.param("src/shapes/sign.py", marks=pytest.mark.long), "src"])
-def test_a_src_layout_is_imported_from_there_in_the_sandbox_too(tmp_path: Path, target: str) -> None:
+def test_src_layout_is_imported_from_there_in_the_sandbox_too(tmp_path: Path, target: str) -> None:
     whole = WHOLE.replace("from sign", "from shapes.sign")
     given = Generation(
         tmp_path,
@@ -91,7 +92,8 @@ def test_a_src_layout_is_imported_from_there_in_the_sandbox_too(tmp_path: Path, 
     assert "imported as `shapes.sign`" in given.prompt("test_developer", 1)
 
 
-def test_an_empty_folder_is_told(tmp_path: Path) -> None:
+def test_empty_folder_is_reported(tmp_path: Path) -> None:
+    """The outcome is nothing_to_test, and no role is asked."""
     given = Generation(tmp_path, {"empty/readme": "nothing"})
     report = given.run("empty")
     assert (report.outcome, report.exit_code) == ("nothing_to_test", 1)
@@ -99,20 +101,20 @@ def test_an_empty_folder_is_told(tmp_path: Path) -> None:
     assert given.asked == []
 
 
-def test_a_target_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
+def test_target_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
     report = Generation(tmp_path, {}).run("gone.py")
     assert report.exit_code == 2
     assert "there is no gone.py" in report.reason
 
 
-def test_what_is_no_text_is_no_python(tmp_path: Path) -> None:
+def test_binary_file_is_reported_as_not_python(tmp_path: Path) -> None:
     given = Generation(tmp_path, {})
     (given.team.workspace / "picture.py").write_bytes(b"\x89PNG\r\n\xff\x00")
     assert given.run("picture.py").exit_code == 1
     assert given.results[0]["status"] == "not_python"
 
 
-def test_a_module_that_fails_to_import_is_told_with_the_error(tmp_path: Path) -> None:
+def test_module_that_fails_to_import_is_reported_with_error(tmp_path: Path) -> None:
     given = Generation(
         tmp_path,
         {"sign.py": f"import nowhere_at_all\n{SIGN}"},
@@ -148,21 +150,21 @@ def test_tests_that_print_without_end_are_cut(tmp_path: Path) -> None:
     assert sum(path.stat().st_size for path in given.report.folder.rglob("*") if path.is_file()) < 30_000_000
 
 
-def test_a_plan_with_duplicate_ids_keeps_the_first(tmp_path: Path) -> None:
+def test_plan_with_duplicate_ids_keeps_the_first(tmp_path: Path) -> None:
     twice = item("P1", "7", given="again")
     given = Generation(tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, twice, P2)], test_developer=[code(WHOLE)])
     assert given.run("sign.py").exit_code == 0
     assert given.results[0]["refused_plan_items"] == [{"item": twice, "reason": "the id P1 is taken"}]
 
 
-def test_a_plan_with_unknown_fields_is_asked_for_again(tmp_path: Path) -> None:
+def test_plan_with_unknown_fields_is_asked_for_again(tmp_path: Path) -> None:
     strange = {**plan({**P1, "colour": "red"}), "repairs": [plan(P1, P2)]}
     given = Generation(tmp_path, {"sign.py": SIGN}, test_planner=[strange], test_developer=[code(WHOLE)])
     assert given.run("sign.py").exit_code == 0
     assert "colour" in given.prompt("test_planner", 2)
 
 
-def test_an_empty_plan_ends_it(tmp_path: Path) -> None:
+def test_empty_plan_ends_it(tmp_path: Path) -> None:
     given = Generation(tmp_path, {"sign.py": SIGN}, test_planner=[plan()])
     report = given.run("sign.py")
     assert (report.outcome, report.exit_code) == ("incomplete", 1)

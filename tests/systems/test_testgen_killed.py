@@ -44,7 +44,7 @@ class LongerGround(Ground):
 
 
 @pytest.mark.long
-def test_killed_while_it_measures_it_leaves_what_an_undisturbed_run_does(tmp_path: Path) -> None:
+def test_run_killed_while_measuring_ends_like_undisturbed_run(tmp_path: Path) -> None:
     with ground(TESTGEN, tmp_path / "undisturbed", LongerGround) as place:
         assert place.start() == 0, place.output.read_text()
         due, expected, children = place.server.requests, results(place), read(place.note)["children"]

@@ -21,7 +21,7 @@ def once(folder: Path, text: str = WHOLE) -> Generation:
     return Generation(folder, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(text)])
 
 
-def test_the_results_have_the_score_the_survivors_and_who_kills_what(tmp_path: Path) -> None:
+def test_results_have_the_score_the_survivors_and_who_kills_what(tmp_path: Path) -> None:
     given = once(tmp_path)
     assert given.run("sign.py", mutation=True).exit_code == 0
     metrics, mutation = given.metrics(), given.results[0]["mutation"]
@@ -56,9 +56,10 @@ def test_where_the_time_is_too_short_it_says_so_and_goes_on(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("wanted", "exit_code"), [(0, 0), (50, 1)])
-def test_without_the_extra_it_says_so_and_fails_only_where_a_score_is_wanted(
+def test_missing_extra_is_reported_and_fails_only_required_score(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: int, exit_code: int
 ) -> None:
+    """Without mutmut the run fails only if a mutation score is required."""
     monkeypatch.setitem(sys.modules, "mutmut", None)
     given = once(tmp_path)
     assert given.run("sign.py", mutation=True, target_mutation_score=wanted).exit_code == exit_code
@@ -72,7 +73,7 @@ def test_without_the_extra_it_says_so_and_fails_only_where_a_score_is_wanted(
 
 
 @pytest.mark.long
-def test_a_file_with_nothing_to_change_misses_no_score(tmp_path: Path) -> None:
+def test_file_with_nothing_to_change_misses_no_score(tmp_path: Path) -> None:
     text = "from one import ONE\n\n\ndef test_p1():\n    assert ONE == 1\n"
     given = Generation(
         tmp_path, {"one.py": "ONE = 1\n"}, test_planner=[plan(item("P1", 1))], test_developer=[code(text)]
@@ -82,7 +83,7 @@ def test_a_file_with_nothing_to_change_misses_no_score(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_what_no_test_notices_is_told_to_the_next_plan(tmp_path: Path) -> None:
+def test_surviving_mutants_are_passed_to_next_plan(tmp_path: Path) -> None:
     given = Generation(
         tmp_path,
         {"sign.py": SIGN},
@@ -101,7 +102,7 @@ def test_what_no_test_notices_is_told_to_the_next_plan(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_score_that_is_wanted_is_planned_for_when_all_is_reached(tmp_path: Path) -> None:
+def test_score_that_is_wanted_is_planned_for_when_all_is_reached(tmp_path: Path) -> None:
     given = Generation(
         tmp_path,
         {"sign.py": SIGN},
@@ -119,7 +120,7 @@ def test_a_score_that_is_wanted_is_planned_for_when_all_is_reached(tmp_path: Pat
 
 
 @pytest.mark.long
-def test_a_score_that_is_not_reached_in_time_is_no_success(tmp_path: Path) -> None:
+def test_score_that_is_not_reached_in_time_is_no_success(tmp_path: Path) -> None:
     given = once(tmp_path)
     report = given.run("sign.py", mutation=True, target_mutation_score=90, max_iterations=1)
     assert (report.outcome, report.exit_code) == ("timeout", 1)
@@ -128,7 +129,7 @@ def test_a_score_that_is_not_reached_in_time_is_no_success(tmp_path: Path) -> No
 
 
 @pytest.mark.long
-def test_an_iteration_that_notices_less_is_rolled_back(tmp_path: Path) -> None:
+def test_iteration_that_notices_less_is_rolled_back(tmp_path: Path) -> None:
     """The appended test takes the name of one that was there, and asserts nothing."""
     weak = "def test_p2_above():\n    sign(4)\n    assert 1\n"
     given = Generation(

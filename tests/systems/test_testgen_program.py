@@ -13,8 +13,10 @@ BUG = item("P4", "2.50", target="Bulk.off", given="10 of 10")
 
 
 @pytest.mark.long
-def test_the_rest_is_reached_and_the_bug_is_told_not_asserted(tmp_path: Path) -> None:
-    """The developer gives in and asserts what the code does; that is rolled back, and then it stands by the plan."""
+def test_remaining_code_is_covered_and_bug_is_reported(tmp_path: Path) -> None:
+    """The developer gives in and asserts what the code does. That is rolled back, and then it follows the plan. The
+    bug is reported and not asserted.
+    """
     first, second = ((PROGRAMS / f"orders_{name}.txt").read_text() for name in ("first", "second"))
     gave_in = first.replace('Line(PEN, 10)) == Decimal("2.50")', 'Line(PEN, 10)) == Decimal("0.00")')
     assert gave_in != first

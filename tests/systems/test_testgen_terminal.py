@@ -26,7 +26,7 @@ ENDS = {
 
 @pytest.mark.parametrize("flow", ["testgen", "testgen-duel"])
 @pytest.mark.parametrize("end", ENDS)
-def test_the_reason_is_printed_at_the_end_and_by_show(tmp_path: Path, flow: str, end: str) -> None:
+def test_reason_is_printed_at_the_end_and_by_show(tmp_path: Path, flow: str, end: str) -> None:
     name, text, exit_code, reason = ENDS[end]
     half = [code(IMPORT + BELOW)]
     given = Generation(tmp_path, {name: text}, test_planner=[plan(P1)], test_developer=half, test_developer_2=half)

@@ -68,7 +68,7 @@ def parent(span: ReadableSpan, spans: tuple[ReadableSpan, ...]) -> str:
     return ids[span.parent.span_id] if span.parent else ""
 
 
-def test_a_run_its_steps_turns_and_tools_are_spans_below_each_other(tmp_path: Path) -> None:
+def test_run_step_turn_and_tool_spans_are_nested(tmp_path: Path) -> None:
     steps = [running("ls"), {"call": "calculator", "arguments": {"expression": "6 * 7"}}, say("fine")]
     team = TeamFolder(
         tmp_path, {"one": {"tools": ["calculator"]}, "two": {}}, {"one": [{"steps": steps}], "two": [say()]}
@@ -99,7 +99,7 @@ def test_a_run_its_steps_turns_and_tools_are_spans_below_each_other(tmp_path: Pa
         assert span.start_time <= span.end_time
 
 
-def test_a_failed_run_has_a_span_that_says_why(tmp_path: Path) -> None:
+def test_failed_run_has_a_span_that_says_why(tmp_path: Path) -> None:
     role = {"output_schema": {"properties": {"status": {"enum": ["DONE"]}}}}
     wrong = say(status="its own words")
     team = TeamFolder(tmp_path, {"one": role}, {"one": [{"steps": [wrong], "repairs": [wrong]}]})
@@ -131,7 +131,7 @@ def test_tokens_and_durations_are_histograms_by_agent(tmp_path: Path) -> None:
     assert points["codex_multi_role.run.duration"][0][0]["codex_multi_role.run.outcome"] == report.outcome
 
 
-def test_a_run_that_is_resumed_is_not_measured_twice(tmp_path: Path) -> None:
+def test_run_that_is_resumed_is_not_measured_twice(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()] * 2})
     before = team.run().totals["seconds"]
     after = team.resume(cycles=2).totals["seconds"]
@@ -140,7 +140,7 @@ def test_a_run_that_is_resumed_is_not_measured_twice(tmp_path: Path) -> None:
     assert point.sum == pytest.approx(after - before)
 
 
-def test_a_role_with_a_number_in_its_name_is_one_of_its_own() -> None:
+def test_role_with_a_number_in_its_name_is_one_of_its_own() -> None:
     begun = replace(started(), roles=["planner", "planner.2"])  # type: ignore[call-arg]
     turns = [turn(name, 1, 1)[2] for name in ("planner", "planner.2", "planner.2.2", "planner.3")]
     _, points = taken(in_order(begun, *turns))
@@ -152,7 +152,7 @@ def test_a_role_with_a_number_in_its_name_is_one_of_its_own() -> None:
     assert counts == [("planner", 2), ("planner.2", 2)]
 
 
-def test_a_run_that_was_killed_leaves_no_span_open(tmp_path: Path) -> None:
+def test_run_that_was_killed_leaves_no_span_open(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     team.run()
     cut = team.events[: next(index for index, each in enumerate(team.events) if each["type"] == "turn_ended")]
@@ -186,9 +186,8 @@ def receiver() -> Iterator[tuple[str, dict[str, list[bytes]]]]:
             server.shutdown()
 
 
-def test_a_receiver_gets_spans_and_metrics_but_no_secret_prompt_or_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_receiver_gets_spans_and_metrics_without_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No secret, prompt or answer is sent."""
     monkeypatch.setenv("MY_TOKEN", CANARY)
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"steps": [running(f"echo {CANARY}"), say("its own words")]}]})
     with receiver() as (url, bodies):
@@ -204,7 +203,7 @@ def test_a_receiver_gets_spans_and_metrics_but_no_secret_prompt_or_answer(
     assert [text for text in (CANARY, "its own words", "words of a prompt") if text.encode() in sent] == []
 
 
-def test_a_receiver_that_is_not_there_changes_no_run(
+def test_receiver_that_is_not_there_changes_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
@@ -224,7 +223,7 @@ def test_a_receiver_that_is_not_there_changes_no_run(
         ("OTEL_PYTHON_EXPORTER_OTLP_HTTP_CREDENTIAL_PROVIDER", "unknown"),
     ],
 )
-def test_a_variable_that_makes_no_sense_turns_it_off(
+def test_variable_that_makes_no_sense_turns_it_off(
     variable: str, value: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv(receiver_variable(GENERAL), "http://127.0.0.1:9")
@@ -237,7 +236,7 @@ def test_a_variable_that_makes_no_sense_turns_it_off(
     assert record.getMessage().startswith("telemetry is off: ")
 
 
-def test_an_event_that_means_nothing_to_it_changes_no_run(
+def test_event_that_means_nothing_to_it_changes_no_run(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv(receiver_variable(TRACES), "http://127.0.0.1:9")
@@ -285,7 +284,7 @@ class StuckTracing(TracerProvider):
         self.let_go.wait(60)
 
 
-def test_a_delivery_that_takes_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delivery_that_takes_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "CLOSING_SECONDS", 0.01)
     tracing = StuckTracing()
     stuck = Pipeline(tracing, MeterProvider(shutdown_on_exit=False), "0", Complaints())

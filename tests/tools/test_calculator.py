@@ -35,7 +35,7 @@ from tests.tools.context import call
         ("floor(-0.5) + ceil(0.5)", "0"),
     ],
 )
-def test_the_value(expression: str, value: str) -> None:
+def test_value(expression: str, value: str) -> None:
     assert calculate(expression) == value
 
 
@@ -88,7 +88,7 @@ def test_any_text_gives_a_number_or_a_reason(text: str) -> None:
         return
 
 
-def test_the_tool_answers_or_says_why_not(tmp_path: Path) -> None:
+def test_tool_answers_or_says_why_not(tmp_path: Path) -> None:
     assert call("calculator", {"expression": "100 * 1.1"}, tmp_path).text == "110"
     refused = call("calculator", {"expression": "1/0"}, tmp_path)
     assert (refused.text, refused.success) == ("division by zero", False)

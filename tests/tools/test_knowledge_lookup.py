@@ -24,7 +24,7 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_line_with_most_words_comes_first_with_its_place(workspace: Path) -> None:
+def test_line_with_most_words_comes_first_with_its_place(workspace: Path) -> None:
     found = look(workspace, "AREA of a circle")
     assert found[0] == "notes/circle.md:2: The area of a circle is pi * r**2."
     assert look(workspace, "square") == ["Nothing in the workspace's text files has any of these words."]

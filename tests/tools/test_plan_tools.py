@@ -16,7 +16,7 @@ def task(name: str, *needs: str) -> dict[str, Any]:
     return {"id": name, "content": f"do {name}", "dependencies": list(needs)}
 
 
-def test_a_written_plan_is_kept_with_all_its_fields(tmp_path: Path) -> None:
+def test_written_plan_is_kept_with_all_its_fields(tmp_path: Path) -> None:
     result = call("write_todos", {"todos": [{"id": "T1", "content": "look it up"}, task("T2", "T1")]}, tmp_path)
     assert result.text.splitlines() == [
         "The plan has 2 tasks now:",
@@ -44,15 +44,13 @@ def test_a_written_plan_is_kept_with_all_its_fields(tmp_path: Path) -> None:
         ([task(str(number)) for number in range(21)], "21 tasks are too many: at most 20"),
     ],
 )
-def test_a_plan_that_cannot_be_followed_is_rejected_with_the_reason(
-    tmp_path: Path, todos: list[dict[str, Any]], problem: str
-) -> None:
+def test_invalid_plan_is_rejected_with_reason(tmp_path: Path, todos: list[dict[str, Any]], problem: str) -> None:
     result = call("validate_plan", {}, tmp_path, {"todos": todos})
     assert not result.success
     assert problem in result.text
 
 
-def test_the_number_of_tasks_is_judged_by_what_the_caller_wants(tmp_path: Path) -> None:
+def test_number_of_tasks_is_judged_by_what_the_caller_wants(tmp_path: Path) -> None:
     kept = {"todos": [task("A"), task("B", "A")]}
     assert call("validate_plan", {}, tmp_path, kept).success
     assert "too few: at least 3" in call("validate_plan", {"min_steps": 3}, tmp_path, kept).text
@@ -68,5 +66,5 @@ def test_terminate_says_how_it_ended_and_asks_for_the_summary(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "todo", [{"content": "no id"}, {"id": "A"}, {"id": "", "content": "x"}, {**task("A"), "status": "odd"}]
 )
-def test_a_task_of_another_form_is_refused(todo: dict[str, Any]) -> None:
+def test_task_of_another_form_is_refused(todo: dict[str, Any]) -> None:
     assert schema_problems({"todos": [todo]}, find_tool("write_todos").input_schema)

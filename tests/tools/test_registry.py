@@ -21,7 +21,7 @@ wrong = Tool("wrong", "", {{"type": "objekt"}}, _call)
     install(tmp_path, monkeypatch, names, module)
 
 
-def test_a_built_in_tool_wins_over_an_installed_one(installed: None) -> None:
+def test_built_in_tool_wins_over_an_installed_one(installed: None) -> None:
     assert find_tool("ask_user") is ask_user
 
 
@@ -30,7 +30,7 @@ def test_every_built_in_tool_goes_by_its_own_name(name: str) -> None:
     assert find_tool(name).name == name
 
 
-def test_an_installed_tool_is_found(installed: None) -> None:
+def test_installed_tool_is_found(installed: None) -> None:
     assert find_tool("shout").description == "Say it loud."
     assert "shout" in tool_names()
 
@@ -51,6 +51,6 @@ def test_what_cannot_be_offered_is_named(installed: None, name: str, problem: st
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a.b", "mcp__a", "a" * 65])
-def test_a_name_that_codex_refuses_is_refused_here(name: str) -> None:
+def test_name_that_codex_refuses_is_refused_here(name: str) -> None:
     with pytest.raises(ValueError, match="cannot be a tool's name"):
         Tool(name, "", {}, ask_user.call)

@@ -33,7 +33,7 @@ def sure_to_come(expected: Undisturbed) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_run_killed_anywhere_goes_on_as_if_nothing_had_been(
+def test_run_killed_anywhere_resumes_like_undisturbed_run(
     tmp_path: Path, name: str, left_alone: Callable[[str], Undisturbed]
 ) -> None:
     scenario, expected = SCENARIOS[name], left_alone(name)
@@ -46,7 +46,7 @@ def test_a_run_killed_anywhere_goes_on_as_if_nothing_had_been(
 
 
 @pytest.mark.parametrize("name", FULL)
-def test_a_run_whose_disk_is_full_says_so_and_goes_on_once_there_is_room(
+def test_full_disk_is_reported_and_run_resumes_with_space(
     tmp_path: Path, name: str, left_alone: Callable[[str], Undisturbed]
 ) -> None:
     try:

@@ -38,9 +38,8 @@ async def rest(stream: AsyncIterator[ServerSentEvent]) -> int:
         return len([news async for news in stream])
 
 
-def test_all_viewers_of_a_run_share_one_follower_and_end_with_the_server(
-    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_viewers_of_run_share_one_follower(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They end with the server."""
     monkeypatch.setattr(followers, "MOST_VIEWERS", 3)
     made = []
 
@@ -76,9 +75,7 @@ def test_nobody_is_followed_for_long_when_nobody_looks(folder: RunFolder) -> Non
     asyncio.run(look())
 
 
-def test_a_fault_of_the_follower_is_not_taken_for_a_run_that_is_gone(
-    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_follower_error_is_not_reported_as_missing_run(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(state: RunState) -> bool:
         raise KeyError("cycles")
 
@@ -91,7 +88,7 @@ def test_a_fault_of_the_follower_is_not_taken_for_a_run_that_is_gone(
     asyncio.run(look())
 
 
-def test_a_run_whose_folder_goes_ends_the_stream(folder: RunFolder) -> None:
+def test_run_whose_folder_goes_ends_the_stream(folder: RunFolder) -> None:
     async def look() -> None:
         followers = Followers("secret", lambda: False)
         stream = followers.stream(folder, 0)

@@ -40,7 +40,7 @@ def client(runs: Path, access: Access | None = None, host: str = HOST) -> TestCl
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "localhost", "[::1]:8765", "127.0.0.2"])
-def test_a_server_of_this_machine_goes_by_its_names(runs: Path, host: str) -> None:
+def test_server_of_this_machine_goes_by_its_names(runs: Path, host: str) -> None:
     assert client(runs, host=host).get("/").status_code == 200
 
 
@@ -51,7 +51,8 @@ def test_no_other_site_can_point_its_name_at_it(runs: Path, host: str) -> None:
         assert visitor.get(path, headers={"host": host}).status_code == 421
 
 
-def test_beyond_this_machine_addresses_and_own_names_are_served_and_others_are_not() -> None:
+def test_public_server_accepts_only_addresses_and_own_names() -> None:
+    """A server that other machines can reach accepts IP addresses, localhost and its own name as the host."""
     access = Access.to("0.0.0.0", None)
     assert access.serves("10.0.0.7:8765")
     assert access.serves("[fe80::1]:8765")
@@ -79,7 +80,7 @@ def test_behind_a_proxy_its_pages_are_ours_and_a_token_is_needed(runs: Path) -> 
 
 
 @pytest.mark.parametrize("url", ["runs.example.com", "ftp://x", "https://", f"{PROXY}/runs", f"{PROXY}?a", "http://[x"])
-def test_a_public_address_that_is_none_is_wrong_usage(url: str) -> None:
+def test_invalid_public_address_is_wrong_usage(url: str) -> None:
     with pytest.raises(UsageError, match="is none"):
         Access.to("127.0.0.1", None, url)
 
@@ -134,7 +135,7 @@ def test_other_sites_may_link_here_but_not_read_or_show_anything(runs: Path) -> 
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_without_the_token_nothing_is_told(runs: Path) -> None:
+def test_requests_without_token_reveal_nothing(runs: Path) -> None:
     visitor = client(runs, Access("127.0.0.1", TOKEN))
     for path in ("/", "/start", "/runs/first", "/runs/first/events", "/runs/first/files/run.json", "/nowhere"):
         for query in ("", "?token=wrong", f"?token={TOKEN}x"):
@@ -146,7 +147,7 @@ def test_without_the_token_nothing_is_told(runs: Path) -> None:
     assert all(visitor.post(f"{path}?token={TOKEN}", data={}).status_code == 401 for path in posts(visitor))
 
 
-def test_the_token_is_given_once_and_is_in_no_address_or_cookie_afterwards(runs: Path) -> None:
+def test_token_is_passed_once_and_kept_out_of_url_and_cookie(runs: Path) -> None:
     visitor = client(runs, Access("127.0.0.1", TOKEN))
     answer = visitor.get(f"/runs/first?token={TOKEN}&done=approved")
     assert (answer.status_code, answer.headers["location"]) == (303, "/runs/first?done=approved")
@@ -160,14 +161,15 @@ def test_the_token_is_given_once_and_is_in_no_address_or_cookie_afterwards(runs:
 
 
 @pytest.mark.parametrize("path", ["//evil.example/", "/%5Cevil.example", "///evil.example", "/%0d%0aLocation:x"])
-def test_the_way_on_from_a_token_never_leads_to_another_site(runs: Path, path: str) -> None:
+def test_way_on_from_a_token_never_leads_to_another_site(runs: Path, path: str) -> None:
     answer = client(runs, Access("127.0.0.1", TOKEN)).get(f"http://{HOST}{path}?token={TOKEN}")
     assert answer.status_code == 303
     assert not answer.headers["location"].startswith(("//", "/\\"))
     assert answer.headers["location"].startswith("/")
 
 
-def test_a_server_that_others_reach_has_a_token_that_cannot_be_guessed() -> None:
+def test_public_server_requires_unguessable_token() -> None:
+    """It generates a long random one by default and refuses a short one."""
     made = Access.to("0.0.0.0", None)
     assert made.token is not None
     assert len(made.token) > 40
@@ -182,20 +184,20 @@ def test_forms_are_bounded(runs: Path, body: bytes) -> None:
     assert client(runs).post("/start", content=body, headers=FORM).status_code in (400, 403, 413)
 
 
-def test_the_form_for_the_token_leads_to_no_other_site_and_to_a_page(runs: Path) -> None:
+def test_form_for_the_token_leads_to_no_other_site_and_to_a_page(runs: Path) -> None:
     visitor = client(runs, Access("127.0.0.1", TOKEN))
     assert '<form class="card" method="get"' in visitor.get(f"http://{HOST}//evil.example/").text
     assert '<form class="card" action="/" method="get"' in visitor.post("/runs/first/stop").text
 
 
-def test_the_token_leaves_the_address_of_those_who_are_known_already(runs: Path) -> None:
+def test_token_leaves_the_address_of_those_who_are_known_already(runs: Path) -> None:
     visitor = client(runs, Access("127.0.0.1", TOKEN))
     for _ in range(2):
         assert visitor.get(f"/?token={TOKEN}&q=it").headers["location"] == "/?q=it"
     assert visitor.get("/?q=it").status_code == 200
 
 
-def test_a_page_that_fails_is_guarded_as_any_other(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_that_fails_is_guarded_as_any_other(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RunList, "page", lambda *_, **__: 1 / 0)
     answer = client(runs).get("/")
     assert (answer.status_code, "Something went wrong here" in answer.text) == (500, True)
@@ -233,7 +235,7 @@ def test_only_files_of_the_run_are_handed_out(runs: Path, path: str) -> None:
     assert "secret" not in answer.text.lower().replace("form_secret", "")
 
 
-def test_a_file_comes_as_text_to_be_saved(runs: Path) -> None:
+def test_file_comes_as_text_to_be_saved(runs: Path) -> None:
     (runs / "first/planner/turn_001/page.html").write_text("<script>alert(1)</script>")
     answer = client(runs).get("/runs/first/files/planner/turn_001/page.html")
     assert answer.text == "<script>alert(1)</script>"
@@ -245,9 +247,8 @@ def test_a_file_comes_as_text_to_be_saved(runs: Path) -> None:
     assert not [name for name in ("journal", ".codex", ".snapshots", "latest") if f">{name}" in listed]
 
 
-def test_a_folder_is_listed_whatever_names_it_has_and_whatever_goes_meanwhile(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_with_odd_or_vanishing_names_is_listed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names that are not UTF-8 are left out. A file may be deleted while the folder is listed."""
     Path(os.fsdecode(bytes(runs / "first") + b"/no text \xff.txt")).touch()
     (runs / "first/gone.txt").touch()
 
@@ -263,17 +264,17 @@ def test_a_folder_is_listed_whatever_names_it_has_and_whatever_goes_meanwhile(
 
 
 @pytest.mark.parametrize("number", ["9" * 5000, "x", "-1"])
-def test_a_page_of_the_list_that_is_none_is_the_nearest(runs: Path, number: str) -> None:
+def test_invalid_page_number_shows_nearest_page(runs: Path, number: str) -> None:
     assert "Convert roman numerals" in client(runs).get(f"/?page={number}").text
 
 
 @pytest.mark.parametrize("at", ["yesterday", 7, {}, "0001-01-01T00:00:00+23:59"])
-def test_a_time_that_is_none_hides_no_run(tmp_path: Path, at: object) -> None:
+def test_invalid_start_time_hides_no_run(tmp_path: Path, at: object) -> None:
     visitor = client(make_run(tmp_path / "runs", "first", started_at=at).path.parent)
     assert all("Convert roman numerals" in visitor.get(path).text for path in ("/", "/runs/first"))
 
 
-def test_a_report_is_a_page_that_can_reach_nothing_of_ours(runs: Path) -> None:
+def test_report_is_a_page_that_can_reach_nothing_of_ours(runs: Path) -> None:
     assert client(runs).get("/runs/first/report").status_code == 404
     (runs / "first/report.html").write_text("<h1>It went well</h1>")
     answer = client(runs).get("/runs/first/report")
@@ -300,6 +301,6 @@ def test_what_a_model_wrote_is_text_wherever_it_is_shown(tmp_path: Path) -> None
         assert "{{ 7*7 }}" in shown
 
 
-def test_what_is_said_to_be_done_cannot_be_made_up_by_a_link(runs: Path) -> None:
+def test_done_message_cannot_be_forged_by_link(runs: Path) -> None:
     assert "Approved." in client(runs).get("/runs/first?done=approved").text
     assert "gotcha" not in client(runs).get("/runs/first?done=gotcha").text

@@ -90,7 +90,7 @@ def assert_accessible(page: Page) -> None:
     assert not result.violations_count, f"{page.url}: {result.generate_report()}"
 
 
-def test_a_run_is_started_found_in_the_list_and_approved_with_a_comment(page: Page, team: TeamFolder) -> None:
+def test_run_is_started_found_and_approved_with_comment(page: Page, team: TeamFolder) -> None:
     run_id = start(page, "ship")
     page.get_by_role("heading", name="Your decision: Ship 5 blue?").wait_for()
     page.goto("/?show=waiting")
@@ -111,7 +111,7 @@ def test_a_run_is_started_found_in_the_list_and_approved_with_a_comment(page: Pa
 
 
 @pytest.mark.long
-def test_the_key_enter_decides_nothing(page: Page, team: TeamFolder) -> None:
+def test_key_enter_decides_nothing(page: Page, team: TeamFolder) -> None:
     run = make_run(team.runs, "undecided", status="parked", outcome="waiting_for_review", exit_code=4)
     Questions(run.path).ask(Question("ok.1", "Ship it?", "", whole_run()[0]["at"], None, None))
     page.goto("/runs/undecided")
@@ -135,7 +135,8 @@ def test_what_is_unticked_stays_so_while_news_come(page: Page, team: TeamFolder)
 
 
 @pytest.mark.long
-def test_a_rejection_wants_a_reason_and_what_is_typed_stays_while_news_come(page: Page, team: TeamFolder) -> None:
+def test_rejection_requires_reason_and_input_survives_updates(page: Page, team: TeamFolder) -> None:
+    """Typed text stays in the form, with the focus, while the page updates."""
     run_id = start(page, "ship")
     page.get_by_role("button", name="Reject").click()
     page.get_by_role("alert").get_by_text("A rejection needs a comment").wait_for()
@@ -160,7 +161,7 @@ def test_what_a_role_asks_is_answered_in_words(page: Page, team: TeamFolder) -> 
 
 
 @pytest.mark.long
-def test_a_run_is_stopped_and_says_so(page: Page, team: TeamFolder) -> None:
+def test_run_is_stopped_and_says_so(page: Page, team: TeamFolder) -> None:
     run_id = start(page, "stall")
     page.locator("#overview .state.busy").wait_for()
     page.get_by_role("button", name="Stop the run").click()
@@ -170,7 +171,7 @@ def test_a_run_is_stopped_and_says_so(page: Page, team: TeamFolder) -> None:
 
 
 @pytest.mark.long
-def test_a_task_is_cancelled_and_the_others_go_on(page: Page, team: TeamFolder) -> None:
+def test_task_is_cancelled_and_others_continue(page: Page, team: TeamFolder) -> None:
     run_id = start(page, "tasks")
     page.locator("#overview .tasks .busy").nth(1).wait_for()
     page.get_by_label("Cancel a task").select_option(label="T1 (in progress)")
@@ -217,7 +218,7 @@ PAGES = [
 @pytest.mark.long
 @pytest.mark.usefixtures("shown")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pages_are_accessible(browser: Browser, server: Served, scheme: str) -> None:
+def test_pages_are_accessible(browser: Browser, server: Served, scheme: str) -> None:
     with context(browser, server, color_scheme=scheme) as visit:
         page = visit.new_page()
         for path in PAGES:
@@ -227,9 +228,8 @@ def test_the_pages_are_accessible(browser: Browser, server: Served, scheme: str)
 
 @pytest.mark.long
 @pytest.mark.usefixtures("shown")
-def test_a_narrow_page_does_not_scroll_sideways_and_the_keyboard_reaches_everything(
-    browser: Browser, server: Served
-) -> None:
+def test_narrow_page_fits_and_works_with_keyboard(browser: Browser, server: Served) -> None:
+    """The page does not scroll sideways, and the keyboard reaches every control."""
     with context(browser, server, viewport={"width": 320, "height": 640}) as visit:
         page = visit.new_page()
         for path in ("/", "/start?flow=testgen", "/runs/asking", "/runs/ended"):

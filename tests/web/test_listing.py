@@ -15,7 +15,7 @@ def ids(listed: RunList, **wanted: str | int) -> list[str]:
     return [row.run_id for row in listed.page(**wanted).rows]  # type: ignore[arg-type]
 
 
-def test_the_newest_come_first_a_page_at_a_time(tmp_path: Path) -> None:
+def test_newest_come_first_a_page_at_a_time(tmp_path: Path) -> None:
     for number in range(ROWS + 5):
         make_run(tmp_path, f"run{number:03d}", started_at=f"2026-01-31T10:15:00.{number:03d}+00:00")
     listed = RunList(tmp_path)
@@ -26,7 +26,7 @@ def test_the_newest_come_first_a_page_at_a_time(tmp_path: Path) -> None:
     assert ids(listed, number=0) == ids(listed)
 
 
-def test_a_search_looks_at_goal_id_flow_status_and_outcome(tmp_path: Path) -> None:
+def test_search_looks_at_goal_id_flow_status_and_outcome(tmp_path: Path) -> None:
     make_run(tmp_path, "one", goal="Add a flag")
     make_run(tmp_path, "two", flow="testgen", status="succeeded", outcome="success", exit_code=0)
     listed = RunList(tmp_path)
@@ -35,7 +35,7 @@ def test_a_search_looks_at_goal_id_flow_status_and_outcome(tmp_path: Path) -> No
     assert ids(listed, search="flag testgen") == []
 
 
-def test_a_run_is_shown_as_it_is_now(tmp_path: Path) -> None:
+def test_run_is_shown_as_it_is_now(tmp_path: Path) -> None:
     folder = make_run(tmp_path, "one", status="running", exit_code=None)
     listed = RunList(tmp_path)
     assert listed.page().rows[0].status == "killed"
@@ -43,7 +43,7 @@ def test_a_run_is_shown_as_it_is_now(tmp_path: Path) -> None:
     assert listed.page().rows[0].status == "succeeded"
 
 
-def test_a_run_without_an_end_is_shown_with_what_its_turns_came_to(tmp_path: Path) -> None:
+def test_run_without_an_end_is_shown_with_what_its_turns_came_to(tmp_path: Path) -> None:
     first = {"turns": 1, "repairs": 0, "input_tokens": 1200, "output_tokens": 34, "seconds": 12.5}
     make_run(tmp_path, "one", status="running", exit_code=None, totals=first)
     row = RunList(tmp_path).page().rows[0]
@@ -57,7 +57,7 @@ def test_a_run_without_an_end_is_shown_with_what_its_turns_came_to(tmp_path: Pat
         {"status": "running", "exit_code": None},  # and killed
     ],
 )
-def test_who_waits_for_a_person_is_told_with_the_question(tmp_path: Path, state: dict[str, object]) -> None:
+def test_run_waiting_for_person_is_listed_with_question(tmp_path: Path, state: dict[str, object]) -> None:
     folder = make_run(tmp_path, "one", **state)
     make_run(tmp_path, "two")
     Questions(folder.path).ask(Question("ok.1", "Ship it?", "", "2026-01-31T10:15:00.000+00:00", None, None))
@@ -66,7 +66,7 @@ def test_who_waits_for_a_person_is_told_with_the_question(tmp_path: Path, state:
     assert waiting.counts == {"all": 2, "running": 0, "waiting": 1}
 
 
-def test_what_is_no_run_or_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+def test_invalid_or_unreadable_run_hides_no_other_run(tmp_path: Path) -> None:
     make_run(tmp_path, "good")
     make_run(tmp_path, "bad").record_path.write_text("{")
     (tmp_path / "empty").mkdir()

@@ -33,38 +33,39 @@ def form(**fields: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("fields", [{}, {"verdict": ""}, {"verdict": "approved"}])
-def test_an_answer_without_a_verdict_decides_nothing(asking: RunFolder, fields: dict[str, str]) -> None:
+def test_answer_without_a_verdict_decides_nothing(asking: RunFolder, fields: dict[str, str]) -> None:
     answer = visitor(asking).post("/runs/first/answer", data=form(question="ok.1", comment="why", **fields))
     assert (answer.status_code, "neither yes nor no" in answer.text) == (409, True)
     assert [question.key for question in Questions(asking.path).pending()] == ["ok.1"]
 
 
-def test_an_answer_is_recorded_though_the_run_cannot_go_on(asking: RunFolder) -> None:
+def test_answer_is_recorded_though_the_run_cannot_go_on(asking: RunFolder) -> None:
     sent = form(question="ok.1", verdict="approve", go_on="yes")
     answer = visitor(asking).post("/runs/first/answer", data=sent)
     assert (answer.status_code, "Your answer is recorded, but" in answer.text) == (409, True)
     assert Questions(asking.path).pending() == []
 
 
-def test_a_report_that_is_missing_comes_with_the_command_that_makes_it(asking: RunFolder) -> None:
+def test_missing_report_page_shows_command_to_create_it(asking: RunFolder) -> None:
     shown = visitor(asking).get("/runs/first/report").text
     assert f"`codex-multi-role report first --runs-dir {asking.path.parent}` makes one" in shown
 
 
-def test_a_folder_that_is_named_as_no_run_leads_nowhere(tmp_path: Path) -> None:
+def test_folder_that_is_named_as_no_run_leads_nowhere(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     folder.path.rename(folder.path.with_name("my run"))
     assert visitor(folder).get("/runs/my run").status_code == 404
 
 
-def test_a_playbook_that_is_gone_is_not_taken_for_the_model(tmp_path: Path) -> None:
+def test_playbook_that_is_gone_is_not_taken_for_the_model(tmp_path: Path) -> None:
     sent = form(flow="cycles", goal="go", workspace=str(tmp_path), cycles="1", playbook="gone")
     answer = client(tmp_path / "runs", ACCESS).post("/start", data=sent)
     assert (answer.status_code, "there is no playbook gone" in answer.text) == (422, True)
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_run_that_used_up_its_cycles_goes_on_with_more_of_them(tmp_path: Path) -> None:
+def test_run_out_of_cycles_can_resume_with_more_cycles(tmp_path: Path) -> None:
+    """The form suggests a number of cycles. An invalid number is refused."""
     folder = make_run(tmp_path / "runs", "first")
     assert 'name="cycles" value="6"' in visitor(folder).get("/runs/first").text
     answer = visitor(folder).post("/runs/first/resume", data=form(cycles="many"))
@@ -72,7 +73,7 @@ def test_a_run_that_used_up_its_cycles_goes_on_with_more_of_them(tmp_path: Path)
     assert "Invalid value for &#39;--cycles&#39;: &#39;many&#39;" in answer.text
 
 
-def test_a_run_that_its_provider_parked_says_until_when(tmp_path: Path) -> None:
+def test_run_that_its_provider_parked_says_until_when(tmp_path: Path) -> None:
     parked = {"status": "parked", "outcome": "quota", "exit_code": 5}
     shown = visitor(make_run(tmp_path / "runs", "first", **parked, resets_at="2026-01-31T12:00:00Z")).get("/runs/first")
     assert "when the provider takes turns again, it only parks once more" in shown.text

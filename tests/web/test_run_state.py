@@ -25,7 +25,7 @@ def expected() -> list[str]:
     return [line for record in whole_run() for line in plain.of(record)]
 
 
-def test_a_run_read_in_pieces_is_the_one_read_at_once(tmp_path: Path) -> None:
+def test_run_read_in_pieces_is_the_one_read_at_once(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     content = folder.events_path.read_bytes()
     folder.events_path.write_bytes(b"")
@@ -53,7 +53,7 @@ def test_whoever_comes_back_gets_what_is_new_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line", ["{", "[]", "null", '{"type": "turn_ended"}', '{"type": "turn_ended", "at": 7}', '{"at": "x"}', "\xff"]
 )
-def test_a_line_that_cannot_be_read_is_passed_over(tmp_path: Path, line: str) -> None:
+def test_line_that_cannot_be_read_is_passed_over(tmp_path: Path, line: str) -> None:
     folder = make_run(tmp_path / "runs", "first")
     content = folder.events_path.read_bytes()
     folder.events_path.write_bytes(line.encode("latin-1") + b"\n" + content)
@@ -62,9 +62,7 @@ def test_a_line_that_cannot_be_read_is_passed_over(tmp_path: Path, line: str) ->
     assert told(state) == expected()
 
 
-def test_a_long_log_is_read_bit_by_bit_and_only_its_end_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_log_is_read_bit_by_bit_and_only_its_end_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_state, "EVENTS_A_LOOK", 1000)
     folder = make_run(tmp_path / "runs", "first")
     warning = {"type": "warning", "at": "2026-01-31T10:15:00.000+00:00"}
@@ -103,13 +101,13 @@ def test_what_can_be_done_depends_on_how_it_ended(
     assert ("codex-multi-role fork first" in controls) == ("fork" in record.get("suggestion", ""))
 
 
-def test_a_record_of_another_version_is_shown_too(tmp_path: Path) -> None:
+def test_record_of_another_version_is_shown_too(tmp_path: Path) -> None:
     state = RunState(make_run(tmp_path / "runs", "first", options={}), "secret")
     state.look()
     assert "--cycles 6" in {part.name: part.html for part in state.snapshot.parts}["controls"]
 
 
-def test_a_run_whose_record_is_damaged_is_shown_as_that(tmp_path: Path) -> None:
+def test_run_whose_record_is_damaged_is_shown_as_that(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     folder.record_path.write_text("{")
     state = RunState(folder, "secret")

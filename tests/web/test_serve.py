@@ -43,7 +43,7 @@ def test_it_ends_in_order_with_its_terminal(tmp_path: Path, how: signal.Signals)
         assert server.end(how) == (0, "")
 
 
-def test_it_ends_at_once_however_many_look_on(tmp_path: Path) -> None:
+def test_server_ends_at_once_with_many_viewers(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first")
     with served(tmp_path) as server:
         streams = [server.news("/runs/first/events") for _ in range(5)]
@@ -66,7 +66,8 @@ sys.stdin.read()
 """
 
 
-def test_it_ends_at_once_though_a_run_that_is_asked_to_stop_does_not(tmp_path: Path) -> None:
+def test_server_ends_at_once_although_stopping_run_does_not(tmp_path: Path) -> None:
+    """The run was asked to stop and does not react."""
     folder = make_run(tmp_path / "runs", "first", status="running", exit_code=None)
     command = [sys.executable, "-c", DEAF, str(folder.owner_path)]
     with served(tmp_path) as server, subprocess.Popen(
@@ -85,7 +86,7 @@ def test_it_ends_at_once_though_a_run_that_is_asked_to_stop_does_not(tmp_path: P
         assert "is asked to stop, and has not ended yet" in stopping.result().text
 
 
-def test_a_viewer_who_comes_back_misses_nothing_and_gets_nothing_twice(tmp_path: Path) -> None:
+def test_returning_viewer_gets_every_event_exactly_once(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     with served(tmp_path) as server:
         number, everything = next(server.news("/runs/first/events"))
@@ -108,7 +109,7 @@ def test_a_viewer_who_comes_back_misses_nothing_and_gets_nothing_twice(tmp_path:
         assert [part["name"] for part in news["parts"]] == ["overview"]
 
 
-def test_a_server_for_others_prints_its_token_and_asks_for_it(tmp_path: Path) -> None:
+def test_server_for_others_prints_its_token_and_asks_for_it(tmp_path: Path) -> None:
     with served(tmp_path, "--host", "0.0.0.0", CODEX_MULTI_ROLE_QUIET="true") as server:
         token = server.address.partition("?token=")[2]
         port = server.client.base_url.port
@@ -120,12 +121,12 @@ def test_a_server_for_others_prints_its_token_and_asks_for_it(tmp_path: Path) ->
         assert (code, token in said) == (0, False)
 
 
-def test_the_address_that_is_printed_admits_whatever_the_token_is_made_of(tmp_path: Path) -> None:
+def test_printed_address_accepts_any_characters_in_token(tmp_path: Path) -> None:
     with served(tmp_path, "--token", "a+token & #10 at 100% é/?") as server:
         assert server.client.get(server.address, follow_redirects=True).status_code == 200
 
 
-def test_a_port_that_is_taken_is_wrong_usage(tmp_path: Path) -> None:
+def test_port_that_is_taken_is_wrong_usage(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = console("serve", "--port", str(port), folder=tmp_path)
@@ -133,7 +134,7 @@ def test_a_port_that_is_taken_is_wrong_usage(tmp_path: Path) -> None:
     assert f"error: cannot listen on 127.0.0.1, port {port}: Address already in use" in done.stderr
 
 
-def test_a_host_that_is_no_name_is_wrong_usage(tmp_path: Path) -> None:
+def test_invalid_host_is_wrong_usage(tmp_path: Path) -> None:
     done = console("serve", "--host", "a..b", folder=tmp_path)
     assert (done.returncode, done.stderr.partition(":")[0]) == (2, "error")
     assert "cannot listen on a..b, port 8765" in done.stderr
@@ -170,7 +171,7 @@ def start(server: Served, flow: str, **fields: str) -> RunFolder:
     return RunFolder(Path("runs") / run_id)
 
 
-def test_a_run_goes_on_when_the_server_that_started_it_ends(team: TeamFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_continues_after_server_that_started_it_ends(team: TeamFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(team.folder)
     with served(team.folder, CODEX_MULTI_ROLE_TOKEN="known-to-the-server-only", **QUICK) as server:
         assert server.client.get("/").status_code == 401
@@ -212,9 +213,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         ({"flow": "stall", "goal": "go", "cycles": "1\0"}, "cannot be handed to a process"),
     ],
 )
-def test_what_cannot_be_started_is_said_on_the_form_as_it_was_sent(
-    server: Served, fields: dict[str, str], words: str
-) -> None:
+def test_start_error_is_shown_on_form_with_submitted_values(server: Served, fields: dict[str, str], words: str) -> None:
     answer = server.post("/start", f"/start?flow={fields['flow']}", **fields)
     assert answer.status_code == 422
     assert words in answer.text
@@ -223,7 +222,7 @@ def test_what_cannot_be_started_is_said_on_the_form_as_it_was_sent(
         assert f'name="input.size" value="{size}"' in answer.text
 
 
-def test_an_answer_goes_on_with_a_parked_run_and_comes_once(team: TeamFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answer_resumes_parked_run_and_is_accepted_once(team: TeamFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(team.folder)
     assert team.run(flow="ship", inputs={"place": "x"}).exit_code == 4
     run = RunFolder(team.runs / (team.runs / "latest").resolve().name)

@@ -38,7 +38,7 @@ def answering(runs: Path) -> Iterator[tuple[uvicorn.Server, int]]:
 
 
 @pytest.mark.parametrize("size", [50_000, 5_000_000], ids=["the end of an answer", "an answer under way"])
-def test_a_visitor_who_takes_nothing_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_visitor_who_takes_nothing_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(server, "SEND_SECONDS", 0.05)
     folder = make_run(tmp_path / "runs", "first")
     (folder.path / "long.txt").write_bytes(b"x" * size)

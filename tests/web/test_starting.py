@@ -14,7 +14,7 @@ from tests.web.team import PLAYBOOK, project
 DEADLINE_SECONDS = 60
 
 
-def test_a_resume_that_does_not_begin_leaves_alone_what_an_earlier_process_says(tmp_path: Path) -> None:
+def test_failed_resume_keeps_output_of_earlier_process(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     (folder.path / "output.log").write_text("of an earlier one")
     with pytest.raises(NotBegun, match="Invalid value for '--cycles'"):
@@ -23,7 +23,7 @@ def test_a_resume_that_does_not_begin_leaves_alone_what_an_earlier_process_says(
     assert list((tmp_path / "runs/.starting").iterdir()) == []
 
 
-def test_a_server_that_ends_waits_for_no_beginning(tmp_path: Path) -> None:
+def test_server_that_ends_waits_for_no_beginning(tmp_path: Path) -> None:
     starter = RunStarter(tmp_path / "runs", None, lambda: True)
     with pytest.raises(NotBegun, match="has not begun yet") as told:
         starter.start(NewRun("cycles"))
@@ -36,7 +36,8 @@ def test_a_server_that_ends_waits_for_no_beginning(tmp_path: Path) -> None:
     assert starter.reap() == 0
 
 
-def test_a_goal_may_be_longer_than_an_argument_and_is_in_no_list_of_processes(tmp_path: Path) -> None:
+def test_long_goal_is_not_passed_as_process_argument(tmp_path: Path) -> None:
+    """A goal may be longer than an argument and does not appear in the list of processes."""
     team = project(tmp_path)
     (tmp_path / "roles/flows/short.yaml").write_text("goal: {max_length: 9}\nsteps: [{ask: maker}]\n")
     starter = RunStarter(team.runs, tmp_path / "roles", lambda: False)

@@ -73,7 +73,7 @@ def test_every_skip_has_its_reason(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize("files", [None, {"path": "a", "content": "b"}, "a.py", 3])
-def test_files_that_are_no_list(workspace: Workspace, files: object) -> None:
+def test_files_that_are_not_a_list_are_skipped(workspace: Workspace, files: object) -> None:
     [entry] = apply_files(workspace, files)
     assert entry.as_json() == {"status": "SKIPPED", "reason": "files is not a list"}
 
@@ -84,7 +84,7 @@ def test_no_more_files_than_the_limit(workspace: Workspace) -> None:
     assert (workspace.root / "a.py").read_text() == str(MAX_FILES - 1)
 
 
-def test_the_last_of_two_with_one_path_wins(workspace: Workspace) -> None:
+def test_last_of_two_with_one_path_wins(workspace: Workspace) -> None:
     applied = apply_files(workspace, [{"path": "a", "content": "one"}, {"path": "./a", "content": "two"}])
     assert [(entry.path, entry.status) for entry in applied] == [("a", "WROTE"), ("./a", "WROTE")]
     assert (workspace.root / "a").read_text() == "two"
@@ -98,7 +98,7 @@ def test_permissions_of_a_replaced_file_are_kept(workspace: Workspace) -> None:
     assert (script.read_text(), script.stat().st_mode & 0o777) == ("new", 0o750)
 
 
-def test_a_hard_link_is_broken_not_written_through(workspace: Workspace) -> None:
+def test_hard_link_is_broken_not_written_through(workspace: Workspace) -> None:
     precious = workspace.root.parent / "outside" / "precious.txt"
     os.link(precious, workspace.root / "same.txt")
     apply_files(workspace, [{"path": "same.txt", "content": "changed"}])
@@ -106,7 +106,7 @@ def test_a_hard_link_is_broken_not_written_through(workspace: Workspace) -> None
     assert (workspace.root / "same.txt").read_text() == "changed"
 
 
-def test_a_symlink_inside_is_written_through(workspace: Workspace) -> None:
+def test_symlink_inside_is_written_through(workspace: Workspace) -> None:
     (workspace.root / "link").symlink_to("target.txt")
     apply_files(workspace, [{"path": "link", "content": "x"}])
     assert (workspace.root / "link").is_symlink()
@@ -128,7 +128,7 @@ def test_what_a_killed_run_left_behind_is_cleared(workspace: Workspace) -> None:
     assert (workspace.root.parent / "outside" / "precious.txt").read_text() == "precious"
 
 
-def test_a_symlink_made_after_the_path_was_judged_is_not_followed(
+def test_symlink_made_after_the_path_was_judged_is_not_followed(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged = workspace.resolve_inside("sub/a.txt")
@@ -154,8 +154,8 @@ for number in itertools.count():
 """
 
 
-def test_a_folder_that_becomes_a_link_while_files_are_written_leads_nothing_outside(workspace: Workspace) -> None:
-    """A race against another process, as a role's command is one."""
+def test_folder_replaced_by_link_while_writing_stays_inside(workspace: Workspace) -> None:
+    """A race against another process, such as the command of a role. Nothing is written outside the workspace."""
     (workspace.root / "sub").mkdir()
     with subprocess.Popen([sys.executable, "-c", FLIP], cwd=workspace.root, stdout=subprocess.PIPE) as flipping:
         assert flipping.stdout is not None
@@ -169,7 +169,7 @@ def test_a_folder_that_becomes_a_link_while_files_are_written_leads_nothing_outs
     assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("precious.txt", "precious")]
 
 
-def test_a_refused_write_leaves_the_old_file_and_no_other(workspace: Workspace) -> None:
+def test_refused_write_leaves_the_old_file_and_no_other(workspace: Workspace) -> None:
     """A name that is taken by a folder only at the last moment cannot be replaced."""
     target = workspace.root / "a"
     judged = workspace.resolve_inside("a")

@@ -46,7 +46,7 @@ def test_both_streams_are_read_at_once_and_each_is_bounded(tmp_path: Path) -> No
     assert "999000 bytes left out" in result.errors
 
 
-def test_a_command_that_closed_one_stream_is_still_heard_on_the_other(tmp_path: Path) -> None:
+def test_command_that_closed_one_stream_is_read_on_other_stream(tmp_path: Path) -> None:
     result = _run("exec 2>&-; sleep 0.3; echo late", tmp_path, separate_errors=True)
     assert (result.output, result.returncode) == ("late\n", 0)
 
@@ -90,7 +90,7 @@ def test_who_escapes_with_the_pipe_cannot_hold_us(tmp_path: Path, monkeypatch: p
     assert result.returncode == 4
 
 
-def test_a_signal_is_a_negative_exit_code(tmp_path: Path) -> None:
+def test_signal_is_a_negative_exit_code(tmp_path: Path) -> None:
     assert _run("kill -9 $$", tmp_path).returncode == -9
 
 
@@ -99,11 +99,11 @@ def test_only_the_given_environment_and_no_input(tmp_path: Path, monkeypatch: py
     assert _run('echo "$OWN $PARENT"; cat', tmp_path).output == "yes \n"
 
 
-def test_output_that_is_no_text(tmp_path: Path) -> None:
+def test_output_that_is_not_utf8_gets_replacement_characters(tmp_path: Path) -> None:
     assert _run(r"printf 'a\377b'", tmp_path).output == "a\ufffdb"
 
 
-def test_a_flood_is_cut_in_the_middle(tmp_path: Path) -> None:
+def test_flood_is_cut_in_the_middle(tmp_path: Path) -> None:
     code = "import sys; sys.stdout.write('first' + 'x' * 100_000_000 + 'last')"
     before = psutil.Process().memory_info().rss
     result = run_command([sys.executable, "-c", code], tmp_path, dict(os.environ), 60, output_limit_bytes=1_000)
@@ -115,13 +115,13 @@ def test_a_flood_is_cut_in_the_middle(tmp_path: Path) -> None:
     assert psutil.Process().memory_info().rss - before < 50_000_000
 
 
-def test_the_deadline_ends_the_command(tmp_path: Path) -> None:
+def test_deadline_ends_the_command(tmp_path: Path) -> None:
     result = _run("echo begun; sleep 600", tmp_path, 0.3)
     assert (result.returncode, result.timed_out) == (None, True)
     assert result.output.startswith("begun\n")  # the shell may add how its program ended
 
 
-def test_a_command_that_closed_its_output_still_ends_at_the_deadline(tmp_path: Path) -> None:
+def test_command_that_closed_its_output_ends_at_deadline(tmp_path: Path) -> None:
     assert _run("exec >&- 2>&-; sleep 600", tmp_path, 0.3).timed_out
 
 
@@ -136,13 +136,13 @@ def test_who_ignores_the_request_to_end_is_killed(tmp_path: Path) -> None:
     assert not _lives(tmp_path / "pid")
 
 
-def test_a_command_has_a_session_of_its_own(tmp_path: Path) -> None:
+def test_command_has_a_session_of_its_own(tmp_path: Path) -> None:
     """So that no signal of the terminal reaches it before the run has its say."""
     told = _run(f"exec {sys.executable} -c 'import os; print(os.getsid(0) == os.getpid())'", tmp_path)
     assert told.output == "True\n"
 
 
-def test_an_orphan_in_its_own_session_is_found(tmp_path: Path) -> None:
+def test_orphan_in_its_own_session_is_found(tmp_path: Path) -> None:
     result = _run(
         "(setsid sh -c 'echo $$ > pid; sleep 600' >/dev/null 2>&1 &); while ! [ -s pid ]; do :; done", tmp_path
     )
@@ -161,7 +161,7 @@ def test_who_floods_the_pipe_cannot_hold_us(tmp_path: Path) -> None:
     assert _run("yes & exit 4", tmp_path, 60).returncode == 4
 
 
-def test_an_interrupt_leaves_nothing_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_leaves_nothing_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> bool:
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
             pass
@@ -174,13 +174,13 @@ def test_an_interrupt_leaves_nothing_running(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("program", ["no-such-program", "/etc/hostname", "nul\x00byte"])
-def test_a_program_that_cannot_be_started(tmp_path: Path, program: str) -> None:
+def test_program_that_cannot_be_started(tmp_path: Path, program: str) -> None:
     with pytest.raises(UsageError, match="cannot run"):
         run_command([program], tmp_path, {"PATH": os.environ["PATH"]}, 5)
 
 
 @pytest.mark.parametrize("outputs", ["", " >/dev/null 2>&1"])
-def test_a_run_that_stops_ends_its_command(tmp_path: Path, outputs: str) -> None:
+def test_run_that_stops_ends_its_command(tmp_path: Path, outputs: str) -> None:
     stopping = Event()
     Timer(0.3, stopping.set).start()
     with pytest.raises(RunInterrupted):

@@ -32,7 +32,7 @@ def _root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("arrange", ARRANGEMENTS)
-def test_a_copy_is_the_workspace_as_it_is_now(arrange: Arrange, tmp_path: Path) -> None:
+def test_copy_is_the_workspace_as_it_is_now(arrange: Arrange, tmp_path: Path) -> None:
     root = _root(tmp_path)
     arrange(root)
     edit(root)
@@ -58,7 +58,7 @@ def test_made_again_a_copy_is_as_it_was_at_first(arrange: Arrange, tmp_path: Pat
     assert open_run(root).open(KEY).snapshots.take() == copy.base
 
 
-def test_a_copy_that_was_merged_or_kept_is_not_made_again(tmp_path: Path) -> None:
+def test_copy_that_was_merged_or_kept_is_not_made_again(tmp_path: Path) -> None:
     fill(tmp_path)
     worktrees = open_run(tmp_path)
     for key, settle in (("a", worktrees.merge), ("b", worktrees.keep)):
@@ -67,7 +67,7 @@ def test_a_copy_that_was_merged_or_kept_is_not_made_again(tmp_path: Path) -> Non
         assert (open_run(tmp_path).create(key).workspace.root / f"{key}.txt").read_text() == "work"
 
 
-def test_a_discarded_copy_can_be_made_again(tmp_path: Path) -> None:
+def test_discarded_copy_can_be_made_again(tmp_path: Path) -> None:
     whole_repository(tmp_path)
     before = contents(tmp_path)
     worktrees = open_run(tmp_path)
@@ -83,7 +83,7 @@ def test_a_discarded_copy_can_be_made_again(tmp_path: Path) -> None:
     assert worktrees.merge(KEY).status == "unchanged"
 
 
-def test_the_users_repository_keeps_its_branches_index_stash_and_head(tmp_path: Path) -> None:
+def test_user_repository_keeps_branches_index_stash_and_head(tmp_path: Path) -> None:
     root = _root(tmp_path)
     whole_repository(root)
     (root / "pkg" / "code.py").write_text("stashed\n")
@@ -134,7 +134,7 @@ def test_git_itself_can_remove_the_copy(tmp_path: Path) -> None:
     assert len(git(tmp_path, "worktree", "list").splitlines()) == 1
 
 
-def test_a_linked_worktree_and_one_without_commits_get_copies_too(tmp_path: Path) -> None:
+def test_linked_worktree_and_one_without_commits_get_copies_too(tmp_path: Path) -> None:
     whole_repository(tmp_path / "main")
     git(tmp_path / "main", "worktree", "add", "-q", str(tmp_path / "linked"))
     before_the_first_commit(tmp_path / "fresh")
@@ -147,7 +147,8 @@ def test_a_linked_worktree_and_one_without_commits_get_copies_too(tmp_path: Path
         assert str(copy.workspace.root) not in git(root, "worktree", "list")
 
 
-def test_a_repository_that_ignores_the_workspace_or_is_broken_gives_a_plain_copy(tmp_path: Path) -> None:
+def test_ignoring_or_broken_repository_gives_plain_copy(tmp_path: Path) -> None:
+    """The repository ignores the workspace, or it is broken."""
     part_of_a_repository(tmp_path / "top" / "work")
     (tmp_path / "top" / ".gitignore").write_text("scratch/\n")
     fill(tmp_path / "top" / "scratch" / "work")
@@ -176,7 +177,7 @@ def test_ignored_files_and_caches_stay_behind(tmp_path: Path) -> None:
     assert {"shared.local", "role.local"} <= found.keys()
 
 
-def test_a_re_included_run_folder_is_not_copied(tmp_path: Path) -> None:
+def test_re_included_run_folder_is_not_copied(tmp_path: Path) -> None:
     fill(tmp_path)
     worktrees = open_run(tmp_path)
     (tmp_path / "runs" / ".gitignore").unlink()
@@ -187,7 +188,7 @@ def test_a_re_included_run_folder_is_not_copied(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "..", "/a", "a/", "a//b", "a/../b", "manifest.json", "-x", "é"])
-def test_a_key_leads_nowhere_else(key: str, tmp_path: Path) -> None:
+def test_key_leads_nowhere_else(key: str, tmp_path: Path) -> None:
     fill(tmp_path)
     with pytest.raises(UsageError, match="cannot name a copy"):
         open_run(tmp_path).create(key)

@@ -55,9 +55,8 @@ def _one_side(path: str, base: Contents, ours: Contents, theirs: Contents) -> tu
 
 @settings(max_examples=settings().max_examples // 4)
 @given(base=_trees(), ours=_trees(), theirs=_trees())
-def test_a_merge_takes_what_one_side_changed_and_leaves_what_both_did(
-    base: Contents, ours: Contents, theirs: Contents
-) -> None:
+def test_merge_applies_one_sided_changes_and_lists_conflicts(base: Contents, ours: Contents, theirs: Contents) -> None:
+    """What both sides changed stays as it is in the workspace."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         _put(root, base)

@@ -24,7 +24,7 @@ def _reason(workspace: Workspace, path: str) -> str:
 @pytest.mark.parametrize(
     "path", ["a.py", "src/deep/er/a.py", "./a.py", "a//b.py", "with space.txt", "é/ü.py", "-rf", "a~"]
 )
-def test_a_relative_path_leads_inside(workspace: Workspace, path: str) -> None:
+def test_relative_path_leads_inside(workspace: Workspace, path: str) -> None:
     assert workspace.resolve_inside(path) == workspace.root / path
 
 
@@ -45,7 +45,7 @@ def test_a_relative_path_leads_inside(workspace: Workspace, path: str) -> None:
         "..\\a",
     ],
 )
-def test_a_path_that_tries_to_lead_outside(workspace: Workspace, path: str) -> None:
+def test_path_that_tries_to_lead_outside(workspace: Workspace, path: str) -> None:
     assert _reason(workspace, path) == "unsafe path"
 
 
@@ -89,7 +89,7 @@ def test_what_only_looks_like_them_is_fine(workspace: Workspace, path: str) -> N
     "path",
     ["", "a/", ".", "./", "a\x00b", "a\nb", "\x1b[0m", "a\x85", "x" * 256, "é" * 128, "a/" * 2100 + "b", "\ud800"],
 )
-def test_what_is_no_file_name(workspace: Workspace, path: str) -> None:
+def test_invalid_file_name_is_refused(workspace: Workspace, path: str) -> None:
     assert _reason(workspace, path) == "invalid path"
 
 
@@ -107,14 +107,14 @@ def test_symlinks_that_lead_outside_or_nowhere(workspace: Workspace, target: str
     assert _reason(workspace, "loop") == "unsafe path"
 
 
-def test_a_symlink_in_a_parent_that_leads_outside(workspace: Workspace) -> None:
+def test_symlink_in_a_parent_that_leads_outside(workspace: Workspace) -> None:
     (workspace.root / "a").mkdir()
     (workspace.root / "a" / "link").symlink_to("../../outside")
     assert _reason(workspace, "a/link/new.txt") == "unsafe path"
     assert _reason(workspace, "a/link/new/folder/x.txt") == "unsafe path"
 
 
-def test_a_symlink_that_stays_inside_is_followed(workspace: Workspace) -> None:
+def test_symlink_that_stays_inside_is_followed(workspace: Workspace) -> None:
     (workspace.root / "src").mkdir()
     (workspace.root / "link").symlink_to("src")
     assert workspace.resolve_inside("link/a.py") == workspace.root / "src" / "a.py"
@@ -128,32 +128,31 @@ def test_symlinks_do_not_open_what_is_off_limits(workspace: Workspace) -> None:
     assert _reason(workspace, "two/run.json") == "unsafe path"
 
 
-def test_the_run_folders_are_off_limits(workspace: Workspace) -> None:
+def test_run_folders_are_off_limits(workspace: Workspace) -> None:
     for path in ("runs", "runs/x", "runs/r1/run.json", "./runs//r1/x"):
         assert _reason(workspace, path) == "unsafe path"
     assert workspace.resolve_inside("runs2/x")
 
 
-def test_a_forbidden_folder_that_does_not_exist_yet(tmp_path: Path) -> None:
+def test_forbidden_folder_that_does_not_exist_yet(tmp_path: Path) -> None:
     assert _reason(Workspace(tmp_path, (tmp_path / "runs",)), "runs/x") == "unsafe path"
 
 
 @pytest.mark.parametrize(("root", "forbidden"), [("shop", "runs"), ("runs/r1/workspace", "runs/r2")])
-def test_a_run_works_without_the_folder_of_all_runs_or_its_own_in_that(
-    tmp_path: Path, root: str, forbidden: str
-) -> None:
+def test_runs_folder_or_own_run_folder_is_forbidden(tmp_path: Path, root: str, forbidden: str) -> None:
+    """The folder of all runs is forbidden. If it contains the workspace, only the run's own folder is."""
     (tmp_path / root).mkdir(parents=True)
     assert Workspace.of_run(tmp_path / root, tmp_path / "runs/r2").forbidden == (tmp_path / forbidden,)
 
 
-def test_a_forbidden_folder_is_known_by_identity_too(tmp_path: Path) -> None:
+def test_forbidden_folder_is_known_by_identity_too(tmp_path: Path) -> None:
     """As on a file system that knows one folder by several spellings; here a second root reached by a symlink."""
     (tmp_path / "real" / "runs").mkdir(parents=True)
     (tmp_path / "alias").symlink_to("real")
     assert _reason(Workspace(tmp_path / "alias", (tmp_path / "real" / "runs",)), "runs/x") == "unsafe path"
 
 
-def test_a_workspace_must_be_a_folder(tmp_path: Path) -> None:
+def test_workspace_must_be_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="is not a folder"):
         Workspace(tmp_path / "file")
@@ -185,8 +184,8 @@ def test_no_path_ever_leads_outside(trapped: Workspace, path: str) -> None:
     assert Path(os.path.realpath(resolved)) == resolved
 
 
-def test_a_path_that_is_too_long_only_with_the_workspace_before_it_is_invalid(tmp_path: Path) -> None:
-    """The text alone would do; what a link leads to, and the place of the workspace, count as well."""
+def test_path_too_long_with_workspace_prefix_is_invalid(tmp_path: Path) -> None:
+    """The text alone is short enough. The target of a link and the path of the workspace also count."""
     nearly = "/".join(["n" * 200] * 20)
     root = tmp_path / ("w" * 200)
     root.mkdir()

@@ -110,9 +110,7 @@ def put_a_link_in_its_place(root: Path) -> None:
         put_a_link_in_its_place,
     ],
 )
-def test_whatever_was_done_to_them_they_come_back_and_nothing_else_is_touched(
-    root: Path, tamper: Callable[[Path], None]
-) -> None:
+def test_tampered_files_are_restored_and_others_untouched(root: Path, tamper: Callable[[Path], None]) -> None:
     files = protected(root)
     tree = files.take()
     (root / "src/a.py").write_text("changed code\n")
@@ -128,7 +126,8 @@ def test_whatever_was_done_to_them_they_come_back_and_nothing_else_is_touched(
     assert not files.put_back(tree).paths
 
 
-def test_what_was_there_is_told_from_what_is_new(root: Path) -> None:
+def test_restored_files_are_distinguished_from_new_files(root: Path) -> None:
+    """Both are in the paths that were put back, but only files that existed before count as damaged."""
     files = protected(root)
     tree = files.take()
     add(root)
@@ -139,7 +138,7 @@ def test_what_was_there_is_told_from_what_is_new(root: Path) -> None:
     assert b"-assert one\n+pass\n" in undone.patch
 
 
-def test_a_file_outside_that_a_link_leads_to_is_not_written(root: Path) -> None:
+def test_file_outside_that_a_link_leads_to_is_not_written(root: Path) -> None:
     files = protected(root)
     tree = files.take()
     outside = root.parent / "outside"
@@ -151,7 +150,7 @@ def test_a_file_outside_that_a_link_leads_to_is_not_written(root: Path) -> None:
     assert (root / "tests/test_a.py").read_text() == "assert one\n"
 
 
-def test_a_hard_link_made_meanwhile_is_broken_not_written_through(root: Path) -> None:
+def test_hard_link_made_meanwhile_is_broken_not_written_through(root: Path) -> None:
     files = protected(root)
     tree = files.take()
     os.link(root / "tests/test_a.py", root.parent / "same.py")
@@ -160,7 +159,7 @@ def test_a_hard_link_made_meanwhile_is_broken_not_written_through(root: Path) ->
     assert (root.parent / "same.py").read_text() == "changed\n"
 
 
-def test_a_folder_that_was_a_link_at_first_stays_that_link(root: Path) -> None:
+def test_folder_that_was_a_link_at_first_stays_that_link(root: Path) -> None:
     (root / "tests").rename(root / "real")
     (root / "tests").symlink_to("real")
     files = protected(root)
@@ -187,7 +186,7 @@ def test_bytecode_beside_them_does_not_outlive_a_look(root: Path) -> None:
     assert (root.parent / "outside/kept.pyc").exists()
 
 
-def test_caches_and_environments_count_only_where_a_glob_has_their_name(root: Path) -> None:
+def test_caches_and_environments_require_glob_with_their_name(root: Path) -> None:
     (root / ".venv/lib").mkdir(parents=True)
     (root / ".venv/lib/conftest.py").write_text("theirs")
     (root / "runs").mkdir()
@@ -243,14 +242,15 @@ def test_names_that_differ_by_case_only_count_as_one(root: Path) -> None:
     assert contents(root) == before
 
 
-def test_the_first_state_is_known_to_every_later_process_and_other_globs_have_their_own(root: Path) -> None:
+def test_first_state_is_shared_by_later_processes(root: Path) -> None:
+    """Other globs have a first state of their own."""
     first = protected(root).first()
     change(root)
     assert protected(root).first() == first == protected(root, *reversed(GLOBS)).first()
     assert protected(root, "tests/**").first() != first
 
 
-def test_names_that_are_no_text_are_put_back_too(root: Path) -> None:
+def test_non_utf8_file_names_are_restored(root: Path) -> None:
     odd = os.fsencode(root) + b"/tests/\xff.py"
     Path(os.fsdecode(odd)).write_text("x")
     files = protected(root)

@@ -32,7 +32,8 @@ def _kept(root: Path) -> str:
     return found.reason
 
 
-def test_merged_and_unchanged_copies_go_and_what_the_merge_did_stays(tmp_path: Path) -> None:
+def test_merged_and_unchanged_copies_are_removed(tmp_path: Path) -> None:
+    """The result of the merge stays."""
     whole_repository(tmp_path)
     copy = _merged_copy(tmp_path)
     result = open_run(tmp_path).merge(KEY)
@@ -51,7 +52,7 @@ def test_merged_and_unchanged_copies_go_and_what_the_merge_did_stays(tmp_path: P
     assert _collect(tmp_path) == []
 
 
-def test_a_dry_run_only_says_it(tmp_path: Path) -> None:
+def test_dry_run_only_says_it(tmp_path: Path) -> None:
     whole_repository(tmp_path)
     copy = _merged_copy(tmp_path)
     manifest = (tmp_path / "runs" / "r1" / "worktrees" / "manifest.json").read_bytes()
@@ -70,7 +71,7 @@ def test_what_was_not_merged_is_kept(tmp_path: Path) -> None:
     assert _kept(tmp_path) == "not merged: another one was chosen"
 
 
-def test_a_copy_with_conflicts_is_kept(tmp_path: Path) -> None:
+def test_copy_with_conflicts_is_kept(tmp_path: Path) -> None:
     fill(tmp_path)
     worktrees = open_run(tmp_path)
     copy = worktrees.create(KEY).workspace.root
@@ -81,13 +82,13 @@ def test_a_copy_with_conflicts_is_kept(tmp_path: Path) -> None:
     assert _kept(tmp_path) == "its changes conflict: 0.txt, 1.txt, 2.txt and 2 more"
 
 
-def test_a_copy_that_changed_since_is_kept(tmp_path: Path) -> None:
+def test_copy_that_changed_since_is_kept(tmp_path: Path) -> None:
     fill(tmp_path)
     (_merged_copy(tmp_path) / "later.txt").write_text("later\n")
     assert _kept(tmp_path) == "changed after it was merged"
 
 
-def test_a_copy_with_commits_of_its_own_is_kept_until_a_branch_holds_them(tmp_path: Path) -> None:
+def test_copy_with_own_commits_is_kept_until_branch_has_them(tmp_path: Path) -> None:
     whole_repository(tmp_path)
     copy = _merged_copy(tmp_path)
     git(copy, "add", ".")
@@ -104,7 +105,7 @@ def test_nothing_of_a_live_run_is_touched(tmp_path: Path) -> None:
     assert (found.action, found.reason) == ("kept", "its run is being worked on")
 
 
-def test_a_copy_whose_folder_or_repository_is_gone_is_forgotten(tmp_path: Path) -> None:
+def test_copy_whose_folder_or_repository_is_gone_is_forgotten(tmp_path: Path) -> None:
     whole_repository(tmp_path)
     shutil.rmtree(_merged_copy(tmp_path))
     assert [each.action for each in _collect(tmp_path)] == ["removed"]
@@ -116,7 +117,7 @@ def test_a_copy_whose_folder_or_repository_is_gone_is_forgotten(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("path", ["duel.1.0/copy/../../../..", "duel.1.0/copy", "../../../outside", "/outside"])
-def test_only_what_lies_in_the_runs_folder_is_removed(path: str, tmp_path: Path) -> None:
+def test_only_copies_in_run_folder_are_removed(path: str, tmp_path: Path) -> None:
     fill(tmp_path)
     _merged_copy(tmp_path)
     _edit_manifest(tmp_path, path=path)
@@ -125,7 +126,7 @@ def test_only_what_lies_in_the_runs_folder_is_removed(path: str, tmp_path: Path)
     assert contents(tmp_path) == before
 
 
-def test_a_link_in_the_place_of_a_copy_is_not_followed(tmp_path: Path) -> None:
+def test_link_in_the_place_of_a_copy_is_not_followed(tmp_path: Path) -> None:
     fill(tmp_path / "work")
     copy = _merged_copy(tmp_path / "work")
     copy.rename(tmp_path / "elsewhere")
@@ -135,7 +136,7 @@ def test_a_link_in_the_place_of_a_copy_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "elsewhere" / "gone.txt").exists()
 
 
-def test_a_manifest_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+def test_manifest_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     fill(tmp_path)
     _merged_copy(tmp_path)
     _edit_manifest(tmp_path, key="../..")

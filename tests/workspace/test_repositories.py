@@ -21,7 +21,7 @@ def apply(workspace: Workspace, files: Record) -> list[str | None]:
 
 @pytest.mark.parametrize("order", list(itertools.permutations(BARE)))
 @pytest.mark.parametrize("folder", ["", "sub/deep/"])
-def test_a_bare_repository_is_never_completed(tmp_path: Path, order: tuple[str, ...], folder: str) -> None:
+def test_bare_repository_is_never_completed(tmp_path: Path, order: tuple[str, ...], folder: str) -> None:
     ran = tmp_path / "ran"
     root = tmp_path / "work"
     root.mkdir()
@@ -45,7 +45,7 @@ def test_a_bare_repository_is_never_completed(tmp_path: Path, order: tuple[str, 
         {"refs/x": "", "objects/x": "", "HEAD/x": ""},
     ],
 )
-def test_the_last_piece_is_refused_whatever_it_is_and_in_any_case(tmp_path: Path, files: Record) -> None:
+def test_last_piece_is_refused_whatever_it_is_and_in_any_case(tmp_path: Path, files: Record) -> None:
     assert apply(Workspace(tmp_path), files) == [None] * (len(files) - 1) + ["unsafe path"]
 
 
@@ -55,10 +55,10 @@ def test_nothing_is_written_into_a_bare_repository_that_exists(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", [".git", "sub/.git", "sub/.GIT"])
-def test_a_file_that_says_where_the_repository_is_is_refused(tmp_path: Path, name: str) -> None:
+def test_file_that_says_where_the_repository_is_is_refused(tmp_path: Path, name: str) -> None:
     assert apply(Workspace(tmp_path), {name: "gitdir: ../evil"}) == ["unsafe path"]
 
 
-def test_pieces_that_are_no_repository_are_files_like_any_other(tmp_path: Path) -> None:
+def test_incomplete_repository_parts_are_ordinary_files(tmp_path: Path) -> None:
     files = {"head/x": "", "objects/a.py": "", "refs.txt": "", "config": "", "src/HEAD": "", "src/refs/x": ""}
     assert apply(Workspace(tmp_path), files) == [None] * len(files)

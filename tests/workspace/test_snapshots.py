@@ -104,7 +104,8 @@ def test_git_apply_reverse_takes_a_patch_back(tmp_path: Path, arrange: Callable[
     assert (root.parent / "text.txt").exists() == (arrange is _part_of_a_repository)
 
 
-def test_the_private_repository_takes_a_patch_back_where_filters_convert(tmp_path: Path) -> None:
+def test_private_repository_reverts_patch_despite_filters(tmp_path: Path) -> None:
+    """Git filters convert the content of the files."""
     _with_filters(tmp_path)
     snapshots, contents = _snapshots(tmp_path), _contents(tmp_path)
     before = snapshots.take()
@@ -114,14 +115,14 @@ def test_the_private_repository_takes_a_patch_back_where_filters_convert(tmp_pat
     assert _contents(tmp_path) == contents
 
 
-def test_the_users_repository_is_not_touched(tmp_path: Path) -> None:
+def test_users_repository_is_not_touched(tmp_path: Path) -> None:
     _whole_repository(tmp_path)
     before = {path: path.read_bytes() for path in (tmp_path / ".git").rglob("*") if path.is_file()}
     _snapshots(tmp_path).take(force=["text.txt"])
     assert {path: path.read_bytes() for path in (tmp_path / ".git").rglob("*") if path.is_file()} == before
 
 
-def test_a_patch_can_be_read_by_people(tmp_path: Path) -> None:
+def test_patch_can_be_read_by_people(tmp_path: Path) -> None:
     _with_line_end_attributes(tmp_path)
     snapshots = _snapshots(tmp_path)
     before = snapshots.take()
@@ -181,7 +182,7 @@ def test_forced_paths_are_taken_and_stay_taken(tmp_path: Path) -> None:
     assert snapshots.take() == before
 
 
-def test_an_ignored_file_that_was_there_comes_back(tmp_path: Path) -> None:
+def test_existing_ignored_file_is_restored(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*.local\n")
     (tmp_path / "settings.local").write_text("mine\n")
     (tmp_path / "role.txt").write_text("made in the turn, before its files\n")
@@ -232,7 +233,7 @@ def test_symlinks_and_odd_files_do_no_harm(tmp_path: Path) -> None:
     assert snapshots.changed_paths(before, after) == ["folder/a", "link"]
 
 
-def test_a_link_to_a_name_that_is_no_text_is_followed_all_the_same(tmp_path: Path) -> None:
+def test_link_to_non_utf8_name_is_followed(tmp_path: Path) -> None:
     odd = tmp_path / os.fsdecode(b"odd-\xff")
     odd.write_text("x")
     (tmp_path / "link").symlink_to(odd.name)
@@ -243,7 +244,7 @@ def test_a_link_to_a_name_that_is_no_text_is_followed_all_the_same(tmp_path: Pat
     assert len(snapshots.changed_paths(before, snapshots.take(force=["link"]))) == 1
 
 
-def test_the_users_settings_and_hooks_count_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_users_settings_and_hooks_count_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, home = tmp_path / "work", tmp_path / "home"
     _whole_repository(root)
     (home / ".config" / "git").mkdir(parents=True)
@@ -263,7 +264,8 @@ def test_the_users_settings_and_hooks_count_for_nothing(tmp_path: Path, monkeypa
     assert (root / ".git" / "index").read_bytes() == index
 
 
-def test_what_is_restored_is_not_written_through_links_made_meanwhile(tmp_path: Path) -> None:
+def test_restore_does_not_write_through_new_links(tmp_path: Path) -> None:
+    """The links were made after the snapshot."""
     root, outside = tmp_path / "work", tmp_path / "outside"
     for folder in (root / "sub", outside):
         folder.mkdir(parents=True)
@@ -282,7 +284,7 @@ def test_what_is_restored_is_not_written_through_links_made_meanwhile(tmp_path: 
     assert {(root / name).read_text() for name in ("sub/a.txt", "b.txt")} == {"as it was"}
 
 
-def test_a_killed_runs_lock_does_not_stop_the_next(tmp_path: Path) -> None:
+def test_killed_runs_lock_does_not_stop_the_next(tmp_path: Path) -> None:
     first = _snapshots(tmp_path).take()
     (tmp_path / "runs" / "r1" / "snapshots.git" / "index.lock").touch()
     assert _snapshots(tmp_path).take() == first
@@ -306,7 +308,7 @@ def test_git_ended_by_a_signal_is_not_called_a_full_disk(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("program", ["git", "command"])
-def test_too_few_file_descriptors_are_not_called_a_missing_program(tmp_path: Path, program: str) -> None:
+def test_too_few_file_descriptors_are_not_a_missing_program(tmp_path: Path, program: str) -> None:
     git = Git(tmp_path, tmp_path)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest = os.open(os.devnull, os.O_RDONLY)
@@ -343,7 +345,7 @@ def test_what_a_frozen_git_has_started_ends_with_it(tmp_path: Path, monkeypatch:
     assert {each.status() for each in ended} <= {psutil.STATUS_ZOMBIE}
 
 
-def test_a_store_that_takes_nothing_is_an_error_not_an_empty_patch(tmp_path: Path) -> None:
+def test_store_that_takes_nothing_is_an_error_not_an_empty_patch(tmp_path: Path) -> None:
     snapshots = _snapshots(tmp_path)
     snapshots.take()
     for number in range(256):
@@ -353,7 +355,7 @@ def test_a_store_that_takes_nothing_is_an_error_not_an_empty_patch(tmp_path: Pat
         snapshots.take()
 
 
-def test_a_workspace_that_is_gone_is_an_error(tmp_path: Path) -> None:
+def test_workspace_that_is_gone_is_an_error(tmp_path: Path) -> None:
     root = tmp_path / "work"
     root.mkdir()
     snapshots = Snapshots(tmp_path / "snapshots.git", Workspace(root))
@@ -394,7 +396,7 @@ def test_another_runs_snapshot_fills_an_empty_workspace(tmp_path: Path) -> None:
     assert "text.txt" in restored.changed_paths(tree, later)  # it knows what that one knew, and needs it no more
 
 
-def test_neither_nested_repositories_nor_folders_left_out_are_filled_in(tmp_path: Path) -> None:
+def test_filling_skips_nested_repositories_and_excluded_folders(tmp_path: Path) -> None:
     root = tmp_path / "work"
     (root / "sub" / "nested").mkdir(parents=True)
     _git(root / "sub" / "nested", "init", "-q")
@@ -427,7 +429,7 @@ def test_filling_does_not_change_the_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_a_snapshot_that_is_gone_is_said_so(tmp_path: Path, there: bool) -> None:
+def test_missing_snapshot_is_reported(tmp_path: Path, there: bool) -> None:
     _fill(tmp_path / "work")
     source = tmp_path / "snapshots.git"
     if there:

@@ -54,7 +54,7 @@ def test_every_kind_of_change_comes_back(arrange: Arrange, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("arrange", ARRANGEMENTS)
-def test_the_patch_is_what_the_copy_changed(arrange: Arrange, tmp_path: Path) -> None:
+def test_patch_is_what_the_copy_changed(arrange: Arrange, tmp_path: Path) -> None:
     root = _root(tmp_path)
     arrange(root)
     worktrees, before = open_run(root), contents(root)
@@ -116,7 +116,7 @@ def test_conflicts_are_listed_and_left_as_they_are(tmp_path: Path) -> None:
     assert json.loads(json.dumps(result.as_json()))["conflicts"][0] == {"path": "added.txt", "kind": "both added"}
 
 
-def test_a_file_where_a_folder_stays_is_a_conflict(tmp_path: Path) -> None:
+def test_file_where_a_folder_stays_is_a_conflict(tmp_path: Path) -> None:
     fill(tmp_path)
     worktrees = open_run(tmp_path)
     root = worktrees.create(KEY).workspace.root
@@ -135,7 +135,7 @@ def test_a_file_where_a_folder_stays_is_a_conflict(tmp_path: Path) -> None:
     }
 
 
-def test_a_copy_that_changed_nothing_is_unchanged(tmp_path: Path) -> None:
+def test_copy_that_changed_nothing_is_unchanged(tmp_path: Path) -> None:
     fill(tmp_path)
     worktrees = open_run(tmp_path)
     worktrees.create(KEY)
@@ -145,7 +145,7 @@ def test_a_copy_that_changed_nothing_is_unchanged(tmp_path: Path) -> None:
     assert not patch_of(tmp_path).exists()
 
 
-def test_a_merge_is_done_once(tmp_path: Path) -> None:
+def test_merge_is_done_once(tmp_path: Path) -> None:
     fill(tmp_path)
     root = open_run(tmp_path).create(KEY).workspace.root
     (root / "added.txt").write_text("added\n")
@@ -157,7 +157,7 @@ def test_a_merge_is_done_once(tmp_path: Path) -> None:
     assert not (tmp_path / "added.txt").exists()
 
 
-def test_an_ignored_file_of_the_workspace_is_not_overwritten(tmp_path: Path) -> None:
+def test_ignored_file_of_the_workspace_is_not_overwritten(tmp_path: Path) -> None:
     fill(tmp_path)
     (tmp_path / "mine.local").write_text("mine")
     worktrees = open_run(tmp_path)
@@ -198,7 +198,7 @@ def test_nothing_is_written_outside_or_into_git_or_a_run(tmp_path: Path) -> None
     assert (root / "runs" / "r1").is_dir()
 
 
-def test_a_link_itself_is_replaced_not_what_it_leads_to(tmp_path: Path) -> None:
+def test_link_itself_is_replaced_not_what_it_leads_to(tmp_path: Path) -> None:
     root = tmp_path / "work"
     fill(root)
     (tmp_path / "outside.txt").write_text("precious")
@@ -215,7 +215,7 @@ def test_a_link_itself_is_replaced_not_what_it_leads_to(tmp_path: Path) -> None:
     assert not (root / "deleted").is_symlink()
 
 
-def test_a_hard_link_is_replaced_not_written_through(tmp_path: Path) -> None:
+def test_hard_link_is_replaced_not_written_through(tmp_path: Path) -> None:
     root, outside = tmp_path / "work", tmp_path / "outside.txt"
     fill(root)
     outside.write_text("precious")
@@ -227,7 +227,7 @@ def test_a_hard_link_is_replaced_not_written_through(tmp_path: Path) -> None:
     assert (outside.read_text(), (root / "same.txt").read_text()) == ("precious", "changed")
 
 
-def test_a_link_that_comes_back_does_not_bring_what_it_leads_to_into_the_snapshots(tmp_path: Path) -> None:
+def test_merged_link_does_not_bring_target_into_snapshots(tmp_path: Path) -> None:
     fill(tmp_path)
     (tmp_path / "secret.local").write_text("secret")
     worktrees = open_run(tmp_path)
@@ -291,7 +291,7 @@ def test_copies_are_made_and_merged_at_the_same_time(tmp_path: Path) -> None:
     assert {copy["state"] for copy in listed["copies"]} == {"merged"}
 
 
-def test_an_unknown_copy_and_a_broken_manifest_say_so(tmp_path: Path) -> None:
+def test_unknown_copy_and_a_broken_manifest_say_so(tmp_path: Path) -> None:
     fill(tmp_path)
     with pytest.raises(StorageError, match="knows no copy"):
         open_run(tmp_path).merge(KEY)
@@ -350,7 +350,8 @@ def _moved(prepared: Path, folder: Path) -> Path:
     return Path(shutil.copytree(prepared, folder / prepared.name, symlinks=True))
 
 
-def test_what_a_killed_merge_did_not_reach_and_somebody_changed_is_a_conflict(tmp_path: Path) -> None:
+def test_file_changed_after_killed_merge_is_a_conflict(tmp_path: Path) -> None:
+    """The killed merge did not reach the file before somebody else changed it."""
     fill(tmp_path)
     copy = open_run(tmp_path).create(KEY).workspace.root
     for name in ("crlf.txt", "script.sh"):
@@ -365,7 +366,7 @@ def test_what_a_killed_merge_did_not_reach_and_somebody_changed_is_a_conflict(tm
     assert (tmp_path / "script.sh").read_text() == "somebody's\n"
 
 
-def test_a_disk_that_takes_nothing_is_an_error_and_the_merge_goes_on_later(tmp_path: Path) -> None:
+def test_full_disk_is_an_error_and_merge_resumes_later(tmp_path: Path) -> None:
     fill(tmp_path)
     worktrees = open_run(tmp_path)
     copy = worktrees.create(KEY).workspace.root

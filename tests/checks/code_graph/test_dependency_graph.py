@@ -74,7 +74,7 @@ def test_batches_are_three_files_of_a_layer(make_context: MakeContext) -> None:
     assert result["batches"] == [["m0.py", "m1.py", "m2.py"], ["m3.py"], ["n.py"]]
 
 
-def test_files_that_import_each_other_are_told_and_share_a_layer(make_context: MakeContext) -> None:
+def test_import_cycles_are_reported_and_share_a_layer(make_context: MakeContext) -> None:
     result = graph(make_context, {"a.py": "import b", "b.py": "import c", "c.py": "import a", "d.py": "import a"})
     assert (result["cycles"], result["layers"]) == ([["a.py", "b.py", "c.py"]], [["a.py", "b.py", "c.py"], ["d.py"]])
 
@@ -132,10 +132,12 @@ def test_imports_are_resolved_as_the_folder_is_used(
         ({"tests/requests.py": "", "shop/a.py": "import requests"}, "shop/a.py", "requests"),
     ],
 )
-def test_an_absolute_import_is_no_file_of_that_name(
+def test_absolute_import_does_not_resolve_to_a_sibling_file(
     make_context: MakeContext, files: dict[str, str], importer: str, external: str
 ) -> None:
-    """Neither of the standard library nor of an installed package: only an import root has modules at its top."""
+    """Imports of the standard library and of installed packages are external, because only an import root has top-
+    level modules.
+    """
     result = graph(make_context, files)
     assert of(result, importer)["dependencies"] == []
     assert result["external"] == [external]
@@ -176,12 +178,12 @@ def test_only_imports_of_values_are_dependencies_in_typescript(
     assert of(result, f"a.{ending}")["dependencies"] == (["b.ts"] if depends else [])
 
 
-def test_a_package_of_go_is_no_file_beside(make_context: MakeContext) -> None:
+def test_go_package_does_not_resolve_to_a_sibling_file(make_context: MakeContext) -> None:
     result = graph(make_context, {"fmt.go": "package main\n", "a.go": 'package main\nimport "fmt"\n'})
     assert (of(result, "a.go")["dependencies"], result["external"]) == ([], ["fmt"])
 
 
-def test_syntax_that_the_grammar_does_not_know_leaves_a_file_read_in_part(make_context: MakeContext) -> None:
+def test_syntax_unknown_to_the_grammar_leaves_file_partly_read(make_context: MakeContext) -> None:
     newer = "export interface Box<\n  out T,\n  out U = T,\n> { value: T }\nexport function open() {}\n"
     result = graph(make_context, {"box.ts": newer, "bad.ts": "}}} ((( %%%\n", "good.ts": "export const a = 1;\n"})
     assert {each["path"]: (each["problem"], each["partly"]) for each in result["files"]} == {
@@ -198,14 +200,14 @@ def test_nothing_is_run(make_context: MakeContext) -> None:
     assert "seen_by_the_graph" not in sys.modules
 
 
-def test_an_empty_folder_says_so(make_context: MakeContext) -> None:
+def test_empty_folder_says_so(make_context: MakeContext) -> None:
     result = graph(make_context, {"README.md": "Hello", "LICENSE": "MIT", ".hidden/a.py": "", "__pycache__/b.py": ""})
     assert (result["status"], result["files"], result["layers"]) == ("empty", [], [])
     assert result["reason"] == ". has no source file in a language that is known"
     assert result["other"] == {".md": 1, "LICENSE": 1}
 
 
-def test_a_folder_that_is_not_there_is_refused(make_context: MakeContext) -> None:
+def test_folder_that_is_not_there_is_refused(make_context: MakeContext) -> None:
     with pytest.raises(UsageError, match="check code_graph: repo: nowhere: there is no such folder"):
         graph(make_context, {}, repo="nowhere")
 
@@ -230,7 +232,7 @@ def test_what_cannot_be_read_is_listed_with_the_reason(make_context: MakeContext
     assert result["problems"] == 4
 
 
-def test_a_file_of_fifty_thousand_lines(make_context: MakeContext) -> None:
+def test_file_of_fifty_thousand_lines(make_context: MakeContext) -> None:
     text = "".join(f"def f{number}():\n    return {number}\n" for number in range(25_000))
     (file,) = graph(make_context, {"large.py": text})["files"]
     assert (file["lines"], len(file["functions"]), file["problem"]) == (50_000, 25_000, "")
@@ -242,14 +244,15 @@ def test_what_is_excluded_is_left_out(make_context: MakeContext) -> None:
     assert [each["path"] for each in result["files"]] == ["a.py"]
 
 
-def test_the_runs_in_it_are_no_source(make_context: MakeContext) -> None:
+def test_runs_inside_the_folder_are_not_source(make_context: MakeContext) -> None:
+    """The analyzed folder may contain the runs folder with copies of the source."""
     context = make_context({"a.py": "", "runs/r1/worktrees/w/a.py": ""})
     root = context.workspace.root
     result: dict[str, Any] = read_code_graph(replace(context, workspace=Workspace(root, (root / "runs",))))
     assert result["layers"] == [["a.py"]]
 
 
-def test_a_drawing_of_many_files_is_one_of_folders(make_context: MakeContext) -> None:
+def test_drawing_of_many_files_is_one_of_folders(make_context: MakeContext) -> None:
     files = {f"p{number % 5}/m{number}.py": f"import p{(number + 1) % 5}.m{number - 4}" for number in range(100)}
     result = graph(make_context, files)
     assert result["mermaid_of"] == "folders"
@@ -257,7 +260,7 @@ def test_a_drawing_of_many_files_is_one_of_folders(make_context: MakeContext) ->
     assert "m17" not in result["mermaid"]
 
 
-def test_a_run_that_stops_does_not_wait_for_it(make_context: MakeContext) -> None:
+def test_run_that_stops_does_not_wait_for_it(make_context: MakeContext) -> None:
     context = make_context({"a.py": ""})
     context.stopping.set()
     with pytest.raises(RunInterrupted):
@@ -316,7 +319,7 @@ def test_other_languages_through_their_grammars(make_context: MakeContext) -> No
     assert result["problems"] == 0
 
 
-def test_a_language_without_its_grammar_says_what_to_install(
+def test_language_without_its_grammar_says_what_to_install(
     make_context: MakeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tree_sitter_go", None)

@@ -70,7 +70,8 @@ def test_only_what_changed_by_content_is_planned(planned: Planned) -> None:
     assert planned.batches() == [("B1", ["middle.py"], [])]
 
 
-def test_a_document_that_is_missing_and_a_page_about_no_file_are_work_too(planned: Planned) -> None:
+def test_missing_documents_and_orphaned_pages_are_planned(planned: Planned) -> None:
+    """An orphaned page is about a file that no longer exists. A page that a person wrote is left alone."""
     planned.document(*SOURCES)
     assert planned.plan(documents=["OVERVIEW"])["missing"] == ["OVERVIEW"]
     planned.write("docs/files/old.py.md", marked("old.py", "0" * 64, "# old.py"))
@@ -79,7 +80,7 @@ def test_a_document_that_is_missing_and_a_page_about_no_file_are_work_too(planne
     assert (result["status"], result["gone"], result["batches"]) == ("planned", ["docs/files/old.py.md"], [])
 
 
-def test_a_planners_groups_are_kept_where_they_can_be(planned: Planned) -> None:
+def test_planners_groups_are_kept_where_they_can_be(planned: Planned) -> None:
     groups = [["top.py", "low0.py"], ["low0.py", "low1.py"], ["no.py"], [], "top.py", ["left.py", "right.py"]]
     result = planned.plan(groups=groups)
     assert (result["grouped_by"], result["put_back"]) == ("groups", ["low1.py", "low2.py", "low3.py", "middle.py"])
@@ -108,18 +109,18 @@ def test_without_a_group_that_can_be_used_it_is_by_layers(planned: Planned, grou
     assert planned.batches(groups=groups) == planned.batches()
 
 
-def test_a_group_that_is_too_large_for_a_turn_is_parted(planned: Planned) -> None:
+def test_group_that_is_too_large_for_a_turn_is_parted(planned: Planned) -> None:
     sizes = [len(files) for _, files, _ in planned.batches(groups=[sorted(SOURCES)])]
     assert sorted(sizes) == [2, 6]
 
 
 @pytest.mark.parametrize("option", ["planning", "synthesis"])
-def test_a_way_that_there_is_not_is_refused(planned: Planned, option: str) -> None:
+def test_unknown_planning_or_synthesis_mode_is_refused(planned: Planned, option: str) -> None:
     with pytest.raises(UsageError, match=f"check document_plan: {option}: "):
         planned.plan(**{option: "magic"})
 
 
-def test_a_planner_sees_the_layers_and_what_most_depend_on(planned: Planned) -> None:
+def test_planner_sees_the_layers_and_what_most_depend_on(planned: Planned) -> None:
     planned.document("low1.py")
     result = planned.plan()
     assert "Layer 1:\n* middle.py: low0.py\n" in result["structure"]

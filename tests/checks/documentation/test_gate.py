@@ -229,7 +229,7 @@ def text_of(package: Package, name: str) -> str:
     return Path(package.docs / f"{name}.md").read_text()
 
 
-def test_a_refinement_that_lowers_the_score_is_taken_back(package: Package) -> None:
+def test_refinement_that_lowers_the_score_is_taken_back(package: Package) -> None:
     whole = package.measure()["score"]
     concepts, overview = text_of(package, "CONCEPTS"), text_of(package, "OVERVIEW")
     better = overview.replace("## Purpose\n", f"## Purpose\n\nIt begins with `{package.files[0]['path']}`.\n")
@@ -241,7 +241,8 @@ def test_a_refinement_that_lowers_the_score_is_taken_back(package: Package) -> N
     assert (text_of(package, "CONCEPTS"), text_of(package, "OVERVIEW")) == (concepts, overview)
 
 
-def test_a_refinement_that_raises_the_score_is_kept_beside_one_that_lowers_it(package: Package) -> None:
+def test_improving_refinement_is_kept_beside_a_worsening_one(package: Package) -> None:
+    """A refinement that lowers the score is reverted without losing another one that raises it."""
     honest = text_of(package, "CONCEPTS")
     overview = text_of(package, "OVERVIEW")
     (package.docs / "CONCEPTS.md").write_text("# Concepts\n")
@@ -252,8 +253,8 @@ def test_a_refinement_that_raises_the_score_is_kept_beside_one_that_lowers_it(pa
     assert (text_of(package, "CONCEPTS"), text_of(package, "OVERVIEW")) == (honest, overview)
 
 
-def test_refinements_that_lower_the_score_only_together_are_taken_back(package: Package) -> None:
-    """Each links to the headings of the other, so that taking back one alone would lower the score even more."""
+def test_refinements_lowering_score_only_jointly_are_reverted(package: Package) -> None:
+    """Each links to headings of the other, so reverting only one would lower the score even more."""
     honest = {name: text_of(package, name) for name in ("CONCEPTS", "GETTING_STARTED")}
     score = package.measure()["score"]
     headings = "".join(f"## N{number}\n" for number in range(300))
@@ -266,7 +267,7 @@ def test_refinements_that_lower_the_score_only_together_are_taken_back(package: 
     assert {name: text_of(package, name) for name in honest} == honest
 
 
-def test_a_deleted_package_has_no_documentation(package: Package) -> None:
+def test_deleted_package_has_no_documentation(package: Package) -> None:
     shutil.rmtree(package.docs)
     result = package.measure()
     assert {each["part"] for each in result["below"]} == {each["name"] for each in result["parts"]}

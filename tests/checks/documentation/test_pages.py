@@ -58,7 +58,7 @@ STORE = note(
 )
 
 
-def test_a_page_says_what_the_analyst_said_and_links_what_there_is(pages: Pages) -> None:
+def test_page_says_what_the_analyst_said_and_links_what_there_is(pages: Pages) -> None:
     result = pages.write(STORE, note("shop/orders.py"), note("shop/__init__.py"))
     assert sorted(result["pages"]) == [
         "docs/files/shop/__init__.py.md",
@@ -102,7 +102,8 @@ def test_what_is_there_already_is_not_written_again(pages: Pages) -> None:
     assert "- shop/store.py: About shop/store.py." in result["digest"]
 
 
-def test_pages_about_files_that_are_gone_are_removed_and_nothing_else(pages: Pages, tmp_path: Path) -> None:
+def test_only_pages_about_deleted_files_are_removed(pages: Pages, tmp_path: Path) -> None:
+    """Pages that a person wrote, linked pages and linked folders stay."""
     folder = pages.root / "docs/files"
     folder.mkdir(parents=True)
     (folder / "old.py.md").write_text(marked("old.py", "0" * 64, "# old.py"))
@@ -117,7 +118,7 @@ def test_pages_about_files_that_are_gone_are_removed_and_nothing_else(pages: Pag
     assert (outside / "far.md").is_file()
 
 
-def test_a_source_outside_the_workspace_is_named_and_not_linked(pages: Pages, tmp_path: Path) -> None:
+def test_source_outside_the_workspace_is_named_and_not_linked(pages: Pages, tmp_path: Path) -> None:
     (tmp_path / "library").mkdir()
     (tmp_path / "library/far.py").write_text("x = 1\n")
     pages.write(note("far.py"), repo=tmp_path / "library")
@@ -130,7 +131,7 @@ def test_no_page_is_written_outside_the_workspace(pages: Pages, out: str) -> Non
         pages.write(STORE, out=out)
 
 
-def test_a_document_about_a_file_keeps_the_mark_of_its_state(pages: Pages) -> None:
+def test_document_about_a_file_keeps_the_mark_of_its_state(pages: Pages) -> None:
     options = {"path": "docs/x.md", "content": marked("a.py", "0" * 64, "Text"), "source": "a.py", "sha256": "1" * 64}
     context = replace(pages.context, options=options)
     assert write_one_document(context)["status"] == "written"
@@ -140,7 +141,8 @@ def test_a_document_about_a_file_keeps_the_mark_of_its_state(pages: Pages) -> No
         write_one_document(replace(context, options={"path": "../x.md", "content": ""}))
 
 
-def test_an_analyst_reads_the_source_and_what_is_known_of_what_it_needs(pages: Pages) -> None:
+def test_analyst_gets_the_source_and_notes_on_dependencies(pages: Pages) -> None:
+    """The context has the known summaries of the files that the source depends on, at most 600 characters each."""
     pages.write(note("shop/orders.py"))
     files = [{"path": "shop/store.py", "dependencies": ["shop/orders.py", "shop/money.py", "shop/other.py"]}]
     notes = [[{"path": "shop/money.py", "summary": "S" * 700}], [note("shop/else.py")]]
@@ -153,7 +155,7 @@ def test_an_analyst_reads_the_source_and_what_is_known_of_what_it_needs(pages: P
     ]
 
 
-def test_a_long_source_is_shortened_and_a_binary_one_is_told(pages: Pages) -> None:
+def test_long_source_is_shortened_and_a_binary_one_is_told(pages: Pages) -> None:
     (pages.root / "long.py").write_text("x = 1\n" * 10_000)
     (pages.root / "binary.py").write_bytes(b"\x00")
     given = {"files": [{"path": "long.py"}, {"path": "binary.py"}]}
@@ -170,7 +172,7 @@ def test_only_sources_of_the_repository_are_read(pages: Pages, path: str) -> Non
         read_sources(replace(pages.context, options={"files": [{"path": path}]}))
 
 
-def test_what_an_analyst_left_out_is_told(make_context: MakeContext) -> None:
+def test_files_an_analyst_left_out_are_reported(make_context: MakeContext) -> None:
     files: list[dict[str, object]] = [{"path": "a.py"}, {"path": "b.py"}, {"path": "c.py"}]
     said = [note("a.py"), {"path": "b.py", "summary": " "}, note("z.py")]
     context = make_context({})

@@ -87,7 +87,7 @@ def test_no_documents_are_worth_nothing(documented: Documented) -> None:
     assert sum(part["costs"] for part in result["parts"]) == pytest.approx(1.0)
 
 
-def test_a_page_about_an_older_state_of_its_file_covers_it_no_more(documented: Documented) -> None:
+def test_page_about_an_older_state_of_its_file_covers_it_no_more(documented: Documented) -> None:
     documented.write("docs/files/shop/store.py.md", marked("shop/store.py", "0" * 64, "# shop/store.py\n\nOld."))
     part = documented.part("files")
     assert (part["good"], part["of"], part["costs"]) == (1, 2, 0.1)
@@ -108,7 +108,7 @@ def test_a_page_about_an_older_state_of_its_file_covers_it_no_more(documented: D
         ("/etc/passwd", "leads outside the workspace"),
     ],
 )
-def test_a_link_that_leads_nowhere_costs(documented: Documented, link: str, problem: str) -> None:
+def test_link_that_leads_nowhere_costs(documented: Documented, link: str, problem: str) -> None:
     documented.write("docs/OVERVIEW.md", f"{OVERVIEW}\n[x]({link}) and [y](https://example.org/no)\n")
     part = documented.part("links")
     assert (part["good"], part["of"]) == (4, 5)
@@ -139,14 +139,15 @@ def test_a_link_that_leads_nowhere_costs(documented: Documented, link: str, prob
         ("remove()", False),
     ],
 )
-def test_a_name_in_code_font_is_one_that_the_code_knows(documented: Documented, code: str, real: bool | None) -> None:
+def test_name_in_code_font_is_one_that_the_code_knows(documented: Documented, code: str, real: bool | None) -> None:
     documented.write("docs/CONCEPTS.md", f"## Terms\nAn order may be called `{code}`\n")
     part = documented.part("claims")
     assert (part["good"], part["of"]) == (3 + (real is True), 3 + (real is not None))
     assert bool(part["problems"]) == (real is False)
 
 
-def test_a_missing_section_and_a_diagram_that_does_not_parse_are_told_with_their_costs(documented: Documented) -> None:
+def test_missing_section_and_invalid_diagram_are_reported(documented: Documented) -> None:
+    """The result also shows how much they cost in the score."""
     documented.write("docs/CONCEPTS.md", "# Concepts\n```mermaid\nflowchart TD\n a[x --> b\n```\n[o](OVERVIEW.md)\n")
     result = documented.measure(threshold=0.9)
     assert (result["status"], result["score"]) == ("below", 0.825)
@@ -181,7 +182,7 @@ def test_it_ends_with_its_deadline_and_with_the_run(documented: Documented) -> N
         documented.measure()
 
 
-def test_documents_lie_in_the_workspace(documented: Documented) -> None:
+def test_document_folder_outside_the_workspace_is_refused(documented: Documented) -> None:
     with pytest.raises(UsageError, match="check document_quality: out: unsafe path"):
         documented.measure(out="../docs")
 
@@ -199,7 +200,7 @@ def test_mermaids_own_parser_is_asked_where_it_is(documented: Documented) -> Non
     assert [bool(problem) for problem in judged.problems] == [False, True, False, True]
 
 
-def test_a_package_of_that_name_that_fails_leaves_it_to_the_subset(documented: Documented, tmp_path: Path) -> None:
+def test_package_of_that_name_that_fails_leaves_it_to_the_subset(documented: Documented, tmp_path: Path) -> None:
     if shutil.which("node") is None:
         pytest.skip("there is no Node")
     package = tmp_path / "work/node_modules/mermaid"

@@ -61,17 +61,19 @@ QUESTIONS = [{"id": name, "text": f"{name}?", "priority": 1} for name in ("Q1", 
         ),
     ],
 )
-def test_a_plan_is_put_in_order_and_what_is_no_question_is_none(
+def test_plan_is_sorted_and_invalid_questions_are_dropped(
     make_context: MakeContext, given: list[object], texts: list[str]
 ) -> None:
+    """Questions are sorted by priority."""
     planned: Any = research_plan(make_context({}, sub_questions=given, least=2, most=3))
     assert (planned["status"], [each["text"] for each in planned["questions"]]) == ("planned", texts)
     assert [each["id"] for each in planned["questions"]] == ["Q1", "Q2"]
 
 
-def test_a_source_is_read_once_for_a_question_and_a_copy_found_later_is_the_same_source(
+def test_source_is_read_once_per_question_with_copies_merged(
     make_context: MakeContext,
 ) -> None:
+    """A copy that is found in a later round is the same source."""
     text = "A sentence that is long enough to be told from others by its words."
     first: Any = research_sources(
         make_context(
@@ -101,7 +103,7 @@ def test_a_source_is_read_once_for_a_question_and_a_copy_found_later_is_the_same
     assert again["sources"][1]["origin"] == "x.example"
 
 
-def test_the_role_and_the_findings_are_told_of_a_text_that_was_shortened(make_context: MakeContext) -> None:
+def test_shortened_text_is_reported_to_role_and_in_findings(make_context: MakeContext) -> None:
     part = {**result("a.md", "One."), "shortened": "4 of 900 characters"}
     made: Any = research_sources(
         make_context({}, topics=[topic("T")], searches=[searched(part, result("b.md", "Two x."))])
@@ -114,7 +116,8 @@ def test_the_role_and_the_findings_are_told_of_a_text_that_was_shortened(make_co
     assert [each["shortened"] for each in found["findings"]] == ["4 of 900 characters", ""]
 
 
-def test_a_round_that_nobody_answered_is_a_failure_and_one_without_results_is_not(make_context: MakeContext) -> None:
+def test_unanswered_round_fails_but_empty_results_do_not(make_context: MakeContext) -> None:
+    """A round fails if no search provider answers. It does not fail if the providers answer without results."""
     quiet: Any = research_sources(make_context({}, topics=[topic("x")], searches=[searched()]))
     assert (quiet["status"], quiet["log"][0]["event"]) == ("nothing", "no_search_results")
     web = {"status": "failed", "error": "no leave to search"}
@@ -122,7 +125,10 @@ def test_a_round_that_nobody_answered_is_a_failure_and_one_without_results_is_no
         research_sources(make_context({}, topics=[topic("x")], searches=[searched(status="failed")], web=[web]))
 
 
-def test_of_too_many_topics_those_of_the_most_important_questions_are_followed(make_context: MakeContext) -> None:
+def test_excess_topics_are_cut_by_question_priority(make_context: MakeContext) -> None:
+    """If there are too many topics, those of the most important questions are followed. The others are listed as
+    skipped.
+    """
     items = [{"topic": topic(f"t{n}", f"Q{n}", priority=9 - n), "source": {"id": "S1"}} for n in range(3)]
     extracted = [
         {"status": "done", "extracted_facts": [" a ", ""], "confidence": 5, "new_topics_to_research": [f"new {n}"]}
@@ -191,7 +197,7 @@ def known_facts(make_context: MakeContext, *answers: Json, conflicts: Sequence[J
         ("It opened in 1887, they say.", ["S4", "S99", "example.org"], [], 0.0, False),  # none of this question
     ],
 )
-def test_a_claim_counts_as_much_as_the_sources_that_make_it(
+def test_claim_counts_as_much_as_the_sources_that_make_it(
     make_context: MakeContext,
     claim: str,
     named: list[str] | None,
@@ -211,20 +217,21 @@ def test_no_section_is_written_about_a_claim_without_a_source(make_context: Make
     assert [section["question"]["id"] for section in known["sections"]] == ["Q1"]
 
 
-def test_a_discrepancy_names_all_sources_of_its_question(make_context: MakeContext) -> None:
+def test_discrepancy_names_all_sources_of_its_question(make_context: MakeContext) -> None:
     conflict = {"topic": "t", "description": "d", "preferred_claim": "p", "resolution_basis": "recency", "notes": ""}
     known = known_facts(make_context, conflicts=[conflict])
     assert known["discrepancies"][0]["sources"] == ["S1", "S2", "S3"]
     assert [section["question"]["id"] for section in known["sections"]] == ["Q1", "Q2"]
 
 
-def test_a_wrong_option_is_named(make_context: MakeContext) -> None:
+def test_wrong_option_is_named(make_context: MakeContext) -> None:
     with pytest.raises(UsageError, match=r"check research_plan: most: "):
         research_plan(make_context({}, sub_questions=[], least=1, most=0))
 
 
 @given(st.floats(0, 1))
-def test_one_source_never_counts_more_than_it_says_nor_than_the_most(confidence: float) -> None:
+def test_single_source_confidence_is_limited(confidence: float) -> None:
+    """It exceeds neither the confidence of the source nor the maximum for a single source."""
     assert single_source_confidence(confidence) <= min(0.6, confidence) + 1e-4
 
 
@@ -233,9 +240,10 @@ LEADS = st.lists(st.sampled_from(["a", "A!", "b", "c", "d", "", "!"]), max_size=
 
 @settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rounds=st.lists(st.lists(LEADS, max_size=4), min_size=1, max_size=5), recursion=st.integers(0, 3))
-def test_topics_end_and_none_is_followed_twice_whatever_sources_lead_to(
+def test_topics_end_and_are_followed_at_most_once(
     make_context: MakeContext, rounds: list[list[list[str]]], recursion: int
 ) -> None:
+    """This holds for any topics that the sources suggest."""
     topics, visited, followed = [topic("start")], list[str](), list[str]()
     for leads in rounds * 2:
         if not topics:

@@ -16,14 +16,14 @@ ANSWERS = (
         "replies/repair.py",
         '        if self._last in ("double", "single"):\n',
         "        if False:\n",
-        (f"{REPAIR}::test_a_string_is_never_guessed",),
+        (f"{REPAIR}::test_string_is_never_guessed",),
     ),
     broken(
         "what is left behind an object is looked at",
         "replies/extract.py",
         "if self._latest is None or _is_over(text, behind, end, self._latest):",
         "if True:",
-        ("replies/test_extract.py::test_a_part_is_never_taken_for_the_whole",),
+        ("replies/test_extract.py::test_part_is_never_taken_for_the_whole",),
     ),
     broken(
         "of several answers none is picked",
@@ -37,6 +37,6 @@ ANSWERS = (
         "steps/turn_result.py",
         "    if reply is not None and reply.refusal:\n",
         "    if False:\n",
-        (f"{REFUSALS}::test_a_refused_step_fails_the_run_and_resume_asks_again",),
+        (f"{REFUSALS}::test_refused_step_fails_the_run_and_resume_asks_again",),
     ),
 )

@@ -7,7 +7,7 @@ from functools import partial
 from tests.promises.breakage import Breakage
 
 broken = partial(Breakage, 4)
-USED_UP = "engine/test_budget.py::test_a_used_up_limit_parks_the_run_and_says_where_it_went"
+USED_UP = "engine/test_budget.py::test_used_up_limit_parks_the_run_and_says_where_it_went"
 
 LIMITS = (
     broken(
@@ -57,7 +57,7 @@ LIMITS = (
         "members.py",
         "        most=definitions.options.max_processes,\n",
         "        most=None,\n",
-        ("engine/test_processes.py::test_six_items_at_once_share_two_processes_and_their_results_are_in_order",),
+        ("engine/test_processes.py::test_six_parallel_items_share_two_processes",),
     ),
     broken(
         "what earlier sessions used counts",
@@ -71,7 +71,7 @@ LIMITS = (
         "session.py",
         "WorkClock(self._record.worked_before)",
         "WorkClock(0.0)",
-        ("engine/test_budget.py::test_the_seconds_of_a_killed_session_count_up_to_its_latest_turn",),
+        ("engine/test_budget.py::test_seconds_of_a_killed_session_count_up_to_its_latest_turn",),
     ),
     broken(
         "a resumed run keeps its limits",
@@ -85,6 +85,6 @@ LIMITS = (
         "run_folder/turn_folder.py",
         "    return ((role, result) for role, result in results if not result.get(INHERITED))\n",
         "    return ((role, result) for role, result in results)\n",
-        ("engine/test_fork.py::test_a_fork_has_the_records_of_its_past_and_pays_only_for_what_is_its_own",),
+        ("engine/test_fork.py::test_fork_inherits_past_records_but_counts_only_own_turns",),
     ),
 )

@@ -11,7 +11,7 @@ PATHS = "workspace/test_paths.py"
 CONTAINMENT = "steps/test_containment.py"
 NO_TESTS_OUT = "steps/test_workspace_changes.py::test_tests_of_a_model_cannot_reach_out_of_their_sandbox"
 SANDBOX = "checks/test_sandbox.py::test_tests_cannot_leave_the_sandbox_and_their_report_can"
-NOT_THE_RUNS = "steps/test_workspace_changes.py::test_neither_a_role_nor_the_tests_can_write_where_the_runs_are"
+NOT_THE_RUNS = "steps/test_workspace_changes.py::test_roles_and_tests_cannot_write_to_runs_folder"
 FOLDER = "_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC\n"
 
 OUTSIDE = (
@@ -20,14 +20,14 @@ OUTSIDE = (
         "catalog/skills.py",
         ' or ".." in path.parts or ',
         " or ",
-        ("catalog/test_skills.py::test_an_entry_outside_the_folder_is_refused",),
+        ("catalog/test_skills.py::test_entry_outside_the_folder_is_refused",),
     ),
     broken(
         "`..` leads nowhere",
         "workspace/paths.py",
         ' or ".." in parts or ',
         " or ",
-        (f"{PATHS}::test_a_path_that_tries_to_lead_outside",),
+        (f"{PATHS}::test_path_that_tries_to_lead_outside",),
     ),
     broken(
         "what really lies outside is refused",
@@ -42,8 +42,8 @@ OUTSIDE = (
         "path = Path(os.path.realpath(self.root / relative))",
         "path = self.root / relative",
         (
-            f"{PATHS}::test_a_symlink_in_a_parent_that_leads_outside",
-            f"{CONTAINMENT}::test_a_link_that_a_role_made_leads_nothing_it_hands_in_outside",
+            f"{PATHS}::test_symlink_in_a_parent_that_leads_outside",
+            f"{CONTAINMENT}::test_link_that_a_role_made_leads_nothing_it_hands_in_outside",
         ),
     ),
     broken(
@@ -51,7 +51,7 @@ OUTSIDE = (
         "workspace/applied_files.py",
         FOLDER,
         FOLDER.replace(" | os.O_NOFOLLOW", ""),
-        ("workspace/test_applied_files.py::test_a_symlink_made_after_the_path_was_judged_is_not_followed",),
+        ("workspace/test_applied_files.py::test_symlink_made_after_the_path_was_judged_is_not_followed",),
     ),
     broken(
         "no symlink in a merge's way is followed",
@@ -66,8 +66,8 @@ OUTSIDE = (
         "            os.replace(temporary, parts[-1], src_dir_fd=folder, dst_dir_fd=folder)\n",
         "            os.write(os.open(parts[-1], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=folder), data)\n",
         (
-            "workspace/test_applied_files.py::test_a_hard_link_is_broken_not_written_through",
-            f"{CONTAINMENT}::test_a_hard_link_that_a_role_made_is_replaced_not_written_through",
+            "workspace/test_applied_files.py::test_hard_link_is_broken_not_written_through",
+            f"{CONTAINMENT}::test_hard_link_made_by_role_is_replaced_not_written_through",
         ),
     ),
     broken(
@@ -76,7 +76,7 @@ OUTSIDE = (
         "            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)\n",
         "            target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=folder)\n"
         "            os.write(target, staged.read_bytes())\n",
-        ("workspace/test_worktrees.py::test_a_hard_link_is_replaced_not_written_through",),
+        ("workspace/test_worktrees.py::test_hard_link_is_replaced_not_written_through",),
     ),
     broken(
         "`.git` is off limits to what is handed in",
@@ -85,7 +85,7 @@ OUTSIDE = (
         "    return ",
         (
             f"{PATHS}::test_git_folders_are_off_limits_by_every_spelling",
-            f"{CONTAINMENT}::test_hooks_of_git_are_out_of_reach_by_command_by_patch_and_handed_in",
+            f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role",
         ),
     ),
     broken(
@@ -95,7 +95,7 @@ OUTSIDE = (
         '.split(":")',
         (
             f"{PATHS}::test_git_folders_are_off_limits_by_every_spelling",
-            f"{CONTAINMENT}::test_hooks_of_git_are_out_of_reach_by_command_by_patch_and_handed_in",
+            f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role",
         ),
     ),
     broken(
@@ -103,14 +103,14 @@ OUTSIDE = (
         "codex/permissions.py",
         '**dict.fromkeys(KEPT_FROM_WRITING, "read")',
         '**dict.fromkeys(KEPT_FROM_WRITING, "write")',
-        (f"{CONTAINMENT}::test_hooks_of_git_are_out_of_reach_by_command_by_patch_and_handed_in", SANDBOX),
+        (f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role", SANDBOX),
     ),
     broken(
         "`.git` of nested repositories is off limits to commands",
         "members.py",
         '(".git", SETTINGS_FILE), runs_dir)',
         "(SETTINGS_FILE,), runs_dir)",
-        (f"{CONTAINMENT}::test_hooks_of_a_nested_repository_are_out_of_reach_for_a_role_and_for_tests",),
+        (f"{CONTAINMENT}::test_nested_repository_hooks_cannot_be_changed",),
     ),
     broken(
         "our git runs no hook",
@@ -131,14 +131,14 @@ OUTSIDE = (
         "workspace/git.py",
         '"PATH": program_path(os.environ),',
         '"PATH": os.environ["PATH"],',
-        (f"{CONTAINMENT}::test_a_program_that_a_role_puts_on_the_path_is_run_by_its_commands_only",),
+        (f"{CONTAINMENT}::test_program_put_on_path_by_role_runs_only_in_its_commands",),
     ),
     broken(
         "Codex runs no program that a role wrote",
         "members.py",
         '"PATH": program_path(os.environ), ',
         "",
-        (f"{CONTAINMENT}::test_a_program_that_a_role_puts_on_the_path_is_run_by_its_commands_only",),
+        (f"{CONTAINMENT}::test_program_put_on_path_by_role_runs_only_in_its_commands",),
     ),
     broken(
         "`.codex` is off limits to what is handed in",
@@ -147,7 +147,7 @@ OUTSIDE = (
         "CODEX_FOLDERS = ()",
         (
             f"{PATHS}::test_what_codex_runs_of_a_project_is_off_limits",
-            f"{CONTAINMENT}::test_what_codex_would_run_of_a_project_is_neither_handed_in_nor_heard",
+            f"{CONTAINMENT}::test_project_codex_config_is_neither_writable_nor_used",
         ),
     ),
     broken(
@@ -155,14 +155,14 @@ OUTSIDE = (
         "members.py",
         "    settings = (without_project_settings(definitions.workspace, folder.path), *settings)\n",
         "",
-        (f"{CONTAINMENT}::test_what_codex_would_run_of_a_project_is_neither_handed_in_nor_heard",),
+        (f"{CONTAINMENT}::test_project_codex_config_is_neither_writable_nor_used",),
     ),
     broken(
         "a role cannot put a device in the place of AGENTS.md",
         "codex/project_instructions.py",
         " if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None",
         "",
-        ("codex/test_project_instructions.py::test_what_is_no_file_is_no_document",),
+        ("codex/test_project_instructions.py::test_document_that_is_not_a_file_is_ignored",),
     ),
     broken(
         "the runs are off limits to what is handed in",
@@ -170,8 +170,8 @@ OUTSIDE = (
         "        if self.is_forbidden(path) or path.is_symlink():\n",
         "        if path.is_symlink():\n",
         (
-            f"{PATHS}::test_the_run_folders_are_off_limits",
-            "steps/test_workspace_changes.py::test_nothing_outside_the_workspace_nor_git_nor_the_runs_is_written",
+            f"{PATHS}::test_run_folders_are_off_limits",
+            "steps/test_workspace_changes.py::test_unsafe_paths_are_not_written",
         ),
     ),
     broken(
@@ -186,21 +186,21 @@ OUTSIDE = (
         "definitions.py",
         "    return wrap if options.test_sandbox else no_sandbox\n",
         "    return no_sandbox if options.test_sandbox else wrap\n",
-        (NO_TESTS_OUT, f"{CONTAINMENT}::test_a_conftest_reaches_nothing_outside"),
+        (NO_TESTS_OUT, f"{CONTAINMENT}::test_conftest_reaches_nothing_outside"),
     ),
     broken(
         "they write nowhere else",
         "codex/sandbox.py",
         "exclude_tmpdir_env_var=True, exclude_slash_tmp=True",
         "exclude_tmpdir_env_var=True, exclude_slash_tmp=False",
-        (SANDBOX, f"{CONTAINMENT}::test_a_conftest_reaches_nothing_outside"),
+        (SANDBOX, f"{CONTAINMENT}::test_conftest_reaches_nothing_outside"),
     ),
     broken(
         "they have no network",
         "codex/permissions.py",
         '"network": {"enabled": access.network_access}',
         '"network": {"enabled": True}',
-        (SANDBOX, f"{CONTAINMENT}::test_a_conftest_reaches_nothing_outside"),
+        (SANDBOX, f"{CONTAINMENT}::test_conftest_reaches_nothing_outside"),
     ),
     broken(
         "a check's command runs in the sandbox",
@@ -222,8 +222,8 @@ OUTSIDE = (
         "lambda _, policy: _decide(policy.commands)",
         "lambda _, policy: _decide(True)",
         (
-            "codex/test_approvals.py::test_the_default_policy_declines",
-            f"{CONTAINMENT}::test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided[False]",
+            "codex/test_approvals.py::test_default_policy_declines",
+            f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided[False]",
         ),
     ),
     broken(
@@ -231,28 +231,28 @@ OUTSIDE = (
         "catalog/role_spec.py",
         "    commands: StrictBool = False\n",
         "    commands: StrictBool = True\n",
-        (f"{CONTAINMENT}::test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided[None]",),
+        (f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided[None]",),
     ),
     broken(
         "a request to leave the sandbox is in the log",
         "steps/turn_events.py",
         "self._publish(Approval(self._instance, self._number, method, decision, detail))",
         "pass",
-        (f"{CONTAINMENT}::test_an_escalation_is_in_the_log_and_in_the_turn_whatever_was_decided",),
+        (f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided",),
     ),
     broken(
         "a web page does not reach the playbook's server",
         "playbook/loopback.py",
         '        elif "Origin" in self.headers:\n',
         '        elif "Nothing" in self.headers:\n',
-        ("playbook/test_playbook_server.py::test_a_web_page_is_refused",),
+        ("playbook/test_playbook_server.py::test_web_page_is_refused",),
     ),
     broken(
         "a foreign host name does not reach the playbook's server",
         "playbook/loopback.py",
         'if self.headers.get("Host") not in',
         'if "" in',
-        ("playbook/test_playbook_server.py::test_a_foreign_host_name_is_refused",),
+        ("playbook/test_playbook_server.py::test_foreign_host_name_is_refused",),
     ),
     broken(
         "the playbook's server listens on loopback",
@@ -280,13 +280,13 @@ OUTSIDE = (
         "catalog/template_sandbox.py",
         "class TemplateSandbox(ImmutableSandboxedEnvironment):",
         "class TemplateSandbox(__import__('jinja2').Environment):",
-        ("catalog/test_templates.py::test_a_template_that_fails_says_where[{{ goal.__class__.__mro__ }}-unsafe]",),
+        ("catalog/test_templates.py::test_template_that_fails_says_where[{{ goal.__class__.__mro__ }}-unsafe]",),
     ),
     broken(
         "a moved run does not write into another folder of the old name",
         "app.py",
         "        require_same_workspace(folder, record)\n",
         "        pass\n",
-        ("engine/test_resume_moved.py::test_a_moved_project_is_not_resumed_in_another_checkout_at_its_old_place",),
+        ("engine/test_resume_moved.py::test_moved_project_is_not_resumed_in_checkout_at_old_path",),
     ),
 )

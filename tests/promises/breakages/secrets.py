@@ -30,21 +30,21 @@ SECRETS = (
         "checks/command.py",
         "environment = without_secrets(context.environment)",
         "environment = dict(context.environment)",
-        ("checks/test_command.py::test_the_environment_has_what_was_named_and_no_secret",),
+        ("checks/test_command.py::test_environment_has_what_was_named_and_no_secret",),
     ),
     broken(
         "a name says what a secret is",
         "redaction.py",
         'r"KEY|TOKEN|SECRET|',
         'r"TOKEN|SECRET|',
-        ("test_redaction.py::test_what_is_named_or_looks_like_a_secret_reaches_no_program_of_a_model",),
+        ("test_redaction.py::test_secret_variables_are_hidden_from_model_programs",),
     ),
     broken(
         "a shape says it, too",
         "redaction.py",
         "if not SECRET_NAME.search(name) and not _has_shape(value))",
         "if not SECRET_NAME.search(name))",
-        ("test_redaction.py::test_what_is_named_or_looks_like_a_secret_reaches_no_program_of_a_model",),
+        ("test_redaction.py::test_secret_variables_are_hidden_from_model_programs",),
     ),
     broken(
         "secrets are masked by value",
@@ -58,7 +58,7 @@ SECRETS = (
         "redaction.py",
         "SECRET_SHAPE.sub(MASK, text))\n",
         "text)\n",
-        (LEFT_TO_BE_READ, "test_redaction.py::test_a_private_key_goes_whole_with_its_headers_and_cut_short_too"),
+        (LEFT_TO_BE_READ, "test_redaction.py::test_private_key_is_masked_whole_and_when_cut_short"),
     ),
     broken(
         "messages are masked", "codex/wire_log.py", "return self.redact(line", "return str(line", (LEFT_TO_BE_READ,)
@@ -103,7 +103,7 @@ SECRETS = (
         "run_folder/folder.py",
         "{name: self.redact.within(record[name])",
         "{name: record[name]",
-        ("test_secrets.py::test_a_goal_that_holds_a_secret_is_masked_where_it_is_told",),
+        ("test_secrets.py::test_goal_that_holds_a_secret_is_masked_where_it_is_told",),
     ),
     broken(
         "what stderr says is masked",
@@ -117,14 +117,14 @@ SECRETS = (
         "steps/turn_events.py",
         "told = self._run.folder.redact(detail)",
         "told = detail",
-        ("steps/test_containment.py::test_a_secret_in_what_was_asked_for_is_masked",),
+        ("steps/test_containment.py::test_secret_in_what_was_asked_for_is_masked",),
     ),
     broken(
         "a setting with a secret is refused",
         "definitions.py",
         "        _refuse_secrets(self.options, self.catalog)\n",
         "",
-        ("test_secrets.py::test_a_setting_with_a_secret_is_refused_before_anything_is_written",),
+        ("test_secrets.py::test_setting_with_secret_is_refused_before_writing",),
     ),
     broken(
         "only its user looks into a run",
@@ -138,7 +138,7 @@ SECRETS = (
         "steps/turn_events.py",
         "return self._run.folder.redact(str(text))[:SUMMARY_LENGTH]",
         "return str(text)[:SUMMARY_LENGTH]",
-        ("test_secrets.py::test_a_secret_that_does_not_fit_into_what_is_told_is_masked_before_it_is_cut",),
+        ("test_secrets.py::test_secret_is_masked_before_text_is_cut",),
     ),
     broken(
         "a recording has no secret of the environment",
@@ -152,14 +152,14 @@ SECRETS = (
         "playbook/recorder.py",
         "self.file.add(masked.within(line))",
         "self.file.add(line)",
-        ("playbook/test_recorder.py::test_a_token_that_the_answer_repeats_is_masked",),
+        ("playbook/test_recorder.py::test_token_that_the_answer_repeats_is_masked",),
     ),
     broken(
         "a password in an address is masked",
         "redaction.py",
         'return LOGIN.sub(rf"\\1{MASK}", ',
         "return (",
-        ("test_redaction.py::test_a_password_in_an_address_is_masked_whoever_knows_it",),
+        ("test_redaction.py::test_password_in_an_address_is_masked_whoever_knows_it",),
     ),
     broken(
         "a telemetry receiver's headers are secrets",

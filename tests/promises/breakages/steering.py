@@ -18,7 +18,7 @@ STEERING = (
         "        return any(\n",
         (
             f"{STEERS}::test_what_a_role_submits_over_what_steers_a_run_is_refused",
-            f"{STEERS}::test_a_copy_brings_none_of_it_back",
+            f"{STEERS}::test_copy_brings_none_of_it_back",
         ),
     ),
     broken(
@@ -27,8 +27,8 @@ STEERING = (
         "*steering.existing, ",
         "",
         (
-            f"{STEERS}::test_a_command_cannot_change_what_steers_a_run_nor_move_it_aside",
-            f"{STEERS}::test_a_test_cannot_write_it_either[True]",
+            f"{STEERS}::test_command_cannot_change_or_move_steering_files",
+            f"{STEERS}::test_test_cannot_write_it_either[True]",
         ),
     ),
     broken(
@@ -36,7 +36,7 @@ STEERING = (
         "codex/permissions.py",
         "    return sorted(each for each in below if not any(each.is_relative_to(path) for path in read_only))\n",
         "    return []\n",
-        (f"{STEERS}::test_a_catalog_deeper_in_the_workspace_cannot_be_moved_aside_with_its_folder",),
+        (f"{STEERS}::test_nested_catalog_cannot_be_moved_with_its_folder",),
     ),
     broken(
         "what is created is removed",
@@ -50,14 +50,14 @@ STEERING = (
         "session.py",
         "            if self._killed_turns:\n",
         "            if not self._killed_turns:\n",
-        (f"{STEERS}::test_what_a_killed_turn_created_is_removed_after_the_next_one",),
+        (f"{STEERS}::test_files_of_killed_turn_are_removed_after_next_turn",),
     ),
     broken(
         "a reload never widens rights",
         "live_roles.py",
         "        taken, wider = _without_wider_rights(before, read)\n",
         "        taken, wider = read, {}\n",
-        ("test_live_roles.py::test_an_edit_never_widens_what_a_role_may_do_until_somebody_resumes_the_run",),
+        ("test_live_roles.py::test_edit_never_widens_permissions_before_run_is_resumed",),
     ),
     broken(
         "calls of an MCP server's tools follow its approval",
@@ -75,8 +75,8 @@ STEERING = (
         '        return "head" in names and ',
         '        return "heads" in names and ',
         (
-            f"{REPOSITORIES}::test_the_last_piece_is_refused_whatever_it_is_and_in_any_case",
-            f"{STEERS}::test_a_copy_brings_no_repository_back",
+            f"{REPOSITORIES}::test_last_piece_is_refused_whatever_it_is_and_in_any_case",
+            f"{STEERS}::test_copy_brings_no_repository_back",
         ),
     ),
 )

@@ -15,14 +15,14 @@ VERDICTS = (
         "steps/attempt.py",
         "put_back = self.guard.put_back(self.run, self.instance, self.folder) if self.guard else []",
         "put_back: list[str] = []",
-        (f"{PROTECTION}::test_what_a_role_changed_is_put_back_and_it_and_its_readers_are_told",),
+        (f"{PROTECTION}::test_changed_protected_files_are_restored_and_reported",),
     ),
     broken(
         "the protected is put back before tests count",
         "steps/protection.py",
         '    before = _put_back_first(run, role, folder / "protected.patch")\n',
         "    before = PutBack()\n",
-        (f"{PROTECTION}::test_a_change_between_two_sessions_is_undone_before_tests_count",),
+        (f"{PROTECTION}::test_protected_change_between_sessions_is_undone",),
     ),
     broken(
         "tests that rewrite the protected are not green",
@@ -57,7 +57,7 @@ VERDICTS = (
         "steps/ask.py",
         "        protected = protected_among(run, question.role, named)\n",
         "        protected: set[str] = set()\n",
-        (f"{PROTECTION}::test_files_that_a_role_hands_in_over_them_are_skipped_with_the_reason",),
+        (f"{PROTECTION}::test_submitted_protected_files_are_skipped_with_reason",),
     ),
     broken(
         "the protected is what the run's first session found",
@@ -65,9 +65,8 @@ VERDICTS = (
         "        if not known:\n            known = self.take()\n",
         "        if known or not known:\n            known = self.take()\n",
         (
-            "workspace/test_protected.py"
-            "::test_the_first_state_is_known_to_every_later_process_and_other_globs_have_their_own",
-            f"{PROTECTION}::test_a_change_between_two_sessions_is_undone_before_tests_count",
+            "workspace/test_protected.py::test_first_state_is_shared_by_later_processes",
+            f"{PROTECTION}::test_protected_change_between_sessions_is_undone",
         ),
     ),
     broken(
@@ -82,7 +81,7 @@ VERDICTS = (
         "engine/durable_run.py",
         'tests["status"] in ("passed", "no tests")',
         'tests["status"]',
-        ("steps/test_workspace_changes.py::test_done_with_red_tests_is_no_green_light",),
+        ("steps/test_workspace_changes.py::test_done_with_failing_tests_is_not_success",),
     ),
     broken(
         "a role that may not finish does not",
@@ -96,7 +95,7 @@ VERDICTS = (
         "checks/tests.py",
         '    return ("passed", "") if code == 0 else',
         '    return ("passed", "") if code is not None else',
-        ("checks/test_tests.py::test_the_verdict",),
+        ("checks/test_tests.py::test_verdict",),
     ),
     broken(
         "success without a report is not believed",
@@ -112,8 +111,8 @@ VERDICTS = (
         "        if problem := self._process.import_problem(measured.unseen):\n",
         "        if (problem := self._process.import_problem(measured.unseen)) and not problem:\n",
         (
-            "checks/test_imports.py::test_the_original_gives_no_figure",
-            "checks/test_coverage.py::test_lost_data_is_no_figure",
+            "checks/test_imports.py::test_original_gives_no_figure",
+            "checks/test_coverage.py::test_lost_coverage_data_gives_no_figure",
         ),
     ),
 )

@@ -14,14 +14,14 @@ WAITS = (
         "codex/running_turn.py",
         "received = self._transport.next_message(min(self._deadlines.idle, self._seconds_to(end)))",
         "received = self._transport.next_message(self._seconds_to(end))",
-        ("codex/test_client.py::test_unanswered_provider_is_a_stall_and_the_thread_takes_the_next_turn",),
+        ("codex/test_client.py::test_unresponsive_provider_is_a_stall_and_next_turn_runs",),
     ),
     broken(
         "a turn has a longest duration",
         "codex/running_turn.py",
         "            late = self._seconds_to(end) <= 0\n",
         "            late = False\n",
-        ("codex/test_client.py::test_a_turn_longer_than_its_deadline_is_timed_out",),
+        ("codex/test_client.py::test_turn_longer_than_its_deadline_is_timed_out",),
     ),
     broken(
         "a turn that ended at its deadline counts",
@@ -49,14 +49,14 @@ WAITS = (
         "codex/child.py",
         "            start_new_session=True,\n",
         "",
-        ("codex/test_transport.py::test_a_child_has_a_session_of_its_own",),
+        ("codex/test_transport.py::test_child_has_a_session_of_its_own",),
     ),
     broken(
         "a command has a session of its own",
         "workspace/commands.py",
         "            start_new_session=True,\n",
         "",
-        ("workspace/test_commands.py::test_a_command_has_a_session_of_its_own",),
+        ("workspace/test_commands.py::test_command_has_a_session_of_its_own",),
     ),
     broken(
         "what a command started ends with it",
@@ -65,7 +65,7 @@ WAITS = (
         "",
         (
             "workspace/test_commands.py::test_descendants_end_at_the_deadline",
-            "workspace/test_commands.py::test_an_orphan_in_its_own_session_is_found",
+            "workspace/test_commands.py::test_orphan_in_its_own_session_is_found",
         ),
     ),
     broken(
@@ -81,7 +81,7 @@ WAITS = (
         'return f"{_environment(process).get(self.variable, \'\')}/".startswith(f"{self.mark}/")',
         "return False",
         (
-            "workspace/test_commands.py::test_an_orphan_in_its_own_session_is_found",
+            "workspace/test_commands.py::test_orphan_in_its_own_session_is_found",
             "engine/test_left_over.py::test_what_a_roles_command_left_running_ends_with_the_run",
         ),
     ),
@@ -139,14 +139,14 @@ WAITS = (
         "codex/client.py",
         '            self._transport.request("thread/backgroundTerminals/clean"',
         '            self._transport.request("account/read"',
-        ("codex/test_client.py::test_a_command_of_a_finished_turn_does_not_live_on",),
+        ("codex/test_client.py::test_command_of_a_finished_turn_does_not_live_on",),
     ),
     broken(
         "a run that stops ends its command",
         "workspace/commands.py",
         "        if stopping.is_set():\n            raise RunInterrupted\n",
         "",
-        ("workspace/test_commands.py::test_a_run_that_stops_ends_its_command",),
+        ("workspace/test_commands.py::test_run_that_stops_ends_its_command",),
     ),
     broken(
         "a signal to stop is heard",
@@ -160,6 +160,6 @@ WAITS = (
         "processes.py",
         "for process in _all_processes() if",
         "for process in psutil.process_iter() if",
-        ("test_processes.py::test_a_process_with_the_pid_of_one_that_is_gone_is_ended_as_well",),
+        ("test_processes.py::test_process_with_reused_pid_is_ended",),
     ),
 )
