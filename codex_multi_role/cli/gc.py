@@ -18,7 +18,7 @@ from codex_multi_role.programs import exclude_from_path
 from codex_multi_role.run_folder import Owner, RunFolder, list_runs
 
 if TYPE_CHECKING:
-    from codex_multi_role.workspace.removal import Collected
+    from codex_multi_role.workspace.removal import RemovedCopies
 
 MANIFEST = "worktrees/manifest.json"
 
@@ -46,11 +46,14 @@ def gc(runs_dir: Path, dry_run: bool) -> None:
         raise StorageError(f"{counts['failed']} could not be looked at or removed", "The lines above say why.")
 
 
-def _collected(folder: RunFolder, dry_run: bool) -> Iterator[Collected]:
+def _collected(folder: RunFolder, dry_run: bool) -> Iterator[RemovedCopies]:
     manifest = folder.path / MANIFEST
     if not manifest.exists():
         return
-    from codex_multi_role.workspace.removal import Collected, collect  # here: `--help` asks every command for a line
+    from codex_multi_role.workspace.removal import (  # here: `--help` asks every command for a line
+        RemovedCopies,
+        collect,
+    )
 
     exclude_from_path(Path(folder.record()["workspace"]))
     try:
@@ -59,10 +62,10 @@ def _collected(folder: RunFolder, dry_run: bool) -> Iterator[Collected]:
         else:
             yield from _owning(folder, manifest)
     except CodexMultiRoleError as error:
-        yield Collected("-", manifest.parent, "failed", str(error))
+        yield RemovedCopies("-", manifest.parent, "failed", str(error))
 
 
-def _owning(folder: RunFolder, manifest: Path) -> list[Collected]:
+def _owning(folder: RunFolder, manifest: Path) -> list[RemovedCopies]:
     """As the run's owner, so that nobody resumes it meanwhile; a run that has an owner is alive."""
     from codex_multi_role.workspace.removal import collect  # as above
 

@@ -27,7 +27,7 @@ _CHUNK_BYTES = 64 * 1024
 Message = dict[str, Any]
 
 
-class Arrived(NamedTuple):
+class IncomingLine(NamedTuple):
     """A line without its end, and the message in it: None for what is no JSON object, or is nested beyond reading."""
 
     line: bytes
@@ -48,7 +48,7 @@ class Incoming:
         self._room = 0
         self._until = 0.0
 
-    def __iter__(self) -> Iterator[Arrived]:
+    def __iter__(self) -> Iterator[IncomingLine]:
         for line in self._lines():
             message = _parsed(line) if line else None
             if message is not None and _is_delta(message):
@@ -58,10 +58,10 @@ class Incoming:
             if message is not None and message.get("method") == "turn/started":
                 self._output_room = OUTPUT_CHARACTERS
             if line is not None:
-                yield Arrived(line, message)
+                yield IncomingLine(line, message)
         yield from self._let_go()
 
-    def _hold(self, delta: Message, text: str) -> Iterator[Arrived]:
+    def _hold(self, delta: Message, text: str) -> Iterator[IncomingLine]:
         """Keep ``text`` for what may follow; what is kept goes once it is enough, or of another item."""
         if self._first is not None and not _speak_of_one_item(self._first, delta):
             yield from self._let_go()
@@ -82,14 +82,14 @@ class Incoming:
         self._left_out += len(output) - len(kept)
         return kept
 
-    def _let_go(self) -> Iterator[Arrived]:
+    def _let_go(self) -> Iterator[IncomingLine]:
         delta, texts = self._first, self._texts
         if self._left_out:
             texts.append(f"[{self._left_out} characters left out]")
         self._first, self._texts, self._left_out = None, [], 0
         if delta is not None:
             delta["params"]["delta"] = "".join(texts)
-            yield Arrived(json.dumps(delta, ensure_ascii=False).encode("utf-8", "replace"), delta)
+            yield IncomingLine(json.dumps(delta, ensure_ascii=False).encode("utf-8", "replace"), delta)
 
     def _lines(self) -> Iterator[bytes | None]:
         """Lines without their ends, the last one perhaps cut off; None when what is held has waited long enough."""

@@ -33,7 +33,7 @@ class ItemCompleted:
 
 
 @dataclass(frozen=True)
-class TokensCounted:
+class TokenUsageUpdated:
     """Absolute totals of the thread, and the part of its last model request; None for what is not a number."""
 
     input_total: int | None
@@ -58,14 +58,21 @@ class WarningIssued:
 
 
 @dataclass(frozen=True)
-class LimitsTold:
+class RateLimitsUpdated:
     """``account/rateLimits/updated``: when the last of the limits that are used up begins anew, in Unix seconds."""
 
     resets_at: int | None
 
 
 CodexEvent = (
-    TurnBegun | TextDelta | ItemStarted | ItemCompleted | TokensCounted | TurnFinished | WarningIssued | LimitsTold
+    TurnBegun
+    | TextDelta
+    | ItemStarted
+    | ItemCompleted
+    | TokenUsageUpdated
+    | TurnFinished
+    | WarningIssued
+    | RateLimitsUpdated
 )
 
 Known = TypeVar("Known")
@@ -78,10 +85,10 @@ def _a(kind: type[Known], value: object) -> Known:
     return value
 
 
-def _tokens(params: Mapping[str, Any]) -> TokensCounted:
+def _tokens(params: Mapping[str, Any]) -> TokenUsageUpdated:
     total, last = params["tokenUsage"]["total"], params["tokenUsage"]["last"]
     counts = [part.get(key) for part in (total, last) for key in ("inputTokens", "outputTokens")]
-    return TokensCounted(*(count if type(count) is int else None for count in counts))
+    return TokenUsageUpdated(*(count if type(count) is int else None for count in counts))
 
 
 def _finish(params: Mapping[str, Any]) -> TurnFinished:
@@ -90,10 +97,10 @@ def _finish(params: Mapping[str, Any]) -> TurnFinished:
     return TurnFinished(_a(str, turn["status"]), error if isinstance(error, dict) else None)
 
 
-def _limits(params: Mapping[str, Any]) -> LimitsTold:
+def _limits(params: Mapping[str, Any]) -> RateLimitsUpdated:
     windows = [params["rateLimits"].get(name) or {} for name in ("primary", "secondary")]
     used_up = [window.get("resetsAt") for window in windows if window.get("usedPercent", 0) >= USED_UP_PERCENT]
-    return LimitsTold(max((_a(int, each) for each in used_up if each is not None), default=None))
+    return RateLimitsUpdated(max((_a(int, each) for each in used_up if each is not None), default=None))
 
 
 def _warning_reader(text: Callable[[Mapping[str, Any]], str]) -> Callable[[Mapping[str, Any]], CodexEvent]:

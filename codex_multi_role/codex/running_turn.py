@@ -14,7 +14,7 @@ from codex_multi_role.codex.incoming import Message
 from codex_multi_role.codex.notifications import (
     CodexEvent,
     EventParser,
-    TokensCounted,
+    TokenUsageUpdated,
     TurnBegun,
     TurnFinished,
     describe,
@@ -165,7 +165,7 @@ class RunningTurn:
             self._running_sub_agents.add(thread)
         elif isinstance(event, TurnFinished):
             self._running_sub_agents.discard(thread)
-        elif isinstance(event, TokensCounted):
+        elif isinstance(event, TokenUsageUpdated):
             before = self._thread.sub_agents.get(thread)
             self.sub_agents.setdefault(thread, TurnRecorder(before)).add(event)
 

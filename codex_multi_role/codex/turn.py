@@ -12,9 +12,9 @@ from codex_multi_role.codex.notifications import (
     CodexEvent,
     ItemCompleted,
     ItemStarted,
-    LimitsTold,
+    RateLimitsUpdated,
     TextDelta,
-    TokensCounted,
+    TokenUsageUpdated,
     TurnBegun,
     TurnFinished,
     changes_of,
@@ -112,9 +112,9 @@ class TurnRecorder:
                 self._ran_commands |= item.get("type") == "commandExecution"
             case ItemCompleted(item):
                 self._complete(item)
-            case TokensCounted():
+            case TokenUsageUpdated():
                 self._count(event)
-            case LimitsTold(resets_at):
+            case RateLimitsUpdated(resets_at):
                 self._resets_at = resets_at
             case _:
                 pass
@@ -133,7 +133,7 @@ class TurnRecorder:
             if self._items_room <= 0:
                 self._items.append("## The items that follow are in events.jsonl only\n")
 
-    def _count(self, event: TokensCounted) -> None:
+    def _count(self, event: TokenUsageUpdated) -> None:
         totals = (event.input_total, event.output_total)
         lasts = (event.input_last, event.output_last)
         # A resumed thread's first totals include turns paid for earlier: they start from before its last request.

@@ -11,8 +11,8 @@ from codex_multi_role.engine.leases import Instances, Leases
 from codex_multi_role.flow import FlowState
 from codex_multi_role.steps import (
     NEW_THREAD,
-    Answered,
     Ask,
+    AskResult,
     Json,
     RunResources,
     Unit,
@@ -45,7 +45,7 @@ class Asker:
     def release(self) -> None:
         self._leases.release()
 
-    def ask(self, unit: Unit, state: FlowState) -> Answered:
+    def ask(self, unit: Unit, state: FlowState) -> AskResult:
         """Ask the step's role with what it is to start from: its `with`, or what was handed on to it."""
         name = unit.step.ask or ""
         role = role_for(self._run.catalog.role(name), unit.step, unit.prompt)
@@ -80,7 +80,7 @@ class Asker:
 
     def question(
         self, name: str, state: FlowState, ids: JournalSlots
-    ) -> Callable[[dict[str, Json], Json | None], Answered]:
+    ) -> Callable[[dict[str, Json], Json | None], AskResult]:
         """The ask of one role of a team, with its number drawn now; its input is given later.
 
         The role is read when it is asked: it may have been edited while others took their turns.
@@ -88,7 +88,7 @@ class Asker:
         number, cycle, earlier = state.next_ask(name), state.cycle, state.latest_handoffs.get(name)
         instance, thread = self._leases.instance(name), self._threads.get(name, NEW_THREAD)
 
-        def ask_role(handoffs: dict[str, Json], tests: Json | None) -> Answered:
+        def ask_role(handoffs: dict[str, Json], tests: Json | None) -> AskResult:
             role = self._run.catalog.role(name)
             question = Ask(
                 role=role,

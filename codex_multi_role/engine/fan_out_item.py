@@ -14,10 +14,10 @@ from codex_multi_role.run_folder import Cancellations
 from codex_multi_role.run_folder.item_results import ItemResults
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ItemStates
 from codex_multi_role.steps import RunResources, StepOutcome
-from codex_multi_role.steps.stop_flag import CancellationToken
+from codex_multi_role.steps.cancellation_token import CancellationToken
 
 
-class Item:
+class FanOutItem:
     """``key`` is its unit's; ``value`` what the list holds at ``index``; ``row`` its places in the journal.
 
     Its ``run`` is ``stopping`` when the ``outer`` one is, or when the item alone is to stop.

@@ -11,7 +11,7 @@ from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
 from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.engine.askers import Asker
 from codex_multi_role.engine.fan_out import fan_out
-from codex_multi_role.engine.fan_out_item import Item
+from codex_multi_role.engine.fan_out_item import FanOutItem
 from codex_multi_role.engine.journal_slots import JournalSlots
 from codex_multi_role.engine.team import Team
 from codex_multi_role.errors import RoleFailed, UsageError
@@ -155,19 +155,20 @@ class FlowWalk:
         outcomes: dict[int, StepOutcome] = {}
         in_row = ids.with_hook(lambda: self._require_room(step, key, size, cycles))
         work = [
-            Item(self._run, f"{key}.{index}", index, value, in_row.reserve(size)) for index, value in enumerate(items)
+            FanOutItem(self._run, f"{key}.{index}", index, value, in_row.reserve(size))
+            for index, value in enumerate(items)
         ]
         askers = [self._asker.fork(item.run, self.state, step, item.value) for item in work]
         states = [self.state.fork() for _ in items]
 
-        def one(item: Item) -> StepOutcome:
+        def one(item: FanOutItem) -> StepOutcome:
             index, asker = item.index, askers[item.index]
             seen = {**context, step.as_: item.value, "item": item.value, "index": index}
             if step.needs is not None:
                 seen[NEEDED] = [_result(other, outcomes[other]) for other in needs[index]]
             failed = [str(items[other]["id"]) for other in needs[index] if outcomes[other].error]
             unit = self._unit(step, item.key, seen, item.ids, asker, states[index], item.run)
-            unit = replace(unit, become=item.told.become)
+            unit = replace(unit, set_state=item.told.become)
             try:
                 if str(index) in given:
                     outcomes[index] = item.keep(StepOutcome.of(given[str(index)]))

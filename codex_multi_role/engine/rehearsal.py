@@ -26,7 +26,7 @@ from codex_multi_role.steps import Json, RunResources, Unit, Work
 HINT = "Up to there the flow, its inputs and cycles, and the roles' names and order must be as they were."
 
 
-class _Left(RunHalted):
+class _RehearsalStopped(RunHalted):
     """The walk has come to the place, or would do what the past did not; ``problem`` says what.
 
     As with a person's answer that is missing, the other items of a fan-out go on.
@@ -53,7 +53,7 @@ class _RecordedSlot:
         recorded, name = self._past.get(self._number), (options or {}).get("name")
         if recorded is None or recorded.name != name:
             was = f'"{recorded.name}"' if recorded else "nothing"
-            raise _Left(f'"{name}" would be done at place {self._number} of the journal, where {was} was')
+            raise _RehearsalStopped(f'"{name}" would be done at place {self._number} of the journal, where {was} was')
         self._seen.add(self._number)
         return recorded.output
 
@@ -72,7 +72,7 @@ class _PastSlots(JournalSlots):
     def checkpoint(self) -> int:
         number = super().checkpoint()
         if number >= self._end:
-            raise _Left("" if number == self._end else "steps before it would record more")
+            raise _RehearsalStopped("" if number == self._end else "steps before it would record more")
         return number
 
 
@@ -147,7 +147,7 @@ def rehearse(
     walk = FlowWalk(run, flows, state, ids, Asker(run, Instances()))
     try:
         problem = f"the flow would end before, with {walk.walk().outcome}"
-    except _Left as left:
+    except _RehearsalStopped as left:
         problem = left.problem
     except RunHalted as halted:
         problem = halted.ending.reason

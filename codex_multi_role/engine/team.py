@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from graphlib import TopologicalSorter
 
-from codex_multi_role.steps import Answered, Json
+from codex_multi_role.steps import AskResult, Json
 
-Work = Callable[[str, dict[str, Json], Json | None], Answered]
+Work = Callable[[str, dict[str, Json], Json | None], AskResult]
 """``work(role, handoffs it builds on, latest test result)``."""
 
 
@@ -23,10 +23,10 @@ class Team:
     def __init__(self, dependencies: Mapping[str, tuple[str, ...]], tests: Json | None) -> None:
         self._dependencies = dependencies
         self._tests = tests
-        self._answers: dict[str, Future[Answered | None]] = {role: Future() for role in dependencies}
+        self._answers: dict[str, Future[AskResult | None]] = {role: Future() for role in dependencies}
         self._closed = threading.Event()
 
-    def work(self, work: Work) -> list[Answered]:
+    def work(self, work: Work) -> list[AskResult]:
         """Wait for all; returns the answers there are, dependencies first, with or without a failure."""
         order = list(TopologicalSorter(self._dependencies).static_order())
         with ThreadPoolExecutor(len(order), thread_name_prefix="role") as pool:
@@ -52,7 +52,7 @@ class Team:
             self._closed.set()
             answer.set_exception(error)
 
-    def _ask(self, role: str, work: Work) -> Answered:
+    def _ask(self, role: str, work: Work) -> AskResult:
         answer = work(role, self._handoffs_for(role), self._tests)
         if answer.tests is not None:
             self._tests = answer.tests

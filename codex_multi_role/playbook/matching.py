@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, unified_diff
 
+from codex_multi_role.playbook.normalization import normalize
 from codex_multi_role.playbook.recording import RecordedTurn
 from codex_multi_role.playbook.request import Asked
-from codex_multi_role.playbook.varying import normalize
 
 NEAREST = "nearest"
 MOST_LINES = 2_000
@@ -16,7 +16,7 @@ MOST_LINES = 2_000
 
 
 @dataclass(frozen=True)
-class Found:
+class MatchedTurn:
     """The turn to play, or None. ``difference``: what is not as recorded, in a line; ``diff``: of the prompts."""
 
     turn: RecordedTurn | None
@@ -24,7 +24,7 @@ class Found:
     diff: str = ""
 
 
-def find(turns: Sequence[RecordedTurn], asked: Asked, prompt: str, match: str) -> Found:
+def find(turns: Sequence[RecordedTurn], asked: Asked, prompt: str, match: str) -> MatchedTurn:
     """The recorded turn of who asks, if its prompt is the same; else none (strict) or the most similar of its role.
 
     ``prompt`` has names for paths, as the recorded ones have.
@@ -32,14 +32,14 @@ def find(turns: Sequence[RecordedTurn], asked: Asked, prompt: str, match: str) -
     same_ask = [turn for turn in turns if (turn.unit, turn.ask) == (asked.unit, asked.ask)]
     same = [turn for turn in same_ask if normalize(turn.prompt) == normalize(prompt)]
     if same:
-        return Found(max(same, key=lambda turn: turn.finished))
+        return MatchedTurn(max(same, key=lambda turn: turn.finished))
     candidates = same_ask or _of_role(turns, asked)
     if not candidates:
-        return Found(None, f"{_who(asked)}: nothing of this role is recorded")
+        return MatchedTurn(None, f"{_who(asked)}: nothing of this role is recorded")
     nearest = match == NEAREST
     close = max(_of_role(turns, asked) if nearest else candidates, key=lambda turn: _likeness(turn, asked, prompt))
     said = "its prompt is not the recorded one" if same_ask else "this turn is not recorded"
-    return Found(close if nearest else None, f"{_who(asked)}: {said}", _diff(close.prompt, prompt))
+    return MatchedTurn(close if nearest else None, f"{_who(asked)}: {said}", _diff(close.prompt, prompt))
 
 
 def _of_role(turns: Sequence[RecordedTurn], asked: Asked) -> list[RecordedTurn]:

@@ -14,11 +14,11 @@ from typing import cast
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.playbook.answers import BROKEN, TEXT, events_of
 from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer
-from codex_multi_role.playbook.matching import Found, find
+from codex_multi_role.playbook.matching import MatchedTurn, find
+from codex_multi_role.playbook.normalization import PathNames
 from codex_multi_role.playbook.recording import COMPACTION, Line, RecordedTurn, Recording
 from codex_multi_role.playbook.request import Asked, read_asked
 from codex_multi_role.playbook.responses import encode
-from codex_multi_role.playbook.varying import PathNames
 from codex_multi_role.run_options import REPLAY_DIFFERS
 
 Differs = Callable[[str, str, bool], None]
@@ -51,7 +51,7 @@ class ReplayServer(LoopbackServer):
         if answer is None:
             what = f"{asked.kind} {step + 1}" if asked.kind == COMPACTION else f"step {step + 1}"
             raise self._refusal(
-                Found(None, f"role {asked.ask.role}, visit {asked.ask.visit}: it has no recorded {what}")
+                MatchedTurn(None, f"role {asked.ask.role}, visit {asked.ask.visit}: it has no recorded {what}")
             )
         return self.places.placed(answer)  # type: ignore[no-any-return]
 
@@ -70,16 +70,16 @@ class ReplayServer(LoopbackServer):
             self._differs(found.difference, found.diff, True)
         return found.turn
 
-    def _found(self, asked: Asked) -> Found:
+    def _found(self, asked: Asked) -> MatchedTurn:
         turns = self._recording.turns
         if asked.kind == COMPACTION:
             same = [each for each in turns if (each.unit, each.ask) == (asked.unit, asked.ask)]
             with_one = [each for each in same if each.answer(COMPACTION, 0)]
             if with_one:
-                return Found(with_one[-1])
+                return MatchedTurn(with_one[-1])
         return find(turns, asked, self.places.named(asked.prompt), self._match)
 
-    def _refusal(self, found: Found) -> UsageError:
+    def _refusal(self, found: MatchedTurn) -> UsageError:
         self._differs(found.difference, found.diff, False)
         return UsageError(f"{REPLAY_DIFFERS}{found.difference}{_first_difference(found.diff)}")
 

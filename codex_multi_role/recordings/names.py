@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from codex_multi_role.definitions import Definitions
-from codex_multi_role.playbook.varying import PathNames
+from codex_multi_role.playbook.normalization import PathNames
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.spelling import as_on_disk
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.playbook.normalization import PathNames
 from codex_multi_role.playbook.recording import Recording
-from codex_multi_role.playbook.varying import PathNames
 from codex_multi_role.run_folder import Answer, AskPerson, Question, Questions
 from codex_multi_role.run_folder.events import now
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.definitions import Definitions
+from codex_multi_role.playbook.normalization import PathNames, normalize
 from codex_multi_role.playbook.recording import Recording
-from codex_multi_role.playbook.varying import PathNames, normalize
 from codex_multi_role.recordings.names import places_around, places_of
 from codex_multi_role.recordings.people import answers_of
 from codex_multi_role.run_folder import RunFolder, list_turns

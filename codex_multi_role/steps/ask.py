@@ -18,13 +18,13 @@ from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
 from codex_multi_role.steps.analysis import with_analyses
 from codex_multi_role.steps.attempt import store_patch
 from codex_multi_role.steps.check import run_tests
-from codex_multi_role.steps.prompted import CURRENT_THREAD, TurnPrompt, continued, repair_of
 from codex_multi_role.steps.protection import SHOWN_PATHS, TOLD, protected_among
 from codex_multi_role.steps.resources import Json, Recorder, RunResources
 from codex_multi_role.steps.turn_attempts import take_turn
 from codex_multi_role.steps.turn_events import says_done
+from codex_multi_role.steps.turn_prompt import CURRENT_THREAD, TurnPrompt, continued, repair_of
 from codex_multi_role.steps.turn_result import TurnResult, finished_before
-from codex_multi_role.steps.unit import Answered, StepOutcome, Unit
+from codex_multi_role.steps.unit import AskResult, StepOutcome, Unit
 from codex_multi_role.workspace import apply_files
 
 WEB_SEARCHES = "web_searches"
@@ -55,12 +55,12 @@ class Ask:
     may_decline: bool = False
 
 
-def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
+def ask(run: RunResources, question: Ask, record: Recorder) -> AskResult:
     """Carry out the ask. Raises `RoleFailed` or `CodexError` where a failure is not tolerated."""
     role = question.role
     turn = _turn_with_repairs(run, question, record)
     if turn.handoff is None:
-        return Answered(role.name, turn.instance, turn.thread_id, turn.turn, None, turn.problem, None, False)
+        return AskResult(role.name, turn.instance, turn.thread_id, turn.turn, None, turn.problem, None, False)
     changed, put_back, tests = turn.changed_paths, turn.protected_restored, None
     # Recorded even where the options of this session leave nothing to do: those of another must find the same places.
     if "files" in turn.handoff:
@@ -74,7 +74,7 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> Answered:
         handoff = {**handoff, TOLD: put_back}
     if turn.web_searches:
         handoff = {**handoff, WEB_SEARCHES: turn.web_searches}
-    return Answered(role.name, turn.instance, turn.thread_id, turn.turn, handoff, turn.problem, tests, done)
+    return AskResult(role.name, turn.instance, turn.thread_id, turn.turn, handoff, turn.problem, tests, done)
 
 
 def ask_step(run: RunResources, unit: Unit) -> StepOutcome:

@@ -25,11 +25,11 @@ def carry_out(run: RunResources, unit: Unit) -> StepOutcome:
     attempts = retry.attempts if retry else 1
     for attempt in range(1, attempts + 1):
         last = attempt == attempts
-        unit.become(IN_PROGRESS, "")
+        unit.set_state(IN_PROGRESS, "")
         outcome = KINDS[unit.step.kind](run, replace(unit, tolerate=unit.tolerate or not last))
         if not outcome.error or last:
             return outcome
-        unit.become(FAILED, outcome.error)
+        unit.set_state(FAILED, outcome.error)
         pause = retry.backoff_seconds * 2 ** (attempt - 1) if retry else 0.0
         unit.record("pause", lambda _, seconds=pause: _pause(run, seconds))  # type: ignore[misc]
     raise AssertionError("a step has at least one attempt")

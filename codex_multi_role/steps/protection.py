@@ -11,7 +11,7 @@ from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.atomic import write_bytes, write_json
 from codex_multi_role.run_folder.events import ProtectedRestored
 from codex_multi_role.steps.resources import Json, RunResources
-from codex_multi_role.workspace import ProtectedFiles, PutBack, in_place, is_repository
+from codex_multi_role.workspace import ProtectedFiles, RestoredFiles, in_place, is_repository
 
 TOLD = "protected_restored"
 """The field of a handoff, of a check's result and of ``turn.json`` with the paths that were put back."""
@@ -25,11 +25,11 @@ def _files(run: RunResources, globs: Iterable[str]) -> ProtectedFiles:
     return ProtectedFiles(run.snapshots, run.workspace, tuple(globs))
 
 
-def _remove_steering(run: RunResources) -> PutBack:
+def _remove_steering(run: RunResources) -> RestoredFiles:
     """Remove what would steer the next run and was not there when this one began."""
     root = run.workspace.root
     created = [each for each in run.steering_absent if in_place(root, each) and (each != HEAD or is_repository(root))]
-    return _files(run, created).remove() if created else PutBack()
+    return _files(run, created).remove() if created else RestoredFiles()
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ProtectedState:
     def put_back(self, run: RunResources, instance: str, folder: TurnFolder) -> list[str]:
         """Undo what the turn changed of it, keep that as ``protected.patch``, and tell. Returns the paths."""
         with run.workspace_lock:
-            undone = self.files.put_back(self.tree) if self.files else PutBack()
+            undone = self.files.put_back(self.tree) if self.files else RestoredFiles()
             undone |= _remove_steering(run)
         if undone.paths:
             folder.write_protected(undone.patch)
@@ -84,9 +84,9 @@ def checked(run: RunResources, folder: Path, check: Callable[[], Json], said: Co
     return result
 
 
-def _put_back_first(run: RunResources, role: str, patch: Path) -> PutBack:
+def _put_back_first(run: RunResources, role: str, patch: Path) -> RestoredFiles:
     with run.workspace_lock:
-        undone = _files(run, run.protect).put_back(run.first_protected) if run.protect else PutBack()
+        undone = _files(run, run.protect).put_back(run.first_protected) if run.protect else RestoredFiles()
         undone |= _remove_steering(run)
     if undone.paths:
         write_bytes(patch, undone.patch)
@@ -94,5 +94,5 @@ def _put_back_first(run: RunResources, role: str, patch: Path) -> PutBack:
     return undone
 
 
-def _tell(run: RunResources, role: str, turn: int, undone: PutBack) -> None:
+def _tell(run: RunResources, role: str, turn: int, undone: RestoredFiles) -> None:
     run.events.publish(ProtectedRestored(role, turn, list(undone.paths[:SHOWN_PATHS])))

@@ -7,9 +7,9 @@ from codex_multi_role.errors import CodexStartFailed
 from codex_multi_role.run_folder.events import RoleRestarted
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
 from codex_multi_role.steps.attempt import Attempt
-from codex_multi_role.steps.prompted import TurnPrompt
 from codex_multi_role.steps.remedies import failure, next_try, pause
 from codex_multi_role.steps.resources import RunResources
+from codex_multi_role.steps.turn_prompt import TurnPrompt
 from codex_multi_role.steps.turn_result import TurnResult
 
 

@@ -21,8 +21,8 @@ from codex_multi_role.run_folder.events import (
     TurnEnded,
     TurnStarted,
 )
-from codex_multi_role.steps.prompted import TurnPrompt
 from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.turn_prompt import TurnPrompt
 from codex_multi_role.steps.turn_result import TurnEnd
 
 SUMMARY_LENGTH = 200

@@ -11,7 +11,7 @@ from codex_multi_role.steps.resources import Json, Recorder, RunResources
 
 
 @dataclass(frozen=True)
-class Answered:
+class AskResult:
     """What came of an ask. ``error`` says why it failed, where that was tolerated, or why the role declined.
 
     ``handoff`` is None after a failure; after a refusal it holds the reason.
@@ -34,17 +34,17 @@ class Unit:
     ``key`` is unique in the run: ``<step>.<visit>`` and the item's index, below the key of the step that called.
     ``context`` is what its templates see. ``ask_role`` asks the step's role with the process, thread and number that
     the walk has for it; ``call_flow`` walks another flow and returns what it came to. ``tolerate``: a failure is an
-    outcome, not the end of the run. ``become(state, reason)`` takes in which state an item is in.
+    outcome, not the end of the run. ``set_state(state, reason)`` records the state of an item.
     """
 
     step: StepSpec
     key: str
     context: Mapping[str, Any]
     record: Recorder
-    ask_role: Callable[[Unit], Answered]
+    ask_role: Callable[[Unit], AskResult]
     call_flow: Callable[[Unit, Mapping[str, Any]], StepOutcome]
     tolerate: bool = False
-    become: Callable[[str, str], None] = lambda state, reason: None
+    set_state: Callable[[str, str], None] = lambda state, reason: None
 
     @property
     def where(self) -> str:
@@ -79,7 +79,7 @@ class StepOutcome:
 
     output: Json
     error: str = ""
-    answer: Answered | None = None
+    answer: AskResult | None = None
     tests: Json | None = None
     skipped: bool = False
     handoffs: Mapping[str, Json] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class StepOutcome:
     def of(cls, record: Json) -> StepOutcome:
         """What `as_json` was made of."""
         answer = record["answer"]
-        return cls(**{**record, "answer": Answered(**answer) if answer else None})
+        return cls(**{**record, "answer": AskResult(**answer) if answer else None})
 
     def as_json(self) -> Json:
         return asdict(self)

@@ -5,7 +5,7 @@ from codex_multi_role.workspace.commands import CommandResult, run_command
 from codex_multi_role.workspace.globs import in_place
 from codex_multi_role.workspace.occupation import occupied
 from codex_multi_role.workspace.paths import PathRefused, Workspace, is_repository
-from codex_multi_role.workspace.protected import ProtectedFiles, PutBack
+from codex_multi_role.workspace.protected import ProtectedFiles, RestoredFiles
 from codex_multi_role.workspace.repository import ignored_folders, named_below
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.worktrees import IsolatedWorkspace, MergeResult, Worktrees
@@ -17,7 +17,7 @@ __all__ = [
     "MergeResult",
     "PathRefused",
     "ProtectedFiles",
-    "PutBack",
+    "RestoredFiles",
     "Snapshots",
     "Workspace",
     "Worktrees",

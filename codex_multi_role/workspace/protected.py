@@ -31,18 +31,18 @@ _WILD = frozenset("*?[")
 
 
 @dataclass(frozen=True)
-class PutBack:
+class RestoredFiles:
     """What had to be put back: every path, those of them that were there before (``damaged``), and all as a patch."""
 
     paths: tuple[str, ...] = ()
     damaged: tuple[str, ...] = ()
     patch: bytes = b""
 
-    def __or__(self, other: PutBack) -> PutBack:
+    def __or__(self, other: RestoredFiles) -> RestoredFiles:
         paths, damaged = (
             tuple(sorted({*one, *two})) for one, two in ((self.paths, other.paths), (self.damaged, other.damaged))
         )
-        return PutBack(paths, damaged, self.patch + other.patch)
+        return RestoredFiles(paths, damaged, self.patch + other.patch)
 
 
 class ProtectedFiles:
@@ -75,11 +75,11 @@ class ProtectedFiles:
             git.run("update-ref", name, known)
         return known
 
-    def remove(self) -> PutBack:
+    def remove(self) -> RestoredFiles:
         """Remove them all: there were none before."""
         return self.put_back(self._snapshots.repository().run("mktree").stdout.decode().strip())
 
-    def put_back(self, tree: str) -> PutBack:
+    def put_back(self, tree: str) -> RestoredFiles:
         """Make them what they were in the state ``tree``; no other file is touched but caches of their bytecode."""
         git = self._snapshots.repository()
         with _index(git) as index:
@@ -100,11 +100,11 @@ class ProtectedFiles:
                     found.add(path)
         return found
 
-    def _told(self, tree: str, now: str, found: dict[str, Change]) -> PutBack:
+    def _told(self, tree: str, now: str, found: dict[str, Change]) -> RestoredFiles:
         if not found:
-            return PutBack()
+            return RestoredFiles()
         damaged = [path for path, (before, _) in found.items() if before is not None]
-        return PutBack(tuple(sorted(found)), tuple(sorted(damaged)), self._snapshots.patch(tree, now))
+        return RestoredFiles(tuple(sorted(found)), tuple(sorted(damaged)), self._snapshots.patch(tree, now))
 
     def _state(self, git: Git, index: Path) -> str:
         try:

@@ -20,7 +20,7 @@ _NAMED_CONFLICTS = 3
 
 
 @dataclass(frozen=True)
-class Collected:
+class RemovedCopies:
     """What became of one copy, and why."""
 
     key: str
@@ -29,7 +29,7 @@ class Collected:
     reason: str
 
 
-def collect(manifest_path: Path, *, alive: bool, dry_run: bool) -> list[Collected]:
+def collect(manifest_path: Path, *, alive: bool, dry_run: bool) -> list[RemovedCopies]:
     """Remove the copies of one run that were merged and are as they were then; keep all others, and say why.
 
     ``alive``: the run is being worked on, so nothing of it is touched; the caller keeps it from being resumed
@@ -41,9 +41,9 @@ def collect(manifest_path: Path, *, alive: bool, dry_run: bool) -> list[Collecte
     return [_collect(manifest, copy, alive, dry_run) for copy in there]
 
 
-def _collect(manifest: Manifest, copy: Copy, alive: bool, dry_run: bool) -> Collected:
-    def done(action: Literal["removed", "would remove", "kept", "failed"], reason: str) -> Collected:
-        return Collected(copy.key, manifest.folder / copy.path, action, reason)
+def _collect(manifest: Manifest, copy: Copy, alive: bool, dry_run: bool) -> RemovedCopies:
+    def done(action: Literal["removed", "would remove", "kept", "failed"], reason: str) -> RemovedCopies:
+        return RemovedCopies(copy.key, manifest.folder / copy.path, action, reason)
 
     try:
         if reason := "its run is being worked on" if alive else _reason_to_keep(manifest.folder, copy):

@@ -21,7 +21,7 @@ from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.codex_settings import without_user_servers
 from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.incoming import Message
-from codex_multi_role.codex.notifications import CodexEvent, ItemCompleted, ItemStarted, TokensCounted
+from codex_multi_role.codex.notifications import CodexEvent, ItemCompleted, ItemStarted, TokenUsageUpdated
 from codex_multi_role.codex.rollouts import copy_threads
 from codex_multi_role.codex.running_turn import ApprovalAnswered, TurnDeadlines
 from codex_multi_role.codex.transport import Cancelled
@@ -240,7 +240,7 @@ def test_turn_that_ended_as_it_was_cancelled_counts(harness: Harness) -> None:
     client = harness.client([{**ANSWER, "usage": {"input_tokens": 100, "output_tokens": 7}}])
 
     def cancel(event: CodexEvent | ApprovalAnswered) -> None:
-        if isinstance(event, TokensCounted):
+        if isinstance(event, TokenUsageUpdated):
             end = time.monotonic() + 30
             while "turn/completed" not in str(client._transport._inbox.queue) and time.monotonic() < end:
                 time.sleep(0.01)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.codex.notifications import EventParser, TokensCounted, TurnFinished, WarningIssued, turn_id_of
+from codex_multi_role.codex.notifications import EventParser, TokenUsageUpdated, TurnFinished, WarningIssued, turn_id_of
 from codex_multi_role.codex.turn import TurnRecorder
 
 WORDS = ["fileChange", "agentMessage", "commandExecution", "completed", "failed"]
@@ -91,6 +91,6 @@ def test_token_counts_never_go_down_and_what_is_odd_is_noted(totals: list[object
 def test_negative_first_count_of_resumed_thread_costs_nothing() -> None:
     """The count is recorded as odd usage."""
     recorder = TurnRecorder(None)
-    recorder.add(TokensCounted(-50, 0, -60, 0))
+    recorder.add(TokenUsageUpdated(-50, 0, -60, 0))
     assert recorder.outcome("completed", "", "").input_tokens == 0
     assert recorder.outcome("completed", "", "").odd_usage

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.workspace.removal import Collected, collect
+from codex_multi_role.workspace.removal import RemovedCopies, collect
 from tests.workspace.isolated import KEY, contents, fill, git, open_run, whole_repository
 from tests.workspace.kills import killed_until_it_is_done
 
 
-def _collect(root: Path, *, alive: bool = False, dry_run: bool = False) -> list[Collected]:
+def _collect(root: Path, *, alive: bool = False, dry_run: bool = False) -> list[RemovedCopies]:
     return collect(root / "runs" / "r1" / "worktrees" / "manifest.json", alive=alive, dry_run=dry_run)
 
 

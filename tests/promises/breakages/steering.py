@@ -41,8 +41,8 @@ STEERING = (
     broken(
         "what is created is removed",
         "steps/protection.py",
-        "return _files(run, created).remove() if created else PutBack()",
-        "return PutBack()",
+        "return _files(run, created).remove() if created else RestoredFiles()",
+        "return RestoredFiles()",
         (f"{STEERS}::test_what_would_steer_the_next_run_is_removed_after_the_turn",),
     ),
     broken(

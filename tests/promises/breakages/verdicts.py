@@ -21,14 +21,14 @@ VERDICTS = (
         "the protected is put back before tests count",
         "steps/protection.py",
         '    before = _put_back_first(run, role, folder / "protected.patch")\n',
-        "    before = PutBack()\n",
+        "    before = RestoredFiles()\n",
         (f"{PROTECTION}::test_protected_change_between_sessions_is_undone",),
     ),
     broken(
         "tests that rewrite the protected are not green",
         "steps/protection.py",
         '    during = _put_back_first(run, role, folder / "protected_during.patch")\n',
-        "    during = PutBack()\n",
+        "    during = RestoredFiles()\n",
         (f"{PROTECTION}::test_tests_that_are_rewritten_while_they_run_are_not_green",),
     ),
     broken(
