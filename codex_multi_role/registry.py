@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -10,6 +9,7 @@ from pkgutil import resolve_name
 from typing import Generic, TypeVar
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.reading.nearest import no_such
 
 PartT = TypeVar("PartT")
 
@@ -40,9 +40,7 @@ class Registry(Generic[PartT]):
             return known
         found = entry_points(group=self.group, name=name)
         if not found:
-            near = difflib.get_close_matches(name, self.names(), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(self.names())}"
-            raise UsageError(f"there is no {self.kind} called {name!r}", hint)
+            raise UsageError(*no_such(self.kind, name, self.names()))
         entry = next(iter(found))
         try:
             part: PartT = entry.load()

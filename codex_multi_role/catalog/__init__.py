@@ -21,7 +21,6 @@ from codex_multi_role.catalog.flow_loading import (
     read_flows,
 )
 from codex_multi_role.catalog.general_prompts import CapabilityRules, GeneralPrompts
-from codex_multi_role.catalog.nearest import did_you_mean, no_such
 from codex_multi_role.catalog.packaged import packaged_roles, settings_file
 from codex_multi_role.catalog.placeholders import fill
 from codex_multi_role.catalog.prompts import build_continue_prompt, build_prompt, build_repair_prompt
@@ -38,6 +37,7 @@ from codex_multi_role.catalog.role_spec import (
 from codex_multi_role.catalog.skills import SKILLS_FOLDER, Skill
 from codex_multi_role.catalog.templates import check_expression, check_template, evaluate, render
 from codex_multi_role.catalog.yaml_source import load_yaml, read_text, validate
+from codex_multi_role.reading.nearest import did_you_mean, no_such
 
 __all__ = [
     "CATALOG_FILES",

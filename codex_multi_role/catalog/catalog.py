@@ -13,7 +13,6 @@ from pydantic import Field
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.general_prompts import GeneralPrompts, completed, missing_parts
-from codex_multi_role.catalog.nearest import did_you_mean, no_such
 from codex_multi_role.catalog.original_settings import refuse_settings
 from codex_multi_role.catalog.role_entries import RoleEntry, RoleSettings, RoleSource
 from codex_multi_role.catalog.role_spec import TIMEOUT_POLICIES, WITHOUT_EFFECT, RoleSpec
@@ -21,6 +20,7 @@ from codex_multi_role.catalog.skills import Skill
 from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.catalog.yaml_source import load_yaml, validate
 from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.reading.nearest import did_you_mean, no_such
 
 CATALOG_FILES = ("catalog.yaml", "catalog.yml")
 MAX_SHOWN_FILES = 5

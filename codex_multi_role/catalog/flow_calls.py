@@ -8,9 +8,9 @@ from graphlib import CycleError, TopologicalSorter
 from codex_multi_role.catalog.flow_expressions import has_expressions
 from codex_multi_role.catalog.flow_inputs import resolve_inputs
 from codex_multi_role.catalog.flow_spec import FlowSpec
-from codex_multi_role.catalog.nearest import no_such
 from codex_multi_role.catalog.step_spec import StepSpec
 from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.reading.nearest import no_such
 
 
 def check_calls(flows: Mapping[str, FlowSpec]) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.flow_spec import FlowSpec
 from codex_multi_role.catalog.flow_steps import ITEM_NAMES, NEEDED, TEMPLATE_NAMES
-from codex_multi_role.catalog.nearest import no_such
 from codex_multi_role.catalog.output_schema import check_schema
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.catalog.templates import Names, check_expression, check_template
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.nearest import no_such
 
 # Rendered once a step, and rendered for each item of its fan-out, under the names the item then has.
 _STEP_TEMPLATES = ("for_each", "concurrency", "set")

@@ -12,7 +12,6 @@ from pydantic import AfterValidator, Field, JsonValue, StrictBool, StringConstra
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.mcp_servers import McpServer, ServerName
-from codex_multi_role.catalog.nearest import no_such
 from codex_multi_role.catalog.output_schema import check_schema, schema_or_path
 from codex_multi_role.catalog.placeholders import fill
 from codex_multi_role.catalog.protected_globs import ProtectedGlobs
@@ -30,6 +29,7 @@ from codex_multi_role.catalog.role_spec import (
 from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.catalog.yaml_source import key_path, line_of, validate
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.nearest import no_such
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 _MERGED_KEY_BY_KEY = {"prompt_flags", "behaviors", "auto_approve", "limits", "mcp_servers", "codex_config"}

@@ -11,8 +11,8 @@ from pydantic import AfterValidator, Field, JsonValue, StrictBool, StringConstra
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.mcp_servers import McpServer, ServerName
-from codex_multi_role.catalog.nearest import did_you_mean
 from codex_multi_role.catalog.protected_globs import ProtectedGlobs
+from codex_multi_role.reading.nearest import did_you_mean
 
 Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
 ApprovalPolicy = Literal["untrusted", "on-request", "never"]

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from codex_multi_role.catalog.nearest import no_such
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.nearest import no_such
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 from pydantic import BaseModel
 
-from codex_multi_role.catalog.nearest import did_you_mean
+from codex_multi_role.reading.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.errors import UsageError
+from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.workspace import PathRefused, Workspace
 
 OptionsT = TypeVar("OptionsT", bound="CheckOptions")
@@ -62,11 +63,8 @@ def inside(workspace: Workspace, relative: str, option: str) -> Path:
 
 
 def _unknown(name: str, known: list[str]) -> PydanticCustomError:
-    from difflib import get_close_matches  # only a mistake pays for this import
-
-    near = get_close_matches(name, known, n=1)
-    guess = f'; did you mean "{near[0]}"?' if near else ""
-    context = {"problem": f'there is no option "{name}"{guess}', "hint": f"Known: {', '.join(known)}."}
+    problem, hint = no_such("option", name, known)
+    context = {"problem": problem, "hint": hint}
     return PydanticCustomError("unknown_option", "{problem}", context)
 
 

@@ -14,6 +14,7 @@ from codex_multi_role.ci.github import command, runs_here
 from codex_multi_role.cli.streams import annotate, let_go, say
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
 from codex_multi_role.presentation.wording import PROGRAM
+from codex_multi_role.reading.nearest import did_you_mean
 
 DEBUG_VARIABLE = "CODEX_MULTI_ROLE_DEBUG"
 READER_GONE = 141  # as a shell reports a program that ended by SIGPIPE
@@ -66,8 +67,7 @@ def _sentence(error: click.ClickException) -> str:
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:
-    nearest = f". Did you mean '{error.possibilities[0]}'?" if error.possibilities else ""
-    return f"there is no option '{error.option_name}'{nearest}"
+    return f'there is no option "{error.option_name}"{did_you_mean(error.option_name, error.possibilities or ())}'
 
 
 def _where_to_read(error: click.ClickException) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 import click
+
+from codex_multi_role.reading.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -53,7 +54,5 @@ class LazyGroup(click.Group):
             return [*offered, *command.shell_complete(inner, incomplete)]
 
     def _unknown(self, name: str) -> str:
-        nearest = get_close_matches(name, self.targets, n=1)
-        if nearest:
-            return f"there is no command '{name}'. Did you mean '{nearest[0]}'?"
-        return f"there is no command '{name}'" + ("; a goal is given with --goal" if self.default else "")
+        otherwise = "; a goal is given with --goal" if self.default else ""
+        return f'there is no command "{name}"{did_you_mean(name, self.targets) or otherwise}'

@@ -89,7 +89,7 @@ def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:
     name = key.replace("-", "_")
     if name in known:
         return known[name]
-    from codex_multi_role.catalog.nearest import no_such  # as above
+    from codex_multi_role.reading.nearest import no_such  # as above
 
     message, hint = no_such("setting", key, [name.replace("_", "-") for name in known])
     raise DefinitionError(f"{path}: {key}: {message}", hint)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codex_multi_role.catalog.nearest import did_you_mean
 from codex_multi_role.errors import UsageError
+from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_folder import Beginning, Record, beginnings
 
 MOST_NAMED = 30

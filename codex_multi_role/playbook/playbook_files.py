@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from codex_multi_role.catalog.nearest import no_such
 from codex_multi_role.catalog.packaged import packaged_roles
 from codex_multi_role.catalog.templates import check_expression, check_template
 from codex_multi_role.errors import UsageError
 from codex_multi_role.playbook.script import Choice, Playbook, Step
+from codex_multi_role.reading.nearest import no_such
 
 SUFFIX = ".yaml"
 TEMPLATE_NAMES = dict.fromkeys(("prompt", "role", "visit", "repair", "attempt", "tool_outputs"))

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import ExitCode, RunNotFound, StorageError, UsageError
+from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.redaction import Redactor
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors, write_json, write_text
 from codex_multi_role.spelling import as_on_disk
@@ -197,8 +198,5 @@ def _not_found(runs_dir: Path, reference: str, names: list[str], matches: int) -
             f"the run {reference} in {runs_dir} has no run.json",
             f"One that is killed as it begins leaves such a folder: look into {runs_dir / reference}, start another.",
         )
-    from difflib import get_close_matches  # here, not above: only a mistake pays for it
-
-    close = get_close_matches(reference, names if reference == LATEST else [*names, LATEST], n=1)
-    nearest = f"; did you mean '{close[0]}'?" if close else ""
-    return RunNotFound(f"no run goes by '{reference}' in {runs_dir}{nearest}", hint)
+    nearest = did_you_mean(reference, names if reference == LATEST else [*names, LATEST])
+    return RunNotFound(f'no run goes by "{reference}" in {runs_dir}{nearest}', hint)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TextIO
 
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_folder.atomic import make_folder, storage_errors, write_json
 from codex_multi_role.run_folder.events import now
 
@@ -167,12 +168,8 @@ class Questions:
         return pending[0]
 
     def _unknown(self, key: str, known: list[str]) -> UsageError:
-        from difflib import get_close_matches  # here, not above: only a mistake pays for it
-
-        close = get_close_matches(key, known, n=1)
-        nearest = f"; did you mean '{close[0]}'?" if close else ""
-        hint = f"There are {', '.join(known)}." if known else ""
-        return UsageError(f"the run {self._run_id} has no question '{key}'{nearest}", hint)
+        hint = f"Known: {', '.join(known)}." if known else ""
+        return UsageError(f'the run {self._run_id} has no question "{key}"{did_you_mean(key, known)}', hint)
 
     def _answered(self, question: Question) -> UsageError:
         answer = question.answer

@@ -41,12 +41,11 @@ def test_installed_check_is_found(installed: None) -> None:
 
 
 def test_unknown_name_gets_the_nearest(installed: None) -> None:
-    with pytest.raises(UsageError, match="no check called 'speling'") as caught:
+    with pytest.raises(UsageError, match=r'no check "speling"; did you mean "spelling"\?') as caught:
         find_check("speling")
-    assert caught.value.hint == "did you mean 'spelling'?"
-    with pytest.raises(UsageError) as caught:
+    assert caught.value.hint == f"Known: {', '.join(check_names())}."
+    with pytest.raises(UsageError, match=r'no check "zzz"$'):
         find_check("zzz")
-    assert caught.value.hint == f"there are: {', '.join(check_names())}"
 
 
 def test_check_that_does_not_load_is_named(installed: None) -> None:

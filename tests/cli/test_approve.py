@@ -98,8 +98,8 @@ def test_yes_asks_nobody(team: TeamFolder) -> None:
         (["approve", "latest"], "the run first has asked nothing"),
         (["reject", "latest"], "Missing option '--comment'"),
         (["reject", "latest", "--comment", " "], "it is empty"),
-        (["approve", "latest", "--question", "ok.1"], "the run first has no question 'ok.1'"),
-        (["approve", "second"], "no run goes by 'second'"),
+        (["approve", "latest", "--question", "ok.1"], 'the run first has no question "ok.1"'),
+        (["approve", "second"], 'no run goes by "second"'),
         (["cancel", "latest"], "no process works on the run first: it is ended"),
     ],
 )

@@ -47,10 +47,10 @@ def test_installed_script_and_the_module_are_the_same_command(tmp_path: Path) ->
 
 
 WRONG = [
-    (["rum", "--goal", "x"], "there is no command 'rum'. Did you mean 'run'?"),
-    (["--cylces", "3"], "there is no option '--cylces'. Did you mean '--cycles'?"),
-    (["resume", "latest", "--cylces", "3"], "there is no option '--cylces'. Did you mean '--cycles'?"),
-    (["roles", "lst"], "there is no command 'lst'. Did you mean 'list'?"),
+    (["rum", "--goal", "x"], 'there is no command "rum"; did you mean "run"?'),
+    (["--cylces", "3"], 'there is no option "--cylces"; did you mean "--cycles"?'),
+    (["resume", "latest", "--cylces", "3"], 'there is no option "--cylces"; did you mean "--cycles"?'),
+    (["roles", "lst"], 'there is no command "lst"; did you mean "list"?'),
     (["make me a calculator"], "a goal is given with --goal"),
     ([], "Examples:"),
     (["run"], "there is no goal"),
@@ -69,8 +69,8 @@ WRONG = [
     (["--goal", "x", "--codex-bin", "nowhere"], "nowhere is not an executable file"),
     (["--goal", "x", "--run-id", "../x"], "'../x' cannot be a run id"),
     (["resume"], "Missing argument 'RUN'"),
-    (["resume", "latest"], "no run goes by 'latest' in runs"),
-    (["show", "2026"], "no run goes by '2026' in runs"),
+    (["resume", "latest"], 'no run goes by "latest" in runs'),
+    (["show", "2026"], 'no run goes by "2026" in runs'),
 ]
 
 

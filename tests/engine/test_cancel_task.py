@@ -128,7 +128,7 @@ def test_task_that_cannot_be_cancelled_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"the task A of the run \S+ is COMPLETED"):
         cancel(team, "A")
     done = console("cancel", "nope", "--task", "A", folder=tmp_path)
-    assert (done.returncode, "no run goes by 'nope'" in done.stderr) == (2, True)
+    assert (done.returncode, 'no run goes by "nope"' in done.stderr) == (2, True)
 
 
 def test_command_waits_until_the_task_has_ended(tmp_path: Path) -> None:

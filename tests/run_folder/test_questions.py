@@ -61,7 +61,7 @@ def test_question_is_answered_once(tmp_path: Path) -> None:
 def test_without_a_question_there_is_nothing_to_answer(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has asked nothing"):
         Questions(tmp_path).answer(None, YES)
-    with pytest.raises(UsageError, match=r"no question 'ok\.1'"):
+    with pytest.raises(UsageError, match=r'no question "ok\.1"'):
         Questions(tmp_path).answer("ok.1", YES)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(StorageError, match="gone"):
@@ -75,7 +75,7 @@ def test_of_several_open_ones_one_is_to_be_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"3 open questions: .*sub\.1/ok\.1") as caught:
         questions.answer(None, YES)
     assert "--question" in caught.value.hint
-    with pytest.raises(UsageError, match=r"did you mean 'fan\.1\.0'"):
+    with pytest.raises(UsageError, match=r'did you mean "fan\.1\.0"'):
         questions.answer("fan.1.00", YES)
     assert questions.answer("sub.1/ok.1", YES).answer == YES
     assert {each.key for each in questions.pending()} == {"fan.1.0", "fan.1.10"}
