@@ -11,9 +11,10 @@ from codex_multi_role.catalog.template_preview import Unknown, preview
 from codex_multi_role.definitions import Definitions, load_definitions
 from codex_multi_role.flow import FlowState
 from codex_multi_role.flow.state import StepState
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Record
 from codex_multi_role.run_options import RunOptions
-from codex_multi_role.steps import Json, payload_from, role_for
+from codex_multi_role.steps import payload_from, role_for
 
 REST = "…"
 TEST_RESULT: Json = {"status": "<test result>", REST: REST}

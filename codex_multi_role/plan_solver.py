@@ -16,13 +16,13 @@ import yaml
 from codex_multi_role.app import run
 from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.errors import UsageError
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import AskPerson, RunFolder
 from codex_multi_role.run_folder.item_results import ItemResults
 from codex_multi_role.run_folder.states import read_states
 from codex_multi_role.run_options import RunOptions, RunReport
 from codex_multi_role.session import OnEvent
 
-Json = dict[str, Any]
 Role = str | Path | None
 """Who plays a part. None: the shipped role. A `Path`: a role's YAML file. A single word: a role of that name, whose
 file is in the folder of roles or among the shipped ones. Any other text: the prompt of the shipped role.

@@ -13,8 +13,8 @@ from codex_multi_role.checks.contract import CheckContext, lasts, no_time
 from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.checks.test_files import TestFile, put_all, remove, shown, texts_of
 from codex_multi_role.checks.tests_source import expects, tests_of, untested
+from codex_multi_role.reading.json_types import Json
 
-Json = dict[str, Any]
 KEPT, TAKEN_BACK = "kept", "rolled back"
 MEASURED = ("crashed", "passed", "failures", "coverage", "uncovered", "output_tail")
 

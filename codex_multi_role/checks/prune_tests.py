@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from pydantic import Field, JsonValue
 
@@ -31,8 +30,8 @@ from codex_multi_role.checks.test_files import (
     without_tests,
 )
 from codex_multi_role.checks.tests_source import untested
+from codex_multi_role.reading.json_types import Json
 
-Json = dict[str, Any]
 GONE: Json = {"passed": 0, "coverage": None, "uncovered": []}
 NOTHING: Json = {"status": "no tests", "crashed": True, "passed": 0, "coverage": None, "failures": []}
 MOST_ROUNDS = 5

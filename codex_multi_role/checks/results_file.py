@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.contract import CheckContext, RunFacts, lasts, no_time
 from codex_multi_role.checks.output_files import write_artifact, write_result
+from codex_multi_role.reading.json_types import Json
 
-Json = dict[str, Any]
 SUCCESS, TIMEOUT, INCOMPLETE = "success", "timeout", "incomplete"
 ENDS = {
     "no_plan": "the plan has no usable item",

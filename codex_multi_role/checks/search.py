@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any
 
 from pydantic import Field
 
@@ -24,13 +23,12 @@ from codex_multi_role.checks.searching.addresses import place
 from codex_multi_role.checks.searching.sketches import nearly_same
 from codex_multi_role.checks.text_language import language_of
 from codex_multi_role.errors import CheckFailed, UsageError
+from codex_multi_role.reading.json_types import Json
 
 MOST_RESULTS = 20
 SPARE = 2
 """How many times the results that are wanted each provider is asked for: some are copies, or in another language."""
 ANSWERED, TO_BE_ASKED = "ok", "to be asked"
-
-Json = dict[str, Any]
 
 
 class SearchOptions(CheckOptions):

@@ -17,6 +17,7 @@ from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.checks.search_settings import CODEX_WEB, FILES, HTTP, SearchProvider
 from codex_multi_role.errors import RunInterrupted, UsageError
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.redaction import without_secrets
 from codex_multi_role.workspace import CommandResult, run_command
 
@@ -27,8 +28,6 @@ MOST_CHARACTERS = 8_000
 OUTPUT_BYTES = 8 * 1024 * 1024
 LONGEST_REASON = 300
 _PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from searching.{0}_search import main; main()"
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from codex_multi_role.codex.warning_texts import WARNING_TEXTS
+from codex_multi_role.reading.json_types import Json
 
-JsonObject = dict[str, Any]
 USED_UP_PERCENT = 100
 
 
@@ -24,12 +24,12 @@ class TextDelta:
 
 @dataclass(frozen=True)
 class ItemStarted:
-    item: JsonObject
+    item: Json
 
 
 @dataclass(frozen=True)
 class ItemCompleted:
-    item: JsonObject
+    item: Json
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class TurnFinished:
     """``status`` is completed, interrupted or failed; ``error`` is the protocol's TurnError."""
 
     status: str
-    error: JsonObject | None
+    error: Json | None
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class EventParser:
             return None
 
 
-def params_of(message: Mapping[str, Any]) -> JsonObject:
+def params_of(message: Mapping[str, Any]) -> Json:
     """The message's parameters by name; none where it has none, or has them otherwise."""
     params = message.get("params")
     return params if isinstance(params, dict) else {}
@@ -164,7 +164,7 @@ def describe(item: Mapping[str, Any]) -> str:
             return str(kind)
 
 
-def changes_of(item: Mapping[str, Any]) -> list[JsonObject]:
+def changes_of(item: Mapping[str, Any]) -> list[Json]:
     """What an item of the kind ``fileChange`` lists."""
     changes = item.get("changes")
     return [change for change in changes if isinstance(change, dict)] if isinstance(changes, list) else []

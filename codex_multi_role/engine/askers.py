@@ -9,11 +9,11 @@ from codex_multi_role.catalog import StepSpec
 from codex_multi_role.engine.journal_slots import JournalSlots
 from codex_multi_role.engine.leases import Instances, Leases
 from codex_multi_role.flow import FlowState
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import (
     NEW_THREAD,
     Ask,
     AskResult,
-    Json,
     RunResources,
     Unit,
     ask,

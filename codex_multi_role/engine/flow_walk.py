@@ -26,10 +26,11 @@ from codex_multi_role.flow import (
     steps_per_ask,
 )
 from codex_multi_role.flow.state import shown
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.events import StepStarted, Warning
 from codex_multi_role.run_folder.item_results import ItemResults
 from codex_multi_role.run_folder.states import RUN
-from codex_multi_role.steps import Json, RunResources, StepOutcome, Unit, carry_out, merged_back
+from codex_multi_role.steps import RunResources, StepOutcome, Unit, carry_out, merged_back
 
 SAID_DONE = "done"
 FAILED_STEP = "failed"

@@ -21,7 +21,7 @@ from codex_multi_role.engine.journal import (
 )
 from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
-from codex_multi_role.steps import Json
+from codex_multi_role.reading.json_types import Json
 
 NO_QUEUE = "forked"
 """Nobody listens to it: the fork waits there until its own process begins it."""

@@ -11,7 +11,8 @@ from codex_multi_role.engine.dbos_library import DBOS, DBOSBaseException, StepOp
 from codex_multi_role.engine.halt import RunHalted
 from codex_multi_role.errors import TOO_MANY_FILES, RunInterrupted, StorageError
 from codex_multi_role.processes import has_free_descriptor
-from codex_multi_role.steps import Json, Work
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.steps import Work
 
 RESUME = "Free some space or fix the database, then `codex-multi-role resume` the run."
 CANCELLED = "item cancelled"

@@ -21,7 +21,8 @@ from codex_multi_role.engine.journal_slots import JournalSlots
 from codex_multi_role.engine.leases import Instances
 from codex_multi_role.errors import ReviewWaiting, UsageError
 from codex_multi_role.flow import FlowState
-from codex_multi_role.steps import Json, RunResources, Unit, Work
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.steps import RunResources, Unit, Work
 
 HINT = "Up to there the flow, its inputs and cycles, and the roles' names and order must be as they were."
 

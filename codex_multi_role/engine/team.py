@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from graphlib import TopologicalSorter
 
-from codex_multi_role.steps import AskResult, Json
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.steps import AskResult
 
 Work = Callable[[str, dict[str, Json], Json | None], AskResult]
 """``work(role, handoffs it builds on, latest test result)``."""

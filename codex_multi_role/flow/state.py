@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, StepSpec, render
-
-Json = dict[str, Any]
+from codex_multi_role.reading.json_types import Json
 
 
 @dataclass(frozen=True)

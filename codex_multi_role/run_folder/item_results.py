@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.atomic import make_folder, write_json
-
-Json = dict[str, Any]
 
 
 class ItemResults:

@@ -3,7 +3,7 @@
 from codex_multi_role.steps.ask import Ask, ask, payload_from, role_for
 from codex_multi_role.steps.carry_out import KINDS, carry_out
 from codex_multi_role.steps.isolation import merged_back
-from codex_multi_role.steps.resources import Json, Recorder, RunResources, TestSettings, Work
+from codex_multi_role.steps.resources import Recorder, RunResources, TestSettings, Work
 from codex_multi_role.steps.turn_prompt import CURRENT_THREAD, NEW_THREAD
 from codex_multi_role.steps.unit import AskResult, StepKind, StepOutcome, Unit
 
@@ -13,7 +13,6 @@ __all__ = [
     "NEW_THREAD",
     "Ask",
     "AskResult",
-    "Json",
     "Recorder",
     "RunResources",
     "StepKind",

@@ -13,13 +13,14 @@ from typing import Any
 
 from codex_multi_role.catalog import RoleSpec, StepSpec, build_continue_prompt, build_prompt, build_repair_prompt
 from codex_multi_role.errors import CodexError, RoleFailed
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
 from codex_multi_role.steps.analysis import with_analyses
 from codex_multi_role.steps.attempt import store_patch
 from codex_multi_role.steps.check import run_tests
 from codex_multi_role.steps.protection import SHOWN_PATHS, TOLD, protected_among
-from codex_multi_role.steps.resources import Json, Recorder, RunResources
+from codex_multi_role.steps.resources import Recorder, RunResources
 from codex_multi_role.steps.turn_attempts import take_turn
 from codex_multi_role.steps.turn_events import says_done
 from codex_multi_role.steps.turn_prompt import CURRENT_THREAD, TurnPrompt, continued, repair_of

@@ -12,12 +12,13 @@ from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRequest
 from codex_multi_role.errors import CodexError, CodexMultiRoleError, StorageError
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import Reply, read_reply, with_error
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.steps.long_prompt import sendable
 from codex_multi_role.steps.protection import TOLD, ProtectedState
-from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.turn_events import TurnEvents
 from codex_multi_role.steps.turn_helpers import TurnHelpers
 from codex_multi_role.steps.turn_prompt import CURRENT_THREAD, NEW_THREAD, TurnPrompt

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codex_multi_role.errors import RunInterrupted
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.states import FAILED, IN_PROGRESS
 from codex_multi_role.steps.ask import ask_step
 from codex_multi_role.steps.call import call_step
 from codex_multi_role.steps.check import check_step
-from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.review import review_step
 from codex_multi_role.steps.unit import StepKind, StepOutcome, Unit
 

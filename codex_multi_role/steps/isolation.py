@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codex_multi_role.catalog import StepSpec
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.events import CopyMerged
 from codex_multi_role.steps.protection import SHOWN_PATHS
-from codex_multi_role.steps.resources import Json, Recorder, RunResources
+from codex_multi_role.steps.resources import Recorder, RunResources
 from codex_multi_role.steps.unit import StepOutcome
 
 

@@ -6,11 +6,12 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.checks.interpreter import Interpreter
 from codex_multi_role.codex.fleet import Fleet
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder, TurnFolder
 from codex_multi_role.run_folder.states import States
 from codex_multi_role.steps.budget import Budget
@@ -21,7 +22,6 @@ from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Wor
 if TYPE_CHECKING:
     from codex_multi_role.steps.unit import Unit
 
-Json = dict[str, Any]
 Work = Callable[[int], Json]
 Recorder = Callable[[str, Work], Json]
 """Runs work once and for all: ``record(name, work)`` returns what ``work`` returned, now or in an earlier process.

@@ -7,9 +7,10 @@ from dataclasses import asdict
 
 from codex_multi_role.catalog import render
 from codex_multi_role.errors import ReviewWaiting, RunInterrupted
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, Question, Questions
 from codex_multi_role.run_folder.events import ReviewAnswered, ReviewAsked, now
-from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.unit import StepOutcome, Unit
 
 BY_OPTION = "--yes"

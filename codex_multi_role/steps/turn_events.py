@@ -10,6 +10,7 @@ from codex_multi_role.codex.notifications import CodexEvent, ItemCompleted, Item
 from codex_multi_role.codex.running_turn import ApprovalAnswered
 from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.turn import TurnOutcome
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import Reply
 from codex_multi_role.run_folder.events import (
     Approval,
@@ -21,7 +22,7 @@ from codex_multi_role.run_folder.events import (
     TurnEnded,
     TurnStarted,
 )
-from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.turn_prompt import TurnPrompt
 from codex_multi_role.steps.turn_result import TurnEnd
 

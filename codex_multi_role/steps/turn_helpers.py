@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.approvals import Params, ToolReply
 from codex_multi_role.errors import StorageError
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import schema_problems
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import ToolCalled, now
-from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.role_questions import TurnQuestions
 from codex_multi_role.tools import Tool, ToolContext, find_tool
 

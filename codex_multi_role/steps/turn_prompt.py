@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.steps.resources import Json
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.turn_result import TurnResult
 
 CURRENT_THREAD = ""

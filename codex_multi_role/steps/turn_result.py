@@ -7,10 +7,11 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 from codex_multi_role.codex.turn import TurnOutcome
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply
 from codex_multi_role.run_folder import TurnFolder, read_events
 from codex_multi_role.run_folder.events import Warning
-from codex_multi_role.steps.resources import Json, RunResources
+from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.tools.terminate import FAILURE, TERMINATED
 
 GAVE_UP = "gave_up"

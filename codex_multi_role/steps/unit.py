@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from codex_multi_role.catalog import StepSpec, render
-from codex_multi_role.steps.resources import Json, Recorder, RunResources
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.steps.resources import Recorder, RunResources
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from codex_multi_role.checks.searching import files_search
 from codex_multi_role.checks.searching.addresses import place
 from codex_multi_role.checks.searching.sketches import nearly_same, sketch
 from codex_multi_role.errors import CheckFailed, UsageError
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.check import load_settings
 from tests.checks.conftest import MakeContext
 from tests.checks.sources import Record, answer, pdf, serving
 
-Json = dict[str, Any]
 BRIDGE = "The old bridge of the town was built in 1887 by the engineer Hanna Berg, out of stone and iron.\n"
 RIVER = "The river below rises every spring, and in some years it floods the meadows on both of its banks.\n"
 GERMAN = "Die alte Brücke der Stadt wurde im Jahr 1887 gebaut, und zwar aus Stein und aus Eisen, von einer Frau.\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from pydantic import Field
 
@@ -12,8 +11,8 @@ from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.research.research_plan import topic_key
 from codex_multi_role.checks.research.rounds import Rows, by_id
+from codex_multi_role.reading.json_types import Json
 
-Json = dict[str, Any]
 SINGLE_SOURCE_SHARE, SINGLE_SOURCE_MOST = 0.7, 0.6
 SINGLE_SOURCE_NOTE = "one source only"
 NO_SOURCE_NOTE = "no listed source says so"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
 from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.reading.json_types import Json
 
-Json = dict[str, Any]
 LONGEST_TOPIC = 500
 LAST = 1_000_000
 """The place of a question that says nothing of its priority."""

@@ -15,8 +15,8 @@ from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.checks.research.report_page import page
 from codex_multi_role.checks.research.rounds import Rows
 from codex_multi_role.checks.research.text import Chapter, Research, as_markdown
+from codex_multi_role.reading.json_types import Json
 
-Json = dict[str, Any]
 COMPLETE, SHORTFALLS, UNRESOLVED, NOTHING = "complete", "shortfalls", "unresolved", "nothing"
 
 

@@ -15,8 +15,8 @@ from codex_multi_role.checks.research.searches import results_of_web, searched
 from codex_multi_role.checks.search import same_source
 from codex_multi_role.checks.searching.addresses import origin
 from codex_multi_role.errors import CheckFailed
+from codex_multi_role.reading.json_types import Json
 
-Json = dict[str, Any]
 Rows = list[dict[str, Any]]
 DEPTH_EXCEEDED, VISITED = "deeper than the research goes", "looked at already"
 MOST_TOPICS_OF_A_FINDING = 3

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from codex_multi_role.checks.search_providers import MOST_CHARACTERS
 from codex_multi_role.checks.search_settings import CODEX_WEB
 from codex_multi_role.checks.searching.addresses import is_web_address
 from codex_multi_role.checks.searching.document_text import shortened
 from codex_multi_role.checks.searching.sketches import sketch
+from codex_multi_role.reading.json_types import Json
 
-Json = dict[str, Any]
 NOT_ASKED = ("disabled", "to be asked")
 NOT_SEARCHED = "the role answered without searching the web: what it named does not count"
 

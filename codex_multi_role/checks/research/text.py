@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from codex_multi_role.checks.citations import with_citations
+from codex_multi_role.reading.json_types import Json
 
-Json = dict[str, Any]
 MOST_MISSING = 50
 _CITES = re.compile(r"\[cite", re.IGNORECASE)
 _MARKS = re.compile(r"([\\`*_\[\]<>#|~])")

@@ -20,9 +20,9 @@ from codex_multi_role.checks.research.research_plan import research_plan, topic_
 from codex_multi_role.checks.research.rounds import research_findings, research_sources
 from codex_multi_role.checks.searching.sketches import sketch
 from codex_multi_role.errors import CheckFailed, UsageError
+from codex_multi_role.reading.json_types import Json
 from tests.checks.conftest import MakeContext
 
-Json = dict[str, Any]
 NO_SKETCH = {"provider": "files", "language": "", "duplicates": [], "date": ""}
 
 
