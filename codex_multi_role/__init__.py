@@ -1,6 +1,6 @@
-"""A team of Codex agents on one goal: described in YAML, run as real processes, recorded turn by turn.
+"""A team of Codex agents on one goal: defined in YAML, run as real processes, recorded turn by turn.
 
-The public names load on first use, so that importing the package costs nothing.
+The public names are loaded on first use, so that importing the package is cheap.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 leaves the type to the module asked
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562: the type depends on the name
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)

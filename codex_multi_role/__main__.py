@@ -1,4 +1,4 @@
-"""``python -m codex_multi_role``: the same as the console command."""
+"""Entry point of ``python -m codex_multi_role``, identical to the console command."""
 
 from __future__ import annotations
 

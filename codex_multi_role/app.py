@@ -1,4 +1,4 @@
-"""The public API: `run` a flow for a goal, `resume` a run that stopped, `fork` one from a recorded point."""
+"""The public API: `run` a flow for a goal, `resume` a stopped run, `fork` a run from a recorded point."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ KEPT_BY_A_RUN = frozenset({"goal", "run_id", "runs_dir", "flow", "database_url",
 
 
 def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPerson | None = None) -> RunReport:
-    """Run a flow for a goal and wait for its end. ``on_event`` gets every event's record, in order.
+    """Run a flow for a goal and wait until it ends. ``on_event`` gets every event record, in order.
 
-    ``ask_person`` is asked what a review asks; without it, or an answer of it, the run parks: `answer` it and `resume`.
+    ``ask_person`` answers reviews. Without it, or if it returns None, the run parks: `answer` the question and
+    `resume`.
 
-    Raises `UsageError`, `CodexUnavailable` and `StorageError` for what is found before anything has started; whatever
-    happens later is in the report.
+    Raises `UsageError`, `CodexUnavailable` and `StorageError` for problems found before anything starts. The report
+    contains all later failures.
     """
     definitions = load_definitions(options)
     if options.record is not None:
@@ -48,12 +49,12 @@ def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPer
     try:
         catalog_file = keep_definitions(definitions, folder)
         return _work(
-            lambda told: Session(definitions, folder, catalog_file, told, ask_person=ask_person),
+            lambda emit: Session(definitions, folder, catalog_file, emit, ask_person=ask_person),
             on_event,
             options.runs_dir,
         )
     except BaseException:
-        if not folder.record_path.exists():  # it is no run yet, and would only be in the way
+        if not folder.record_path.exists():  # not a run yet, so it would only be in the way
             shutil.rmtree(folder.path, ignore_errors=True)
         raise
 
@@ -66,9 +67,9 @@ def resume(
     on_event: OnEvent | None = None,
     ask_person: AskPerson | None = None,
 ) -> RunReport:
-    """Go on with a run after its last recorded turn, with its own options but for ``changes`` (`RunOptions` fields).
+    """Resume a run after its last recorded turn. ``changes`` (`RunOptions` fields) override its recorded options.
 
-    Raises `RunNotFound`, `RunBusy`, and what `run` raises.
+    Raises `RunNotFound`, `RunBusy`, and everything that `run` raises.
     """
     folder = RunFolder.find(runs_dir, reference)
     record = folder.record()
@@ -83,7 +84,7 @@ def resume(
         _, before = load_flow_and_called(remembered.flow, load_catalog(remembered.roles))
         require_same_team(definitions, before)
     return _work(
-        lambda told: Session(definitions, folder, record["catalog_file"], told, record, ask_person), on_event, runs_dir
+        lambda emit: Session(definitions, folder, record["catalog_file"], emit, record, ask_person), on_event, runs_dir
     )
 
 
@@ -96,11 +97,11 @@ def fork(
     on_event: OnEvent | None = None,
     ask_person: AskPerson | None = None,
 ) -> RunReport:
-    """Start a run with the past of another up to ``start``, ``STEP[:VISIT]``, and wait for its end.
+    """Start a run that shares the past of another up to ``start`` (``STEP[:VISIT]``), and wait until it ends.
 
-    Turns, tests, handoffs and role threads are those of that run up to there, the workspace is as it was then, in a new
-    folder. The rest goes by that run's options but for ``changes`` (`RunOptions` fields). Raises what `resume` raises,
-    but `RunBusy`: a run may be forked while it goes on.
+    Turns, tests, handoffs and role threads up to that point come from the other run. A new folder gets the workspace as
+    it was then. ``changes`` (`RunOptions` fields) override that run's options. Raises everything that `resume` raises
+    except `RunBusy`: a run can be forked while it is running.
     """
     made = prepare_fork(RunFolder.find(runs_dir, reference), start, changes or {})
     return _work_on(made, runs_dir, on_event, ask_person)
@@ -117,20 +118,20 @@ def restart(
 ) -> RunReport:
     """Start a run with the past of another in which one ended task, named as in `cancel_task`, is done again.
 
-    So are the tasks that need it, and all that comes after them; what the others came to is kept and not paid for
-    again. Raises what `fork` raises, and `RunBusy` while a process works on the run.
+    So are the tasks that need it, and everything after them. The results of all other tasks are kept and not paid for
+    again. Raises everything that `fork` raises, and `RunBusy` while a process works on the run.
     """
     made = prepare_restart(RunFolder.find(runs_dir, reference), task, changes or {})
     return _work_on(made, runs_dir, on_event, ask_person)
 
 
 def _work_on(made: Fork, runs_dir: Path, on_event: OnEvent | None, ask_person: AskPerson | None) -> RunReport:
-    def session(told: OnEvent | None) -> Session:
+    def session(emit: OnEvent | None) -> Session:
         return Session(
             made.definitions,
             made.folder,
             made.catalog_file,
-            told,
+            emit,
             ask_person=ask_person,
             forked_from=made.forked_from,
             notes=(made.note,),
@@ -140,11 +141,11 @@ def _work_on(made: Fork, runs_dir: Path, on_event: OnEvent | None, ask_person: A
 
 
 def _work(session: Callable[[OnEvent | None], Session], on_event: OnEvent | None, runs_dir: Path) -> RunReport:
-    """Work to the end, and make the page of it. That the page fails is told, and changes nothing in how it ended."""
-    with exported(on_event) as told:
-        report = session(told).work()
+    """Work to the end, then write the run's page. If that fails, the failure is reported and the run ends as it did."""
+    with exported(on_event) as emit:
+        report = session(emit).work()
     try:
-        from codex_multi_role.report import write_report  # here: only the end of a run needs it
+        from codex_multi_role.report import write_report  # lazy: only the end of a run needs it
 
         return replace(report, page=write_report(RunFolder(report.folder), runs_dir))
     except (Exception, KeyboardInterrupt) as error:
@@ -154,7 +155,7 @@ def _work(session: Callable[[OnEvent | None], Session], on_event: OnEvent | None
 def answer(
     reference: str, *, runs_dir: Path, approved: bool, comment: str = "", question: str | None = None
 ) -> Question:
-    """Answer what a run asks, whether its process lives or not: the open question of that key, or the only one.
+    """Answer a question of a run, whether or not its process is alive: the one with that key, or the only open one.
 
     Returns the question with its answer. Raises `RunNotFound`, `UsageError`, `StorageError`.
     """
@@ -163,11 +164,11 @@ def answer(
 
 
 def cancel_task(reference: str, task: str, *, runs_dir: Path, comment: str = "") -> str:
-    """Cancel one task of a run, whether its process lives or not: an item of a fan-out that has not ended.
+    """Cancel one task of a run, whether or not its process is alive: an item of a fan-out that has not ended.
 
-    ``task`` is the item's id, its place in the list where it has none, or its unit (``solve.1.0``). Its turn is
-    interrupted; those that need it are skipped, the rest goes on. Returns the unit. Raises `RunNotFound`, `UsageError`
-    for a task that is not there or has ended, `StorageError`.
+    ``task`` is the item's id, its number in the list if it has no id, or its unit key (``solve.1.0``). Its turn is
+    interrupted, items that need it are skipped, and the others continue. Returns the unit key. Raises `RunNotFound`,
+    `UsageError` for a task that does not exist or has ended, `StorageError`.
     """
     folder = RunFolder.find(runs_dir, reference)
     unit = find_open_task(folder, task)

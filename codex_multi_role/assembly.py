@@ -1,4 +1,4 @@
-"""Putting a run's parts together: from what it is made of to live processes."""
+"""Assembling a run: from its definitions to its live processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SANDBOX_HOME = "tests"
 
 @contextmanager
 def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResources]:
-    """What a run needs, with nothing started: enough to walk through its past."""
+    """Yield the parts of a run with nothing started: enough to walk through its past."""
     events = EventLog(folder.events_path, folder.redact)
     fleet = fleet_of(definitions, folder, events, ModelProviders())
     try:
@@ -49,10 +49,10 @@ def live_parts(
     kept_folder: Callable[[], Path],
     steering: Steering,
 ) -> Iterator[RunResources]:
-    """Start what is played or recorded and the Codex processes, lend what a run needs, and end them all.
+    """Start the model providers and the Codex processes, yield the parts of the run, and stop everything on exit.
 
-    ``clock`` counts how long the run is worked on; ``catalog`` gives the one that holds now, ``kept_folder``
-    the one with the run's copy of it; ``steering``: what no role and no test may write.
+    ``clock`` counts the seconds worked on the run. ``catalog`` returns the current catalog, ``kept_folder`` the folder
+    of the run's copy of it. ``steering``: the files that no role and no test may write.
     """
     with ExitStack() as stack:
         models = start_providers(definitions, folder, events, stack)
@@ -66,7 +66,7 @@ def live_parts(
 
 
 def _needed_first(definitions: Definitions, folder: RunFolder) -> list[str]:
-    """The processes that the first step of a new run needs at once: they start while the journal is being opened."""
+    """The instances that the first step of a new run needs at once: they start while the journal is being opened."""
     if any(list_turns(folder)):
         return []
     options, flow = definitions.options, definitions.flow

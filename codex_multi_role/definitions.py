@@ -1,4 +1,4 @@
-"""What a run is made of: its options, its YAML, its playbook. Everything that can be wrong is found before a start."""
+"""What a run consists of: its options, YAML and playbook. All errors in them are found before anything starts."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ from codex_multi_role.steps.run_terms import terms
 from codex_multi_role.tools import find_tool, tool_names
 
 RECORDING = "recording.ndjson"
-"""The copy of the recording that a run replays, in its ``catalog/``."""
+"""The run's copy, in its ``catalog/``, of the recording that it replays."""
 RELOADED = "reloaded_"
-"""How the folders in ``catalog/`` begin that have the roles of a run after somebody changed them."""
+"""Name prefix of the folders in ``catalog/`` that hold the roles of a run after somebody edited them."""
 
 
 @dataclass(frozen=True)
 class Definitions:
-    """What a run is made of, loaded and checked: nothing has been started or written yet."""
+    """Everything a run consists of, loaded and checked. Nothing has been started or written yet."""
 
     options: RunOptions
     catalog: RoleSpecCatalog
@@ -68,13 +68,13 @@ class Definitions:
 
     @property
     def flow(self) -> FlowSpec:
-        """The flow of the run; the others are those it calls."""
+        """The run's own flow; the others are the flows it calls."""
         return self.flows[self.options.flow]
 
     def bound(self, cycles: int | None = None) -> WalkBound:
-        """The most that the run's walk, and every walk within it, can come to. Raises `DefinitionError`.
+        """Upper bounds of the run's walk and of every walk within it. Raises `DefinitionError`.
 
-        ``cycles``: others than those of the options.
+        ``cycles`` overrides the cycles of the options.
         """
         options = self.options
         given = terms(
@@ -86,18 +86,18 @@ class Definitions:
         return walk_bound(self.flows, options.flow, self.catalog, given, self.inputs)
 
     def checked(self) -> Definitions:
-        """These definitions. Raises `UsageError` and `CodexUnavailable` for what only all of them together tell."""
+        """Return these definitions after checking them as a whole. Raises `UsageError` and `CodexUnavailable`."""
         _refuse_secrets(self.options, self.catalog)
         if self.needs_sandbox:
             require_exact((self.workspace, self.options.runs_dir.resolve()))
-        self.bound()  # for what it raises: a flow without a bound is refused before anything starts
+        self.bound()  # raises for an unbounded flow before anything starts
         settings = [(*role_settings(role), *self.options.config) for role in self.roles]
         if self.playbook is None and self.recording is None and any(map(needs_user_home, settings)):
             require_user_home(os.environ)
         return self
 
     def with_python(self, inspected: Callable[[], Interpreter]) -> Definitions:
-        """These definitions with what `inspect` finds of the Python, if tests need it. Raises `UsageError`."""
+        """These definitions with the result of `inspect` as their Python, if tests need one. Raises `UsageError`."""
         if not self._needs_python:
             return self
         python = inspected()
@@ -107,7 +107,7 @@ class Definitions:
 
     @property
     def _needs_python(self) -> bool:
-        """Whether tests of the run start pytest by themselves, not by a command of the user's."""
+        """Whether tests of the run start pytest directly instead of through a command of the user."""
         own = not self.options.pytest_cmd
         after_turns = self.options.run_tests and any(role.may_change_workspace for role in self.roles)
         steps = [step for flow in self.flows.values() for step in flow.steps if step.check]
@@ -120,20 +120,20 @@ class Definitions:
 
     @property
     def roles(self) -> list[RoleSpec]:
-        """The roles that the run may ask, with these inputs, in the catalog's order."""
+        """The roles that the run may ask with these inputs, in catalog order."""
         asked = self.bound().effort.processes
         return [role for role in self.catalog.roles if role.name in asked]
 
     @property
     def settings(self) -> list[Path]:
-        """The files that checks of the run are configured by."""
+        """The settings files of the run's checks."""
         names = {found.file for check in self._checks if (found := settings_of(check))}
         files = (settings_file(name, self.catalog.source.parent) for name in sorted(names))
         return [file for file in files if file is not None]
 
     @property
     def changes_workspace(self) -> bool:
-        """Whether some role or check of the run is there to change the workspace."""
+        """Whether any role or check of the run is allowed to change the workspace."""
         return any(role.may_change_workspace for role in self.roles) or any(map(may_change_workspace, self._checks))
 
     @property
@@ -147,7 +147,7 @@ class Definitions:
 
 
 def sandbox_of_tests(options: RunOptions, codex: Path, workspace: Path, read_only: Sequence[Path] = ()) -> Sandbox:
-    """The sandbox that tests run in, which ``read_only`` cannot be written from; none with ``--no-test-sandbox``."""
+    """The sandbox of the tests, in which ``read_only`` cannot be written; no sandbox with ``--no-test-sandbox``."""
 
     def wrap(argv: Sequence[str], writable: Path) -> list[str]:
         return sandboxed(codex, argv, writable, read_only, workspace)
@@ -156,14 +156,14 @@ def sandbox_of_tests(options: RunOptions, codex: Path, workspace: Path, read_onl
 
 
 def roles_folder(given: Path | None) -> Path:
-    """The catalog's folder: ``--roles`` or that file's, else ``./roles`` when it holds a catalog, else the packaged."""
+    """The catalog's folder: ``--roles`` or its file's folder, ``./roles`` if it has a catalog, or the packaged one."""
     if given is not None:
         return given.parent if given.is_file() else given
     return LOCAL_ROLES if (LOCAL_ROLES / "catalog.yaml").is_file() else packaged_roles()
 
 
 def load_catalog(given: Path | None) -> RoleSpecCatalog:
-    """The catalog that ``--roles`` names, or that of `roles_folder`, its tools looked up. Raises `UsageError`."""
+    """Load the catalog that ``--roles`` names, or that of `roles_folder`, with its tools. Raises `UsageError`."""
     return _with_tools(RoleSpecCatalog.load(given or roles_folder(None), tool_names))
 
 
@@ -174,8 +174,9 @@ def _with_tools(catalog: RoleSpecCatalog) -> RoleSpecCatalog:
 
 
 def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
-    """The flows, as `load_flows`, of the catalog's folder, their checks looked up; and the catalog with all roles they
-    ask (`asked_role_files`). Raises `UsageError`.
+    """Load a flow and the flows it calls from the catalog's folder, and look up their checks. Raises `UsageError`.
+
+    Returns the flows by name, and the catalog with all roles that they ask (`asked_role_files`).
     """
     flows = read_flows(name, catalog.source.parent)
     if role_files := asked_role_files(flows, catalog):
@@ -190,7 +191,7 @@ def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> tuple[dict[str,
 
 
 def changed_catalog(source: Path, catalog: RoleSpecCatalog) -> RoleSpecCatalog:
-    """The roles of ``catalog`` as the file ``source``, and those beside it, have them now. Raises `DefinitionError`."""
+    """Reload the roles of ``catalog`` from the file ``source`` and the files beside it. Raises `DefinitionError`."""
     beside = tuple(source.parent / file.name for file in catalog.role_files)
     role_files = tuple(new if new.exists() else old for new, old in zip(beside, catalog.role_files, strict=True))
     return _with_tools(RoleSpecCatalog.load(source, tool_names, role_files))
@@ -204,7 +205,7 @@ def _check_check(name: str, place: str) -> None:
 
 
 def load_definitions(options: RunOptions) -> Definitions:
-    """Read and check everything ``options`` names. Raises `UsageError` and `CodexUnavailable`."""
+    """Read and check everything that ``options`` names. Raises `UsageError` and `CodexUnavailable`."""
     workspace = _checked_workspace(options.workspace)
     exclude_from_path(workspace)
     codex = find_codex(options.codex_bin, os.environ)
@@ -227,7 +228,7 @@ def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter
 
         recording = Recording.load(options.replay)
     return Definitions(
-        options=replace(options, codex_bin=codex) if options.codex_bin else options,  # PATH may be another at a resume
+        options=replace(options, codex_bin=codex) if options.codex_bin else options,  # PATH may differ on resume
         catalog=catalog,
         flows=flows,
         inputs=flows[options.flow].resolve_inputs(options.inputs),
@@ -243,18 +244,18 @@ def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter
 def _inspecting(
     python: Interpreter, options: RunOptions, codex: Path, workspace: Path
 ) -> Iterator[Callable[[], Interpreter]]:
-    """Gives what waits for `inspect`; it begins at once if tests are likely, and is stopped if nobody waits."""
+    """Yield a function that waits for `inspect`, which starts at once if tests are likely and stops if nobody waits."""
     likely, stopping = options.run_tests and not options.pytest_cmd, Event()
     with (
         tempfile.TemporaryDirectory(prefix="codex-home-") as home,
         ThreadPoolExecutor(1, thread_name_prefix="python") as pool,
     ):
         environment, sandbox = {**os.environ, "CODEX_HOME": home}, sandbox_of_tests(options, codex, workspace)
-        begin = partial(pool.submit, partial(inspect, python, workspace, environment, sandbox, stopping))
-        begun = begin() if likely else None
+        start = partial(pool.submit, partial(inspect, python, workspace, environment, sandbox, stopping))
+        started = start() if likely else None
 
         def inspected() -> Interpreter:
-            return (begun or begin()).result()
+            return (started or start()).result()
 
         try:
             yield inspected
@@ -263,7 +264,7 @@ def _inspecting(
 
 
 def role_settings(role: RoleSpec) -> tuple[str, ...]:
-    """What the role's YAML says about its Codex process, as ``key=value`` settings."""
+    """The settings for its Codex process in the role's YAML, as ``key=value``."""
     return (*as_settings(role.codex_config), *_server_settings(role))
 
 
@@ -304,9 +305,9 @@ def _checked_workspace(path: Path) -> Path:
 
 
 def keep_definitions(definitions: Definitions, folder: RunFolder) -> str:
-    """Copy the YAML this run begins with to its ``catalog/``; returns the catalog file's path below that.
+    """Copy the run's initial YAML to its ``catalog/``; returns the path of the catalog file below that folder.
 
-    The files keep their places relative to each other, so that the copy loads like the original.
+    The files keep their relative places, so that the copy loads like the original.
     """
     catalog = _keep_catalog(definitions.catalog, folder.catalog_path)
     for flow in definitions.flows.values():
@@ -321,23 +322,23 @@ def keep_definitions(definitions: Definitions, folder: RunFolder) -> str:
 
 
 def keep_changed_roles(catalog: RoleSpecCatalog, folder: RunFolder, catalog_file: str) -> str:
-    """Keep ``catalog`` for a run whose roles alone are other ones now; returns where, as `keep_definitions` does.
+    """Keep the changed roles of a run, with its other definitions unchanged; returns what `keep_definitions` returns.
 
-    All else is what the run has gone by so far, beside its ``catalog_file``: who edits roles may be editing flows too.
+    All else is copied from beside ``catalog_file``, because somebody who edits roles may also be editing flows.
     """
     kept = _keep_catalog(catalog, new_numbered(folder.catalog_path, RELOADED))
     before = (folder.catalog_path / catalog_file).parent
     for path in filter(Path.is_file, before.rglob("*")):
         name = path.relative_to(before)
-        is_of_all = name == Path(RECORDING) or name.parts[0].startswith(RELOADED)
+        is_shared = name == Path(RECORDING) or name.parts[0].startswith(RELOADED)
         is_skill = name.parts[0] == SKILLS_FOLDER
-        if not (is_of_all or is_skill) and not (kept.parent / name).exists():
+        if not (is_shared or is_skill) and not (kept.parent / name).exists():
             _copy(path, kept.parent / name)
     return str(kept.relative_to(folder.catalog_path))
 
 
 def _keep_catalog(catalog: RoleSpecCatalog, target: Path) -> Path:
-    """Copy all that ``catalog`` was read from, skills unpacked beside it; returns where its own file is."""
+    """Copy all files of ``catalog``, with its skills unpacked beside it; returns the path of the copied catalog."""
     of_skills = {path for skill in catalog.skills.values() for path in skill.paths}
     files = [path.resolve() for path in catalog.files if path not in of_skills]
     base = Path(os.path.commonpath([path.parent for path in files]))
@@ -359,7 +360,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptions:
-    """The options of a recorded run, with the YAML that it kept; ``record`` is its ``run.json``."""
+    """The options of a recorded run, with the paths of its own YAML copies; ``record`` is its ``run.json``."""
     catalog = folder.catalog_path / record["catalog_file"]
     remembered = replace(RunOptions.from_record(record["options"]), roles=catalog)
     if remembered.replay is not None:

@@ -1,4 +1,4 @@
-"""A run that is only told: every prompt of its first pass, with what only a run can know as ``<planner.summary>``."""
+"""Dry runs: render every prompt of the first pass, with placeholders such as ``<planner.summary>`` for results."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ TEST_RESULT: Json = {"status": "<test result>", REST: REST}
 
 
 def dry_run(options: RunOptions) -> list[Record]:
-    """What a run of ``options`` would ask and check, without any of it. Raises what a run raises before it starts.
+    """What a run of ``options`` would ask and check, without doing it. Raises what a run raises before it starts.
 
-    Every step once, in the order they are written, as though all went well; of a fan-out its first item, of a called
-    flow its first call. A record begins ``{type, step, item}``: the kind, the step's id below those of the calls, and
-    which item it is (None without a fan-out). Then an ask has ``role`` and ``prompt``; a check ``check`` and ``with``;
+    Each step appears once, in file order, as if everything succeeded: a fan-out with its first item, a called flow with
+    its first call. Each record starts with ``{type, step, item}``: the kind, the step's ID below those of the calls,
+    and which item it is (None without a fan-out). An ask adds ``role`` and ``prompt``; a check ``check`` and ``with``;
     a review ``question``, ``show``, ``time_limit_seconds`` and ``default``; a call ``flow``, ``with`` and ``first``.
     """
     definitions = load_definitions(options)
     records: list[Record] = []
     walk = _FirstPass(definitions, definitions.flow, definitions.inputs, records)
-    walk.tell()
+    walk.walk()
     return records
 
 
 class _FirstPass:
-    """The first pass through one flow. ``prefix``: where it was called; ``item``: what a fan-out started it with."""
+    """The first pass through one flow. ``prefix``: where it was called; ``item``: the fan-out item, if any."""
 
     def __init__(
         self,
@@ -58,19 +58,19 @@ class _FirstPass:
         self.state = FlowState(flow.name, options.goal, inputs, options.cycles, flow.steps[0].id, steps)
         self.state.vars = preview(flow.vars, self._context())
 
-    def tell(self) -> None:
+    def walk(self) -> None:
         for step in self._flow.steps:
             self.state.enter(step.id)
             if step.for_each is not None:
-                self._tell_first_item(step)
+                self._add_first_item(step)
             elif step.ask == EVERY_ROLE:
-                self._tell_every_role(step)
+                self._add_every_role(step)
             else:
-                self._tell(step, self._context(), self._item, None)
+                self._add_unit(step, self._context(), self._item, None)
             self.state.leave(step.id, {})
             self.state.vars |= preview(step.set, self._context())
 
-    def _tell_first_item(self, step: StepSpec) -> None:
+    def _add_first_item(self, step: StepSpec) -> None:
         context = self._context()
         items = preview(step.for_each, context)
         if isinstance(items, list) and not items:
@@ -80,56 +80,56 @@ class _FirstPass:
         else:
             item = Unknown(step.as_)
             own, which = {step.as_: item, "item": item, "index": Unknown("index")}, f"each of {items}"
-        self._tell(step, {**context, **own}, {step.as_: own[step.as_]}, which)
+        self._add_unit(step, {**context, **own}, {step.as_: own[step.as_]}, which)
 
-    def _tell(self, step: StepSpec, context: Mapping[str, Any], item: Json | None, which: str | None) -> None:
-        """One unit of ``step``, whatever its kind."""
+    def _add_unit(self, step: StepSpec, context: Mapping[str, Any], item: Json | None, which: str | None) -> None:
+        """Record one unit of ``step``, whatever its kind."""
         if step.ask is not None:
             role = role_for(self._catalog.role(step.ask), step, lambda template: preview(template, context))
             given: Json = preview(step.with_, context)
-            self._tell_ask(step, role, given or self.state.input_handoff(item), which)
+            self._add_ask(step, role, given or self.state.input_handoff(item), which)
         elif step.check is not None:
-            self._put("check", step, which, {"check": step.check, "with": preview(step.with_, context)})
+            self._add("check", step, which, {"check": step.check, "with": preview(step.with_, context)})
             self.state.latest_tests = TEST_RESULT if step.check == "tests" else self.state.latest_tests
         elif step.review is not None:
             texts = {"question": preview(step.review, context), "show": preview(step.show or "", context)}
             limits = {"time_limit_seconds": step.time_limit_seconds, "default": step.default}
-            self._put("review", step, which, texts | limits)
+            self._add("review", step, which, texts | limits)
         elif step.call is not None:
-            self._tell_call(step, step.call, preview(step.with_, context), item, which)
+            self._add_call(step, step.call, preview(step.with_, context), item, which)
 
-    def _tell_every_role(self, step: StepSpec) -> None:
+    def _add_every_role(self, step: StepSpec) -> None:
         dependencies = self._catalog.dependencies()
         needed = {each for needs in dependencies.values() for each in needs}
         before = {role: handoff for role, handoff in self.state.latest_handoffs.items() if role not in needed}
         for name in TopologicalSorter(dependencies).static_order():
             handoffs = {each: self.state.latest_handoffs[each] for each in dependencies[name]}
-            self._tell_ask(step, self._catalog.role(name), payload_from(handoffs or before), None)
+            self._add_ask(step, self._catalog.role(name), payload_from(handoffs or before), None)
 
-    def _tell_ask(self, step: StepSpec, role: RoleSpec, payload: Json | None, which: str | None) -> None:
+    def _add_ask(self, step: StepSpec, role: RoleSpec, payload: Json | None, which: str | None) -> None:
         prompt = build_prompt(self._catalog, role, self.state.goal, payload, self.state.latest_tests)
-        self._put("ask", step, which, {"role": role.name, "prompt": prompt})
-        self.state.absorb_handoff(role.name, role.name, 0, _handoff_of(role), shown=self._flow.shows(step.id))
+        self._add("ask", step, which, {"role": role.name, "prompt": prompt})
+        self.state.absorb_handoff(role.name, role.name, 0, _example_handoff(role), shown=self._flow.shows(step.id))
         if self._definitions.options.run_tests and role.may_change_workspace:
             self.state.latest_tests = TEST_RESULT
 
-    def _tell_call(self, step: StepSpec, name: str, given: Json, item: Json | None, which: str | None) -> None:
+    def _add_call(self, step: StepSpec, name: str, given: Json, item: Json | None, which: str | None) -> None:
         first = all(record.get("flow") != name for record in self._records) and name != self._definitions.flow.name
-        self._put("call", step, which, {"flow": name, "with": given, "first": first})
+        self._add("call", step, which, {"flow": name, "with": given, "first": first})
         if first:
             called = self._definitions.flows[name]
             inputs = {each: given.get(each, spec.default) for each, spec in called.inputs.items()}
             prefix = f"{self._prefix}{step.id}/"
             inner = _FirstPass(self._definitions, called, inputs, self._records, prefix, item)
-            inner.tell()
+            inner.walk()
             self.state.take_handoffs(inner.state.shown_handoffs, shown=self._flow.shows(step.id))
             self.state.latest_tests = inner.state.latest_tests or self.state.latest_tests
 
-    def _put(self, kind: str, step: StepSpec, which: str | None, fields: Json) -> None:
+    def _add(self, kind: str, step: StepSpec, which: str | None, fields: Json) -> None:
         self._records.append({"type": kind, "step": f"{self._prefix}{step.id}", "item": which, **fields})
 
     def _context(self) -> dict[str, Any]:
-        """What templates see, with `Unknown` values for what steps and roles said or have not said yet."""
+        """What templates see, with `Unknown` values for the results of steps and roles, present or still missing."""
         known = self.state.context()
         told = self.state.latest_handoffs
         roles = {role.name: Unknown(role.name, told=role.name in told) for role in self._catalog.roles}
@@ -139,8 +139,8 @@ class _FirstPass:
         return {**known, "roles": roles, "steps": steps}
 
 
-def _handoff_of(role: RoleSpec) -> Json:
-    """What the role hands on: the fields its reply's schema names, or a summary and more."""
+def _example_handoff(role: RoleSpec) -> Json:
+    """A placeholder handoff: the fields that the role's reply schema names, or a summary and more."""
     named = (role.output_schema or {}).get("properties")
     if isinstance(named, Mapping):
         return {name: Unknown(f"{role.name}.{name}") for name in named}

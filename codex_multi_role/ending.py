@@ -1,4 +1,4 @@
-"""How a run ends: one value for ``run.json``, the screen and the exit code, and the map from errors to it."""
+"""How a run ends: one value for ``run.json``, the screen and the exit code, and the mapping from errors to it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from codex_multi_role.errors import (
 
 MORE_CYCLES = 3
 LOOK = "show RUN"
-"""What is suggested if nothing is known to help."""
+"""The suggestion if no better one is known."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """``outcome``: the end's own name.
+    """``outcome``: the name of the end.
 
-    ``details``: the traceback of a bug, for a file, not for the screen. ``resets_at``: when the provider takes turns
-    again, ISO 8601 in UTC, where a usage limit parked the run. ``suggestion``: the command that helps on a run that
-    ended without its goal, with ``RUN`` for its id.
+    ``details``: the traceback of a bug, for a file and not for the screen. ``resets_at``: when the provider accepts
+    turns again, ISO 8601 in UTC, if a usage limit parked the run. ``suggestion``: a command that helps if the run ended
+    without its goal, with ``RUN`` for its ID.
     """
 
     status: RunStatus
@@ -41,7 +41,7 @@ class Ending:
 
 
 def ending_for(error: BaseException) -> Ending:
-    """The ending an error means. What is no error of ours is a bug, and ends a run all the same."""
+    """The ending that an error means. An exception of any other class is a bug, and ends the run as well."""
     if isinstance(error, KeyboardInterrupt):
         error = RunInterrupted()
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):

@@ -1,20 +1,20 @@
-"""The whole error tree. One boundary, the command line, turns it into a line, a hint and an exit code.
+"""The whole error tree. Only the command line turns errors into a message, a hint and an exit code.
 
 CodexMultiRoleError                 what happened, where, what to do
-├── UsageError                      exit 2: the caller can mend it: a flag, a path, a run id
+├── UsageError                      exit 2: the caller can fix it: a flag, a path, a run ID
 │   ├── DefinitionError             a catalog, role, flow or playbook file; names file and key
-│   ├── RunNotFound                 no such run, or more than one that begins so
-│   └── RunBusy                     the run has a live owner
+│   ├── RunNotFound                 no such run, or an ambiguous prefix
+│   └── RunBusy                     another live process owns the run
 ├── CodexUnavailable                exit 2: nothing was spent
 │   ├── CodexNotFound               no binary
-│   └── CodexNotLoggedIn            the provider needs a login and there is none
+│   └── CodexNotLoggedIn            the provider needs a login, and none was found
 ├── CodexError                      exit 3: a Codex process or its protocol failed
-│   ├── CodexStartFailed            the process ended or refused before its first turn
+│   ├── CodexStartFailed            the process exited or refused before its first turn
 │   ├── CodexCrashed                the process is gone
 │   ├── CodexTimeout                a named deadline passed
 │   └── CodexRefused                a JSON-RPC error reply
-├── RoleFailed                      exit 3: a role's turn failed for good
-├── CheckFailed                     exit 3: a check could not be carried out
+├── RoleFailed                      exit 3: a role's turn failed permanently
+├── CheckFailed                     exit 3: a check could not run
 └── StorageError                    exit 3: the run folder or the workspace could not be written
 """
 
@@ -83,10 +83,10 @@ class RunStatus(StrEnum):
 
 
 class CodexMultiRoleError(Exception):
-    """Base of every error this package raises on purpose.
+    """Base class of all errors that this package raises on purpose.
 
-    ``str(error)`` says what happened and where; ``hint`` says what to do next, or is empty; ``status`` and ``reason``
-    are the ``status`` and the ``outcome`` in ``run.json``.
+    ``str(error)`` states what happened and where; ``hint`` states what to do next, or is empty. ``status`` and
+    ``reason`` are the ``status`` and the ``outcome`` in ``run.json``.
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
@@ -110,7 +110,7 @@ class DefinitionError(UsageError):
 
 
 class RunNotFound(UsageError):
-    """No run, or more than one, goes by that name."""
+    """No run, or more than one, matches the reference."""
 
 
 class RunBusy(UsageError):
@@ -118,18 +118,18 @@ class RunBusy(UsageError):
 
 
 class CodexUnavailable(CodexMultiRoleError):
-    """Codex cannot be used here; found out before anything was spent."""
+    """Codex cannot be used here; detected before anything was spent."""
 
     exit_code = ExitCode.WRONG_USAGE
     reason = "codex_unavailable"
 
 
 class CodexNotFound(CodexUnavailable):
-    """There is no Codex binary to run."""
+    """No Codex binary was found."""
 
 
 class CodexNotLoggedIn(CodexUnavailable):
-    """The model provider needs a login and the Codex home holds none."""
+    """The model provider needs a login, and the Codex home has none."""
 
     reason = "not_logged_in"
 
@@ -141,7 +141,7 @@ class CodexError(CodexMultiRoleError):
 
 
 class CodexStartFailed(CodexError):
-    """The process ended, or refused its thread, before the first turn. ``transient``: another start may succeed."""
+    """The process exited, or refused its thread, before the first turn. ``transient``: another start may succeed."""
 
     reason = "start_failed"
 
@@ -151,7 +151,7 @@ class CodexStartFailed(CodexError):
 
 
 class CodexCrashed(CodexError):
-    """The process is gone: its pipe closed or its exit was seen. ``error_line``: what it said about it, or empty."""
+    """The process is gone: its pipe closed or it exited. ``error_line``: its own error message, or empty."""
 
     reason = "crashed"
 
@@ -177,7 +177,7 @@ class CodexRefused(CodexError):
 
 
 class RoleFailed(CodexMultiRoleError):
-    """A role's turn failed for good. ``reason`` is the ``outcome`` that its ``turn.json`` has, too."""
+    """A role's turn failed permanently. ``reason`` is also the ``outcome`` in its ``turn.json``."""
 
     def __init__(self, message: str, reason: str, hint: str = "") -> None:
         super().__init__(message, hint)
@@ -185,7 +185,7 @@ class RoleFailed(CodexMultiRoleError):
 
 
 class CheckFailed(CodexMultiRoleError):
-    """A check could not be carried out at all (its verdict is something else: a result)."""
+    """A check could not run at all. A bad verdict, in contrast, is a result."""
 
     reason = "check_failed"
 
@@ -197,27 +197,27 @@ class StorageError(CodexMultiRoleError):
 
 
 class RunParked(CodexMultiRoleError):
-    """The run waits on disk; ``resume`` goes on with it."""
+    """The run waits on disk until it is resumed."""
 
     status = RunStatus.PARKED
 
 
 class ReviewWaiting(RunParked):
-    """A person is to answer first."""
+    """A person must answer first."""
 
     exit_code = ExitCode.WAITING
     reason = "waiting_for_review"
 
 
 class BudgetUsedUp(RunParked):
-    """A limit of turns, tokens or seconds is reached; the message says which, and where it went."""
+    """A limit on turns, tokens or seconds is reached; the message shows which one, and what used it up."""
 
     exit_code = ExitCode.BUDGET_USED_UP
     reason = "budget_used_up"
 
 
 class QuotaUsedUp(RunParked):
-    """The provider takes no more turns for now. ``resets_at``: until when, ISO 8601 in UTC, or empty where unknown."""
+    """The provider accepts no turns for now. ``resets_at``: until when, ISO 8601 in UTC; empty if unknown."""
 
     exit_code = ExitCode.BUDGET_USED_UP
     reason = "quota"
@@ -228,7 +228,7 @@ class QuotaUsedUp(RunParked):
 
 
 class RunInterrupted(CodexMultiRoleError):
-    """The run was asked to stop while this work was under way."""
+    """The run was stopped while this work was in progress."""
 
     exit_code = ExitCode.INTERRUPTED
     status = RunStatus.INTERRUPTED

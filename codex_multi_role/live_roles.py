@@ -1,4 +1,4 @@
-"""The roles of a run that is at work: what somebody saves in their files holds from each role's next turn on."""
+"""Live reload of roles: changes saved in their files apply from each role's next turn."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from codex_multi_role.watched_files import Changes, watched
 LOOK_SECONDS = 1.0
 JOIN_SECONDS = 5.0
 UNWATCHED_SECONDS = 0.5
-"""What is saved at once is taken in then: a run that is over by then pays for no watching."""
+"""Earlier changes are applied after this time, so that a run that ends sooner does not pay for watching."""
 FIXED = ("depends_on", "tools", "max_steps", "behaviors.can_finish")
-"""Keys of a role that a run keeps: its order, its conversations, its journal and where it ends are built on them."""
+"""Keys of a role that a run keeps, because its order, conversations, journal and end depend on them."""
 
 WiderRights = dict[str, list[str]]
-"""The keys of each role that would have let it do more."""
+"""By role, the keys whose new values would have allowed it more."""
 
 
 def named_keys(wider: WiderRights) -> str:
@@ -35,10 +35,10 @@ def named_keys(wider: WiderRights) -> str:
 
 
 class LiveRoles:
-    """``catalog`` is the one that holds now. ``source``: the catalog file that people edit.
+    """``catalog`` is the current catalog, ``source`` the catalog file that people edit.
 
-    ``catalog_file``: the run's copy of it, below its ``catalog/``. ``keep`` is told when that is another one, which a
-    resumed run is to go on with, and which rights in it were refused here.
+    ``catalog_file``: the run's copy of it, relative to its ``catalog/``. ``keep`` is called with each new copy, which a
+    resumed run uses, and with the rights that were refused.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class LiveRoles:
         self._events = events
         self._keep = keep
         self._latest = definitions.catalog
-        self._said = ""
-        self._doubt = ""  # what is wrong with the files, perhaps because they are still being written
+        self._last_warning = ""
+        self._pending_error = ""  # an error in the files, perhaps because they are still being written
         self.renew: Callable[[str], None] = lambda role: None
 
     @property
@@ -67,12 +67,12 @@ class LiveRoles:
 
     @property
     def kept_folder(self) -> Path:
-        """Where the run's copy of ``catalog`` is."""
+        """The folder of the run's copy of ``catalog``."""
         return (self._folder.catalog_path / self._catalog_file).parent
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Take in what is saved meanwhile."""
+        """Apply changes that are saved within the block."""
         changes = Changes()
         follower = threading.Thread(target=self._follow, args=(changes,), name="role-files", daemon=True)
         follower.start()
@@ -84,31 +84,31 @@ class LiveRoles:
 
     def _follow(self, changes: Changes) -> None:
         try:
-            if self._source != self.catalog.source.resolve():  # a resumed run: what was edited before is not its own
+            if self._source != self.catalog.source.resolve():  # a resumed run ignores earlier edits
                 self._latest = self._load()
             if changes.ends_within(UNWATCHED_SECONDS):
                 return
             with watched({file.parent for file in self._latest.files}, changes):
                 self.reload()
                 while not changes.ends_within(0.0):
-                    if changes.wait(LOOK_SECONDS) or self._doubt:
+                    if changes.wait(LOOK_SECONDS) or self._pending_error:
                         self.reload()
         except (OSError, CodexMultiRoleError) as error:
             self._warn(f"changes of {self._source} are not noticed: {error}")
 
     def reload(self) -> None:
-        """Take the files as they are now. Why they cannot be taken is said once a second look finds them no better."""
-        doubt, self._doubt = self._doubt, ""
+        """Apply the files as they are now. An error in them is reported only if a second look finds the same error."""
+        pending, self._pending_error = self._pending_error, ""
         try:
             read = self._load()
             if not _same(read, self._latest):
                 self._take(read)
                 self._latest = read
         except CodexMultiRoleError as error:
-            if str(error) == doubt:
+            if str(error) == pending:
                 self._warn(f"the roles stay as they are: {error}")
             else:
-                self._doubt = str(error)
+                self._pending_error = str(error)
 
     def _load(self) -> RoleSpecCatalog:
         return changed_catalog(self._source, self.catalog)
@@ -135,8 +135,8 @@ class LiveRoles:
             )
 
     def _warn(self, message: str) -> None:
-        if message != self._said:
-            self._said = message
+        if message != self._last_warning:
+            self._last_warning = message
             self._events.publish(Warning(message))
 
 
@@ -160,14 +160,14 @@ def _require_same_roles(before: RoleSpecCatalog, after: RoleSpecCatalog) -> None
 
 
 def _without_wider_rights(before: RoleSpecCatalog, after: RoleSpecCatalog) -> tuple[RoleSpecCatalog, WiderRights]:
-    """``after`` with the rights that each role had ``before`` or fewer, and what was refused, by role."""
+    """``after`` with at most the rights that each role had ``before``, and the refused keys by role."""
     judged = [without_wider_rights(before.role(role.name), role) for role in after.roles]
     wider = {role.name: keys for role, keys in judged if keys}
     return replace(after, roles=tuple(role for role, _ in judged)), wider
 
 
 def _changes(before: RoleSpecCatalog, after: RoleSpecCatalog) -> dict[str, list[str]]:
-    """The keys that differ, by role; ``general_prompts`` are everybody's."""
+    """The keys that differ, by role; ``general_prompts`` belong to every role."""
     common = ["general_prompts"] if before.general_prompts != after.general_prompts else []
     found = {role.name: [*_differing(before.role(role.name), role), *common] for role in after.roles}
     for name, keys in found.items():
@@ -182,7 +182,7 @@ def _differing(then: RoleSpec, now: RoleSpec) -> list[str]:
 
 
 def _fields(role: RoleSpec) -> dict[str, Any]:
-    """The role's keys, those within another as they are told: ``limits.turn_seconds``."""
+    """The role's keys, nested ones with dots: ``limits.turn_seconds``."""
     found: dict[str, Any] = {}
     for key, value in role:
         nested = value.model_dump() if isinstance(value, BaseModel) else {}

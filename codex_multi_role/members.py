@@ -1,4 +1,4 @@
-"""How each role's Codex process is set up: its home, its settings, its sandbox, its thread and its tools."""
+"""How each role's Codex process is configured: its home, settings, sandbox, thread and tools."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ def fleet_of(
     catalog: Callable[[], RoleSpecCatalog] | None = None,
     kept_folder: Callable[[], Path] | None = None,
 ) -> Fleet:
-    """The processes of a run, none started yet: how each is set up, and what is told of it.
+    """The processes of a run, configured but not started.
 
-    ``models``: what stands where a model is expected. ``read_only``: what no role may write. ``homes``: what new
-    Codex homes begin with. ``catalog``: the one that holds when a process is set up, by default the definitions';
-    ``kept_folder``: the one with the run's copy of it, where skills are unpacked.
+    ``models``: what replaces the model providers. ``read_only``: what no role may write. ``homes``: templates of new
+    Codex homes. ``catalog`` returns the catalog to configure a process with, by default the definitions';
+    ``kept_folder`` the folder of the run's copy of it, where skills are unpacked.
     """
     now = catalog or (lambda: definitions.catalog)
     threads, began_with = _threads(folder)
     inherited = inherited_threads(folder)
 
     def settings_of(role: RoleSpec) -> tuple[str, ...]:
-        # The playbook's provider comes last: with --playbook no model is asked, whatever else the settings say.
+        # The playbook's provider comes last: with --playbook no other setting can reach a model.
         return (*role_settings(role), *definitions.options.config, *models.provider(role.name))
 
     def member(instance: str) -> Member:
@@ -105,7 +105,7 @@ def _threads(folder: RunFolder) -> tuple[dict[str, str], dict[str, tuple[str, ..
     for instance, turn in list_turns(folder):
         result = turn.result()
         thread = result.get("thread_id")
-        if thread:  # the latest turn may have been killed before it was known on which one
+        if thread:  # missing if the turn was killed before its thread was known
             latest[instance] = thread
             tools.setdefault(thread, tuple(result.get("tools", ())))
     return latest, tools
@@ -120,7 +120,7 @@ def _kept_tools(role: RoleSpec, kept: Sequence[str]) -> str:
 
 
 def set_up_by(role: RoleSpec) -> tuple[object, ...]:
-    """Of a role's settings those that its process and its thread are set up by."""
+    """Those settings of a role that its process and its thread are configured with."""
     return (
         role.sandbox,
         role.approval_policy,
@@ -194,7 +194,7 @@ def _skill_folders(role: RoleSpec, catalog: RoleSpecCatalog, kept: Path) -> dict
 
 
 def _path_of_commands() -> tuple[str, ...]:
-    """The setting that leaves the user's PATH to a role's commands where Codex itself runs with a part of it."""
+    """The setting that gives a role's commands the user's whole PATH if Codex itself runs with only a part of it."""
     path = os.environ.get("PATH", os.defpath)
     return () if path == program_path(os.environ) else as_settings({"shell_environment_policy.set.PATH": path})
 
@@ -206,7 +206,7 @@ def _tools(role: RoleSpec) -> tuple[ToolSpec, ...]:
 def kept_from_writing(definitions: Definitions, folder: RunFolder, steering: Steering) -> tuple[Path, ...]:
     """What neither a role nor the tests may change, even inside the workspace or a temporary folder.
 
-    Raises `UsageError` for a place that the sandbox cannot protect.
+    Raises `UsageError` for a path that the sandbox cannot protect.
     """
     runs_dir, store = folder.path.parent, user_store(os.environ)
     databases = [store] if store.is_dir() else []

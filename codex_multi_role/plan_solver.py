@@ -1,4 +1,4 @@
-"""Plan and solve from Python, as the seed's ``create_plan_solver``: a planner, solvers, an aggregator."""
+"""Plan and solve from Python, like the seed's ``create_plan_solver``: a planner, solvers and an aggregator."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from codex_multi_role.run_options import RunOptions, RunReport
 from codex_multi_role.session import OnEvent
 
 Role = str | Path | None
-"""Who plays a part. None: the shipped role. A `Path`: a role's YAML file. A single word: a role of that name, whose
-file is in the folder of roles or among the shipped ones. Any other text: the prompt of the shipped role.
+"""Who plays a part: None for the shipped role, a `Path` to a role's YAML file, a role's name, or a prompt.
+
+A name is a single word; its file is in the roles folder or shipped. Any other text is a prompt for the shipped role.
 """
 
 FLOW = "plan-solve"
@@ -35,12 +36,12 @@ PARTS = {"plan": "planner_agent", "solve": "solver", "aggregate": "aggregator"}
 
 @dataclass(frozen=True)
 class PlanSolved:
-    """What a run came to. ``report``: how it ended, and where it lies.
+    """The result of a run. ``report``: how it ended, and its folder.
 
-    ``context``: ``goal``, ``tasks`` (the plan) and ``verification`` (``verified``, ``issues``), empty where it did not
-    come to that. ``results``: one a task, in the plan's order: ``id``, ``status`` (done, failed or skipped), ``error``,
-    and the fields of the solver's answer. ``aggregate``: the aggregator's answer, or None. ``statistics``: how many
-    ``tasks`` there are, and are ``done``, ``failed`` and ``skipped``; and the run's totals (``turns``, ``repairs``,
+    ``context``: ``goal``, ``tasks`` (the plan) and ``verification`` (``verified``, ``issues``), empty if the run did
+    not get that far. ``results``: one per task, in plan order: ``id``, ``status`` (done, failed or skipped), ``error``,
+    and the fields of the solver's answer. ``aggregate``: the aggregator's answer, or None. ``statistics``: the numbers
+    of ``tasks``, and of those ``done``, ``failed`` and ``skipped``; and the run's totals (``turns``, ``repairs``,
     ``input_tokens``, ``output_tokens``, ``seconds``).
     """
 
@@ -53,14 +54,14 @@ class PlanSolved:
 
 @dataclass(frozen=True)
 class PlanSolver:
-    """Made by `create_plan_solver`; each `run` is a run of its own."""
+    """Created by `create_plan_solver`; each call of `run` starts a new run."""
 
     roles: Mapping[str, Role]
     inputs: Mapping[str, Any]
     options: Mapping[str, Any]
 
     def run(self, goal: str, on_event: OnEvent | None = None, ask_person: AskPerson | None = None) -> PlanSolved:
-        """Plan, solve, aggregate, verify. Raises what `run` raises; a failure within the run is in the report."""
+        """Plan, solve, aggregate, verify. Raises what `app.run` raises; the report contains failures within the run."""
         folder = self.options.get("roles")
         with tempfile.TemporaryDirectory() as name:
             names = _write_roles(Path(name), self.roles, Path(folder) if folder else None)
@@ -78,11 +79,11 @@ def create_plan_solver(
     confirm: bool = False,
     **options: Any,  # noqa: ANN401 - the fields of RunOptions
 ) -> PlanSolver:
-    """Who plans, who solves, who puts the results together, and how many tasks are solved at once.
+    """Configure who plans, who solves, who aggregates, and how many tasks are solved at once.
 
-    ``confirm``: a person is asked before the plan is carried out. ``options``: fields of `RunOptions`, such as
-    ``workspace``, ``runs_dir``, ``model``; ``roles`` is the folder where roles are looked up by name. Raises
-    `UsageError` for a ``concurrency`` that is not positive.
+    ``confirm``: a person must approve the plan first. ``options``: fields of `RunOptions`, such as ``workspace``,
+    ``runs_dir``, ``model``; ``roles`` is the folder in which roles are looked up by name. Raises `UsageError` if
+    ``concurrency`` is not positive.
     """
     if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency <= 0:
         raise UsageError(f"concurrency must be a number from 1 on, not {concurrency!r}")
@@ -94,7 +95,7 @@ def create_plan_solver(
 
 
 def _write_roles(folder: Path, roles: Mapping[str, Role], known: Path | None) -> dict[str, str]:
-    """Write a catalog with the roles, and the flow that asks them; returns the role of each step."""
+    """Write a catalog of the roles and the flow that asks them; returns the role name of each step."""
     entries = {step: _entry(step, role, folder, known) for step, role in roles.items()}
     catalog = {"version": 1, "roles": list(entries.values())}
     flow = yaml.safe_load((packaged_roles() / "flows" / f"{FLOW}.yaml").read_text(encoding="utf-8"))
@@ -108,7 +109,7 @@ def _write_roles(folder: Path, roles: Mapping[str, Role], known: Path | None) ->
 
 
 def _entry(step: str, role: Role, folder: Path, known: Path | None) -> Json:
-    """The catalog's entry of a role; its file is named relative to the catalog, as the run's copy has to find it."""
+    """The catalog entry of a role. Its file is relative to the catalog, so that the run's copy finds it."""
     shipped = packaged_roles() / f"{PARTS[step]}.yaml"
     if isinstance(role, str) and len(role.split()) != 1:
         return {"name": PARTS[step], "role_file": _relative(shipped, folder), "prompt_text": role}
@@ -133,7 +134,7 @@ def _file_of(name: str, known: Path | None) -> Path:
 
 
 def _name_in(file: Path) -> str:
-    """The role's name; what is wrong with the file is said when the catalog is loaded."""
+    """The role's name. Errors in the file are reported when the catalog is loaded."""
     try:
         written = yaml.safe_load(file.read_text(encoding="utf-8"))
         return str(written.get("name") or file.stem)
@@ -167,7 +168,7 @@ def _solved(goal: str, names: Mapping[str, str], report: RunReport) -> PlanSolve
 
 
 def _result(item: Json | None) -> Json:
-    """Of a task that has ended; empty for another one."""
+    """The result of a task that has ended; empty for any other."""
     if item is None:
         return {}
     outcome = item["outcome"]

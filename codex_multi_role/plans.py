@@ -1,4 +1,4 @@
-"""What a plan is, a list of tasks of which some wait for others, and what can be wrong with it."""
+"""Plans: lists of tasks, some of which wait for others, and their validation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TASKS_SCHEMA: Mapping[str, Any] = {
 
 
 def with_defaults(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The tasks, each with all its fields."""
+    """The tasks with all fields filled in."""
     return [
         {"status": "pending", "priority": "medium", "dependencies": [], "active_form": task["content"], **task}
         for task in tasks
@@ -45,7 +45,7 @@ def with_defaults(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def plan_problems(tasks: Sequence[Mapping[str, Any]], fewest: int = FEWEST_TASKS, most: int = MOST_TASKS) -> list[str]:
-    """Why the plan cannot be followed; nothing for one that can be. The tasks are of the form `TASKS_SCHEMA` says."""
+    """Why the plan cannot be followed; empty for a valid plan. The tasks must match `TASKS_SCHEMA`."""
     return list(_problems(tasks, fewest, most))
 
 

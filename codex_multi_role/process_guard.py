@@ -1,7 +1,7 @@
-"""The process that ends what a run started when the run's own process dies without a chance to do so.
+"""A process that ends what a run started if the run's own process dies without a chance to do so.
 
-After ``kill -9``, a crash or an out-of-memory kill nobody else would: sandboxed tests and what they started would run
-on without a deadline. The guard reads a pipe that only the run's process holds open, and acts at its end.
+After ``kill -9``, a crash or an out-of-memory kill, sandboxed tests and their child processes would otherwise run on
+without a deadline. The guard reads a pipe that only the run's process holds open, and acts when it closes.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ end_work_of(sys.argv[1])
 
 @contextmanager
 def guarded(folder: Path) -> Iterator[int]:
-    """While the caller works on the run in ``folder``, keep a guard for the processes it starts; yields its pid.
+    """Guard the processes that the caller starts for the run in ``folder``; yields the guard's pid.
 
-    Every program of a run bears the run's mark, so one guard serves them all and no command gets slower.
-    Raises `StorageError`.
+    Every program of a run carries the run's mark, so one guard covers them all and no command gets slower. Raises
+    `StorageError`.
     """
     guard = _start(folder)
     try:
         yield guard.pid
     finally:
-        guard.kill()  # before its pipe closes: there is nothing left to end
+        guard.kill()  # before its pipe closes: nothing is left to end
         with suppress(subprocess.TimeoutExpired):
             guard.communicate(timeout=WAIT_SECONDS)
 
 
 def end_earlier_guard(folder: Path) -> None:
-    """End the guard of a session that was killed, so that it cannot end what the next session starts."""
+    """End the guard of a killed session, so that it cannot end what the next session starts."""
     Family.of_run(folder, PART).end()
 
 
 def end_work_of(folder: str) -> None:
-    """End all processes of the run in ``folder``; what they created that would steer the next run is set aside."""
+    """End all processes of the run in ``folder``, and set aside what they created that would steer the next run."""
     _end_processes_of(folder)
     with suppress(OSError, ValueError, LookupError):
         _set_aside(Path(folder))
 
 
 def _end_processes_of(folder: str) -> None:
-    """Its processes and their descendants, marked or not."""
+    """End the run's processes and their descendants, marked or not."""
     family = Family.of_run(Path(folder))
     for process in family.members():
         family.adopt(processes_below(process.pid))
@@ -83,18 +83,18 @@ def _set_aside(folder: Path) -> None:
 
 
 def _first_link(root: Path, name: str) -> Path | None:
-    """The first symlink on the way: what it leads to is not ours to touch."""
+    """The first symlink on the path; its target must not be touched."""
     ways = (root / each for each in reversed((Path(name), *Path(name).parents)))
     return next((way for way in ways if way != root and way.is_symlink()), None)
 
 
 def _unescaped(name: str) -> str:
-    """What `glob.escape` was given."""
+    """Undo `glob.escape`."""
     return re.sub(r"\[([*?[])\]", r"\1", name)
 
 
 def _start(folder: Path) -> subprocess.Popen[bytes]:
-    # Without site-packages it starts in a few milliseconds; it is told where to find what it needs at the end.
+    # Without site-packages it starts in a few milliseconds; its arguments are the import paths it needs.
     places = [str(Path(module).parents[1]) for module in (__file__, psutil.__file__)]
     try:
         return subprocess.Popen(
@@ -104,7 +104,7 @@ def _start(folder: Path) -> subprocess.Popen[bytes]:
             stderr=subprocess.DEVNULL,
             cwd="/",
             env=Family.of_run(folder, PART).marked(os.environ),
-            start_new_session=True,  # out of reach of a signal to the whole process group
+            start_new_session=True,  # not reached by signals to the process group
         )
     except OSError as error:
         raise StorageError(f"cannot start {sys.executable}: {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""A process and all its descendants, wherever they hide: other groups, other sessions, orphaned."""
+"""A process and all its descendants, including orphans and those in other groups or sessions."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ _STARTING_SECONDS = 2.0
 class Family:
     """The processes that one command started.
 
-    They are known by their session, by their parents, and by a mark in the environment that every child inherits: an
-    orphan in a session of its own has nothing else. Members bear ``mark``, or a path below it, as ``variable``.
-    With ``others``, whoever else is below this process belongs to it as well, bearing a mark or not, such as git; but
-    neither the others nor what they start, such as a program's database server and its workers.
-    Those whose pids are ``spared`` are left alone.
-    Signals go to a pid whose start time is still the one it was found with; names mean nothing.
+    They are found by session, by parent, and by a mark in the environment that every child inherits, because an orphan
+    in its own session has nothing else. Members have ``mark``, or a path below it, as ``variable``. If ``others`` is
+    set, all other descendants of this process are members as well, marked or not, such as git; but neither the
+    ``others`` nor their descendants, such as a program's database server and its workers. Processes whose pids are
+    ``spared`` are left alone. A signal is sent to a pid only if its start time has not changed; names mean nothing.
     """
 
     def __init__(self, variable: str = COMMAND, mark: str = "") -> None:
@@ -39,12 +38,12 @@ class Family:
         self.variable = variable
         self.mark = mark or uuid.uuid4().hex
         self.others: set[psutil.Process] | None = None
-        self.spared = {os.getpid()}  # a run may be started by a command of another one, with a mark of its own
+        self.spared = {os.getpid()}  # a command of another run may have started this one, and marked it
         self._seen: set[psutil.Process] = set()
 
     @classmethod
     def of_run(cls, folder: Path, part: str = "") -> Family:
-        """Those that work for the run in ``folder``, or for one ``part`` of it, such as a role's process."""
+        """The processes of the run in ``folder``, or of one ``part`` of it, such as a role's process."""
         return cls(RUN, str(folder / part))
 
     def marked(self, environment: Mapping[str, str]) -> dict[str, str]:
@@ -52,30 +51,30 @@ class Family:
         return {**environment, self.variable: self.mark}
 
     def adopt(self, processes: Iterable[psutil.Process]) -> None:
-        """Count these in, whatever they bear: those below the leader, before it ends and none can tell any more."""
+        """Add members, marked or not: those below the leader, before it ends and nothing else identifies them."""
         self._seen.update(processes)
 
     def end(self) -> int:
-        """End whoever still runs: SIGTERM, then SIGKILL. Takes at most a few times GRACE_SECONDS, usually nothing.
+        """End all members: SIGTERM, then SIGKILL. Takes at most a few times GRACE_SECONDS, usually no time.
 
-        Returns how many there were at first.
+        Returns how many were running at first.
         """
         found = self._end_once(signal.SIGTERM)
         if found:
-            # A process may have forked while it was being looked for, hence more than one round.
+            # A process may fork during the search, hence more than one round.
             for _ in range(_KILL_ROUNDS):
                 if not self._end_once(signal.SIGKILL):
                     break
         return found
 
     def kill(self) -> None:
-        """Send SIGKILL to whoever is there, and wait for nobody."""
+        """Send SIGKILL to all members without waiting."""
         for process in self.members():
             with contextlib.suppress(psutil.Error):
                 process.kill()
 
     def _end_once(self, how: signal.Signals) -> int:
-        """Signal everyone and wait for them; returns how many had to be signalled."""
+        """Signal all members and wait for them; returns how many were signalled."""
         members = self.members()
         for process in members:
             with contextlib.suppress(psutil.Error):
@@ -86,7 +85,7 @@ class Family:
         return len(members)
 
     def members(self) -> list[psutil.Process]:
-        """Those that run now."""
+        """The members that are running now."""
         found = {process for process in _all_processes() if self._owns(process)} | self._seen
         if self.leader:
             with contextlib.suppress(psutil.Error):
@@ -106,10 +105,10 @@ class Family:
 
 
 def _environment(process: psutil.Process) -> dict[str, str]:
-    """The variables of ``process``, once it has any.
+    """The environment of ``process``, once it has one.
 
-    Linux shows neither variables nor arguments of a program between the moment its starter is told that it runs and the
-    end of ``execve`` in the kernel, which may take a while on a busy machine.
+    After a program's parent learns that it runs, Linux shows neither its environment nor its arguments until ``execve``
+    has ended in the kernel, which may take a while on a busy machine.
     """
     while not (found := process.environ()) and _is_starting(process):
         time.sleep(_POLL_SECONDS)
@@ -121,7 +120,7 @@ def _is_starting(process: psutil.Process) -> bool:
 
 
 def start_hint(error: OSError, otherwise: str) -> str:
-    """What to do about a program that could not be started: ``otherwise``, unless the system lacks room for it."""
+    """What to do about a program that failed to start: ``otherwise``, unless the system lacks resources for it."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return TOO_MANY_FILES
     if error.errno in (errno.EAGAIN, errno.ENOMEM):
@@ -130,7 +129,7 @@ def start_hint(error: OSError, otherwise: str) -> str:
 
 
 def has_free_descriptor() -> bool:
-    """Whether another file can be opened. Libraries such as SQLite do not report why they could not open theirs."""
+    """Whether another file can be opened. Libraries such as SQLite do not report why they failed to open theirs."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
@@ -139,7 +138,7 @@ def has_free_descriptor() -> bool:
 
 
 def processes_below(pid: int) -> list[psutil.Process]:
-    """All descendants of ``pid`` now."""
+    """All current descendants of ``pid``."""
     with contextlib.suppress(psutil.Error):
         return psutil.Process(pid).children(recursive=True)
     return []
@@ -150,7 +149,7 @@ def _below_except(pid: int, others: Set[psutil.Process]) -> Iterator[psutil.Proc
     below = {process.pid: process for process in processes_below(pid)}
     for process in below.values():
         ancestor: psutil.Process | None = process
-        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+        with contextlib.suppress(psutil.Error):  # it has ended
             while ancestor is not None and ancestor not in others:
                 ancestor = below.get(ancestor.ppid())
             if ancestor is None:
@@ -158,10 +157,10 @@ def _below_except(pid: int, others: Set[psutil.Process]) -> Iterator[psutil.Proc
 
 
 def _all_processes() -> Iterator[psutil.Process]:
-    """Not `psutil.process_iter`, which keeps them between calls.
+    """All processes, without `psutil.process_iter`, which caches them between calls.
 
-    Where the system gives a pid again it would once hand out the old process, which does not live any more, in place of
-    the new one; and what it keeps is not safe for threads.
+    After the system reuses a pid, its cache would once return the old, dead process instead of the new one. The cache
+    is also not thread-safe.
     """
     for pid in psutil.pids():
         with contextlib.suppress(psutil.Error):
@@ -169,7 +168,7 @@ def _all_processes() -> Iterator[psutil.Process]:
 
 
 def lives(process: psutil.Process) -> bool:
-    """Whether ``process`` still does anything: a zombie only waits for its parent, who may take its time.
+    """Whether ``process`` can still do anything; a zombie only waits for its parent, which may take its time.
 
     A zombie with several threads has not ended: only its first thread has, and the others may still write.
     """

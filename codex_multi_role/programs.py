@@ -1,6 +1,6 @@
-"""Where the programs come from that run outside every sandbox, git above all: not from where a model can write.
+"""Where programs outside the sandbox come from, above all git: never from a folder that a model can write.
 
-With a virtual environment in the workspace PATH leads there, and a role that may write can put a ``git`` into it.
+PATH leads into the workspace if that has a virtual environment, and a role that may write can put a ``git`` into it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ _excluded: set[Path] = set()
 
 
 def exclude_from_path(folder: Path) -> None:
-    """From now on no program is taken from ``folder`` or below it: models write there.
+    """Take no program from ``folder`` or below it from now on, because models write there.
 
-    Folders that no longer exist are forgotten, so that a process that works on many workspaces does not collect them.
+    Folders that no longer exist are dropped, so that a process that works on many workspaces does not collect them.
     """
     _excluded.difference_update([each for each in _excluded if not each.exists()])
     _excluded.add(as_on_disk(folder))
 
 
 def program_path(environment: Mapping[str, str]) -> str:
-    """PATH of ``environment`` without the places where models write; relative ones lead wherever one is."""
+    """PATH of ``environment`` without folders that models can write and without relative ones, which vary."""
     return os.pathsep.join(filter(_is_ours, environment.get("PATH", os.defpath).split(os.pathsep)))
 
 

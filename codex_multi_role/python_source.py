@@ -1,4 +1,4 @@
-"""Python source as a syntax tree, for whoever reads it beside others."""
+"""Thread-safe parsing of Python source."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import threading
 import warnings
 from typing import Literal, overload
 
-_one_at_a_time = threading.Lock()
-"""CPython counts for all threads together how deep a tree is (``recursion_depth`` of its ``ast_state``).
+_parse_lock = threading.Lock()
+"""CPython counts the depth of a tree for all threads together (``recursion_depth`` of its ``ast_state``).
 
-Two that are built at the same time end in ``SystemError: AST constructor recursion depth mismatch`` (seen on 3.11.7).
+Two parallel parses end in ``SystemError: AST constructor recursion depth mismatch`` (seen on 3.11.7).
 """
 
 
 class NotPython(ValueError):
-    """``message`` is the parser's; ``line`` where it stopped, None where it has to do with no line."""
+    """``message`` is the parser's; ``line`` is where it stopped, or None if the error has no line."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(f"cannot be parsed: {message}" if line is None else f"line {line}: {message}")
@@ -28,8 +28,8 @@ def syntax_tree(source: str | bytes, mode: Literal["exec"] = "exec") -> ast.Modu
 @overload
 def syntax_tree(source: str | bytes, mode: Literal["eval"]) -> ast.Expression: ...
 def syntax_tree(source: str | bytes, mode: Literal["exec", "eval"] = "exec") -> ast.AST:
-    """The tree of a module, or of one expression; what the parser warns of is not told. Raises `NotPython`."""
-    with _one_at_a_time, warnings.catch_warnings():
+    """The tree of a module or of one expression; the parser's warnings are suppressed. Raises `NotPython`."""
+    with _parse_lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return ast.parse(source, mode=mode)

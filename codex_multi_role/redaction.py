@@ -1,7 +1,7 @@
-"""What a secret is, by the name of its variable, by its value and by its shape, and how it is kept out of what is kept.
+"""Detects secrets by variable name, by value and by shape, and keeps them out of stored data.
 
-The shapes are those that their issuers document, each with a beginning of its own: no hash, UUID or image looks so.
-Nothing in them looks far ahead, and a text is read once: what is searched was written by models.
+The shapes are those that their issuers document. Each has a distinct beginning, which no hash, UUID or image has. No
+pattern looks far ahead, and a text is read once, because models wrote what is searched.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from urllib.parse import unquote
 Value = TypeVar("Value")
 
 SECRET_NAME = re.compile(
-    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|PASSCODE|PGPASS|CREDENTIAL|AUTH(?!OR(?!I[ZS]))|"  # GIT_AUTHOR_NAME is none
-    r"DATABASE_URL|CONNECTION_?STRING|(?<!BY)(?<!COM)PASS(?![A-Z0-9])|(?<!^)(?<!OLD)PWD|"  # nor are PWD and OLDPWD
+    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|PASSCODE|PGPASS|CREDENTIAL|AUTH(?!OR(?!I[ZS]))|"  # not GIT_AUTHOR_NAME
+    r"DATABASE_URL|CONNECTION_?STRING|(?<!BY)(?<!COM)PASS(?![A-Z0-9])|(?<!^)(?<!OLD)PWD|"  # nor PWD and OLDPWD
     r"(?<![A-Z0-9])(?:DSN|PAT|PW|BINDPW)(?![A-Z0-9])|"
     r"(?P<headers>OTLP_\w*HEADERS)",
     re.IGNORECASE,
 )
-# In JSON the letter of an escaped line break stands right before what begins the next line.
+# In JSON, the letter of an escaped line break directly precedes the next line.
 BEGINNING = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=\\u[0-9a-fA-F]{4}))"
-# What stands before it is masked too where ``-`` or ``_`` joins it. The three parts are looked for once a word, at its
-# beginning: each ``eyJ`` of a long word would otherwise read on to the word's end.
+# A prefix that ``-`` or ``_`` joins to it is masked as well. The three parts are searched once per word, at its start:
+# otherwise each ``eyJ`` of a long word would be scanned up to the word's end.
 JSON_WEB_TOKEN = (
     r"(?<![_-])(?=[A-Za-z0-9_-]{13,}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10})"
     r"(?:[A-Za-z0-9_-]*?[_-])?eyJ[A-Za-z0-9_-]{10,}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+"
 )
 SHAPES = (
-    r"sk-(?=[a-z_-]{0,40}[A-Z0-9])[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic; not the style classes of scikit-learn
+    r"sk-(?=[a-z_-]{0,40}[A-Z0-9])[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic; not scikit-learn's CSS classes
     r"(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,}",  # Stripe
     r"gh[pousr]_[A-Za-z0-9]{20,}",  # GitHub
     r"github_pat_[A-Za-z0-9_]{22,}",
@@ -49,7 +49,7 @@ SHAPES = (
     JSON_WEB_TOKEN,
     r"(?i:Bearer|Basic) {1,8}(?=[A-Za-z._~+/-]{0,40}[0-9])[A-Za-z0-9._~+/-]{16,}=*",  # HTTP's Authorization
 )
-_BREAKS = r"(?:(?:\\+r|\r)?(?:\\+n|\n))+"  # line breaks: plain, or within JSON, or JSON within JSON
+_BREAKS = r"(?:(?:\\+r|\r)?(?:\\+n|\n))+"  # line breaks: plain, in JSON, or in JSON in JSON
 PRIVATE_KEY = (
     r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
     rf"(?:{_BREAKS}[A-Za-z-]+: [^\r\n\\]+)*"
@@ -58,7 +58,7 @@ PRIVATE_KEY = (
 )
 SECRET_SHAPE = re.compile(rf"{BEGINNING}(?:{'|'.join(SHAPES)})(?![A-Za-z0-9])|{PRIVATE_KEY}")
 LOGIN = re.compile(r"""(?<=[A-Za-z0-9]://)([^\s/:"'\\<>]{0,256}:)([^\s/"'\\<>]{1,512})(?=@)""")
-"""The user with a colon, and the password, in ``scheme://user:password@host``."""
+"""Group 1 is the user with a colon, group 2 the password, in ``scheme://user:password@host``."""
 SHORTEST_SECRET = 8
 MASK = "[redacted]"
 
@@ -84,7 +84,7 @@ def _secrets(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _sent_in_headers(value: str) -> Iterator[str]:
-    """The values of ``a=Basic%20x,b=y``, as they stand there and as they are sent.
+    """The values of ``a=Basic%20x,b=y``, as written and as sent.
 
     https://opentelemetry.io/docs/specs/otel/protocol/exporter/#specifying-headers-via-environment-variables
     """
@@ -94,9 +94,9 @@ def _sent_in_headers(value: str) -> Iterator[str]:
 
 
 class Redactor:
-    """Replaces secrets in what is about to be stored, plain or inside JSON.
+    """Masks secrets in text that will be stored, plain or inside JSON.
 
-    A short value, and one that is the path of a file or folder here, is no secret whatever its variable is called.
+    A short value, or one that is the path of an existing file or folder, is not a secret whatever its name.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -113,7 +113,7 @@ class Redactor:
         return LOGIN.sub(rf"\1{MASK}", SECRET_SHAPE.sub(MASK, text))
 
     def within(self, value: Value) -> Value:
-        """``value``, of the kinds that JSON knows, with every text in it masked; keys stay."""
+        """``value`` (of any JSON type) with every string in it masked, except keys."""
         if isinstance(value, str):
             return self(value)  # type: ignore[return-value]
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Parts that go by a name: the built-in ones of a room, and those that other packages bring by entry point."""
+"""Named parts: the built-in ones of a package, and those that other packages provide as entry points."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PartT = TypeVar("PartT")
 class Registry(Generic[PartT]):
     """All parts of one ``kind`` (a word for messages).
 
-    ``group``: the package of the built-in ones, and the entry points' group. ``built_in``: where in that package each
-    is, ``module:name``; none is imported before it is asked for, so that one more costs no command any time.
+    ``group``: the package of the built-in parts, and the group of the entry points. ``built_in``: the ``module:name``
+    of each within that package. A part is imported only on request, so that further parts do not slow down any command.
     """
 
     kind: str
@@ -27,13 +27,13 @@ class Registry(Generic[PartT]):
     built_in: Mapping[str, str]
 
     def names(self) -> list[str]:
-        """The names of all there are, built in and installed, sorted."""
+        """The names of all parts, built-in and installed, sorted."""
         return sorted({*self.built_in, *entry_points(group=self.group).names})
 
     def find(self, name: str) -> PartT:
-        """The part called ``name``; a built-in one wins over an installed one.
+        """The part called ``name``; a built-in one takes precedence over an installed one.
 
-        Raises UsageError for a name that none has, with the nearest one, and for an installed one that does not load.
+        Raises `UsageError` for an unknown name, with the nearest one, and for an installed part that does not load.
         """
         if name in self.built_in:
             known: PartT = resolve_name(f"{self.group}.{self.built_in[name]}")

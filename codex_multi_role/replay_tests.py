@@ -1,6 +1,6 @@
-"""The regression test of a team: every recording of a folder is replayed and compared with what it recorded.
+"""The regression tests of a team: replay every recording of a folder and compare the result with the recorded one.
 
-``DIR/shop.ndjson`` is replayed in a copy of ``DIR/shop/``, else of ``DIR/workspace/``, else in an empty folder.
+``DIR/shop.ndjson`` is replayed in a copy of ``DIR/shop/`` or ``DIR/workspace/``, or else in an empty folder.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ LEFT_OVER_SECONDS = 7 * 24 * 3600.0
 
 @dataclass(frozen=True)
 class Replayed:
-    """How the replay of one recording went. ``status``: as recorded, differs, or error: it could not be replayed.
+    """The result of one replay. ``status``: as recorded, differs, or error if it could not be replayed.
 
-    ``notes``: what a nearest match passed over. ``diffs``: of prompts, unified, by file name.
+    ``notes``: the differences that a nearest match tolerated. ``diffs``: unified diffs of prompts, by file name.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Replayed:
 
 
 def find_recordings(folder: Path) -> list[Path]:
-    """The recordings of ``folder``, by name. Raises `UsageError` where there is none."""
+    """The recordings in ``folder``, by name. Raises `UsageError` if there are none."""
     found = sorted(folder.glob(f"*{ENDING}"))
     if not found:
         raise UsageError(f"there is no recording (*{ENDING}) in {folder}", "`run --record FILE` writes one.")
@@ -60,10 +60,10 @@ def find_recordings(folder: Path) -> list[Path]:
 
 
 def replay_test(path: Path, options: Mapping[str, Any], keep: Path | None = None) -> Replayed:
-    """Replay the recording ``path`` with its own options but for ``options`` (`RunOptions` fields).
+    """Replay the recording ``path``. ``options`` (`RunOptions` fields) override its own.
 
-    ``keep``: where the run and its workspace are left; otherwise nothing is. Raises `KeyboardInterrupt` when the run
-    was interrupted; what else fails is in what is returned.
+    ``keep``: the folder that keeps the run and its workspace; by default nothing is kept. Raises `KeyboardInterrupt` if
+    the run was interrupted; the returned value contains all other failures.
     """
     began = time.monotonic()
     try:
@@ -78,7 +78,7 @@ def replay_test(path: Path, options: Mapping[str, Any], keep: Path | None = None
 
 
 def _replayed(recording: Recording, options: Mapping[str, Any], folder: Path) -> Replayed:
-    # Under the same name: a flow may tell its roles what the project is called.
+    # Under the recorded name: a flow may pass the name of the project to its roles.
     name = Path(str(recording.header.get("workspace_name"))).name or COMMON_WORKSPACE
     workspace = _copy_of_workspace(recording.path, folder / "at" / name)
     given = {**suggested_options(recording, workspace), **options}
@@ -103,7 +103,7 @@ def _replayed(recording: Recording, options: Mapping[str, Any], folder: Path) ->
 
 @contextmanager
 def _folder(name: str, keep: Path | None) -> Iterator[Path]:
-    """Not among temporary files, where it can be helped: a sandbox may write those, and Codex minds a home there."""
+    """If possible outside the temporary files: a sandbox may write there, and Codex objects to a home there."""
     if keep is not None:
         yield make_folder(keep / name)
         return
@@ -122,15 +122,15 @@ def _folder(name: str, keep: Path | None) -> Iterator[Path]:
 
 
 def _remove_left_over(place: Path) -> None:
-    """What tests left there that were killed: nothing else is there for so long."""
+    """Remove the folders of killed tests: nothing else stays there for so long."""
     for folder in place.iterdir():
-        with suppress(OSError):  # another is at it
+        with suppress(OSError):  # another process is removing it
             if time.time() - folder.stat().st_mtime > LEFT_OVER_SECONDS:
                 shutil.rmtree(folder)
 
 
 def _copy_of_workspace(recording: Path, target: Path) -> Path:
-    """Raises `UsageError` where ``target`` is there, `StorageError`."""
+    """Copy the recording's workspace to ``target``. Raises `UsageError` if that exists, and `StorageError`."""
     if target.exists():
         raise UsageError(f"{target} is there already", "Name another folder with --keep.")
     for name in (recording.stem, COMMON_WORKSPACE):
@@ -157,7 +157,7 @@ OnReplayed = Callable[[Replayed], None]
 def replay_tests(
     recordings: list[Path], options: Mapping[str, Any], on_replayed: OnReplayed, keep: Path | None = None
 ) -> list[Replayed]:
-    """`replay_test` for each, one after the other; ``on_replayed`` is told of each at once."""
+    """Call `replay_test` for one recording after the other; ``on_replayed`` gets each result at once."""
     results = []
     for path in recordings:
         results.append(replay_test(path, options, keep))

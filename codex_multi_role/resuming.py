@@ -1,4 +1,4 @@
-"""Whether a run can be resumed: in the folder that it worked in, with inputs that its past does not depend on."""
+"""Whether a run can be resumed: same folder, same team, and only inputs changed that its past does not depend on."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from codex_multi_role.run_options import RunOptions
 
 
 def require_same_workspace(folder: RunFolder, record: Mapping[str, Any]) -> None:
-    """Raise `UsageError` if the recorded workspace is gone, or another folder than the one the run worked in.
+    """Raise `UsageError` if the recorded workspace is missing, or is not the folder that the run worked in.
 
-    Its content proves nothing: people edit it between sessions. What counts is that a folder of runs within it has not
-    left it, and that it is the same folder to the file system.
+    Its content proves nothing, because people edit it between sessions. What counts is its inode, and that a folder of
+    runs inside it has not left it.
     """
     workspace, runs = Path(record["workspace"]), Path(record["options"]["runs_dir"])
     runs_now = folder.path.parent.resolve()
@@ -47,7 +47,7 @@ def require_same_workspace(folder: RunFolder, record: Mapping[str, Any]) -> None
 
 
 def require_same_team(definitions: Definitions, before: RoleSpecCatalog) -> None:
-    """Raise `UsageError` if the roles differ from those of ``before`` in what the journal's order and end rest on."""
+    """Raise `UsageError` if the roles differ from ``before`` in what the journal's order and end depend on."""
 
     def fixed(catalog: RoleSpecCatalog) -> list[tuple[object, ...]]:
         return [(role.name, role.depends_on, role.max_steps, role.behaviors.can_finish) for role in catalog.roles]
@@ -61,9 +61,9 @@ def require_same_team(definitions: Definitions, before: RoleSpecCatalog) -> None
 
 
 def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapping[str, Any]) -> None:
-    """Raise `UsageError` if recorded work of the run was given other values, or would not be reached any more.
+    """Raise `UsageError` if recorded work had other input values, or would no longer be reached.
 
-    ``earlier``: its ``run.json``. Nothing is carried out: both walks read the journal only.
+    ``earlier``: the run's ``run.json``. Nothing is executed: both walks only read the journal.
     """
     inputs = json.loads(json.dumps(dict(definitions.inputs)))
     before = {name: earlier["inputs"].get(name, value) for name, value in inputs.items()}
@@ -73,12 +73,12 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
     if not changed:
         return
     as_before = replace(definitions, inputs=before, options=replace(definitions.options, cycles=cycles))
-    from codex_multi_role.engine.journal_fork import recorded_steps  # here: it takes a while to load
+    from codex_multi_role.engine.journal_fork import recorded_steps  # lazy: slow to import
     from codex_multi_role.engine.rehearsal import first_difference
 
     try:
         past = recorded_steps(definitions.options.database_url or folder.journal_path, folder.run_id)
-    except StorageError:  # the session cannot use the journal either, and records that
+    except StorageError:  # the session will fail on the journal as well, and record that
         return
     with tempfile.TemporaryDirectory(prefix="codex-multi-role-") as scratch:
         walks = [_walk(each, past, Path(scratch)) for each in (as_before, definitions)]
@@ -92,7 +92,7 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
 
 
 def _as_typed(definitions: Definitions, changed: Sequence[str]) -> str:
-    """The ``changed`` inputs and cycles, and the folder of runs, as options of a command."""
+    """The ``changed`` inputs and cycles, and the folder of runs, as command-line options."""
     arguments: list[str] = []
     for name, value in definitions.inputs.items():
         if f"inputs.{name}" in changed:

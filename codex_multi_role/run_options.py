@@ -1,4 +1,4 @@
-"""What a run is asked to do, and what it reports back."""
+"""The options of a run, and its report."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from urllib.parse import urlsplit
 from codex_multi_role.errors import UsageError
 
 SETTINGS_FILE = "codex-multi-role.yaml"
-"""Where a folder keeps the options of the runs started in it."""
+"""The file in which a folder keeps the options of the runs started in it."""
 LOCAL_ROLES = Path("roles")
-"""Where a project has its own roles, below the current folder."""
+"""The folder of a project's own roles, below the current folder."""
 MOST_REPAIRS = 10
-"""What ``repair_attempts`` may be at most: it bounds the steps an ask can record."""
+"""The maximum of ``repair_attempts``, because they bound the steps that an ask can record."""
 REPLAY_MATCHES = ("strict", "nearest")
-"""What a replay does with a prompt that is not the recorded one: fail, or play the most similar turn of the role."""
+"""What a replay does with a prompt that differs: fail, or play the most similar recorded turn of the role."""
 REPLAY_DIFFERS = "not as recorded: "
-"""How everything begins that is told of a replay that differs, what Codex hands on of its refusals included."""
+"""Prefix of every message about a difference in a replay, including refusals that Codex passes on."""
 PROVIDER_ATTEMPTS = 3
-"""How often one prompt is sent at most, where the model provider or the Codex process fails."""
+"""How often one prompt is sent at most if the model provider or the Codex process fails."""
 FIRST_PAUSE_SECONDS = 1.0
-"""The most to wait before a prompt is sent the second time; each later pause may be twice as long."""
+"""Maximum pause before a prompt is sent the second time; the maximum doubles for each later pause."""
 LONGEST_PAUSE_SECONDS = 60.0
-"""The most to wait before a prompt is sent again, where the provider says how long."""
+"""Maximum pause before a prompt is sent again, even if the provider asks for a longer one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """The options of ``run``; paths may be relative to the current folder. Seconds where a time is meant.
+    """The options of ``run``. Paths may be relative to the current folder; times are in seconds.
 
-    An empty ``goal`` is the flow's own.
+    An empty ``goal`` means the flow's own.
     """
 
     goal: str = ""
@@ -85,21 +85,21 @@ class RunOptions:
             raise UsageError(f"the seconds for tests must be more than 0, not {self.test_seconds:g}")
 
     def as_record(self) -> dict[str, Any]:
-        """JSON for ``run.json``, with absolute paths, so that any folder can resume the run."""
+        """JSON for ``run.json``, with absolute paths, so that the run can be resumed from any folder."""
         record = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
-        # Not to where it leads: the Python of a virtual environment is a link.
+        # Not resolved: the Python of a virtual environment is a symlink.
         return {**record, "python": str(self.python.absolute()) if self.python else None}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> RunOptions:
-        """What `as_record` wrote."""
+        """The inverse of `as_record`."""
         known = {each.name: record[each.name] for each in fields(cls) if each.name in record}
         for name in ("workspace", "roles", "runs_dir", "python", "codex_bin", "record", "replay"):
             known[name] = Path(known[name]) if known.get(name) else None
         return cls(**{**known, "config": tuple(known.get("config", ()))})
 
     def changed(self, changes: Mapping[str, object]) -> RunOptions:
-        """These options with some changed, by name. Raises `UsageError` for one there is not."""
+        """These options with some changed, by name. Raises `UsageError` for an unknown name."""
         unknown = set(changes) - {each.name for each in fields(self)}
         if unknown:
             raise UsageError(f"a run has no option called {', '.join(sorted(unknown))}")
@@ -118,7 +118,7 @@ def _plain(value: object) -> object:
 class RunReport:
     """How a run ended. ``status``: succeeded, ended, failed, parked or interrupted; ``hint``: what to do next.
 
-    ``page``: its ``report.html``; None where it could not be written, and ``page_problem`` says why.
+    ``page``: its ``report.html``; None if it could not be written, for the reason in ``page_problem``.
     """
 
     run_id: str

@@ -1,4 +1,4 @@
-"""``run.json``: what a run is, how it ended and what it came to, as each session writes it."""
+"""``run.json``: what a run is, how it ended and what it produced, as each session writes it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from codex_multi_role.run_options import RunReport
 from codex_multi_role.steering import Steering
 
 MOUNT_POINTS = (".git", ".codex", ".agents", ".aws")
-"""What Codex's sandbox makes in a workspace to keep it from being written."""
+"""The folders that Codex's sandbox creates in a workspace to protect these names from being written."""
 
 
 class RunRecord:
-    """The record of one session; ``earlier`` is that of the session before, ``forked_from`` as in `Session`."""
+    """The record of one session. ``earlier``: that of the previous session; ``forked_from`` as in `Session`."""
 
     def __init__(
         self,
@@ -45,38 +45,38 @@ class RunRecord:
 
     @property
     def absent_at_start(self) -> list[str]:
-        """Those of `MOUNT_POINTS` that the workspace did not have when the run began."""
+        """Those of `MOUNT_POINTS` that the workspace did not have when the run started."""
         return list(self._fields["absent_at_start"])
 
     def doubt_since_kill(self) -> None:
-        """A killed turn may have created what steers a run: what was absent before that session still counts so."""
+        """Count what was absent before a killed session as still absent: its turn may have created what steers runs."""
         absent = sorted({*self.steering.absent, *(self._earlier or {}).get("steering_absent", [])})
         self.steering = replace(self.steering, absent=tuple(absent))
         self._fields["steering_absent"] = absent
 
     @cached_property
     def worked_before(self) -> float:
-        """The seconds of earlier sessions. One that was killed is known to have lasted up to its latest turn."""
+        """The seconds of earlier sessions. A killed session counts up to its latest turn."""
         totals = (self._earlier or {}).get("totals", {})
         return totals_of(self._folder, float(totals.get("seconds", 0.0)))["seconds"]
 
     @property
     def roles_source(self) -> Path:
-        """The catalog file that people edit: the run works with a copy."""
+        """The catalog file that people edit; the run uses a copy of it."""
         return Path(self._fields["roles_source"])
 
     @property
     def catalog_file(self) -> str:
-        """The copy that it works with, below its ``catalog/``."""
+        """The copy that the run uses, relative to its ``catalog/``."""
         return str(self._fields["catalog_file"])
 
     @property
     def wider_rights(self) -> dict[str, list[str]]:
-        """What roles may do from this session on that the session before refused, by role and key."""
+        """The rights, by role and key, that the previous session refused and that apply from this session on."""
         return dict((self._earlier or {}).get("wider_rights", {}))
 
     def reloaded(self, catalog_file: str, wider_rights: dict[str, list[str]]) -> None:
-        """The run works with other YAML from now on, below its ``catalog/``; ``wider_rights`` wait for a resume.
+        """Record other YAML in ``catalog/`` as the run's from now on; ``wider_rights`` wait until the run is resumed.
 
         Raises `StorageError`.
         """
@@ -88,7 +88,7 @@ class RunRecord:
         self._folder.write_record(self._fields)
 
     def close(self, ending: Ending, seconds: float) -> RunReport:
-        """Write how the run ended, then report it; ``seconds`` is how long it was worked on. Raises `StorageError`."""
+        """Write how the run ended, then report it. ``seconds``: the time worked on it. Raises `StorageError`."""
         self._fields |= {
             "status": ending.status,
             "outcome": ending.outcome,
@@ -145,7 +145,7 @@ class RunRecord:
         }
 
     def _edited_source(self, earlier: Mapping[str, Any]) -> Path:
-        """The catalog file that the run's copy, or the copy of the run it was forked from, was made of."""
+        """The catalog file from which the run's copy, or that of the run it was forked from, was made."""
         source = self._definitions.catalog.source.resolve()
         copies, known = self._folder.catalog_path, earlier
         if self._forked_from and not earlier:

@@ -1,4 +1,4 @@
-"""One process's work on a run, from taking ownership to the last state written, however it ends."""
+"""One process's work on a run, from taking ownership to writing the last state, however it ends."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ from codex_multi_role.workspace import occupied
 
 STOP_SECONDS = 20.0
 LOOK_SECONDS = 0.2
-"""How often a run looks whether it is to stop."""
+"""Interval at which a run checks whether it must stop."""
 OnEvent = Callable[[Record], None]
 
 
 class Session:
-    """Works on one run in this process. ``earlier`` is the ``run.json`` of the session before, when resuming.
+    """Works on one run in this process. ``earlier``: the previous session's ``run.json`` if the run is resumed.
 
-    ``forked_from`` (run_id, step, visit) says where a fork's first session comes from; ``notes`` are told at the start.
+    ``forked_from`` (run_id, step, visit): the origin of a fork's first session; ``notes`` are published at the start.
     """
 
     def __init__(
@@ -80,25 +80,25 @@ class Session:
         self._ending: Future[Ending] | None = None
         self._state = self._first_state()
 
-    def _person(self, there: AskPerson | None) -> AskPerson | None:
-        """Who answers questions: in a replay whoever did then."""
+    def _person(self, ask_person: AskPerson | None) -> AskPerson | None:
+        """Who answers questions: in a replay, the recording first."""
         if self._definitions.recording is None:
-            return there
+            return ask_person
         from codex_multi_role.recordings.names import places_of
         from codex_multi_role.recordings.people import as_recorded
 
-        return as_recorded(self._definitions.recording, places_of(self._definitions, self._folder), there)
+        return as_recorded(self._definitions.recording, places_of(self._definitions, self._folder), ask_person)
 
     def _first_state(self) -> FlowState:
         options = self._definitions.options
         return new_state(self._definitions.flow, options.goal, self._definitions.inputs, options.cycles)
 
     def work(self) -> RunReport:
-        """Run or go on, write the state, report. Raises `RunBusy`, `StorageError`, `UsageError`."""
+        """Start or resume the run, write its state, report. Raises `RunBusy`, `StorageError`, `UsageError`."""
         with ExitStack() as stack:
             owner = Owner(self._folder.owner_path)
             owner.acquire()
-            stack.callback(self._let_go, owner)
+            stack.callback(self._release, owner)
             stack.callback(self._remove_mount_points)
             family = self._family(stack, owner.abandoned)
             if stack.enter_context(occupied(self._definitions.workspace)):
@@ -118,17 +118,17 @@ class Session:
             write_state(self._folder, self._state)
             return self._work(family)
 
-    def _let_go(self, owner: Owner) -> None:
+    def _release(self, owner: Owner) -> None:
         if self._ending is not None and not self._ending.done():
             owner.keep()
         else:
             owner.release()
 
     def _family(self, stack: ExitStack, killed_before: bool) -> Family:
-        """The processes of the run: those of an earlier session end now, this one's with ``stack`` or this process."""
+        """The run's processes: those of an earlier session end now, this session's with ``stack`` or this process."""
         folder = self._folder.path
         family = Family.of_run(folder)
-        family.others = set(processes_below(os.getpid()))  # a program that runs us may have children of its own
+        family.others = set(processes_below(os.getpid()))  # a program that embeds us may have its own children
         if killed_before:
             end_earlier_guard(folder)
         self._end_left_over(family)
@@ -141,13 +141,13 @@ class Session:
             self._notes.append(f"an earlier session had left {left} of its processes running; they were ended")
 
     def _remove_mount_points(self) -> None:
-        """Codex's sandbox leaves empty folders in the workspace when a command of it is cut short (measured)."""
+        """Remove the empty folders that Codex's sandbox leaves behind if its command is interrupted (measured)."""
         for name in self._record.absent_at_start:
-            with contextlib.suppress(OSError):  # not there, or not empty: then it is someone's
+            with contextlib.suppress(OSError):  # missing, or not empty and so somebody's
                 (self._definitions.workspace / name).rmdir()
 
     def _require_journal(self) -> None:
-        """A run with turns has a journal; without it they would all be paid for again."""
+        """Raise `StorageError` if a run with turns has no journal, because all turns would be paid for again."""
         path = self._folder.journal_path
         if self._definitions.options.database_url or (path.exists() and path.stat().st_size):
             return
@@ -159,7 +159,7 @@ class Session:
 
     def _work(self, family: Family) -> RunReport:
         events = EventLog(self._folder.events_path, self._folder.redact)
-        states = States(self._folder, events)  # the first to be told
+        states = States(self._folder, events)  # must subscribe first
         if self._on_event is not None:
             events.subscribe(self._on_event)
         try:
@@ -167,7 +167,7 @@ class Session:
                 ending = self._run(events, states, stop)
             write_state(self._folder, self._state)
             report = self._record.close(ending, self._clock.seconds)
-            self._tell_last_state(states, report)
+            self._publish_last_state(states, report)
             self._close_recording(events, report)
             events.publish(ended(report))
         finally:
@@ -177,19 +177,19 @@ class Session:
     def _close_recording(self, events: EventLog, report: RunReport) -> None:
         if self._definitions.options.record is None and self._definitions.recording is None:
             return
-        from codex_multi_role.recordings.closing import close_recording  # here: most runs record nothing
+        from codex_multi_role.recordings.closing import close_recording  # lazy: most runs record nothing
 
         for note in close_recording(self._definitions, self._folder, report):
             events.publish(Warning(note))
 
-    def _tell_last_state(self, states: States, report: RunReport) -> None:
-        """A run that is parked or was interrupted stays in the state it is in."""
+    def _publish_last_state(self, states: States, report: RunReport) -> None:
+        """Publish the final state. A run that is parked or was interrupted stays in its current state."""
         declared = self._definitions.flow.states
         if declared is not None and report.exit_code <= ExitCode.FAILED:
             states.move(RUN, "", declared.failure if report.exit_code else declared.success, report.reason)
 
     def _run(self, events: EventLog, states: States, stop: Stop) -> Ending:
-        """The ending, whatever happens."""
+        """Run to the end; returns the ending, also of an error."""
         events.publish(self._record.started())
         if self._definitions.flow.states is not None and not states.latest(RUN):
             states.move(RUN, "", self._definitions.flow.states.begin)
@@ -209,7 +209,7 @@ class Session:
             return ending_for(error)
 
     def _drive(self, parts: RunResources, stop: Stop) -> Ending:
-        # Here and not above: it takes a while, and the processes start meanwhile.
+        # Lazy: this import is slow, and the processes start meanwhile.
         from codex_multi_role.engine import CallableFlows, DurableRun, begin, open_journal, sqlite_url
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
@@ -219,12 +219,12 @@ class Session:
             while True:
                 durable = DurableRun(flows, self._state, parts)
                 begin(self._folder.run_id, durable)
-                self._ending = durable.ending  # not before: what could not begin keeps no lock
+                self._ending = durable.ending  # not earlier: a run that could not start keeps no lock
                 ending = self._wait(durable.ending, parts, stop)
                 if ending.outcome != ReviewWaiting.reason or not answered_meanwhile(parts):
                     break
-                # An answer came while other work was being finished. It is recorded now, so this is repeated once a
-                # question at most: the journal is replayed, and the processes stay.
+                # An answer came while other work was finishing. It is recorded now, so this loop repeats at most once
+                # per question. The journal is replayed, and the processes stay alive.
                 parts.waits_for.clear()
                 self._state = self._first_state()
             parts.fleet.stop_soon()  # the processes end while the journal closes
@@ -232,8 +232,8 @@ class Session:
 
     def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:
         cancellations = Cancellations(self._folder.path)
-        while not stop.asked:  # every step of the run has its own deadline, but a person at the terminal
-            for unit, stopping in parts.running_items.copy().items():  # items of a fan-out come and go on other threads
+        while not stop.asked:  # every step has its own deadline, except a person at the terminal
+            for unit, stopping in parts.running_items.copy().items():  # other threads add and remove items
                 if not stopping.is_set() and cancellations.find(unit) is not None:
                     stopping.set()
             with contextlib.suppress(FutureTimeoutError):
@@ -243,6 +243,6 @@ class Session:
         stop.told()
         with contextlib.suppress(FutureTimeoutError):
             ended = ending.result(STOP_SECONDS)
-            if not (stop.in_a_hurry and ended.status == RoleFailed.status):  # whose programs were killed must fail
+            if not (stop.in_a_hurry and ended.status == RoleFailed.status):  # killed programs must fail
                 return ended
         return ending_for(RunInterrupted())

@@ -1,4 +1,4 @@
-"""Names that some file system, or some folder of one, takes for the same: in another case, or composed otherwise."""
+"""Names that some file systems or folders consider equal: in another case, or with other Unicode composition."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 
 def folded(name: str) -> str:
-    """The same for all spellings of ``name``: Unicode's canonical caseless matching."""
+    """The same value for all spellings of ``name``: Unicode's canonical caseless matching."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
 def as_on_disk(path: Path) -> Path:
-    """The real path of ``path``, which need not exist, spelled as the folders on its way have it.
+    """The real path of ``path``, which need not exist, in the spelling of the folders on disk.
 
-    So two paths to one place are alike wherever they are compared, by us or by the sandbox.
+    Two paths to one place then compare equal everywhere, for us and for the sandbox.
     """
     resolved = path.resolve()
     real = Path(resolved.anchor)

@@ -1,4 +1,4 @@
-"""``controller_state.json``: the latest handoff of every role, and all of them in order."""
+"""``controller_state.json``: the latest handoff of every role, and all handoffs in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codex_multi_role.run_folder.atomic import write_json
 
 
 def write_state(folder: RunFolder, state: FlowState) -> None:
-    """Write it, unless ``state`` is of a replay that was cut short and knows less than the file.
+    """Write the file, unless ``state`` is from a replay that was cut short and knows less than the file.
 
     Raises `StorageError`.
     """
@@ -30,7 +30,7 @@ def write_state(folder: RunFolder, state: FlowState) -> None:
 
 
 def _recorded_entries(folder: RunFolder) -> int:
-    """How long the history in the file is; one that cannot be read has none."""
+    """The length of the history in the file; 0 if it cannot be read."""
     try:
         return len(json.loads(folder.state_path.read_text(encoding="utf-8"))["history"])
     except (OSError, ValueError, LookupError, TypeError):

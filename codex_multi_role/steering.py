@@ -1,7 +1,7 @@
 """The files that steer a run: the YAML it was started from, and what another run started here would read.
 
 Whoever writes one of them decides what roles may do. No model may: such a file is refused in ``files[]`` and in merges,
-read-only in every sandbox, and removed after the turn or check that created it where there was none.
+read-only in every sandbox, and, if it is new, removed after the turn or check that created it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ BESIDE_A_CATALOG = ("flows", "playbooks")
 
 @dataclass(frozen=True)
 class Steering:
-    """``globs`` name these files in the workspace, ``existing`` are on disk, there or elsewhere.
+    """``globs`` match these files in the workspace; ``existing`` are on disk, in the workspace or elsewhere.
 
-    ``absent``: those globs that match nothing yet, and a repository's HEAD. ``links``: symlinks of the workspace that
+    ``absent``: those globs that match nothing yet, and a repository's HEAD. ``links``: symlinks in the workspace that
     lead to some of the files.
     """
 
@@ -38,7 +38,7 @@ class Steering:
 
     @classmethod
     def of(cls, definitions: Definitions, catalog: Path) -> Steering:
-        """``catalog`` is the file that people edit; a resumed run reads a copy of it."""
+        """Collect the files. ``catalog`` is the file that people edit; a resumed run reads a copy of it."""
         root = definitions.workspace
         folder = as_on_disk(catalog.parent)
         starts = {root, as_on_disk(Path.cwd())}
@@ -59,7 +59,7 @@ class Steering:
 
 
 def _files_read(definitions: Definitions, folder: Path) -> Iterator[Path]:
-    """What the run was read from, where people edit it: ``folder`` has the catalog of which a copy may be in use."""
+    """The files that the run was read from, as people edit them: in ``folder``, even if the run uses a copy."""
     read = [*definitions.catalog.files, *definitions.catalog.role_files, *definitions.settings]
     read += [flow.source for flow in definitions.flows.values()]
     if definitions.playbook is not None:
@@ -71,7 +71,7 @@ def _files_read(definitions: Definitions, folder: Path) -> Iterator[Path]:
 
 
 def _catalog_folder(folder: Path, root: Path, catalog: str) -> Iterator[Path]:
-    """All of it; where it is the workspace itself, or just any folder, what a run looks for beside a catalog."""
+    """The whole folder; of the workspace itself or an arbitrary folder, only what a run looks for beside a catalog."""
     if folder != root and (folder.is_relative_to(root) or catalog in CATALOG_FILES):
         yield folder
         return
@@ -95,5 +95,5 @@ def _below(root: Path, paths: Iterable[Path]) -> Iterator[str]:
 
 
 def _links_to(path: Path, root: Path) -> Iterator[Path]:
-    written = Path(os.path.abspath(path))  # noqa: PTH100 - the links are what is looked for
+    written = Path(os.path.abspath(path))  # noqa: PTH100 - must not resolve links
     return (each for each in (written, *written.parents) if each.is_relative_to(root) and each.is_symlink())

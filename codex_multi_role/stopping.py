@@ -1,4 +1,4 @@
-"""Stopping a run that another process works on, as Ctrl-C in its terminal does."""
+"""Stop a run that another process works on, like Ctrl-C in its terminal."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from codex_multi_role.presentation.recorded import is_alive, lives, read_owner
 from codex_multi_role.run_folder import RunFolder
 
 SIGNALS = ((signal.SIGINT, 15.0), (signal.SIGTERM, 45.0))
-"""What is sent, and the seconds it has to work. A shell's ``&`` may have made a process deaf to the first one."""
+"""What is sent, and the seconds it has to work. A shell's ``&`` may have made a process ignore the first one."""
 LOOK_SECONDS = 0.1
 LEAVING_SECONDS = 15.0
-"""What a process has for its report and its way out."""
+"""How long a process has to write its report and exit."""
 
 
 def stop_run(folder: RunFolder, is_ending: Callable[[], bool] = lambda: False) -> None:
-    """Signal the run's process until it lets go of the run, a minute at most; not waited for once ``is_ending``.
+    """Signal the run's process until it releases the run, for at most a minute, or until ``is_ending``.
 
-    Raises `UsageError` where none works on it, or somebody else's does, and `RunBusy` while it does not let go.
+    Raises `UsageError` if no process, or somebody else's, works on it, and `RunBusy` if it does not release the run.
     """
     if not is_alive(folder):
         raise _not_running(folder)
-    import psutil  # here: only this needs a process
+    import psutil  # lazy: only this needs it
 
     owner = read_owner(folder)
     for number, seconds in SIGNALS:
@@ -36,8 +36,8 @@ def stop_run(folder: RunFolder, is_ending: Callable[[], bool] = lambda: False) -
         except psutil.AccessDenied as error:
             raise UsageError(f"process {owner['pid']} belongs to somebody else", "Ask them, or be them.") from error
         except (psutil.Error, KeyError):
-            return  # it has ended, or let go, meanwhile
-        if _lets_go(folder, seconds, is_ending):
+            return  # it has ended, or released the run
+        if _is_released_within(folder, seconds, is_ending):
             return
         if is_ending():
             raise RunBusy(f"the run {folder.run_id} is asked to stop, and has not ended yet", "Look again in a moment.")
@@ -47,7 +47,7 @@ def stop_run(folder: RunFolder, is_ending: Callable[[], bool] = lambda: False) -
 
 
 def outlives(owner: Mapping[str, Any]) -> bool:
-    """Whether the process that `read_owner` named still runs `LEAVING_SECONDS` after it has let go of its run."""
+    """Whether the process that `read_owner` named still runs `LEAVING_SECONDS` after it released its run."""
     end = time.monotonic() + LEAVING_SECONDS
     while lives(owner):
         if time.monotonic() > end:
@@ -62,7 +62,7 @@ def _not_running(folder: RunFolder) -> UsageError:
     return UsageError(f"no process works on the run {folder.run_id}: it {status}")
 
 
-def _lets_go(folder: RunFolder, seconds: float, is_ending: Callable[[], bool]) -> bool:
+def _is_released_within(folder: RunFolder, seconds: float, is_ending: Callable[[], bool]) -> bool:
     end = time.monotonic() + seconds
     while is_alive(folder):
         if time.monotonic() > end or is_ending():

@@ -1,4 +1,4 @@
-"""Telling when files change: what somebody saves in an editor is to hold without a restart."""
+"""Detect changes of files, so that what somebody saves in an editor applies without a restart."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 SETTLE_SECONDS = 0.1
 LONGEST_SETTLING_SECONDS = 2.0
 CHANGES = frozenset({"created", "modified", "moved", "deleted", "closed"})
-"""Not that somebody reads: we do."""
+"""Without reading, because we read the files ourselves."""
 
 
 class Changes:
-    """Whether anything changed in the watched folders. An editor writes a file in several goes: they count as one."""
+    """Whether anything changed in the watched folders. An editor's several writes to one file count as one change."""
 
     def __init__(self) -> None:
         self._changed = threading.Event()
         self._ended = threading.Event()
 
     def dispatch(self, event: FileSystemEvent) -> None:
-        """As watchdog calls a handler, on its own thread."""
+        """Handle an event; watchdog calls this on its own thread."""
         if event.event_type in CHANGES:
             self._changed.set()
 
     def wait(self, seconds: float) -> bool:
-        """Whether something changes within ``seconds``; returns once it has settled, and at once when it is `end`."""
+        """Whether something changes within ``seconds``; returns once changes have settled, or at once after `end`."""
         if not self._changed.wait(seconds) or self._ended.is_set():
             return False
         end = time.monotonic() + LONGEST_SETTLING_SECONDS
@@ -43,30 +43,30 @@ class Changes:
         return not self._ended.is_set()
 
     def ends_within(self, seconds: float) -> bool:
-        """Whether nobody wants to know any more, now or within ``seconds``."""
+        """Whether `end` has been called, or is called within ``seconds``."""
         return self._ended.wait(seconds)
 
     def end(self) -> None:
-        """Whoever waits returns."""
+        """Wake all waiting threads."""
         self._ended.set()
         self._changed.set()
 
 
 @contextmanager
 def watched(folders: Iterable[Path], changes: Changes) -> Iterator[None]:
-    """Tell ``changes`` of what changes in ``folders``, not below them.
+    """Report changes in ``folders``, not below them, to ``changes``.
 
-    Raises `OSError` where the system watches no more of them.
+    Raises `OSError` if the system cannot watch any more folders.
     """
-    from watchdog.observers import Observer  # here: only those who watch pay for it
+    from watchdog.observers import Observer  # lazy: only watching needs it
 
     log = logging.getLogger("watchdog")
     if not log.handlers:
-        log.addHandler(logging.NullHandler())  # an event at the very end of the watching is no news for a terminal
+        log.addHandler(logging.NullHandler())  # keep an event during the shutdown off the terminal
     observer = Observer()
     try:
         for folder in sorted({folder.resolve() for folder in folders}):
-            observer.schedule(changes, str(folder))  # type: ignore[arg-type]  # it asks for no more than `dispatch`
+            observer.schedule(changes, str(folder))  # type: ignore[arg-type]  # it needs only `dispatch`
         observer.start()
         yield
     finally:

@@ -1,4 +1,4 @@
-"""What the YAML says: roles, flows and prompts as frozen models, every mistake with its file and key path."""
+"""The YAML definitions: roles, flows and prompts as frozen models; every mistake has its file and key path."""
 
 from __future__ import annotations
 

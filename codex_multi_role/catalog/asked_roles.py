@@ -1,4 +1,4 @@
-"""Roles that a flow asks and the catalog does not name: each has a file of its name, so that a flow brings its own."""
+"""Roles that a flow asks but the catalog does not list: each has a file of its name, so a flow can bring its own."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ CATALOG = "catalog"
 
 
 def asked_role_files(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[Path, ...]:
-    """``<role>.yaml`` of each role that ``flows`` ask beyond the catalog: beside it, or else the packaged one.
+    """``<role>.yaml`` of each role that ``flows`` ask beyond the catalog: beside it, otherwise the packaged one.
 
-    A role without such a file has none here either.
+    A role without such a file is left out.
     """
     known = {EVERY_ROLE, CATALOG, *(role.name for role in catalog.roles)}
     asked = dict.fromkeys(step.ask for flow in flows.values() for step in flow.steps if step.ask is not None)

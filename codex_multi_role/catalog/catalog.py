@@ -38,10 +38,10 @@ class CatalogFile(Definition):
 
 @dataclass(frozen=True)
 class RoleSpecCatalog:
-    """The roles in the catalog's order. ``source`` is the catalog file, ``files`` are all that it was read from.
+    """The roles in the catalog's order. ``source`` is the catalog file, ``files`` are all files that it was read from.
 
-    ``skills``: those that roles name, by name. ``notes``: what is valid, but may not be what its author expects.
-    ``role_files`` are those of roles that the catalog does not name, but a flow asks; see `asked_roles`.
+    ``skills``: those that roles name, by name. ``notes``: what is valid, but may surprise its author. ``role_files``
+    are those of roles that a flow asks but the catalog does not list; see `asked_roles`.
     """
 
     source: Path
@@ -56,10 +56,10 @@ class RoleSpecCatalog:
     def load(
         cls, path: Path, tool_names: Callable[[], Collection[str]] = tuple, role_files: tuple[Path, ...] = ()
     ) -> RoleSpecCatalog:
-        """Read a catalog file, or the ``catalog.yaml`` (or ``.yml``) of a folder, and ``role_files`` besides.
+        """Read a catalog file, or the ``catalog.yaml`` (or ``.yml``) of a folder, and also ``role_files``.
 
-        ``tool_names``: the tools there are to offer, asked for only where a role has some.
-        Raises ``DefinitionError`` with file and key path for whatever is wrong with it or the files it refers to.
+        ``tool_names``: the available tools, requested only if a role has some. Raises ``DefinitionError`` with file and
+        key path for any mistake in it or in the files it refers to.
         """
         source = _catalog_file(path)
         data = load_yaml(source)
@@ -74,7 +74,7 @@ class RoleSpecCatalog:
         )
 
     def role(self, name: str) -> RoleSpec:
-        """The role called ``name``. Raises ``UsageError`` with the nearest name."""
+        """The role with that name. Raises ``UsageError`` with the nearest name."""
         for role in self.roles:
             if role.name == name:
                 return role
@@ -82,14 +82,14 @@ class RoleSpecCatalog:
         raise UsageError(f"{self.source}: {message}", hint)
 
     def role_of(self, instance: str) -> str:
-        """The name of the role that ``instance`` is a process of: itself, or ``planner`` for ``planner.2``."""
+        """The role whose process ``instance`` is: the instance itself, or ``planner`` for ``planner.2``."""
         return instance if any(role.name == instance for role in self.roles) else instance.rpartition(".")[0]
 
     def dependencies(self) -> dict[str, tuple[str, ...]]:
-        """Whom each role waits for, in the catalog's order.
+        """The roles that each role waits for, in the catalog's order.
 
-        When no role declares a ``depends_on``, the catalog's order is the chain: each role waits for the one before
-        it. As soon as one declares it, the declarations are the whole graph, and roles without are its roots.
+        If no role declares ``depends_on``, the catalog's order is the chain: each role waits for the one before it. If
+        any role declares it, the declarations are the whole graph, and roles without are its roots.
         """
         if any(role.depends_on for role in self.roles):
             return {role.name: role.depends_on for role in self.roles}
@@ -100,7 +100,7 @@ class RoleSpecCatalog:
 def build_role_specs(
     written: CatalogFile, files: SourceFiles, tool_names: Callable[[], Collection[str]]
 ) -> tuple[RoleSpec, ...]:
-    """The finished roles of a catalog file. Raises ``DefinitionError`` with file and key path."""
+    """Build the roles of a catalog file. Raises ``DefinitionError`` with file and key path."""
     hints = {name: text for name, text in written.schema_hints.items() if text is not None}
     sources = [RoleSource.read(index, entry, files) for index, entry in enumerate(written.roles)]
     roles = tuple(source.spec(written.defaults, hints, files) for source in sources)
@@ -145,7 +145,7 @@ def _other_catalogs(folder: Path) -> str:
 
 
 def _check_names(sources: Iterable[RoleSource], roles: Iterable[RoleSpec]) -> None:
-    """Two roles must not share a folder of the run folder, not even on a disk that ignores case.
+    """Reject roles that would share a folder of the run folder, even on a disk that ignores case.
 
     ``planner.2`` is the folder of the second process of ``planner``.
     """

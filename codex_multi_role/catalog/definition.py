@@ -1,4 +1,4 @@
-"""The base of everything that is read from YAML."""
+"""The base class of everything read from YAML."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 
 class Definition(BaseModel):
-    """A frozen model that knows all its keys. A key without a value (``model:``) counts as not given."""
+    """A frozen model that rejects unknown keys. A key without a value (``model:``) counts as not given."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

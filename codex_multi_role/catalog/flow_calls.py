@@ -1,4 +1,4 @@
-"""Flows that call flows: what a call hands over, and circles of calls."""
+"""Flows that call flows: the inputs of a call, and circles of calls."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from codex_multi_role.reading.nearest import no_such
 
 
 def check_calls(flows: Mapping[str, FlowSpec]) -> None:
-    """Every call gives the called flow's inputs, and no circle of calls is without a ``max_depth``.
+    """Check that every call gives the called flow's inputs, and that every circle of calls has a ``max_depth``.
 
-    ``flows`` holds every called one. Raises ``DefinitionError`` with file and key path.
+    ``flows`` includes every called one. Raises ``DefinitionError`` with file and key path.
     """
     for flow in flows.values():
         for index, step in enumerate(flow.steps):
@@ -43,7 +43,7 @@ def _check_inputs(step: StepSpec, place: str, called: FlowSpec) -> None:
 
 
 def _check_circles(flows: Mapping[str, FlowSpec]) -> None:
-    """Each circle has a limited call exactly if none is left once the limited calls are taken out."""
+    """Every circle has a limited call exactly if no circle is left without the limited calls."""
     unlimited = {
         name: [step.call for step in flow.steps if step.call is not None and step.max_depth is None]
         for name, flow in flows.items()

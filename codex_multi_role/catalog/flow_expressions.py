@@ -1,4 +1,4 @@
-"""What a template or condition of a flow says, read without evaluating it."""
+"""What a flow's templates and conditions contain, read without evaluating them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MARKS = ("{{", "{%", "{#")
 
 
 def has_expressions(value: object) -> bool:
-    """Whether rendering could change ``value``; lists and mappings are looked into."""
+    """Whether rendering could change ``value``, including items of lists and mappings."""
     if isinstance(value, str):
         return any(mark in value for mark in _MARKS)
     if isinstance(value, Mapping):
@@ -24,7 +24,7 @@ def has_expressions(value: object) -> bool:
 
 
 def whole_expression(text: str) -> str | None:
-    """``a.b`` for a text that is one whole ``{{ a.b }}`` and so keeps its type, None for any other."""
+    """``a.b`` for a text that is one whole ``{{ a.b }}``, which keeps its type; None for any other."""
     return _sandbox().whole_expression(text)
 
 

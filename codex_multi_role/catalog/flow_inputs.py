@@ -1,4 +1,4 @@
-"""What a flow wants to be told before it starts."""
+"""The goal and the inputs that a flow requires."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _YAML_EXAMPLES: dict[InputType, str] = {"list": "[a, b]", "mapping": "{a: 1}"}
 
 
 class InputSpec(Definition):
-    """One input. ``max_iterations: 5`` is short for a default and the type it has, ``question:`` for a required text.
+    """One input. ``max_iterations: 5`` is short for a default and its type, ``question:`` for a required text.
 
-    ``choices``: the values there are; ``minimum`` and ``maximum``: the bounds of a number.
-    The text of a ``list`` or a ``mapping`` is YAML. A default that is a mapping needs the whole form.
-    ``required``: unless said otherwise, an input without a default is. An optional one without a default is None.
+    ``choices``: the allowed values; ``minimum`` and ``maximum``: the bounds of a number. The text of a ``list`` or a
+    ``mapping`` is YAML. A default that is a mapping needs the long form. ``required``: unless stated, an input without
+    a default is. An optional one without a default is None.
     """
 
     type: InputType = "string"
@@ -72,7 +72,7 @@ class InputSpec(Definition):
 
     @property
     def wanted(self) -> str:
-        """Which values it takes, in words; empty where it takes any of its type."""
+        """The accepted values, in words; empty if it accepts any of its type."""
         if self.choices:
             return f"one of {', '.join(map(str, self.choices))}"
         bounds = [(self.minimum, "at least"), (self.maximum, "at most")]
@@ -86,7 +86,7 @@ class InputSpec(Definition):
 
 
 class GoalSpec(Definition):
-    """The goal that a flow can do something with, in characters; ``default``: its own, for who gives none."""
+    """The length of the goals that a flow accepts, in characters; ``default``: its own goal, if none is given."""
 
     default: str = ""
     min_length: Annotated[int, Field(ge=1)] = 1
@@ -94,13 +94,13 @@ class GoalSpec(Definition):
 
     @property
     def wanted(self) -> str:
-        """How many characters, in words; empty where any number will do."""
+        """The accepted number of characters, in words; empty if any number will do."""
         if self.max_length is not None:
             return f"{self.min_length} to {self.max_length}"
         return f"{self.min_length} or more" if self.min_length > 1 else ""
 
     def resolve(self, flow: str, given: str) -> str:
-        """``given``, or the flow's own. Raises ``UsageError`` for none, and for one of another length."""
+        """``given``, or the flow's own. Raises ``UsageError`` if both are empty, or if its length is not accepted."""
         goal = given if given.strip() else self.default
         length = len(goal.strip())
         if not length:
@@ -116,7 +116,7 @@ class GoalSpec(Definition):
 
 
 def resolve_inputs(flow: str, specs: Mapping[str, InputSpec], given: Mapping[str, object]) -> dict[str, Any]:
-    """Every input's value: what was given, converted to its type, else its default.
+    """Every input's value: the given one, converted to its type, otherwise its default.
 
     Raises ``UsageError`` for an unknown input (with the nearest), a missing one, or a value of another type.
     """

@@ -1,4 +1,4 @@
-"""Finding and loading flows: ``<roles dir>/flows/<name>.yaml`` first, the packaged ones after."""
+"""Find and load flows: ``<roles dir>/flows/<name>.yaml`` first, then the packaged ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class FlowEntry:
-    """A flow that could be run. ``flow``: what its file says, or None with the ``problem`` why it cannot be read."""
+    """An available flow. ``flow``: the content of its file, or None with the ``problem`` why it cannot be read."""
 
     name: str
     source: Path
@@ -50,16 +50,16 @@ class FlowEntry:
 
 
 def load_flow(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> FlowSpec:
-    """The flow called ``name``; checked, and raising, like ``load_flows``."""
+    """The flow with that name; checks and raises like ``load_flows``."""
     return load_flows(name, roles_dir, catalog)[name]
 
 
 def load_flows(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> dict[str, FlowSpec]:
-    """The flow called ``name`` and every flow it calls, directly or not, by name; the asked one is the first.
+    """The flow ``name`` and every flow it calls, directly or not, by name; the requested one is the first.
 
-    Raises ``UsageError`` with the nearest name when there is none, ``DefinitionError`` with file and key path when
-    something in one of them is wrong: unknown keys, roles, steps, flows, inputs or template names, templates that do
-    not parse, steps that are never reached, calls without end.
+    Raises ``UsageError`` with the nearest name if it is unknown, ``DefinitionError`` with file and key path for a
+    mistake in one of them: unknown keys, roles, steps, flows, inputs or template names, templates that do not parse,
+    unreachable steps, endless calls.
     """
     flows = read_flows(name, roles_dir)
     check_flows(flows, catalog)
@@ -67,7 +67,7 @@ def load_flows(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> d
 
 
 def read_flows(name: str, roles_dir: Path | None) -> dict[str, FlowSpec]:
-    """As `load_flows`, each checked by itself only."""
+    """Like `load_flows`, but each flow is checked only by itself."""
     sources = _sources(roles_dir)
     if name not in sources:
         raise UsageError(*no_such("flow", name, sorted(sources)))
@@ -81,14 +81,14 @@ def read_flows(name: str, roles_dir: Path | None) -> dict[str, FlowSpec]:
 
 
 def check_flows(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> None:
-    """What only all of them together, and the roles, can tell. Raises ``DefinitionError`` as `load_flows`."""
+    """Check what depends on several flows or on the roles. Raises ``DefinitionError`` like `load_flows`."""
     for flow in flows.values():
         check_references(flow, catalog)
     check_calls(flows)
 
 
 def list_flows(roles_dir: Path | None) -> tuple[FlowEntry, ...]:
-    """All flows by name; one of ``roles_dir`` hides a packaged one of the same name."""
+    """All flows by name; one in ``roles_dir`` hides a packaged one of the same name."""
     sources = _sources(roles_dir)
     return tuple(_entry(name, sources[name]) for name in sorted(sources))
 

@@ -1,4 +1,4 @@
-"""Every name a flow mentions must exist, and every template in it must parse, before anything starts."""
+"""Checks before a run starts that every name in a flow exists and that every template in it parses."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from codex_multi_role.catalog.templates import Names, check_expression, check_te
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such
 
-# Rendered once a step, and rendered for each item of its fan-out, under the names the item then has.
+# Rendered once per step, or once per item of its fan-out, with the names of the item.
 _STEP_TEMPLATES = ("for_each", "concurrency", "set")
 _ITEM_TEMPLATES = ("prompt", "review", "show", "with_")
 SUGGEST_NAMES = ("inputs", "cycle", "cycles")
 
 
 def check_references(flow: FlowSpec, catalog: RoleSpecCatalog) -> None:
-    """Roles exist in ``catalog``, templates parse and use known names, replies have a valid JSON Schema.
+    """Check that roles exist in ``catalog``, templates parse and use known names, and reply schemas are valid.
 
     Raises ``DefinitionError`` with file and key path.
     """
@@ -50,7 +50,7 @@ def _check_role(step: StepSpec, place: str, roles: list[str]) -> None:
 
 
 def _check_templates(step: StepSpec, place: str, names: Names) -> None:
-    """A ``when`` is asked once the whole step is done: it knows the results, no single item."""
+    """A ``when`` is evaluated after the whole step: it knows the results, but no single item."""
     per_item: dict[str, Collection[str] | None] = dict(names)
     if step.for_each is not None:
         per_item |= dict.fromkeys((*ITEM_NAMES, step.as_))

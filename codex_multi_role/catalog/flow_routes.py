@@ -1,4 +1,4 @@
-"""The ways a flow can take, those it leaves unsaid included. Nothing is evaluated: a condition may hold or not."""
+"""All routes of a flow, including implicit ones. Nothing is evaluated: a condition may be true or false."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ AFTER_THE_LAST_STEP = "success"
 
 
 def ways_out(flow: FlowSpec, index: int) -> tuple[Route, ...]:
-    """The ``next`` of the step at ``index``; unless its last entry always holds, the way on comes after it.
+    """The ``next`` of the step at ``index``, and the implicit route unless the last entry has no condition.
 
-    That is the following step, or after the last one the end ``success``.
+    The implicit route leads to the following step, or from the last one to the end ``success``.
     """
     routes = flow.steps[index].next
     if routes and routes[-1].when is None:
@@ -21,7 +21,7 @@ def ways_out(flow: FlowSpec, index: int) -> tuple[Route, ...]:
 
 
 def never_reached(flow: FlowSpec) -> tuple[str, ...]:
-    """The steps that no way leads to from the first one, in the flow's order."""
+    """The steps that no route from the first one leads to, in the flow's order."""
     indexes = {step.id: index for index, step in enumerate(flow.steps)}
     reached: set[str] = set()
     waiting = [flow.steps[0].id]

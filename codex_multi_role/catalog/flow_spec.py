@@ -1,4 +1,4 @@
-"""What a flow is: its inputs and variables, and steps in order."""
+"""A flow: its inputs and variables, and its steps in order."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class FlowStates(Definition):
 class FlowFile(Definition):
     """A flow file as written. ``vars``: the run variables and their first values (templates).
 
-    ``goal``: which goals it takes. ``protect``: files that every role of a run must leave as they are. ``states``:
-    those of a run of this flow, besides the ``state`` of its steps; a flow that is called has none. ``outputs``: the
-    steps of it that a flow which calls it sees, all without it; its ``vars`` are always seen.
+    ``goal``: which goals it accepts. ``protect``: files that no role of a run may change. ``states``: those of a run of
+    this flow, besides the ``state`` of its steps; a called flow has none. ``outputs``: the steps that a calling flow
+    sees, by default all; it always sees the ``vars``.
     """
 
     name: str | None = None
@@ -54,11 +54,11 @@ class FlowSpec(FlowFile):
     source: Path = Path()
 
     def step(self, step_id: str) -> StepSpec:
-        """The step of that id. Raises ``KeyError``; a loaded flow routes to its own steps only."""
+        """The step with that id. Raises ``KeyError``; a loaded flow routes to its own steps only."""
         return {step.id: step for step in self.steps}[step_id]
 
     def shows(self, step_id: str) -> bool:
-        """Whether a flow that calls this one sees what that step came to."""
+        """Whether a calling flow sees the result of that step."""
         return self.outputs is None or step_id in self.outputs
 
     def resolve_inputs(self, given: Mapping[str, object]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What can be wrong with the steps of one flow as they stand, before any name outside it is looked up."""
+"""Checks of one flow's steps, before any name outside the flow is looked up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEEDED = "needed"
 
 
 def check_steps(flow: FlowSpec) -> None:
-    """Ids are unique, every way leads to a step and every step can be reached, fan-outs and ``set`` make sense.
+    """Check that ids are unique, routes lead to steps, steps are reachable, and fan-outs and ``set`` are valid.
 
     Raises ``DefinitionError`` with file and key path.
     """

@@ -1,4 +1,4 @@
-"""The parts that every prompt of a catalog shares. All their text is YAML, so that a catalog speaks one language."""
+"""The parts shared by all prompts of a catalog. Their text is all YAML, so that a catalog uses one language."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codex_multi_role.catalog.yaml_source import load_yaml, validate
 
 
 class _Holding:
-    """A section's text without its placeholder would lose what it is there to show; a blank one leaves it out."""
+    """Requires the placeholder of a section, which shows nothing without it; a blank text omits the section."""
 
     def __init__(self, placeholder: str) -> None:
         self._placeholder = placeholder
@@ -25,9 +25,9 @@ class _Holding:
 
 
 class CapabilityRules(Definition):
-    """What a role reads about its ``prompt_flags``, skills and tools, a line each.
+    """What a role reads about its ``prompt_flags``, skills and tools, one line each.
 
-    ``skills`` holds ``{skills}``, ``own_tools`` holds ``{tools}``.
+    ``skills`` contains ``{skills}``, ``own_tools`` contains ``{tools}``.
     """
 
     tools_allowed: str = ""
@@ -62,8 +62,8 @@ class CapabilityRules(Definition):
 class GeneralPrompts(Definition):
     """``general_prompts``: the original's six keys, and the parts this project added. Blank parts are left out.
 
-    ``{role_name}`` is known in all of them; a section also knows the placeholder it is named for. What ``{problem}``
-    stands for is English, so a catalog in another language may leave it out.
+    ``{role_name}`` is available in all of them; a section also has the placeholder that it is named after. The text for
+    ``{problem}`` is English, so a catalog in another language may leave it out.
     """
 
     role_header: str = ""
@@ -95,7 +95,7 @@ def missing_parts(given: GeneralPrompts) -> list[str]:
 
 
 def completed(given: GeneralPrompts) -> GeneralPrompts:
-    """``given`` with the shipped catalog's text for every part that it does not mention."""
+    """``given`` with the shipped catalog's text for every part that it lacks."""
     if not missing_parts(given):
         return given
     path = packaged_roles() / "catalog.yaml"

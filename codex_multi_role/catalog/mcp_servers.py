@@ -1,4 +1,4 @@
-"""The key ``mcp_servers``: the MCP servers of a role, and which of their tools' calls are approved."""
+"""The key ``mcp_servers``: a role's MCP servers, and which calls of their tools are approved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codex_multi_role.catalog.definition import Definition
 
 McpApproval = Literal["never", "auto", "always"]
 """``auto``: only calls of tools that the server marks as harmless."""
-APPROVALS = get_args(McpApproval)  # from the strictest on
+APPROVALS = get_args(McpApproval)  # strictest first
 MAX_SECONDS = 86_400.0
 
 _SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -34,7 +34,7 @@ def _check_variable_name(name: str) -> str:
 
 
 def _check_command(command: str) -> str:
-    """Refuse a path below the working folder: a server runs outside the sandbox, and roles can write there."""
+    """Reject a path below the working folder: a server runs outside the sandbox, and roles can write there."""
     if "/" in command and not Path(command).is_absolute():
         raise ValueError(f'"{command}" must be a program on PATH or an absolute path')
     return command
@@ -61,8 +61,8 @@ Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS)]
 class McpServer(Definition):
     """A program to start (``command``), or the address of a server (``url``).
 
-    ``env_vars`` and ``bearer_token_env_var`` are names of environment variables; ``env`` holds values that are no
-    secrets. ``tools``: the approval of single tools, by name.
+    ``env_vars`` and ``bearer_token_env_var`` are names of environment variables; ``env`` has values that are not
+    secret. ``tools``: the approval of single tools, by name.
     """
 
     command: Annotated[Text, AfterValidator(_check_command)] | None = None
@@ -90,11 +90,11 @@ class McpServer(Definition):
 
     @property
     def declines_calls(self) -> bool:
-        """Whether some call of its tools may be declined."""
+        """Whether some calls of its tools may be declined."""
         return {self.approval, *self.tools.values()} != {"always"}
 
 
 def narrower_server(then: McpServer, now: McpServer) -> McpServer:
-    """``now`` if it differs from ``then`` by a stricter ``approval`` only, otherwise ``then``."""
+    """``now`` if it differs from ``then`` only by a stricter ``approval``, otherwise ``then``."""
     stricter = APPROVALS.index(now.approval) <= APPROVALS.index(then.approval)
     return now if stricter and now.model_copy(update={"approval": then.approval}) == then else then

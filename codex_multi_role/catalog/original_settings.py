@@ -1,4 +1,4 @@
-"""``main.yaml``, the settings file of the original format: what each of its keys is called here."""
+"""``main.yaml``, the settings file of the original format: the replacement of each of its keys."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OFF = {"0", "false", "no", "off", ""}
 
 
 def refuse_settings(data: object, source: Path) -> None:
-    """Raise `DefinitionError` if ``data`` holds these settings instead of a catalog."""
+    """Raise `DefinitionError` if ``data`` has these settings instead of a catalog."""
     if not isinstance(data, Mapping) or "roles" in data or not data.keys() & _COUNTERPARTS.keys():
         return
     catalog = source.parent / Path(str(data.get("ROLE_CONFIG_PATH") or "developer_config.yaml")).name

@@ -1,4 +1,4 @@
-"""JSON Schemas that roles give for their answers."""
+"""JSON Schemas for the answers of roles."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def schema_or_path(value: object) -> object:
 
 
 def check_schema(schema: object, file: Path, key: str = "") -> dict[str, JsonValue]:
-    """``schema`` when it is a valid JSON Schema (2020-12); it stands in ``file``, under ``key`` if any.
+    """Return ``schema`` if it is a valid JSON Schema (2020-12). ``file`` and ``key``, if any, are its place.
 
     Raises ``DefinitionError`` with the key path down to the mistake.
     """
-    # Here and in `templates`, the import waits for a definition that needs it: jsonschema and Jinja2 cost 0.05 s each.
+    # Imported only for a definition that needs it, as in `templates`: jsonschema and Jinja2 cost 0.05 s each.
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 

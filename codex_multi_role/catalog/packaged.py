@@ -1,4 +1,4 @@
-"""Where the roles and flows lie that come with the package."""
+"""Locates the roles and flows bundled with the package."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def packaged_roles() -> Path:
 
 
 def settings_file(name: str, folder: Path) -> Path | None:
-    """The file of that name in ``folder``, the catalog's, or else the packaged one; None if neither exists.
+    """The file ``name`` in ``folder``, the catalog's, otherwise the packaged one; None if neither exists.
 
-    While the packaged catalog is used, a project's own file wins: it needs no catalog beside it.
+    With the packaged catalog, a project's own file takes precedence and needs no catalog beside it.
     """
     places = [folder, packaged_roles()]
     if folder == packaged_roles():

@@ -1,4 +1,4 @@
-"""Placeholders such as ``{role_name}`` in texts that may hold literal braces."""
+"""Placeholders such as ``{role_name}`` in texts that may contain literal braces."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Mapping
 def fill(text: str, values: Mapping[str, str]) -> str:
     """Replace ``{key}`` for every key of ``values``, in one pass.
 
-    ``{{`` and the ``}}`` that closes it are single braces, as in ``str.format``. Every other brace stays as written:
-    ``str.format`` would reject pseudo-schemas like ``{ path: <string> }`` and take the end of ``{"a": {}}`` for ``}``.
+    ``{{`` and its closing ``}}`` become single braces, as in ``str.format``. Every other brace stays as written:
+    ``str.format`` would reject pseudo-schemas like ``{ path: <string> }`` and read the end of ``{"a": {}}`` as ``}``.
     """
     known = "|".join(map(re.escape, values)) or "(?!)"
     token = re.compile(rf"\{{({known})\}}|\{{\{{|[{{}}]")

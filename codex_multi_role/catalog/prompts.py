@@ -1,4 +1,4 @@
-"""What a role is sent: the parts of its catalog, in one fixed order."""
+"""Builds a role's prompts from the parts of its catalog, in one fixed order."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def build_prompt(
 ) -> str:
     """The prompt of a turn.
 
-    ``payload``: the incoming handoff; ``tests``: the latest test result; ``earlier``: the role's own last handoffs,
-    for a thread that does not remember them. Order: role header (the first line), role instructions, goal, earlier
-    handoffs, payload, tests, JSON contract, schema hint, rules. Parts that are empty are left out.
+    ``payload``: the incoming handoff; ``tests``: the latest test result; ``earlier``: the role's own last handoffs, for
+    a thread that does not remember them. Order: role header (the first line), role instructions, goal, earlier
+    handoffs, payload, tests, JSON contract, schema hint, rules. Empty parts are left out.
     """
     texts = catalog.general_prompts
     named = {"role_name": role.name}
@@ -41,7 +41,7 @@ def build_prompt(
 
 
 def build_repair_prompt(catalog: RoleSpecCatalog, role: RoleSpec, problem: str) -> str:
-    """The prompt that asks for the last answer once more; ``problem`` says what was wrong with it."""
+    """The prompt that asks for the last answer again; ``problem`` says what was wrong with it."""
     texts = catalog.general_prompts
     named = {"role_name": role.name}
     repair = fill(texts.repair_section, named | {"problem": problem})
@@ -49,7 +49,7 @@ def build_repair_prompt(catalog: RoleSpecCatalog, role: RoleSpec, problem: str) 
 
 
 def build_continue_prompt(catalog: RoleSpecCatalog, role: RoleSpec) -> str:
-    """The prompt that has a role go on which stopped before its work was over."""
+    """The prompt for a role that stopped before its work was finished."""
     texts = catalog.general_prompts
     named = {"role_name": role.name}
     return _joined([fill(texts.role_header, named), fill(texts.continue_section, named), *_contract(catalog, role)])
@@ -70,7 +70,7 @@ def _pretty(value: object) -> str:
 
 
 def _joined(sections: Iterable[str]) -> str:
-    """Catalogs end their sections with line breaks or not; a prompt has one blank line between any two.
+    """Join sections with one blank line between any two, with or without line breaks at their ends.
 
     A lone surrogate cannot be sent as UTF-8 (Codex drops the line and never answers), so it becomes U+FFFD.
     """

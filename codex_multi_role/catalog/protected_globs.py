@@ -1,4 +1,4 @@
-"""The key ``protect``: globs of files that a role, or every role of a flow, must leave as they are."""
+"""The key ``protect``: globs of files that a role, or any role of a flow, must not change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import AfterValidator
 
 
 def check_glob(glob: str) -> str:
-    """A path relative to the workspace with wildcards, without what says nothing: ``./tests/`` is ``tests``."""
+    """Normalize a path relative to the workspace, which may have wildcards: ``./tests/`` becomes ``tests``."""
     parts = glob.split("/")
     if glob.startswith(("/", "~")) or "\\" in glob or ".." in parts:
         raise ValueError(f'"{glob}" must be relative to the workspace, such as tests/**')

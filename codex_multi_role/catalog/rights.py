@@ -1,4 +1,4 @@
-"""What a role may do, and what is left of a change of its YAML that would let it do more."""
+"""A role's rights, and what remains of a change of its YAML that would widen them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from codex_multi_role.catalog.mcp_servers import McpServer, narrower_server
 from codex_multi_role.catalog.role_spec import RoleSpec, Sandbox
 
-_SANDBOXES = get_args(Sandbox)  # from the strictest on
+_SANDBOXES = get_args(Sandbox)  # strictest first
 
 
 def _only_what_both_allow(then: BaseModel, now: BaseModel) -> BaseModel:
@@ -33,12 +33,12 @@ _NARROWER: dict[str, Callable[[Any, Any], Any]] = {
     "behaviors": lambda then, now: now.model_copy(update={"apply_files": then.apply_files and now.apply_files}),
     "protect": _all_globs,
     "mcp_servers": _servers_of_both,
-    "codex_config": lambda then, _: then,  # Codex alone knows what a change of it allows
+    "codex_config": lambda then, _: then,  # only Codex knows what a change of it allows
 }
 
 
 def without_wider_rights(then: RoleSpec, now: RoleSpec) -> tuple[RoleSpec, list[str]]:
-    """``now`` without what it may do beyond ``then``, and the keys that would have allowed it."""
+    """``now`` without the rights it has beyond ``then``, and the keys that would have granted them."""
     narrower = {key: choose(getattr(then, key), getattr(now, key)) for key, choose in _NARROWER.items()}
     refused = [key for key, value in narrower.items() if value != getattr(now, key)]
     return now.model_copy(update={key: narrower[key] for key in refused}), refused

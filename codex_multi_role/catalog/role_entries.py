@@ -1,4 +1,4 @@
-"""Roles as a catalog writes them: inline, in a file of their own, or both; merged into ``RoleSpec``."""
+"""Roles as written in a catalog: inline, in their own file, or both; merged into ``RoleSpec``."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from codex_multi_role.reading.nearest import no_such
 Text = Annotated[str, StringConstraints(min_length=1)]
 _MERGED_KEY_BY_KEY = {"prompt_flags", "behaviors", "auto_approve", "limits", "mcp_servers", "codex_config"}
 MOST_STEPS = 50
-# What only the catalog understands; everything else goes into the RoleSpec as it is.
+# Keys that the catalog resolves; all others go into the RoleSpec as they are.
 _RESOLVED = {"role_file", "prompt_file", "schema_hint_template", "schema_hint_params", "output_schema"}
 
 
 class LimitsEntry(Definition):
-    """``limits`` as written: any of the keys."""
+    """``limits`` as written; every key is optional."""
 
     idle_seconds: Seconds | None = None
     turn_seconds: Seconds | None = None
 
 
 class RoleSettings(Definition):
-    """What ``defaults`` may hold, and every role may override. Blank text counts as not given."""
+    """The keys that ``defaults`` may have and every role may override. Blank text counts as not given."""
 
     reasoning_effort: ReasoningEffort | None = None
     prompt_flags: PromptFlags = PromptFlags()
@@ -56,7 +56,7 @@ class RoleSettings(Definition):
     auto_approve: AutoApprove = AutoApprove()
     limits: LimitsEntry = LimitsEntry()
     protect: ProtectedGlobs = ()
-    mcp_servers: dict[ServerName, McpServer | None] = Field(default_factory=dict)  # None: without that of a layer below
+    mcp_servers: dict[ServerName, McpServer | None] = Field(default_factory=dict)  # None: removes that of a lower layer
     codex_config: dict[str, JsonValue] = Field(default_factory=dict)
     project_instructions: StrictBool = True
 
@@ -69,7 +69,7 @@ class RoleSettings(Definition):
 
 
 class RoleFile(RoleSettings):
-    """A role in a file of its own."""
+    """A role in its own file."""
 
     name: RoleName | None = None
     model: str | None = None
@@ -87,7 +87,7 @@ class RoleFile(RoleSettings):
 
 
 class RoleEntry(RoleFile):
-    """An entry of the catalog's ``roles``; its keys win over those of its ``role_file``."""
+    """An entry of the catalog's ``roles``; its keys override those of its ``role_file``."""
 
     role_file: str | None = None
 
@@ -104,7 +104,7 @@ class RoleSource:
 
     @classmethod
     def read(cls, index: int, entry: RoleEntry, files: SourceFiles) -> RoleSource:
-        """Raises ``DefinitionError`` for a bad ``role_file``, or one that names another role."""
+        """Raises ``DefinitionError`` for an invalid ``role_file``, or one that names another role."""
         if entry.role_file is None:
             return cls(files.catalog, index, entry, files.catalog, RoleFile())
         path = files.path(entry.role_file)
@@ -115,7 +115,7 @@ class RoleSource:
         return source
 
     def where(self, key: str) -> tuple[Path, str]:
-        """The file and key path of ``key``; the catalog's entry for a key that is nowhere."""
+        """The file and key path of ``key``; the catalog's entry for a key that is not set."""
         path, location = self._location(key)
         return path, key_path(location)
 
@@ -125,11 +125,11 @@ class RoleSource:
         return self.catalog, ("roles", self.index, key)
 
     def place(self, key: str) -> str:
-        """``where`` in the form every error begins with, ``file: key.path``."""
+        """``where`` in the form that every error begins with, ``file: key.path``."""
         return ": ".join(map(str, self.where(key)))
 
     def merged(self, defaults: RoleSettings) -> dict[str, Any]:
-        """The given keys only: defaults, then the file's, then the entry's."""
+        """Only the given keys: those of the defaults, then the file's, then the entry's."""
         merged: dict[str, Any] = {}
         for layer in (defaults, self.file, self.entry):
             for key, value in layer.model_dump(exclude_unset=True).items():
@@ -155,7 +155,7 @@ class RoleSource:
         return role
 
     def _check_mcp_servers(self, role: RoleSpec) -> None:
-        """Refuse two places that say what the servers are, and an approval that would not hold."""
+        """Reject servers that are defined in two places, and an approval that would have no effect."""
         place = self.place("mcp_servers")
         twice = [key for key in role.codex_config if key.partition(".")[0].strip("\"' ") == "mcp_servers"]
         if role.mcp_servers and twice:
@@ -179,7 +179,7 @@ class RoleSource:
         raise DefinitionError(f"{self.place('prompt_text')}: is missing", "Give prompt_text or prompt_file.")
 
     def _schema_hint(self, given: dict[str, Any], schema_hints: Mapping[str, str], schema: object) -> str:
-        """The entry of its own, else its schema: the one for everybody would contradict that."""
+        """The role's own hint, otherwise its schema, which the hint for all roles would contradict."""
         template = given.get("schema_hint_template", given["name"])
         if "schema_hint_template" in given and template not in schema_hints:
             message, hint = no_such("schema hint", template, schema_hints)
@@ -191,7 +191,7 @@ class RoleSource:
         return fill(text, {"role_name": given["name"]} | parameters)
 
     def _skills(self, given: dict[str, Any], files: SourceFiles) -> tuple[str, ...]:
-        """The names that Codex knows them by."""
+        """The names by which Codex knows them."""
         path, location = self._location("skills")
         names = []
         for index, name in enumerate(given.get("skills", ())):

@@ -1,4 +1,4 @@
-"""What a role is: who it is told to be, what it may do, and how its Codex process is set up."""
+"""A role: its instructions, what it may do, and how its Codex process is set up."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ _RUN_FOLDER_NAMES = {
 _DEFAULT_LIMITS = {"default": {"idle_seconds": 120.0, "turn_seconds": 900.0}}
 _DEFAULT_LIMITS["planner"] = {"idle_seconds": 300.0, "turn_seconds": 1800.0}
 TIMEOUT_POLICIES = frozenset(_DEFAULT_LIMITS)
-"""The names with limits of their own; any other name stands for ``default``, as in the original format."""
+"""The names with their own limits; any other name means ``default``, as in the original format."""
 WITHOUT_EFFECT = frozenset({"is_orchestrator", "can_request_clarification", "reports_to"})
 
 
 def check_name(name: str) -> str:
-    """Names of roles and steps: they become folders, template names and command line arguments."""
+    """Check a name of a role or step, which becomes a folder, a template name and a command line argument."""
     if not _NAME.fullmatch(name):
         raise ValueError(f'"{name}" cannot be a name: use up to 64 of A-Z a-z 0-9 _ . - with a letter or digit first')
     return name
 
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra")
-"""Every reasoning effort of the models that the bundled binary knows. Codex sends any other text as it is."""
+"""Every reasoning effort of the models that the bundled binary knows. Codex sends any other text unchanged."""
 
 
 def check_effort(effort: str) -> str:
@@ -67,7 +67,7 @@ ReasoningEffort = Annotated[str, AfterValidator(check_effort)]
 
 
 def check_role_name(name: str) -> str:
-    """A name that does not clash with what the run folder holds besides the roles' folders."""
+    """Check that a role's name does not clash with the run folder's other entries."""
     folded = check_name(name).casefold()
     if folded in _RUN_FOLDER_NAMES or folded.startswith("journal.sqlite"):
         raise ValueError(f'"{name}" cannot be a role\'s name: the run folder has a "{folded}" of its own')
@@ -78,7 +78,7 @@ RoleName = Annotated[str, AfterValidator(check_role_name)]
 
 
 class PromptFlags(Definition):
-    """What the role is told it may do; also the source of its sandbox and approval policy."""
+    """What the prompt says the role may do; also the source of its sandbox and approval policy."""
 
     allow_tools: StrictBool = True
     allow_read: StrictBool = True
@@ -87,7 +87,7 @@ class PromptFlags(Definition):
 
 
 class RoleBehaviors(Definition):
-    """What the controller does with the role's answer, and how patient it is."""
+    """What the controller does with the role's answer, and how long it waits."""
 
     timeout_policy: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] = "default"
     apply_files: StrictBool = False
@@ -99,14 +99,14 @@ class RoleBehaviors(Definition):
 
 
 class AutoApprove(Definition):
-    """Which of Codex's approval requests are granted without asking; the others are declined."""
+    """Which of Codex's approval requests are accepted without asking; the others are declined."""
 
     commands: StrictBool = False
     file_changes: StrictBool = False
 
 
 class RoleLimits(Definition):
-    """Deadlines of a turn, in seconds: ``idle_seconds`` without any event, ``turn_seconds`` in all."""
+    """Deadlines of a turn, in seconds: ``idle_seconds`` without any event, ``turn_seconds`` in total."""
 
     idle_seconds: Seconds
     turn_seconds: Seconds
@@ -117,22 +117,21 @@ def _sandbox_for(data: dict[str, Any]) -> Sandbox:
 
 
 def _approval_policy_for(data: dict[str, Any]) -> ApprovalPolicy:
-    # Codex cannot forbid commands or reading as such. Under "untrusted" every command asks, and is declined unless
-    # auto_approve.commands.
+    # Codex cannot forbid commands or reading as such. Under "untrusted" it asks about every command, which is
+    # declined unless auto_approve.commands.
     flags = data["prompt_flags"]
     return "on-request" if flags.allow_tools and flags.allow_read else "untrusted"
 
 
 class RoleSpec(Definition):
-    """One role, all texts resolved. What is not given follows from ``prompt_flags`` and ``behaviors``.
+    """One role, all texts resolved. Keys that are not given follow from ``prompt_flags`` and ``behaviors``.
 
     ``sandbox``: read-only, or workspace-write with ``allow_write``. ``approval_policy``: on-request, or untrusted
-    without ``allow_tools`` or ``allow_read``. ``limits``: 120 s idle and 900 s a turn, or 300 s and 1800 s with
-    ``timeout_policy: planner``; key by key. ``protect``: files it must leave as they are. ``tools``: which of the
-    controller's tools its model may call. ``max_steps``: how often a turn is continued that ended without its JSON and
-    without the tool ``terminate``. ``project_instructions``: whether it gets the project's AGENTS.md, and the
-    skills that Codex finds. ``optional``: the run goes on when the role fails. ``source``: the file that defines
-    the role.
+    without ``allow_tools`` or ``allow_read``. ``limits``: 120 s idle and 900 s per turn, or 300 s and 1800 s with
+    ``timeout_policy: planner``; key by key. ``protect``: files it must not change. ``tools``: the controller's tools
+    that its model may call. ``max_steps``: how often a turn is continued that ended without its JSON and without the
+    tool ``terminate``. ``project_instructions``: whether it gets the project's AGENTS.md, and the skills that Codex
+    finds. ``optional``: the run continues if the role fails. ``source``: the file that defines the role.
     """
 
     name: RoleName
@@ -174,10 +173,10 @@ class RoleSpec(Definition):
 
     @property
     def may_change_workspace(self) -> bool:
-        """Whether a turn of the role can change files: its Codex, or what it hands in."""
+        """Whether a turn of the role can change files: by its Codex, or by the files it submits."""
         return self.writes_itself or self.behaviors.apply_files
 
     def resolved_model(self, environment: Mapping[str, str], run_model: str | None) -> str | None:
-        """The model to ask for: ``model``, else the variable ``model_env`` names, else the run's; None: Codex's own."""
+        """The model to request: ``model``, the value of the variable ``model_env``, or the run's; None: Codex's own."""
         from_environment = environment.get(self.model_env, "").strip() if self.model_env else ""
         return self.model or from_environment or run_model or None

@@ -1,6 +1,6 @@
 """Codex skills that roles name: folders or archives (zip, 7z) with a ``SKILL.md``, beside the catalog or in a project.
 
-An archive is read into memory within bounds, and nothing is unpacked before every name in it has been checked.
+An archive is read into memory within limits, and nothing is unpacked before every name in it has been checked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _IGNORED = {"__MACOSX", ".DS_Store"}
 
 @dataclass(frozen=True)
 class Skill:
-    """``name`` as ``SKILL.md`` declares it, which is how Codex knows it; ``files`` by their path below its folder."""
+    """``name`` as declared in ``SKILL.md``, by which Codex knows it; ``files`` by their path below its folder."""
 
     name: str
     source: Path = field(compare=False)
@@ -39,12 +39,12 @@ class Skill:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The files that it was read from."""
+        """The files it was read from."""
         return tuple(self.source / name for name in self.files) if self.source.is_dir() else (self.source,)
 
     @property
     def kept_name(self) -> str:
-        """Its folder below ``skills/`` in a copy of the catalog: what the roles call it."""
+        """Its folder below ``skills/`` in a copy of the catalog: the name that roles use."""
         return self.source.name.removesuffix(ARCHIVE_SUFFIX)
 
     def unpack(self, folder: Path) -> None:
@@ -57,7 +57,7 @@ class Skill:
 
 
 def skill_folders(catalog: Path) -> Iterator[Path]:
-    """Where skills are looked up: beside the catalog, then where Codex itself finds those of a project and a user."""
+    """The folders searched for skills: beside the catalog, then Codex's own for a project and a user."""
     yield catalog.parent / SKILLS_FOLDER
     for folder in catalog.resolve().parents:
         yield from (folder / ".agents" / SKILLS_FOLDER, folder / ".codex" / SKILLS_FOLDER)
@@ -69,7 +69,7 @@ def skill_folders(catalog: Path) -> Iterator[Path]:
 
 
 def find_skill(name: str, catalog: Path) -> Skill | None:
-    """The first skill in the order of `skill_folders` whose file, else whose ``SKILL.md``, has that name.
+    """The first skill in the order of `skill_folders` whose file, or otherwise whose ``SKILL.md``, has that name.
 
     Raises `DefinitionError` if it cannot be read.
     """
@@ -78,21 +78,21 @@ def find_skill(name: str, catalog: Path) -> Skill | None:
         if source.name.removesuffix(ARCHIVE_SUFFIX) == name:
             return read_skill(source)
     for source in sources:
-        with suppress(DefinitionError):  # a broken one that nobody names harms nobody
+        with suppress(DefinitionError):  # a broken one that nobody names is ignored
             if (skill := read_skill(source)).name == name:
                 return skill
     return None
 
 
 def known_skills(catalog: Path) -> list[str]:
-    """The file names of all that `find_skill` finds."""
+    """The file names of all skills that `find_skill` finds."""
     return sorted({source.name.removesuffix(ARCHIVE_SUFFIX) for source in _sources(catalog)})
 
 
 def _sources(catalog: Path) -> Iterator[Path]:
     """Folders come before archives of the same name."""
     for folder in skill_folders(catalog):
-        with suppress(OSError):  # not there, or not ours to read
+        with suppress(OSError):  # missing or unreadable
             entries = sorted(folder.iterdir())
             yield from [path for path in entries if (path / SKILL_FILE).is_file()]
             yield from [path for path in entries if path.suffix == ARCHIVE_SUFFIX and path.is_file()]
@@ -134,12 +134,12 @@ def _read_archive(archive: Path) -> dict[str, bytes]:
         return read(data, archive)
     except DefinitionError:
         raise
-    except Exception as error:  # a damaged archive ends in errors of many kinds, few of them the libraries' own
+    except Exception as error:  # a damaged archive raises errors of many kinds, few of them the libraries' own
         raise DefinitionError(f"{archive}: cannot be unpacked: {error or type(error).__name__}") from error
 
 
 def _read_zip(data: bytes, archive: Path) -> dict[str, bytes]:
-    from zipfile import ZipFile  # here: only those who have such an archive pay for it
+    from zipfile import ZipFile  # imported only for such an archive
 
     with ZipFile(io.BytesIO(data)) as opened:
         entries = [entry for entry in opened.infolist() if not entry.is_dir()]
@@ -171,7 +171,7 @@ def _check_size(source: Path, files: int, size: int) -> None:
 
 
 def _checked_name(name: str, source: Path) -> str:
-    """The path of an entry. Raises `DefinitionError` for one that would be written outside the skill's folder."""
+    """The path of an entry. Raises `DefinitionError` for one outside the skill's folder."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts or re.search(r"[\\\0:]", name):
         raise DefinitionError(f"{source}: unsafe path in a skill: {name!r}")
@@ -179,7 +179,7 @@ def _checked_name(name: str, source: Path) -> str:
 
 
 def _without_common_folder(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """``files`` below the one folder that holds them all, if there is one and ``SKILL.md`` is in it."""
+    """``files`` below the one folder that contains them all, if there is one and ``SKILL.md`` is in it."""
     kept = {name: content for name, content in files.items() if not _is_ignored(PurePosixPath(name))}
     first = {PurePosixPath(name).parts[0] for name in kept}
     if SKILL_FILE not in kept and len(first) == 1:

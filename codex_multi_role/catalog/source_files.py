@@ -1,4 +1,4 @@
-"""The files a catalog is made of."""
+"""The files that make up a catalog."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from codex_multi_role.reading.nearest import no_such
 
 
 class SourceFiles:
-    """Reads what a catalog refers to, relative to the catalog's folder, and remembers it in ``paths``.
+    """Reads the files that a catalog refers to, relative to its folder, and records them in ``paths``.
 
-    ``skills``: those among it, by the name that Codex knows them by.
+    ``skills``: the skills among them, by Codex's names.
     """
 
     def __init__(self, catalog: Path) -> None:
@@ -36,11 +36,11 @@ class SourceFiles:
         return text
 
     def data(self, reference: str, place: str) -> object:
-        """What a JSON (by its ending) or YAML file says; otherwise like ``text``."""
+        """The content of a JSON (by its suffix) or YAML file; otherwise like ``text``."""
         return parse_text(self.text(reference, place), self.path(reference))
 
     def skill(self, reference: str) -> str:
-        """The name that Codex knows the skill ``reference`` by. Raises ``DefinitionError``."""
+        """Codex's name for the skill ``reference``. Raises ``DefinitionError``."""
         name = reference.removeprefix("$")
         skill = find_skill(name, self.catalog)
         if skill is None:

@@ -1,4 +1,4 @@
-"""One step of a flow: what it does, what stands around it, and the ways out of it."""
+"""One step of a flow: what it does, under which conditions and limits, and the routes from it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.role_spec import check_name
 
 EVERY_ROLE = "*"
-# The keys that say what a step does, exactly one a step; a new kind is one more field of StepSpec, named here with the
-# keys that belong to it alone.
+# The keys that say what a step does, exactly one per step. A new kind is another field of StepSpec, listed here with
+# the keys that belong only to it.
 STEP_KINDS: dict[str, frozenset[str]] = {
     "ask": frozenset({"with_", "prompt", "reply", "limits", "isolate", "merge"}),
     "check": frozenset({"with_"}),
@@ -27,11 +27,11 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Route(Definition):
-    """One entry of ``next``: taken when ``when`` holds, or always without one.
+    """One entry of ``next``: taken if ``when`` is true or missing.
 
-    Leads ``to`` a step, or to the ``end`` of the run with that outcome; ``exit`` is the exit code then (None: 0),
-    ``reason`` says why, and ``suggest`` is the command that helps (``fork RUN --from plan``). Both are templates; what
-    somebody may type knows nothing that a model wrote.
+    Leads ``to`` a step, or to the ``end`` of the run with that outcome. ``exit`` is then the exit code (None: 0),
+    ``reason`` says why, and ``suggest`` is a helpful command (``fork RUN --from plan``). Both are templates, but a
+    command that people may type uses nothing that a model wrote.
     """
 
     when: Text | None = None
@@ -52,14 +52,14 @@ class Route(Definition):
 
 
 class Retry(Definition):
-    """``attempts`` counts the first one; the pause before the next starts at ``backoff_seconds`` and doubles."""
+    """``attempts`` includes the first one; the pause before the next starts at ``backoff_seconds`` and doubles."""
 
     attempts: Annotated[int, Field(ge=2, le=10)]
     backoff_seconds: Annotated[float, Field(ge=0, le=3600)] = 1.0
 
 
 class StepLimits(Definition):
-    """Limits of an ask that beat its role's."""
+    """Limits of an ask that override its role's."""
 
     idle_seconds: Seconds | None = None
     turn_seconds: Seconds | None = None
@@ -69,18 +69,18 @@ class StepSpec(Definition):
     """One step. Exactly one of ``ask``, ``check``, ``review`` and ``call``; ``id`` is its name unless given.
 
     ``ask`` names a role, or is ``*``: every role of the catalog, ordered by its ``dependencies()``. ``prompt`` (a
-    template) and ``reply`` (a JSON Schema) stand in for the role's own, ``with`` for the handoff it is given.
+    template) and ``reply`` (a JSON Schema) replace the role's own, ``with`` replaces the handoff it is given.
     ``isolate`` gives it a copy of the workspace, merged back after the step unless ``merge`` is none; then the check
     ``merge`` does it for the ``copy`` that the result names.
-    ``check`` names a check and ``with`` its arguments. ``review`` is a question to a person; unanswered after
-    ``time_limit_seconds`` it has the answer ``default``. ``call`` names a flow and ``with`` its inputs; ``max_depth``
-    bounds a flow that calls itself.
+    ``check`` names a check and ``with`` its arguments. ``review`` is a question to a person; without an answer after
+    ``time_limit_seconds``, ``default`` applies. ``call`` names a flow and ``with`` its inputs; ``max_depth`` bounds a
+    flow that calls itself.
 
-    ``for_each`` (a list, or a template of one, of ``max_items`` at most) does the step once an item, named ``as``,
-    ``concurrency`` at a time. ``needs``, a template, gives the ids (the items' own ``id``) of those an item waits for:
-    it sees their results as ``needed``, and is skipped when one of them failed. ``retry`` and ``on_error`` say what
-    becomes of a failure, of each item apart. ``set`` gives run variables new values afterwards. ``next``: the first
-    entry that holds is taken, else the following step. ``max_visits``: a bound. ``state``: the run's from here on.
+    ``for_each`` (a list, or a template of one, with at most ``max_items``) runs the step once per item, named ``as``,
+    ``concurrency`` at a time. ``needs``, a template, gives the ids (the items' own ``id``) that an item waits for: it
+    sees their results as ``needed``, and is skipped if one of them failed. ``retry`` and ``on_error`` apply to a
+    failure, separately for each item. ``set`` gives run variables new values afterwards. ``next``: the first entry
+    whose condition is true, otherwise the following step. ``max_visits``: a bound. ``state``: the run's from here on.
     """
 
     ask: Text | None = None
@@ -149,5 +149,5 @@ class StepSpec(Definition):
 
     @property
     def kind(self) -> str:
-        """The one of ``STEP_KINDS`` that is given."""
+        """The key of ``STEP_KINDS`` that is given."""
         return next(kind for kind in STEP_KINDS if getattr(self, kind) is not None)

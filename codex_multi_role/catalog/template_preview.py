@@ -1,4 +1,4 @@
-"""Templates before the run they are for: what only that run can know shows as its own place, ``<plan.todos>``."""
+"""Templates before their run: a value that only the run can know appears as its own path, ``<plan.todos>``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class Unknown(str):
-    """A value that only a run can know, and reads ``<path>``; so does what a template makes of it.
+    """A value that only a run can know. It reads ``<path>``, and so does what a template makes of it.
 
-    As a condition it holds, no comparison with it does, and a loop over it has one round. ``known``: those of its
-    fields that are. Not ``told``: there is no value yet, as ``default`` and ``is defined`` see it, and it is not true.
+    As a condition it is true, every comparison with it is false, and a loop over it has one round. ``known``: its known
+    fields. Not ``told``: it has no value yet, as ``default`` and ``is defined`` see it, and it is false.
     """
 
     path: str
@@ -49,7 +49,7 @@ class Unknown(str):
 
 
 class PreviewSandbox(TemplateSandbox):
-    """Attributes, calls, operators and filters of an `Unknown` give another one."""
+    """Attributes, calls, operators and filters of an `Unknown` return another one."""
 
     intercepted_binops = frozenset(TemplateSandbox.default_binop_table)
 
@@ -74,15 +74,15 @@ class PreviewSandbox(TemplateSandbox):
 
 
 def preview(template: object, context: Mapping[str, object]) -> Any:  # noqa: ANN401 - the author's choice
-    """``template`` as `render` fills it in, as far as ``context``, which may hold `Unknown` values, allows.
+    """``template`` as rendered by `render`, as far as ``context``, which may have `Unknown` values, allows.
 
-    Never raises: a text that cannot do with the stand-in for a value stays as it is written. One whole ``{{ … }}`` of
-    an unknown value gives an `Unknown`.
+    Never raises: a text that fails with the stand-in for a value stays as written. One whole ``{{ … }}`` of an unknown
+    value gives an `Unknown`.
     """
     if isinstance(template, str):
         try:
             return _preview_text(template, context)
-        except Exception:  # what a template does with a value it was not written for may raise anything
+        except Exception:  # a template may raise anything for a value it was not written for
             return template
     if isinstance(template, Mapping):
         return {key: preview(value, context) for key, value in template.items()}
@@ -100,7 +100,7 @@ def _preview_text(text: str, context: Mapping[str, object]) -> object:
 
 
 def _of_unknown(name: str, function: Callable[..., object]) -> Callable[..., object]:
-    """The filter, but for an `Unknown` value."""
+    """The filter, extended to `Unknown` values."""
     position = 1 if hasattr(function, "jinja_pass_arg") else 0
 
     @wraps(function)

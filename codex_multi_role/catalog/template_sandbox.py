@@ -1,4 +1,4 @@
-"""The Jinja2 environment of prompts, values and conditions. Importing this imports Jinja2: see `templates`."""
+"""The Jinja2 environment for prompts, values and conditions. Importing this imports Jinja2: see `templates`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from jinja2 import StrictUndefined, Undefined, nodes
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-MAX_CHARACTERS = 1024 * 1024  # Codex takes no longer prompt
+MAX_CHARACTERS = 1024 * 1024  # Codex accepts no longer prompt
 MAX_VALUES = 200_000
 _MAX_BITS = 4096
 _WIDENING_METHODS = frozenset({"ljust", "rjust", "center", "zfill", "expandtabs"})
 _WIDENING_FILTERS = ("center", "indent", "slice", "batch")
-# A width of seven digits, or one that is an argument: of "%…" % x, and of "{:…}".format(x).
+# A width of seven digits, or one given by an argument: in "%…" % x, and in "{:…}".format(x).
 _WIDE_PERCENT = re.compile(r"%(?:\([^)]*\))?[^a-zA-Z%]*(?:[0-9]{7}|\*)")
 _WIDE_FIELD = re.compile(r"\{[^{}]*:[^{}]*(?:[0-9]{7}|\{)")
 
 
 class TemplateSandbox(ImmutableSandboxedEnvironment):
-    """Strict, unescaped and repeatable: a condition asked again on resume gives the same answer."""
+    """Strict, unescaped and deterministic: a condition evaluated again on resume gives the same result."""
 
     intercepted_binops = frozenset({"*", "**", "%"})
 
@@ -40,20 +40,20 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return super().call(context, function, *arguments, **named)
 
     def wrap_str_format(self, value: Any) -> Any:  # noqa: ANN401
-        """Refuse ``"{:>1000000000}".format(1)``; what a format reaches into is bounded already."""
+        """Refuse ``"{:>1000000000}".format(1)``; the values of a format are bounded already."""
         wrapped = super().wrap_str_format(value)
         if wrapped is not None:
             _refuse_wide_format(_WIDE_FIELD, value.__self__)
         return wrapped
 
     def getattr(self, obj: Any, attribute: str) -> Any:  # noqa: ANN401 - as Jinja2 declares it
-        """A mapping's key comes before its methods: ``steps.plan.items`` is what the step said."""
+        """A mapping's keys take precedence over its methods: ``steps.plan.items`` is what the step said."""
         if isinstance(obj, Mapping) and attribute in obj:
             return obj[attribute]
         return super().getattr(obj, attribute)
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401
-        """Refuse ``"x" * 10**9`` and ``9 ** 99999`` before they take the memory."""
+        """Refuse ``"x" * 10**9`` and ``9 ** 99999`` before they use up the memory."""
         if operator == "*" and _repeats_too_often(left, right):
             raise SecurityError(f"the result of * would be larger than {MAX_CHARACTERS}")
         if operator == "**" and isinstance(left, int) and left.bit_length() * abs(right) > _MAX_BITS:
@@ -63,7 +63,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def whole_expression(self, template: str) -> str | None:
-        """``a.b`` for a template that is nothing but ``{{ a.b }}``, None for any other."""
+        """``a.b`` for a template that is only ``{{ a.b }}``, None for any other."""
         tokens = [(kind, text) for _, kind, text in self.lex(template.strip())]
         kinds = [kind for kind, _ in tokens]
         if kinds[:1] == ["variable_begin"] and kinds[-1] == "variable_end" and kinds.count("variable_end") == 1:
@@ -83,9 +83,9 @@ def attributes_in(syntax: nodes.Template) -> Iterator[tuple[str, str]]:
 
 
 def plain(value: object, budget: Iterator[int] | None = None) -> Any:  # noqa: ANN401 - whatever the author computed
-    """``value`` as JSON-shaped data, so that it can be recorded. Raises on undefined and on other objects.
+    """``value`` as JSON-shaped data that can be recorded. Raises for undefined values and for other objects.
 
-    ``budget`` yields once for every value that may still come.
+    ``budget`` yields once for every value that is still allowed.
     """
     budget = iter(range(MAX_VALUES)) if budget is None else budget
     if next(budget, None) is None:
@@ -95,7 +95,7 @@ def plain(value: object, budget: Iterator[int] | None = None) -> Any:  # noqa: A
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        return str(value)  # the filter "escape" gives a str of its own kind
+        return str(value)  # the filter "escape" returns a subclass of str
     if isinstance(value, Mapping):
         return {str(key): plain(item, budget) for key, item in value.items()}
     if isinstance(value, Iterable):
@@ -104,7 +104,7 @@ def plain(value: object, budget: Iterator[int] | None = None) -> Any:  # noqa: A
 
 
 def _of_bounded_width(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The filter ``function``, which makes no text wider than a prompt."""
+    """The filter ``function``, with results no wider than a prompt."""
 
     @wraps(function)
     def bounded(value: Any, /, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
     from codex_multi_role.catalog.template_sandbox import TemplateSandbox
 
-# A template's top-level names, each with the attributes it has, or None when any may be there.
+# A template's top-level names, each with its attributes, or None if it may have any.
 Names = Mapping[str, Collection[str] | None]
 
 
 def render(template: object, context: Mapping[str, object], where: str) -> Any:  # noqa: ANN401 - the author's choice
-    """``template`` with its expressions filled in; lists and mappings are rendered inside, other values stay.
+    """``template`` with its expressions evaluated; lists and mappings are rendered inside, other values stay.
 
     A text that is one whole ``{{ … }}`` keeps the expression's type. The result is JSON-shaped. Raises
-    ``DefinitionError`` that begins with ``where`` for anything that goes wrong, an unknown name first of all.
+    ``DefinitionError`` that begins with ``where`` for any error, such as an unknown name.
     """
     if isinstance(template, str):
         with _problems_at(where):
@@ -37,7 +37,7 @@ def render(template: object, context: Mapping[str, object], where: str) -> Any: 
 
 
 def evaluate(expression: str, context: Mapping[str, object], where: str) -> bool:
-    """Whether a ``when`` holds. Raises ``DefinitionError`` that begins with ``where``."""
+    """Whether a ``when`` is true. Raises ``DefinitionError`` that begins with ``where``."""
     from codex_multi_role.catalog.template_sandbox import plain
 
     with _problems_at(where):
@@ -45,7 +45,7 @@ def evaluate(expression: str, context: Mapping[str, object], where: str) -> bool
 
 
 def check_template(text: object, where: str, names: Names | None = None) -> None:
-    """Raise ``DefinitionError`` for a syntax error and, given the ``names`` there are, for an unknown one.
+    """Raise ``DefinitionError`` for a syntax error and, given the available ``names``, for an unknown one.
 
     Lists and mappings are checked inside.
     """
@@ -62,7 +62,7 @@ def check_template(text: object, where: str, names: Names | None = None) -> None
 
 
 def check_expression(expression: str, where: str, names: Names | None = None) -> None:
-    """Like ``check_template``, for a ``when``: an expression without the braces."""
+    """Like ``check_template``, for a ``when``: an expression without braces."""
     if expression.strip().startswith("{{"):
         raise DefinitionError(f"{where}: a condition stands without {{{{ }}}}", "Write the bare expression.")
     with _problems_at(where):
@@ -107,7 +107,7 @@ def _check_names(text: str, where: str, names: Names | None) -> None:
 
 @contextmanager
 def _problems_at(where: str) -> Iterator[None]:
-    """A template calls what it likes, so any exception may come out of it; all of them are the template's fault."""
+    """A template may call anything and so raise any exception; each becomes a mistake of the template."""
     try:
         yield
     except DefinitionError:

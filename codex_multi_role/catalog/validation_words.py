@@ -1,4 +1,4 @@
-"""What pydantic found, in the words of someone who writes YAML."""
+"""Pydantic's errors in the words of someone who writes YAML."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def problem_and_hint(model: type[BaseModel], detail: ErrorDetails) -> tuple[str,
 
 
 def known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
-    """The keys a mapping at ``location`` inside ``model`` may have. Indexes and free keys stay in the same models."""
+    """The allowed keys of a mapping at ``location`` inside ``model``. Indexes and free keys stay in the same models."""
     models = [model]
     for part in location:
         fields = [

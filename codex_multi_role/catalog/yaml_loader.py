@@ -1,7 +1,7 @@
-"""YAML text to JSON-shaped data: bounded, without tags that make objects, without duplicate keys.
+"""YAML text to JSON-shaped data: bounded, without tags that create objects, without duplicate keys.
 
-libyaml's composer recurses on the C stack and knows no duplicate keys, so the events are walked first: iteratively,
-with a bound on nesting and on the size the text has once every alias is written out.
+libyaml's composer recurses on the C stack and does not detect duplicate keys, so the events are checked first:
+iteratively, with a limit on nesting and on the size of the text with every alias expanded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def parse_yaml(text: str) -> object:
 
 
 class _JsonShapedLoader(yaml.CSafeLoader):
-    """Safe loading without timestamps, sets and binaries: a date stays the text that was written."""
+    """Safe loading without timestamps, sets and binaries: a date stays text."""
 
     yaml_constructors = {  # noqa: RUF012 - PyYAML reads its tables from the class
         tag: SafeConstructor.yaml_constructors[tag] for tag in (None, *(_TAG + name for name in _JSON_TAGS))
@@ -46,7 +46,7 @@ def _problem(text: str, place: yaml.Event | yaml.Node) -> ConstructorError:
 
 
 def _checked(construct: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """PyYAML's scalar constructors answer nonsense under an explicit tag with bare ValueErrors and KeyErrors."""
+    """PyYAML's scalar constructors raise bare ValueErrors and KeyErrors for nonsense under an explicit tag."""
 
     def constructed(loader: _JsonShapedLoader, node: yaml.ScalarNode) -> object:
         if len(node.value) > _LONGEST_NUMBER:
@@ -68,7 +68,7 @@ for _name in ("bool", "int", "float"):
 
 @dataclass(slots=True)
 class _OpenNode:
-    """A mapping or sequence whose end has not come yet. ``size`` in characters, ``height`` in levels below it."""
+    """A mapping or sequence that is still open. ``size`` in characters, ``height`` in levels below it."""
 
     anchor: str | None
     keys: set[str] | None

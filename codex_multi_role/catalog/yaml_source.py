@@ -1,4 +1,4 @@
-"""Files that people write: read with bounds, checked against a model, every mistake with its file and its place."""
+"""Files that people write: read with limits and validated against a model; every mistake has its file and place."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_text(path: Path) -> str:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise DefinitionError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except ValueError as error:  # said in other words by each version of Python
+    except ValueError as error:  # worded differently by each version of Python
         raise DefinitionError(f"{path}: cannot be read: embedded null byte") from error
     if len(data) > MAX_BYTES:
         raise DefinitionError(f"{path}: cannot be read: larger than {MAX_BYTES} bytes")
@@ -41,15 +41,15 @@ def read_text(path: Path) -> str:
 
 
 def load_yaml(path: Path) -> object:
-    """What the YAML file says, as JSON-shaped data (dates stay text). Never empty: that is an error too.
+    """The content of the YAML file as JSON-shaped data (dates stay text). An empty file is an error.
 
-    Raises ``DefinitionError`` that begins ``file: line N:``, or ``file:`` when the file as a whole cannot be read.
+    Raises ``DefinitionError`` that begins ``file: line N:``, or ``file:`` if the file as a whole cannot be read.
     """
     return _parse_yaml_text(read_text(path), path)
 
 
 def parse_text(text: str, path: Path) -> object:
-    """What ``text``, read from the JSON (by its ending) or YAML file ``path``, says; errors as ``load_yaml``."""
+    """The content of ``text`` from the JSON (by its suffix) or YAML file ``path``; errors as in ``load_yaml``."""
     return _parse_json_text(text, path) if path.suffix.lower() == ".json" else _parse_yaml_text(text, path)
 
 
@@ -59,7 +59,7 @@ def _parse_yaml_text(text: str, path: Path) -> object:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise DefinitionError(f"{path}: line {mark.line + 1 if mark else 1}: {error.problem}") from error
-    except yaml.YAMLError as error:  # a character that YAML forbids; libyaml does not tell its line
+    except yaml.YAMLError as error:  # a character that YAML forbids; libyaml does not report its line
         raise DefinitionError(f"{path}: line 1: {' '.join(str(error).split())}") from error
     if data is None:
         raise DefinitionError(f"{path}: line 1: the file is empty")
@@ -79,13 +79,13 @@ def _parse_json_text(text: str, path: Path) -> object:
 def validate(model: type[ModelT], data: object, path: Path) -> ModelT:
     """``data`` of the file ``path`` as a ``model``.
 
-    Raises one ``DefinitionError`` that begins ``file: key.path:``. Unknown keys come first, since a key that seems to
-    be missing is often a misspelt one; further mistakes are counted.
+    Raises one ``DefinitionError`` that begins ``file: key.path:``. Unknown keys are first, because a key that seems to
+    be missing is often misspelt; further mistakes are counted.
     """
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise _definition_error(model, _telling_first(error), path) from error
+        raise _definition_error(model, _relevant_first(error), path) from error
 
 
 def key_path(location: tuple[int | str, ...]) -> str:
@@ -107,8 +107,8 @@ def line_of(path: Path, location: tuple[int | str, ...]) -> int:
     return node.start_mark.line + 1 if node is not None else 1
 
 
-def _telling_first(error: ValidationError) -> list[ErrorDetails]:
-    """Pydantic calls a list too short when all of its items are bad; then only the items matter."""
+def _relevant_first(error: ValidationError) -> list[ErrorDetails]:
+    """Unknown keys first. Pydantic calls a list too short if all its items are invalid; then only the items matter."""
     found = error.errors(include_url=False)
     parents = {detail["loc"][:depth] for detail in found for depth in range(len(detail["loc"]))}
     telling = [detail for detail in found if detail["type"] != "too_short" or detail["loc"] not in parents]
@@ -116,7 +116,7 @@ def _telling_first(error: ValidationError) -> list[ErrorDetails]:
 
 
 def _definition_error(model: type[BaseModel], found: list[ErrorDetails], path: Path) -> DefinitionError:
-    from codex_multi_role.catalog.validation_words import problem_and_hint  # only a mistake pays for this import
+    from codex_multi_role.catalog.validation_words import problem_and_hint  # imported only after a mistake
 
     problem, hint = problem_and_hint(model, found[0])
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""

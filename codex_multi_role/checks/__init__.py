@@ -1,4 +1,4 @@
-"""Checks: work that needs no model, one module each. Others come by entry point ``codex_multi_role.checks``."""
+"""Checks: work that needs no model, one module each. Plug-ins add more by entry point ``codex_multi_role.checks``."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ _REGISTRY: Registry[CheckFunction] = Registry("check", __name__, CHECKS)
 
 
 def check_names() -> list[str]:
-    """The names of all checks there are, built in and installed, sorted."""
+    """Sorted names of all checks, built in and installed."""
     return _REGISTRY.names()
 
 
 def find_check(name: str) -> CheckFunction:
-    """The check called ``name``. Raises UsageError for a name that no check has, and for one that does not load."""
+    """The check called ``name``. Raises UsageError for an unknown name and for a check that does not load."""
     return _REGISTRY.find(name)

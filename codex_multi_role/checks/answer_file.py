@@ -1,4 +1,4 @@
-"""The check ``answer``: the final answer of a run in a file of its own, ``answer.md``."""
+"""The check ``answer``: write the final answer of a run to ``answer.md``."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ ANSWER_FILE = "answer.md"
 
 
 class AnswerOptions(CheckOptions):
-    """What the check takes."""
-
     text: str = Field(min_length=1, description="the answer, usually a template")
 
 
 @only_looks
 @lasts(no_time)
 def write_answer(context: CheckContext) -> dict[str, object]:
-    """Write ``answer.md`` into the run folder, its secrets masked; returns ``{status: written, file}``.
+    """Write ``answer.md`` into the run folder, secrets masked; return ``{status: written, file}``.
 
     Options: `AnswerOptions`. Raises UsageError, StorageError.
     """

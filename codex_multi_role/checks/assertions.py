@@ -1,4 +1,4 @@
-"""Which test functions check anything at all."""
+"""Find test functions that check nothing."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from codex_multi_role.checks.tests_source import Function, functions_in
 from codex_multi_role.python_source import NotPython, syntax_tree
 
 CHECKING_CALLS = frozenset({"raises", "warns", "deprecated_call", "fail", "expect", "xfail"})
-"""Names of functions that check something, besides all that begin with ``assert``: pytest's, unittest's, a mock's."""
+"""Functions that check something, besides all that begin with ``assert``: pytest's, unittest's and mock's."""
 CHECKING_DECORATORS = frozenset({"given"})
 """Hypothesis checks that no input raises."""
 
 
 def tests_without_assertion(source: str) -> list[str]:
-    """The names of the tests, as `functions_in` has them, that neither check anything nor call what does.
+    """The names, as in `functions_in`, of tests that neither check anything nor call a function that does.
 
     An assertion of literals alone, such as ``assert True``, checks nothing.
     """
@@ -30,7 +30,7 @@ def tests_without_assertion(source: str) -> list[str]:
 
 
 def _checks(function: Function, checking: Collection[str]) -> bool:
-    """Whether ``function`` checks something itself, or uses a function or a fixture that is among ``checking``."""
+    """Whether ``function`` checks something itself, or uses a function or fixture named in ``checking``."""
     if any(argument.arg in checking for argument in function.args.args):
         return True
     if any(_name(each) in CHECKING_DECORATORS for each in function.decorator_list):
@@ -48,7 +48,7 @@ def _is_check(node: ast.AST, checking: Collection[str]) -> bool:
 
 
 def _name(node: ast.AST) -> str:
-    """Of a call its function's, without what it belongs to."""
+    """The name of a node, or of a call's function, without the object that it belongs to."""
     if isinstance(node, ast.Call):
         node = node.func
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -1,4 +1,4 @@
-"""The options of a check, its step's ``with``: read into a model, every mistake named with what to write instead."""
+"""Options of a check (its step's ``with``), read into a model; each mistake is reported with a hint."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SHOWN_CHARACTERS = 60
 
 
 class CheckOptions(BaseModel):
-    """Base of what a check takes: its fields are all the options there are, never converted from another type.
+    """Base of all check options: unknown options are rejected, and values are never converted to another type.
 
-    A field's description is the hint that its mistakes give.
+    A field's description is the hint shown for a mistake in it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -37,9 +37,9 @@ class CheckOptions(BaseModel):
 
 
 def read_options(kind: type[OptionsT], context: CheckContext, check: str) -> OptionsT:
-    """The options that ``context`` gives the check called ``check``.
+    """Read the options that ``context`` gives the check called ``check``.
 
-    Raises UsageError that begins ``check <name>: <option>:`` for the first mistake; an unknown option comes first.
+    Raises UsageError beginning with ``check <name>: <option>:`` for the first mistake; unknown options come first.
     """
     try:
         return kind.model_validate(dict(context.options))
@@ -51,10 +51,10 @@ def read_options(kind: type[OptionsT], context: CheckContext, check: str) -> Opt
 
 
 def inside(workspace: Workspace, relative: str, option: str) -> Path:
-    """The place of ``relative``, which may be a folder. Raises UsageError that begins with ``option``."""
+    """The path of ``relative``, a file or folder of the workspace. Raises UsageError that begins with ``option``."""
     given = relative.rstrip("/")
     try:
-        if os.path.isdir(workspace.root / given):  # noqa: PTH112 - Path's raises for what no file can be called
+        if os.path.isdir(workspace.root / given):  # noqa: PTH112 - Path.is_dir raises for an impossible file name
             return workspace.resolve_inside(f"{given}/x").parent
         return workspace.resolve_inside(given)
     except PathRefused as error:

@@ -1,4 +1,4 @@
-"""The check ``choose``: the best of several candidates, by keys declared in the order of their importance."""
+"""The check ``choose``: pick the best of several candidates by keys listed in order of importance."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MISSING = object()
 
 Candidate = Mapping[str, JsonValue]
 KeyPath = Annotated[str, StringConstraints(pattern=r"^[^.]+(\.[^.]+)*$")]
-# What a key's value counts as, and the value: smaller groups rank first. None: it cannot be compared.
+# (group, value): smaller groups rank first. None: the value cannot be compared.
 Comparable = tuple[int, float | bool | str] | None
 
 
 def _words(prefer: object) -> object:
-    """YAML reads a bare ``true`` as a boolean; the word is meant."""
+    """Restore a bare ``true``, which YAML reads as a boolean, to the word."""
     return str(prefer).lower() if isinstance(prefer, bool) else prefer
 
 
@@ -32,21 +32,21 @@ def _mapping(requirement: object) -> object:
 
 
 class Criterion(CheckOptions):
-    """One key to compare by: a dotted path into the candidate, and which of its values is the better one."""
+    """A key to compare by: a dotted path into the candidate, and which of its values is better."""
 
     key: KeyPath
     prefer: Annotated[Literal["highest", "lowest", "true", "false"], BeforeValidator(_words)]
 
 
 class Requirement(CheckOptions):
-    """A key that must be truthy, or equal to ``equals``; a boolean equals no number."""
+    """A key that must be truthy, or equal to ``equals``; a boolean never equals a number."""
 
     key: KeyPath
     equals: JsonValue = None
 
 
 class ChooseOptions(CheckOptions):
-    """What the check takes. A text in ``require`` is short for ``{key: <text>}``."""
+    """A text in ``require`` is short for ``{key: <text>}``."""
 
     candidates: list[dict[str, JsonValue]] = Field(
         description='a list of mappings, such as "{{ steps.<fan-out>.results }}"'
@@ -60,19 +60,19 @@ class ChooseOptions(CheckOptions):
 @only_looks
 @lasts(no_time)
 def choose_best(context: CheckContext) -> dict[str, object]:
-    """Choose; write ``result.json``.
+    """Choose the best candidate; write ``result.json``.
 
-    Options: `ChooseOptions`. A candidate is rejected when its ``status`` is ``failed`` (an item of a fan-out that came
-    to nothing) or when it does not meet a requirement. The others are compared by the first key of ``by``, those equal
-    in it by the second, and so on. ``highest`` and ``lowest`` compare numbers with numbers, true with false (true is
-    the higher one) and texts with texts, and put numbers before booleans before texts; ``true`` and ``false`` compare
-    booleans only. What is missing, or no such value, ranks last.
+    Options: `ChooseOptions`. A candidate is rejected if its ``status`` is ``failed`` (a failed item of a fan-out) or if
+    it does not meet a requirement. The others are compared by the first key of ``by``, ties by the second, and so on.
+    ``highest`` and ``lowest`` compare numbers with numbers, booleans with booleans (true is higher) and texts with
+    texts, and rank numbers before booleans before texts. ``true`` and ``false`` compare booleans only. Missing and
+    incomparable values rank last.
 
-    Returns what ``result.json`` holds: ``{status, index, winner, reason, tie, tied, ranking, rejected, incomparable}``.
-    The status is ``chosen``, or ``none`` when no candidate is left: ``index`` and ``winner`` are null then. ``ranking``
-    lists the indices of those compared, the best first; ``tied``, if there was a ``tie``, of those as good as the
-    winner, itself included: the first of them won. ``rejected`` is ``[{index, reason}]``, ``incomparable``
-    ``[{index, key, reason}]``. Raises UsageError for a wrong option, StorageError.
+    Returns the content of ``result.json``: ``{status, index, winner, reason, tie, tied, ranking, rejected,
+    incomparable}``. The status is ``chosen``, or ``none`` if no candidate is left; ``index`` and ``winner`` are null
+    then. ``ranking`` lists the indices of the compared candidates, best first. ``tied``, if there is a ``tie``, lists
+    the indices of all that are as good as the winner, which is the first of them. ``rejected`` is ``[{index,
+    reason}]``, ``incomparable`` is ``[{index, key, reason}]``. Raises UsageError for a wrong option, StorageError.
     """
     options = read_options(ChooseOptions, context, "choose")
     return write_result(context, choose(options.candidates, options.by, options.require))
@@ -81,7 +81,7 @@ def choose_best(context: CheckContext) -> dict[str, object]:
 def choose(
     candidates: Sequence[Candidate], by: Sequence[Criterion], require: Sequence[Requirement] = ()
 ) -> dict[str, object]:
-    """What `choose_best` returns, for these options."""
+    """The result of `choose_best` for these options."""
     refusals = [(index, _refusal(candidate, require)) for index, candidate in enumerate(candidates)]
     left = [index for index, refusal in refusals if not refusal]
     places = _places([candidates[index] for index in left], by)
@@ -102,7 +102,7 @@ def choose(
 
 
 def _refusal(candidate: Candidate, require: Sequence[Requirement]) -> str:
-    """Why the candidate does not take part, or an empty text."""
+    """Why the candidate is rejected, or an empty text."""
     if candidate.get("status") == "failed":
         return str(candidate.get("error") or "its status is failed")
     for requirement in require:
@@ -118,7 +118,7 @@ def _refusal(candidate: Candidate, require: Sequence[Requirement]) -> str:
 
 
 def _places(candidates: Sequence[Candidate], by: Sequence[Criterion]) -> list[tuple[int, ...]]:
-    """Each candidate's place in every criterion, 0 the best, equal values at equal places: the smallest tuple wins."""
+    """Each candidate's place in every criterion (0 is best, equal values share a place): the smallest tuple wins."""
     columns = []
     for criterion in by:
         values = [_comparable(candidate, criterion) for candidate in candidates]
@@ -161,7 +161,7 @@ def _reason(
     ranking: Sequence[int],
     place_of: Mapping[int, tuple[int, ...]],
 ) -> str:
-    """Why the first of ``ranking`` won: what set it apart from the second."""
+    """Why the first of ``ranking`` won: the criterion that sets it apart from the second."""
     if not ranking:
         return "every candidate was rejected" if candidates else "there are no candidates"
     if len(ranking) == 1:

@@ -1,4 +1,4 @@
-"""Citations, ``[cite:S1]`` or ``[cite:S1, S2]``: which sources a text names, and the check ``prose``."""
+"""Citations, ``[cite:S1]`` or ``[cite:S1, S2]``: the sources that a text names, and the check ``prose``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_
 from codex_multi_role.checks.output_files import write_result
 
 _CITATION = re.compile(r"\[cite:(?:([^\[\]\n]*)\])?", re.IGNORECASE)
-"""One that is left open cites nothing."""
+"""An unclosed citation cites nothing."""
 _BETWEEN = re.compile(r"[\s,;]+")
 _WORD = re.compile(r"\w+(?:['\u2019.,-]\w+)*")
 NAMELESS = "(nothing)"
 
 
 class ProseOptions(CheckOptions):
-    """``sources``: the ids that may be cited. No ``max_words`` is no bound."""
+    """``sources``: the ids that may be cited. ``max_words``: None is unlimited."""
 
     text: str = Field(description="the text")
     sources: list[str] = Field(default=[], description="a list of ids")
@@ -30,9 +30,9 @@ class ProseOptions(CheckOptions):
 @only_looks
 @lasts(no_time)
 def check_prose(context: CheckContext) -> dict[str, object]:
-    """``{status: fits|unfit, words, cited: [id], unresolved: [id], problems: [text]}``, also as ``result.json``.
+    """Return ``{status: fits|unfit, words, cited: [id], unresolved: [id], problems: [text]}``, also as ``result.json``.
 
-    Citations count as no words; ``unresolved`` are those of no source. Raises UsageError.
+    Citations do not count as words; ``unresolved`` are ids of unknown sources. Raises UsageError.
     """
     options = read_options(ProseOptions, context, "prose")
     words, cited = count_words(options.text), citations_in(options.text)
@@ -43,24 +43,24 @@ def check_prose(context: CheckContext) -> dict[str, object]:
     if options.max_words is not None and words > options.max_words:
         problems.append(f"it has {words} words, at most {options.max_words} are wanted")
     problems += [f"it cites {each}, and there is no such source" for each in unresolved]
-    told = {"words": words, "cited": cited, "unresolved": unresolved, "problems": problems}
-    return write_result(context, {"status": "unfit" if problems else "fits", **told})
+    fields = {"words": words, "cited": cited, "unresolved": unresolved, "problems": problems}
+    return write_result(context, {"status": "unfit" if problems else "fits", **fields})
 
 
 def count_words(text: str) -> int:
-    """How many words a reader reads."""
+    """The number of words, citations excluded."""
     return sum(1 for _ in _WORD.finditer(_CITATION.sub(" ", text)))
 
 
 def citations_in(text: str) -> list[str]:
-    """The ids that are cited, each once, in the order of their first place; a citation of nothing is `NAMELESS`."""
+    """The cited ids, each once, in order of first occurrence; an empty citation is `NAMELESS`."""
     return list(dict.fromkeys(each for citation in _CITATION.finditer(text) for each in _ids(citation)))
 
 
 def with_citations(text: str, known: Collection[str], written: Callable[[str], str]) -> str:
-    """``text`` with each citation as ``written`` puts its id; for what is cited and not ``known`` a space is left.
+    """Replace each citation by its ``known`` ids as ``written`` formats them, or by a space if none is known.
 
-    Without the space, what stood around it could become a citation.
+    Without the space, the text around it could form a new citation.
     """
     return _CITATION.sub(lambda each: " ".join(written(name) for name in _ids(each) if name in known) or " ", text)
 

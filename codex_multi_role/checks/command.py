@@ -1,4 +1,4 @@
-"""The check ``command``: run any program on the workspace, and hand on its exit code, its output and its JSON."""
+"""The check ``command``: run any program on the workspace; report its exit code, its output and its JSON."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ VariableValue = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 
 
 class CommandOptions(CheckOptions):
-    """What the check takes.
+    """``json``: parse standard output as JSON if possible (``auto``), require it (``true``), or do not (``false``).
 
-    ``json``: ``auto`` takes JSON where there is some, ``true`` needs it, ``false`` does not look. ``environment`` is
-    added to the run's own, which reaches the program without its secrets. ``expect`` are the exit codes that are well;
-    a signal's is negative, or 128 more than its number in the sandbox. ``sandbox: false`` runs outside it.
+    ``environment`` is added to the run's own, which reaches the program without secrets. ``expect`` lists the exit
+    codes of success; a signal's is negative, or 128 more than its number in the sandbox. ``sandbox: false`` runs
+    outside it.
     """
 
     argv: list[str] = Field(min_length=1, description="a list of texts, the program first: [git, status]")
@@ -55,14 +55,14 @@ class CommandOptions(CheckOptions):
 
 @lasts(at_most_own)
 def run_argv(context: CheckContext) -> dict[str, object]:
-    """Run ``argv`` without input; write ``output.txt``, ``stderr.txt`` (both bounded to 2 MiB) and ``result.json``.
+    """Run ``argv`` without input; write ``output.txt``, ``stderr.txt`` (both at most 2 MiB) and ``result.json``.
 
-    Options: `CommandOptions`; ``timeout_seconds`` cannot exceed the context's deadline. Returns what ``result.json``
-    holds: ``{status, reason, exit_code, stdout, truncated, stderr, output_path, json, seconds, command, sandbox}``.
-    The status is ``ok``, ``failed``, ``timed out`` or ``could not run``; ``stdout`` has at most 20,000 characters, its
-    middle left out when ``truncated``, ``stderr`` the last 4,000; ``json`` is what the whole of standard output says,
-    or null; ``exit_code`` is null when there was none. Raises UsageError for a wrong option, StorageError when the
-    artifacts cannot be written, RunInterrupted.
+    Options: `CommandOptions`; ``timeout_seconds`` cannot exceed the context's deadline. Returns the content of
+    ``result.json``: ``{status, reason, exit_code, stdout, truncated, stderr, output_path, json, seconds, command,
+    sandbox}``. The status is ``ok``, ``failed``, ``timed out`` or ``could not run``. ``stdout`` has at most 20,000
+    characters, its middle left out if ``truncated``; ``stderr`` has the last 4,000. ``json`` is the whole standard
+    output as JSON, or null; ``exit_code`` is null if the program has none. Raises UsageError for a wrong option,
+    StorageError when the artifacts cannot be written, RunInterrupted.
     """
     options = read_options(CommandOptions, context, "command")
     folder = _folder(context.workspace, options.cwd)
@@ -79,7 +79,7 @@ def run_argv(context: CheckContext) -> dict[str, object]:
 
 
 def judge(ran: CommandResult, options: CommandOptions, problem: str) -> tuple[str, str]:
-    """The status and its reason, ``""`` where all is well; ``problem`` is what is wrong with the JSON."""
+    """The status and its reason (``""`` if ``ok``); ``problem`` is what is wrong with the JSON."""
     if ran.timed_out:
         return "timed out", f"no end after {ran.seconds:.1f} s"
     if ran.returncode not in options.expect:
@@ -90,7 +90,7 @@ def judge(ran: CommandResult, options: CommandOptions, problem: str) -> tuple[st
 
 
 def _folder(workspace: Workspace, cwd: str) -> Path:
-    """The real path of ``cwd``, judged by a file in it that is not there yet. Raises UsageError."""
+    """The real path of ``cwd``, checked by resolving a new file in it. Raises UsageError."""
     try:
         return workspace.resolve_inside(f"{cwd.rstrip('/')}/{uuid.uuid4().hex}").parent
     except PathRefused as error:
@@ -99,14 +99,14 @@ def _folder(workspace: Workspace, cwd: str) -> Path:
 
 
 def _environment(context: CheckContext, options: CommandOptions) -> dict[str, str]:
-    """In the sandbox the project's Python is active; outside of it no program may come from where models write."""
+    """Activate the project's Python in the sandbox only: outside, no program may come from where models write."""
     environment = without_secrets(context.environment)
     python = context.python
     return python.activate(environment) if options.sandbox and python and python.source != OWN else environment
 
 
 def _missing(folder: Path, options: CommandOptions, environment: Mapping[str, str]) -> str:
-    """What of the needed is not there. A sandbox does not clearly tell a missing program from a failing one."""
+    """What is missing to run it, or ``""``. A sandbox does not clearly tell a missing program from a failing one."""
     if not folder.is_dir():
         return f"there is no folder {options.cwd}"
     program = options.argv[0]
@@ -121,7 +121,7 @@ def _run(
 ) -> CommandResult:
     argv, cwd = options.argv, folder
     if options.sandbox:
-        # What is written must lie where the sandbox starts: in the workspace. The folder is changed inside, therefore.
+        # Only the folder that the sandbox starts in is writable: start in the workspace, change the folder inside.
         root = context.workspace.root
         inner = argv if folder == root else ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(folder), *argv]
         argv, cwd = context.sandbox(inner, scratch), root
@@ -130,7 +130,7 @@ def _run(
 
 
 def _data(output: str, options: CommandOptions) -> tuple[object, str]:
-    """The JSON in ``output``, or None and why there is none."""
+    """The JSON in ``output``, or None and the reason."""
     if options.json_ is False:
         return None, ""
     try:

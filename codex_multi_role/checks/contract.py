@@ -1,4 +1,4 @@
-"""What a check is given, and what it is."""
+"""What a check is, and what it receives."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Sandbox = Callable[[Sequence[str], Path], list[str]]
 
 
 def no_sandbox(argv: Sequence[str], writable: Path) -> list[str]:
-    """The sandbox that is turned off: ``argv`` as it is."""
+    """The disabled sandbox: ``argv`` unchanged."""
     return list(argv)
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The run so far. ``unit``: the key of the unit that the check is.
+    """The run so far. ``unit``: the check's own unit key.
 
-    ``turns``: the ``turn.json`` of each that the run paid for, with its ``role``. ``searches_web``: whether the role of
-    that name has Codex's own web search.
+    ``turns``: the ``turn.json`` of each turn that the run paid for, with its ``role``. ``searches_web``: whether the
+    role of that name has Codex's own web search.
     """
 
     run_id: str
@@ -46,7 +46,7 @@ def _no_run() -> RunFacts:
     raise UsageError("this check belongs to a run")
 
 
-def _no_settings() -> Any:  # noqa: ANN401 - whatever model the check is configured by
+def _no_settings() -> Any:  # noqa: ANN401 - any settings model
     raise UsageError("this check has no settings here")
 
 
@@ -54,12 +54,11 @@ def _no_settings() -> Any:  # noqa: ANN401 - whatever model the check is configu
 class CheckContext:
     """Everything a check may use.
 
-    ``folder`` takes this visit's artifacts (``runs/<id>/tests/003``), what is for people to read through ``redact``.
-    ``sandbox`` wraps a command so that it can write only to the workspace and to the folder it is given. ``options`` is
-    the step's ``with``. ``worktrees`` are the run's copies of the workspace, ``run`` tells what is known of the run,
-    ``settings`` what the check is `configured_by`.
-    ``python`` is the one that runs the project's tests, None where it is still to be found.
-    ``stopping`` is set when the run is to stop: give it to the commands you run.
+    ``folder`` receives this visit's artifacts (``runs/<id>/tests/003``); pass text for people through ``redact``.
+    ``sandbox`` wraps a command so that it can write only to the workspace and to the given folder. ``options`` is the
+    step's ``with``. ``worktrees`` are the run's copies of the workspace, ``run`` returns the facts of the run,
+    ``settings`` the settings that the check is `configured_by`. ``python`` runs the project's tests, None if it is
+    still to be found. ``stopping`` is set when the run must stop: pass it to the commands you run.
     """
 
     workspace: Workspace
@@ -77,7 +76,7 @@ class CheckContext:
 
 
 def in_copy(context: CheckContext, key: str) -> CheckContext:
-    """The same context at work in the copy of that key; without a key, the context itself. Raises UsageError."""
+    """The same context in the copy with that key; without a key, the context itself. Raises UsageError."""
     if not key:
         return context
     if context.worktrees is None:
@@ -85,16 +84,16 @@ def in_copy(context: CheckContext, key: str) -> CheckContext:
     return replace(context, workspace=context.worktrees.open(key).workspace)
 
 
-# A check's result can be written as JSON and has a `status`. A bad verdict is a result; CheckFailed is for no verdict.
+# A check's result is JSON with a `status`. A bad verdict is a result; CheckFailed means that there is no verdict.
 CheckFunction = Callable[[CheckContext], dict[str, object]]
 Longest = Callable[[Mapping[str, object], float], float]
 _LONGEST: dict[CheckFunction, Longest] = {}
 
 
 def lasts(longest: Longest) -> Callable[[CheckFunction], CheckFunction]:
-    """Declare how long a check takes at most: ``longest(options, deadline_seconds)``.
+    """Declare the maximum seconds that a check takes: ``longest(options, deadline_seconds)``.
 
-    ``options`` are those known before the run, not yet looked at. A check that declares nothing takes the deadline.
+    ``options`` are those known before the run, not yet validated. A check that declares nothing takes the deadline.
     """
 
     def declared(check: CheckFunction) -> CheckFunction:
@@ -105,13 +104,13 @@ def lasts(longest: Longest) -> Callable[[CheckFunction], CheckFunction]:
 
 
 def longest_seconds(check: CheckFunction, options: Mapping[str, object], deadline_seconds: float) -> float:
-    """The longest that ``check`` takes, as it declares."""
+    """The maximum seconds that ``check`` takes, as declared by `lasts`."""
     return _LONGEST[check](options, deadline_seconds) if check in _LONGEST else deadline_seconds
 
 
 @dataclass(frozen=True)
 class Settings:
-    """A YAML file beside the catalog, or else the packaged one of its name, and what it must say."""
+    """A YAML file beside the catalog, or otherwise the packaged one of that name, and its model."""
 
     file: str
     model: type[BaseModel]
@@ -121,7 +120,7 @@ _SETTINGS: dict[CheckFunction, Settings] = {}
 
 
 def configured_by(file: str, model: type[BaseModel]) -> Callable[[CheckFunction], CheckFunction]:
-    """Declare that the check reads its settings from ``file``: it is looked at before a run, and kept with it."""
+    """Declare that the check reads its settings from ``file``, which is validated before a run and kept with it."""
 
     def declared(check: CheckFunction) -> CheckFunction:
         _SETTINGS[check] = Settings(file, model)
@@ -131,7 +130,7 @@ def configured_by(file: str, model: type[BaseModel]) -> Callable[[CheckFunction]
 
 
 def settings_of(check: CheckFunction) -> Settings | None:
-    """What ``check`` is configured by, None where it is by nothing."""
+    """The settings declared for ``check``, or None."""
     return _SETTINGS.get(check)
 
 
@@ -139,13 +138,13 @@ _LOOKING: set[CheckFunction] = set()
 
 
 def only_looks(check: CheckFunction) -> CheckFunction:
-    """Declare that the check is not there to change the workspace; what tests leave behind in it does not count."""
+    """Declare that the check does not change the workspace on purpose; what tests leave behind does not count."""
     _LOOKING.add(check)
     return check
 
 
 def may_change_workspace(check: CheckFunction) -> bool:
-    """Whether the check may change the workspace: each may that does not declare that it only looks."""
+    """Whether the check may change the workspace, which is true of each that is not declared `only_looks`."""
     return check not in _LOOKING
 
 
@@ -164,11 +163,11 @@ def needs_python(check: CheckFunction) -> bool:
 
 
 def no_time(options: Mapping[str, object], deadline_seconds: float) -> float:
-    """Of a check that waits for nothing: what it takes is not worth counting."""
+    """For `lasts`: the duration of a check that waits for nothing is negligible."""
     return 0.0
 
 
 def at_most_own(options: Mapping[str, object], deadline_seconds: float) -> float:
-    """Of a check with an option ``timeout_seconds``, which cannot exceed the deadline."""
+    """For `lasts`: the option ``timeout_seconds``, which cannot exceed the deadline."""
     own = options.get("timeout_seconds")
     return min(own, deadline_seconds) if isinstance(own, int | float) else deadline_seconds

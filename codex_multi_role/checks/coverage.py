@@ -1,4 +1,4 @@
-"""The check ``coverage``: run tests in a private copy of the workspace and say which lines and branches they reach."""
+"""The check ``coverage``: run tests in a private copy of the workspace; report the lines and branches they reach."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MAX_TAIL_CHARACTERS = 4_000
 
 
 class CoverageOptions(CheckOptions):
-    """``target`` is measured, ``tests`` are run: files or folders, relative to the workspace; of tests also several.
+    """``target`` is measured by running ``tests``: paths of files or folders, relative to the workspace.
 
-    ``copy``: the copy of the workspace to measure in instead, as a step with ``isolate`` gave it.
-    ``per_test`` also tells what each test reaches, fixtures included; all parameters of a test are one.
+    ``copy``: the copy of the workspace to measure in instead, made by a step with ``isolate``. ``per_test`` also
+    reports what each test reaches, fixtures included; all parameters of a test are one.
     """
 
     target: str = Field(min_length=1, description="a Python file or a folder of the workspace")
@@ -42,14 +42,14 @@ def measure_coverage(context: CheckContext) -> dict[str, object]:
     """Parse the tests, run them under coverage.py with branches, and read what they reached of the target.
 
     Options: `CoverageOptions`; ``timeout_seconds`` cannot exceed the context's deadline. Nothing is written into the
-    workspace: every measurement has a copy of its own. Leaves ``pytest_output.txt``, ``junit.xml``, ``coverage.json``
-    and ``result.json``. Returns what ``result.json`` holds: ``{status, reason, crashed, exit_code, passed, failed,
+    workspace: every measurement has its own copy. Leaves ``pytest_output.txt``, ``junit.xml``, ``coverage.json`` and
+    ``result.json``. Returns the content of ``result.json``: ``{status, reason, crashed, exit_code, passed, failed,
     errors, skipped, failures, coverage, uncovered: [{file, lines, branches}], seconds, output_tail}``. The status is
-    ``passed``, ``failed``, ``no tests``, ``syntax error``, ``crashed``, ``timed out`` or ``could not run``, and
-    ``crashed`` is true unless every test has an outcome; one that takes pytest with it has failed, and the others run
-    again without it. ``coverage`` is in percent of lines and branches, null where nothing was measured;
-    ``uncovered`` says where (``3-5, 9`` and ``4->exit``). With ``per_test`` there is ``reached: {test: [{file, lines,
-    branches}]}`` besides, of at most `MAX_TESTS` tests.
+    ``passed``, ``failed``, ``no tests``, ``syntax error``, ``crashed``, ``timed out`` or ``could not run``. ``crashed``
+    is true unless every test has an outcome; a test that ends the pytest process has failed, and the others run again
+    without it. ``coverage`` is the percentage of lines and branches, null if nothing was measured; ``uncovered`` lists
+    the others (``3-5, 9`` and ``4->exit``). ``per_test`` adds ``reached: {test: [{file, lines, branches}]}`` for at
+    most `MAX_TESTS` tests.
 
     Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
     """

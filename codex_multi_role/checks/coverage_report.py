@@ -1,4 +1,4 @@
-"""What coverage.py measured, from the JSON report that a sandboxed command left behind."""
+"""Read coverage.py's JSON report, which a sandboxed command left behind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 MAX_PLACES = 400
-"""So many lines, and so many branches, are named of a file; the rest is counted."""
+"""Maximum number of lines, and of branches, listed per file; the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Uncovered:
 
 @dataclass(frozen=True)
 class Measured:
-    """``percent`` of all lines and branches together, None where nothing was measured.
+    """``percent`` of all lines and branches together, None if nothing was measured.
 
-    Files that are covered whole are not in ``uncovered``; of those in ``unseen`` no line was executed.
+    Fully covered files are not in ``uncovered``; ``unseen`` are the files of which no line was executed.
     """
 
     percent: float | None = None
@@ -43,7 +43,7 @@ class Reached:
     branches: frozenset[tuple[str, int, int]]
 
     def as_json(self) -> list[dict[str, str]]:
-        """``[{file, lines: "3-5, 9", branches: "4->9, 12->exit"}]``, as what is uncovered is told."""
+        """``[{file, lines: "3-5, 9", branches: "4->9, 12->exit"}]``, the format of `Uncovered`."""
         return [
             {
                 "file": name,
@@ -55,7 +55,7 @@ class Reached:
 
 
 def parse_coverage(report: bytes) -> Measured:
-    """Read the report of ``coverage json``. Raises ValueError if it is none.
+    """Read the report of ``coverage json``. Raises ValueError if it is invalid.
 
     Source: coverage.py, JSON report, format 3.
     """
@@ -72,7 +72,7 @@ def parse_coverage(report: bytes) -> Measured:
 
 
 def parse_reached(report: bytes) -> dict[str, Reached]:
-    """Read what ``plugins/codex_multi_role_reached.py`` wrote. Raises ValueError if it is none."""
+    """Read the report of ``plugins/codex_multi_role_reached.py``. Raises ValueError if it is invalid."""
     try:
         return {str(test): _reached(files) for test, files in json.loads(report).items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -92,12 +92,12 @@ def _uncovered(name: str, file: dict[str, Any]) -> Uncovered:
 
 
 def _branch(start: int, end: int) -> str:
-    """A jump to a negative line is one out of the function (coverage.py)."""
+    """Format a branch; in coverage.py, a jump to a negative line leaves the function."""
     return f"{start}->{'exit' if end < 0 else end}"
 
 
 def _ranges(lines: list[int]) -> list[str]:
-    """Lines that follow each other differ from their place in the list by the same number."""
+    """Group consecutive lines, which differ from their index in the list by the same number."""
     runs = groupby(enumerate(sorted(lines)), key=lambda pair: pair[1] - pair[0])
     ends = [(found[0], found[-1]) for _, run in runs if (found := [line for _, line in run])]
     return [str(first) if first == last else f"{first}-{last}" for first, last in ends]

@@ -19,14 +19,14 @@ from codex_multi_role.checks.working_copy import copy_workspace, left_out_of_cop
 from codex_multi_role.workspace import CommandResult, run_command
 
 REPORT_SECONDS = 30.0
-"""For coverage.py to write its report, after the tests' own deadline."""
+"""Time for coverage.py to write its report, after the tests' own deadline."""
 MOST_LOST = 5
-"""So many tests that end the whole process are left out one by one; with more it is given up."""
+"""Maximum number of tests that end the whole process and are excluded one by one; with more, the run gives up."""
 TESTS_AT_LEAST = 4
-"""A single test is given this part of the time for all, and `LEAST_SECONDS` at least."""
+"""A single test gets the time for all divided by this, and at least `LEAST_SECONDS`."""
 LEAST_SECONDS = 1.0
 MAX_TESTS = 400
-"""Of so many it is told what each of them reaches."""
+"""Maximum number of tests for which `reached` is reported."""
 WHOLE_PERCENT = 100.0
 NOT_COUNTED = "the tests start another Python process, whose lines are not counted: call the code directly"
 SETTINGS = "[run]\nbranch = True\nrelative_files = True\ndata_file = {data}\nsource = {source}\n"
@@ -36,7 +36,7 @@ SETTINGS = "[run]\nbranch = True\nrelative_files = True\ndata_file = {data}\nsou
 class CoverageOutcome:
     """``status`` is passed, failed, no tests, syntax error, crashed, timed out or could not run.
 
-    ``reached`` is by test, and empty unless it was asked for.
+    ``reached`` is by test, and empty unless requested.
     """
 
     status: str
@@ -53,9 +53,9 @@ class CoverageOutcome:
 
 
 def judge(ran: CommandResult, counts: TestCounts | None, broken: str, lost: Mapping[str, str]) -> CoverageOutcome:
-    """From pytest's exit code **and** its report; ``counts`` is None where there is none, and ``broken`` says why.
+    """Judge pytest's exit code **and** its report; without one ``counts`` is None, and ``broken`` says why.
 
-    ``lost``: tests that were left out because pytest did not survive them, by pytest's id, and what became of it.
+    ``lost``: by pytest's id, the tests that were excluded because they ended the pytest process, and a message.
     """
     if lost and (counts := counts or (TestCounts() if ran.returncode == NO_TESTS_COLLECTED else None)):
         failures = [{"test": junit_name(test), "message": message} for test, message in lost.items()]
@@ -66,17 +66,17 @@ def judge(ran: CommandResult, counts: TestCounts | None, broken: str, lost: Mapp
 
 
 def junit_name(node: str) -> str:
-    """How pytest's JUnit report calls the test whose id is ``node``: ``tests.test_a.TestX::test_y[1]``."""
+    """The name in pytest's JUnit report of the test with the id ``node``: ``tests.test_a.TestX::test_y[1]``."""
     path, *names = node.partition("[")[0].split("::")
     place = [path.removesuffix(".py").replace("/", "."), *names[:-1]]
     return f"{'.'.join(place)}::{names[-1]}{''.join(node.partition('[')[1:])}" if names else place[0]
 
 
-def _last_words(ran: CommandResult) -> str:
+def _loss_message(ran: CommandResult) -> str:
     if ran.timed_out:
         return f"no end after {ran.seconds:.0f} s; the tests were run again without it"
-    said = f": {ran.output.strip().splitlines()[-1][:300]}" if ran.output.strip() else ""
-    return f"it ended the whole test process (exit code {ran.returncode}){said}; the tests were run again without it"
+    output = f": {ran.output.strip().splitlines()[-1][:300]}" if ran.output.strip() else ""
+    return f"it ended the whole test process (exit code {ran.returncode}){output}; the tests were run again without it"
 
 
 def _verdict(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[str, str]:
@@ -97,9 +97,9 @@ def _verdict(ran: CommandResult, counts: TestCounts | None, broken: str) -> tupl
 
 
 class CoverageRun:
-    """``target`` and ``tests`` are relative to the workspace; everything the run needs is made below ``scratch``.
+    """``target`` and ``tests`` are relative to the workspace; the run creates all its files below ``scratch``.
 
-    The private copy has ``files`` besides. ``per_test`` also notes which test reached what.
+    ``files`` are added to the private copy. ``per_test`` also records which test reached what.
     """
 
     def __init__(
@@ -117,26 +117,26 @@ class CoverageRun:
         write_files(self._root, files or {})
         self._python = interpreter_of(context)
         self._process = MeasuredProcess(scratch, context.workspace.root, self._root, target, self._python)
-        # The quickest way to measure (Python 3.14) sees each line once, whichever test reaches it next.
-        noting = {"COVERAGE_CORE": "ctrace"} if per_test else {}
+        # The fastest core (Python 3.14) records each line once, even if other tests reach it later.
+        extra = {"COVERAGE_CORE": "ctrace"} if per_test else {}
         environment = self._process.environment(environment_of_tests(context, scratch, self._python))
-        self._environment = {**environment, **noting}
+        self._environment = {**environment, **extra}
         self._settings = scratch / "coverage.ini"
 
     def outcome(self, seconds: float) -> CoverageOutcome:
-        """Raises UsageError when Python cannot be started, StorageError, RunInterrupted."""
+        """Run the tests. Raises UsageError if Python cannot be started, StorageError, RunInterrupted."""
         source = self._root / self._target
         measured = source if source.is_dir() else source.parent
         self._settings.write_text(SETTINGS.format(data=self._scratch / "coverage.data", source=measured))
         junit = self._scratch / "junit.xml"
-        noting = ["-p", "codex_multi_role_contexts"] if self._per_test else []
-        plugins = [*PLUGIN, "-p", "codex_multi_role_limits", *noting]
+        extra = ["-p", "codex_multi_role_contexts"] if self._per_test else []
+        plugins = [*PLUGIN, "-p", "codex_multi_role_limits", *extra]
         pytest = ["-m", "pytest", "-p", "no:cacheprovider", *plugins, f"--junitxml={junit}", *self._tests]
-        outcome = self._with_coverage(self._to_their_end(pytest, junit, seconds))
+        outcome = self._with_coverage(self._run_tests(pytest, junit, seconds))
         return self._with_reached(outcome) if self._per_test and not outcome.crashed else outcome
 
-    def _to_their_end(self, pytest: list[str], junit: Path, seconds: float) -> CoverageOutcome:
-        """Run the tests; where one takes the whole process with it, the others run again, in the time that is left."""
+    def _run_tests(self, pytest: list[str], junit: Path, seconds: float) -> CoverageOutcome:
+        """Run the tests; if one ends the whole process, run the others again in the time that is left."""
         until = time.monotonic() + seconds
         own_seconds = max(LEAST_SECONDS, seconds / TESTS_AT_LEAST)
         self._environment |= {LIMIT_VARIABLE: str(own_seconds), OVERDUE_VARIABLE: str(MOST_OVERDUE)}
@@ -150,7 +150,7 @@ class CoverageRun:
             blamed = bool(test) and (not ran.timed_out or running_seconds >= own_seconds)
             if not blamed or test in lost or len(lost) == MOST_LOST or time.monotonic() >= until:
                 return outcome
-            lost[test] = _last_words(ran)
+            lost[test] = _loss_message(ran)
 
     def _coverage(self, command: str, arguments: list[str], seconds: float) -> CommandResult:
         return self._run(["-m", "coverage", command, f"--rcfile={self._settings}", *arguments], seconds)
@@ -166,13 +166,13 @@ class CoverageRun:
             return None, str(error)
 
     def _with_coverage(self, outcome: CoverageOutcome) -> CoverageOutcome:
-        """The report has a command of its own: what was reached until a deadline counts as well."""
+        """Report by a separate command, so that what was reached before a deadline counts as well."""
         report = self._scratch / "coverage.json"
-        said = self._coverage("json", [f"--include={self._included}", "-o", str(report)], REPORT_SECONDS).output
+        output = self._coverage("json", [f"--include={self._included}", "-o", str(report)], REPORT_SECONDS).output
         try:
             measured = parse_coverage(self._kept(report, "coverage report"))
         except ValueError as error:
-            last_line = (said.strip().splitlines() or ["no output"])[-1]
+            last_line = (output.strip().splitlines() or ["no output"])[-1]
             return outcome if outcome.crashed else replace(outcome, status="crashed", reason=f"{error}: {last_line}")
         if outcome.crashed:
             return replace(outcome, measured=measured) if measured.percent else outcome
@@ -197,7 +197,7 @@ class CoverageRun:
         return (path / "*" if (self._root / path).is_dir() else path).as_posix()
 
     def _kept(self, report: Path, kind: str) -> bytes:
-        """What the sandbox left, and a copy of it for people. Raises ValueError where there is nothing to read."""
+        """Read what the sandbox left, and keep a copy for people. Raises ValueError if it cannot be read."""
         content = read_report(report, kind)
         write_artifact(self._context, report.name, content.decode("utf-8", "replace"))
         return content

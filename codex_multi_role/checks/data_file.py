@@ -1,4 +1,4 @@
-"""Data that a program or a role left behind, as JSON or YAML: read with bounds, and never more than JSON can hold."""
+"""Data of a program or a role, as JSON or YAML: limited in size, and never more than JSON can represent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codex_multi_role.workspace import PathRefused, Workspace
 
 MAX_DOCUMENT_BYTES = 1024 * 1024
 MAX_LEVELS = 64
-_LONGEST_NUMBER = 400  # characters; base 60 (1:30:00, a YAML 1.1 number) takes quadratic time
+_LONGEST_NUMBER = 400  # characters; base-60 numbers (1:30:00, YAML 1.1) take quadratic time
 _TOO_DEEP = f"nested more than {MAX_LEVELS} levels deep"
 _TAG = "tag:yaml.org,2002:"
 
@@ -22,7 +22,7 @@ _TAG = "tag:yaml.org,2002:"
 def read_document(workspace: Workspace, relative: str, option: str) -> str:
     """The text of a file of the workspace, of at most ``MAX_DOCUMENT_BYTES``.
 
-    ``option`` is who named it, such as ``check schema: file``. Raises UsageError for a path that leads elsewhere,
+    ``option`` names the setting in messages, such as ``check schema: file``. Raises UsageError for a refused path,
     ValueError with the reason for a file that cannot be read.
     """
     try:
@@ -45,7 +45,7 @@ def read_document(workspace: Workspace, relative: str, option: str) -> str:
 
 
 def parse_document(text: str, name: str) -> object:
-    """What ``text`` says, JSON where the file's ``name`` ends so, otherwise YAML. Raises ValueError with the place."""
+    """Parse ``text`` as JSON if ``name`` ends in .json, otherwise as YAML. Raises ValueError with the position."""
     if name.lower().endswith(".json"):
         return parse_json(text)
     try:
@@ -59,7 +59,7 @@ def parse_document(text: str, name: str) -> object:
 
 
 def parse_json(text: str) -> object:
-    """What the JSON ``text`` says; lone surrogates become ``?``. Raises ValueError with the place or the reason."""
+    """Parse JSON; lone surrogates become ``?``. Raises ValueError with the position or the reason."""
     try:
         return _json_shaped(json.loads(text))
     except json.JSONDecodeError as error:
@@ -69,7 +69,7 @@ def parse_json(text: str) -> object:
 
 
 class _PlainLoader(yaml.CSafeLoader):
-    """YAML in which a date stays the text that was written."""
+    """A YAML loader that leaves dates as text."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML reads its table from the class
         first: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAG}timestamp"]
@@ -83,7 +83,7 @@ class _PlainLoader(yaml.CSafeLoader):
 
 
 def _check_events(text: str) -> None:
-    """Refuse what says more than JSON. An alias can make a small file huge; depth overflows libyaml's C stack."""
+    """Reject aliases, tags and depth. An alias can make a small file huge; depth overflows libyaml's C stack."""
     levels = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         levels += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -94,11 +94,11 @@ def _check_events(text: str) -> None:
 
 
 def _problem(text: str, place: yaml.Event | yaml.Node) -> ConstructorError:
-    return ConstructorError(None, None, text, place.start_mark)  # type: ignore[arg-type]  # libyaml's marks are as good
+    return ConstructorError(None, None, text, place.start_mark)  # type: ignore[arg-type]  # libyaml's marks work too
 
 
 def _json_shaped(value: object) -> object:
-    """``value`` the way JSON would hold it. Raises ValueError for what it cannot: NaN, infinity, great depth."""
+    """Convert ``value`` to what JSON represents. Raises ValueError if it cannot: NaN, infinity, great depth."""
     if _levels_reach(value, MAX_LEVELS):
         raise ValueError(_TOO_DEEP)
     try:

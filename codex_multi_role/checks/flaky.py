@@ -1,4 +1,4 @@
-"""The check ``flaky``: which tests end differently when they run again."""
+"""The check ``flaky``: find tests whose outcome changes when they run again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codex_multi_role.checks.repeated import Repeated, repeat
 from codex_multi_role.checks.suite import Suite
 
 END_SECONDS = 10.0
-"""For the last tests to be ended and for the copies to be removed, after the deadline."""
+"""Time to end the last tests and remove the copies, after the deadline."""
 
 
 class FlakyOptions(CheckOptions):
@@ -35,9 +35,9 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
 def find_flaky(context: CheckContext) -> dict[str, object]:
     """Run the tests several times, each time in a private copy of the workspace, in the sandbox.
 
-    Options: `FlakyOptions`; ``timeout_seconds``, for all runs together, cannot exceed the context's deadline. Returns
-    what ``result.json`` holds: ``{status, reason, runs, tests, flaky: {test: [outcome of each run]}, failed: [test],
-    seconds}``; an outcome is ``passed``, ``failed``, ``skipped`` or ``missing``, and ``failed`` are those that failed
+    Options: `FlakyOptions`; ``timeout_seconds`` covers all runs and cannot exceed the context's deadline. Returns the
+    content of ``result.json``: ``{status, reason, runs, tests, flaky: {test: [outcome of each run]}, failed: [test],
+    seconds}``. An outcome is ``passed``, ``failed``, ``skipped`` or ``missing``; ``failed`` lists the tests that failed
     every time. The status is ``ok``, ``flaky``, ``timed out`` or ``could not run``.
 
     Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.

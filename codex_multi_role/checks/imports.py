@@ -1,4 +1,4 @@
-"""From where tests import what they test: the folders for it, the names, and whether it was the copy after all."""
+"""Where tests import the code under test from: the folders, the module names, and whether it was the copy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLUGINS = Path(__file__).parent / "plugins"
 
 
 def known_folders(root: Path, places: Iterable[str]) -> tuple[Path, ...]:
-    """Those of ``places``, from which a Python imports, that are the project's at ``root``; relative to it."""
+    """The ``places`` on a Python's path that belong to the project at ``root``, relative to it."""
     folders = [Path(each).resolve() for each in places]
     inside = [each for each in folders if each.is_relative_to(root) and not _is_foreign(each, root)]
     return tuple(each.relative_to(root) for each in inside)
@@ -30,7 +30,7 @@ def import_folders(root: Path, target: str, known: Sequence[Path]) -> list[Path]
 
 
 def import_folder(root: Path, target: str, known: Sequence[Path] = ()) -> Path:
-    """The folder below ``root``, relative to it, that ``target``'s dotted name starts from."""
+    """The folder below ``root``, relative to it, at which ``target``'s dotted name starts."""
     path = Path(target)
     folder = path if (root / path).is_dir() else path.parent
     start = folder
@@ -59,10 +59,10 @@ def import_problem(
     known: Sequence[Path],
     unseen: Collection[str],
 ) -> str:
-    """Why what was measured says nothing of ``target`` in ``copy``; empty where nothing speaks against it.
+    """Why the measurement says nothing about ``target`` in ``copy``; empty if no such reason is found.
 
-    ``loaded``: the modules of the process that ran the tests, with their files. ``originals``: what was copied.
-    ``unseen``: files of which coverage.py saw no line being executed.
+    ``loaded``: the modules of the process that ran the tests, with their files. ``originals``: the copied folders.
+    ``unseen``: files of which coverage.py saw no line executed.
     """
     for root in originals:
         for name, file in loaded.items():
@@ -80,7 +80,7 @@ def import_problem(
 
 
 def _is_foreign(path: Path, root: Path) -> bool:
-    """Whether it only happens to be below ``root``: installed there, or ours."""
+    """Whether ``path`` is below ``root`` without being the project's: installed there, or ours."""
     below = [root / each for each in path.relative_to(root).parents if each != Path()]
     return path.is_relative_to(PLUGINS) or any(map(is_environment, [*below, path]))
 

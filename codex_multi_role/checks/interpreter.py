@@ -1,4 +1,4 @@
-"""The project's Python: one rule finds it for every check, and says by what."""
+"""The project's Python: one rule finds it for every check and reports what named it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from codex_multi_role.redaction import without_secrets
 from codex_multi_role.workspace import run_command
 
 OWN = "codex-multi-role"
-"""The source of the Python that runs this, which stands in where a project has none."""
+"""The source of the Python that runs this program, used if a project has none."""
 BASE_OF_CONDA = frozenset({"base", "root"})
 ANSWER_SECONDS = 30.0
 COVERAGE = "coverage"
@@ -31,9 +31,9 @@ PROGRAM = PLUGINS / "codex_multi_role_python.py"
 class Interpreter:
     """``path`` is the program, ``source`` what named it: ``--python``, ``VIRTUAL_ENV``, ``.venv``, `OWN`, and so on.
 
-    Once it was `inspect`ed, ``version`` is known, ``folders`` are those of the ``project`` that it imports from by
-    itself, relative to it, and ``problem`` and ``hint`` say why it cannot run the tests, and what fixes it;
-    ``only_unmeasured``: it can run them, but not measure their coverage.
+    `inspect` sets ``version``, ``folders`` (those of ``project`` that it imports from by itself, relative to it), and
+    ``problem`` and ``hint``, which say why it cannot run the tests and how to fix it. ``only_unmeasured``: it can run
+    them, but not measure their coverage.
     """
 
     path: Path
@@ -47,14 +47,14 @@ class Interpreter:
 
     @property
     def environment(self) -> Path:
-        """The folder of the virtual or conda environment, or whatever the program's ``bin`` is in."""
+        """The folder of the virtual or conda environment, or any other folder that contains the program's ``bin``."""
         return self.path.parent.parent
 
     def as_json(self) -> dict[str, str]:
         return {"path": str(self.path), "version": self.version, "source": self.source}
 
     def activate(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """``environment`` as if this Python's own had been activated: ``pytest`` and ``python`` are this one's."""
+        """``environment`` with this Python activated, so that ``pytest`` and ``python`` are its own."""
         active = {name: value for name, value in environment.items() if name not in ("VIRTUAL_ENV", "PYTHONHOME")}
         if (self.environment / "pyvenv.cfg").is_file():
             active["VIRTUAL_ENV"] = str(self.environment)
@@ -62,13 +62,13 @@ class Interpreter:
 
 
 def find_interpreter(root: Path, environment: Mapping[str, str], setting: Path | None = None) -> Interpreter:
-    """The Python of the project at ``root``: nothing of it is run to find out.
+    """Find the Python of the project at ``root`` without running any of its code.
 
-    In this order: ``setting``, a program or the folder of an environment; the active environment, VIRTUAL_ENV or
-    CONDA_PREFIX; ``.venv``; ``venv``; what uv, poetry or conda name for the project; the one that runs this. Its own
-    environment being active says nothing of the project, nor does conda's base, which is always active.
+    The order is: ``setting``, a program or the folder of an environment; the active environment, VIRTUAL_ENV or
+    CONDA_PREFIX; ``.venv``; ``venv``; what uv, poetry or conda name for the project; the Python that runs this program.
+    Its own environment says nothing about the project when active, nor does conda's base, which is always active.
 
-    Raises UsageError for a ``setting`` that is no Python.
+    Raises UsageError if ``setting`` is not a Python.
     """
     if setting is not None:
         program = setting / "bin" / "python" if setting.is_dir() else setting
@@ -93,14 +93,14 @@ def _environments(root: Path, environment: Mapping[str, str]) -> Iterator[tuple[
 
 
 def _is_own(active: Path, root: Path) -> bool:
-    """Whether the active environment is only the one that this program is installed in."""
+    """Whether the active environment is only the one in which this program is installed."""
     return active.resolve() == Path(sys.prefix).resolve() and not active.absolute().is_relative_to(root)
 
 
 def inspect(
     found: Interpreter, root: Path, environment: Mapping[str, str], sandbox: Sandbox, stopping: Event | None = None
 ) -> Interpreter:
-    """``found`` with all that is known of it only once it runs, which it does in ``sandbox``. Raises RunInterrupted."""
+    """Run ``found`` in ``sandbox`` to fill in the fields that need it. Raises RunInterrupted."""
     if found.source == OWN:
         return _judged(found, described(), root)
     with tempfile.TemporaryDirectory(prefix="check-") as folder:
@@ -111,11 +111,11 @@ def inspect(
             ran = run_command(argv, root, given, ANSWER_SECONDS, stopping=stopping, separate_errors=True)
             facts = json.loads(ran.output)
         except (UsageError, ValueError) as error:
-            said = (
+            message = (
                 str(error) if isinstance(error, UsageError) else (ran.errors.strip().splitlines() or ["no answer"])[-1]
             )
             hint = f"Make the environment again, or name another Python with --python: {found.path}"
-            return replace(found, problem=f"{_named(found)} cannot be started: {said[:300]}", hint=hint)
+            return replace(found, problem=f"{_label(found)} cannot be started: {message[:300]}", hint=hint)
     return _judged(found, facts, root)
 
 
@@ -126,7 +126,7 @@ def _judged(found: Interpreter, facts: Mapping[str, object], root: Path) -> Inte
     folders = known_folders(root, map(str, roots))
     inspected = replace(found, version=str(facts["version"]), project=root, folders=folders)
     if missing := [name for name in PACKAGES if not packages.get(name)]:
-        problem = f"{_named(found)} has no {' and no '.join(missing)}"
+        problem = f"{_label(found)} has no {' and no '.join(missing)}"
         hint = how_to_install(found.path, missing)
         return replace(inspected, problem=problem, hint=hint, only_unmeasured=missing == [COVERAGE])
     if found.source == OWN and (unmet := unmet_requirements(root)):
@@ -138,7 +138,7 @@ def _judged(found: Interpreter, facts: Mapping[str, object], root: Path) -> Inte
     return inspected
 
 
-def _named(found: Interpreter) -> str:
+def _label(found: Interpreter) -> str:
     return f"the Python that runs the tests ({found.source}: {found.path})"
 
 

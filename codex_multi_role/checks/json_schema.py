@@ -1,4 +1,4 @@
-"""The check ``schema``: whether a value, or a file of the workspace, is what a JSON Schema says."""
+"""The check ``schema``: validate a value, or a file of the workspace, against a JSON Schema."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class SchemaOptions(CheckOptions):
-    """What the check takes: either ``value``, anything, or ``file``, JSON by its ending and otherwise YAML.
+    """Either ``value``, of any type, or ``file``, which is JSON if its name ends so, otherwise YAML.
 
-    ``schema`` is the JSON Schema itself or the name of such a file; draft 2020-12 unless its ``$schema`` says another.
+    ``schema`` is a JSON Schema or the name of such a file; draft 2020-12 unless its ``$schema`` names another.
     """
 
     value: JsonValue = Field(default=None, description="what to judge, usually a template")
@@ -52,11 +52,11 @@ class SchemaOptions(CheckOptions):
 def check_schema(context: CheckContext) -> dict[str, object]:
     """Validate; write ``result.json``.
 
-    Options: `SchemaOptions`. Returns what ``result.json`` holds: ``{status, reason, problems}``, the problems being at
-    most twenty texts, each with its path (``$.files[0].path: …``). The status is ``valid``, ``invalid`` (a file that
-    cannot be parsed too) or ``could not run``, for the ``reason`` that a file is missing or the schema's is none.
-    Nothing is fetched: a reference that leaves the schema cannot be used. Raises UsageError for a wrong option, an
-    inline schema that is none among them, and StorageError when the artifact cannot be written.
+    Options: `SchemaOptions`. Returns the content of ``result.json``: ``{status, reason, problems}``, at most twenty
+    problems as texts with their paths (``$.files[0].path: …``). The status is ``valid``, ``invalid`` (also a file that
+    cannot be parsed) or ``could not run`` if a file is missing or a schema file is invalid; see ``reason``. Nothing is
+    fetched: a reference out of the schema cannot be resolved. Raises UsageError for a wrong option, such as an invalid
+    inline schema, and StorageError when the artifact cannot be written.
     """
     options = read_options(SchemaOptions, context, "schema")
     status, problems = _judge(context.workspace, options)
@@ -85,7 +85,7 @@ def _judge(workspace: Workspace, options: SchemaOptions) -> tuple[str, list[str]
 
 
 def _schema(workspace: Workspace, given: JsonValue) -> dict[str, Any]:
-    """The schema, read from its file where ``given`` names one. Raises ValueError with the reason, UsageError."""
+    """The schema, read from its file if ``given`` names one. Raises ValueError with the reason, UsageError."""
     if isinstance(given, dict):
         return given
     name = str(given)
@@ -102,7 +102,7 @@ def _schema(workspace: Workspace, given: JsonValue) -> dict[str, Any]:
 def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:  # noqa: ANN401 - any JSON
     """What is wrong with ``value``, at most `MAX_PROBLEMS`, in the order of the schema.
 
-    Raises ValueError if the schema is none, or cannot be used.
+    Raises ValueError if the schema is invalid or cannot be used.
     """
     from jsonschema import SchemaError
     from jsonschema.validators import validator_for
@@ -110,7 +110,7 @@ def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:  # noqa: A
     from referencing.exceptions import Unresolvable
 
     named = {"$schema": str(schema.get("$schema", _DRAFT))}
-    draft = validator_for(named, default=None)  # type: ignore[arg-type]  # the annotations forget None
+    draft = validator_for(named, default=None)  # type: ignore[arg-type]  # the annotations omit None
     if draft is None:
         raise ValueError(f"there is no JSON Schema draft {schema['$schema']!r}")
     try:

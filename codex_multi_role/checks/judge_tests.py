@@ -1,4 +1,4 @@
-"""The check ``judge_tests``: keep the best tests so far; an attempt that is worse is taken back."""
+"""The check ``judge_tests``: keep the best tests so far; roll back an attempt that is worse."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MEASURED = ("crashed", "passed", "failures", "coverage", "uncovered", "output_ta
 
 
 class JudgeTestsOptions(CheckOptions):
-    """``files`` are the attempt, which lies in the workspace, ``measured`` is what the check coverage said of it.
+    """``files`` are the attempt in the workspace, ``measured`` is its result of the check ``coverage``.
 
-    ``mutation``: what a check of mutants said of it, if there was one. ``best``: what this check said of the attempts
-    before, or {}.
+    ``mutation``: its result of a check of mutants, if any. ``best``: this check's ``best`` for the earlier attempts, or
+    {}.
     """
 
     files: list[TestFile] = Field(min_length=1, description="a list of {path, content}")
@@ -36,19 +36,19 @@ class JudgeTestsOptions(CheckOptions):
 
 @lasts(no_time)
 def judge_tests(context: CheckContext) -> dict[str, object]:
-    """Compare the attempt that lies in the workspace with the best so far, and put that back where it was better.
+    """Compare the attempt in the workspace with the best so far, and restore the best if it was better.
 
-    Worse is one that no longer expects what the plan says of an item, crashes where the best does not, reaches less,
-    passes fewer tests, or notices fewer mutants; all but the first and the last do not count where it reaches the
-    target with nothing failing.
+    An attempt is worse if it no longer expects what the plan says of an item, crashes where the best does not, reaches
+    less, passes fewer tests, or notices fewer mutants. If it reaches the target and nothing fails, only the first and
+    the last count.
 
-    Returns, also as ``result.json``, ``{status: kept|rolled back, reason, attempt, crashed, failed, coverage, score,
+    Returns (also as ``result.json``) ``{status: kept|rolled back, reason, attempt, crashed, failed, coverage, score,
     report, away: [{id, expected}], untested: [id], unasserting: [test], best: {files, code, crashed, passed, failed,
     failures, coverage, uncovered, score, survivors, expects, …}}``. ``crashed``, ``failed``, ``coverage`` and ``score``
-    (percent of the mutants, null where they were not judged) are the attempt's; what no longer expects what the plan
-    says counts as failed, and so does an item without a test and a test without an assertion; an error of the
-    collection is a crash. ``expects``: the ids of the items whose tests do. ``attempt`` and ``code`` show all files in
-    one text. The attempt is kept as ``attempt.py``. Raises UsageError, CheckFailed.
+    (percent of the mutants, null if not judged) are the attempt's. These count as failed: a lost expectation of the
+    plan, an item without a test, and a test without an assertion. A collection error is a crash. ``expects``: the ids
+    of the items whose tests expect what the plan says. ``attempt`` and ``code`` show all files in one text. The attempt
+    is saved as ``attempt.py``. Raises UsageError, CheckFailed.
     """
     options = read_options(JudgeTestsOptions, context, "judge_tests")
     best = options.best
@@ -119,9 +119,9 @@ def _worse(now: Json, best: Json, away: list[Any], target: float) -> str:
 
 
 def suspected_bugs(files: Mapping[str, tuple[str, Collection[str]]], plan: list[Any]) -> list[Json]:
-    """The plan's items that a failing test expects as the plan says: the code may be wrong.
+    """The plan items whose failing tests expect what the plan says: the code may be wrong.
 
-    ``files``: by path a text, and the names of its failing tests.
+    ``files``: by path, a text and the names of its failing tests.
     """
     found = []
     for item in plan:

@@ -1,4 +1,4 @@
-"""Read a JUnit report that untrusted tests left behind."""
+"""Read a JUnit report written by untrusted tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_MESSAGE_CHARACTERS = 2_000
 
 @dataclass
 class TestCounts:
-    """What a report says. ``failures`` are ``{test, message}``, at most twenty."""
+    """The counts of a report. ``failures`` are ``{test, message}``, at most twenty."""
 
     __test__ = False
 
@@ -32,7 +32,7 @@ class TestCounts:
 def read_report(path: Path, kind: str = "JUnit report") -> bytes:
     """The report's bytes. Raises ValueError with the reason if it is missing, too large or not a plain file."""
     try:
-        # Not following links, and not waiting for a pipe's writer: the tests could have put anything there.
+        # Do not follow links, and do not wait for a pipe's writer: the tests could have put anything there.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         raise ValueError(f"pytest left no {kind}") from None
@@ -54,7 +54,7 @@ class TestCase:
 
 
 def parse_report(report: bytes) -> TestCounts:
-    """Count the outcomes of a JUnit report. Raises ValueError if it is none."""
+    """Count the outcomes of a JUnit report. Raises ValueError if it is invalid."""
     counts = TestCounts()
     for case in read_cases(report):
         _count(case, counts)
@@ -62,9 +62,9 @@ def parse_report(report: bytes) -> TestCounts:
 
 
 def parse_cases(report: bytes) -> dict[str, TestCase]:
-    """Every test of a JUnit report by its name, ``class name::name``. Raises ValueError if it is none.
+    """Every test of a JUnit report by its name, ``class name::name``. Raises ValueError if it is invalid.
 
-    A test whose fixture fails afterwards is there twice, and has failed.
+    A test whose fixture fails afterwards is reported twice and counts as failed.
     """
     found: dict[str, TestCase] = {}
     for case in read_cases(report):
@@ -75,13 +75,13 @@ def parse_cases(report: bytes) -> dict[str, TestCase]:
 
 
 def read_cases(report: bytes) -> list[Case]:
-    """Every test case of a JUnit report, as its parser has them. Raises ValueError if it is none."""
+    """Every test case of a JUnit report, as junitparser returns it. Raises ValueError if the report is invalid."""
     from junitparser import JUnitXml, JUnitXmlError
 
     try:
         document = JUnitXml.fromstring(report)
         return [case for suite in (document if isinstance(document, JUnitXml) else [document]) for case in suite]
-    # A SyntaxError is what both XML parsers that junitparser may use raise for a broken document.
+    # Both XML parsers that junitparser may use raise SyntaxError for a broken document.
     except (JUnitXmlError, SyntaxError, ValueError, LookupError, RecursionError) as error:
         raise ValueError(f"the JUnit report cannot be read: {error}") from error
 

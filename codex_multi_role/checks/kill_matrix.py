@@ -1,4 +1,4 @@
-"""Which test kills which mutant: all tests run on each mutant, in parallel, until a deadline."""
+"""Find which test kills which mutant: run all tests on each mutant, in parallel, until a deadline."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from codex_multi_role.checks.mutants import Mutant
 from codex_multi_role.checks.suite import INTERRUPTED, MOST_OVERDUE, Suite, SuiteOutcome
 
 SLOWER = 5.0
-"""A mutant's tests may take so many times what they take on the original: others run at the same time."""
+"""A mutant's tests may take this many times the original's time, because others run at the same time."""
 LEAST_SECONDS = 1.0
-"""What any single test is given, however fast it is on the original."""
+"""Minimum time limit of a single test, however fast it is on the original."""
 START_SECONDS = 5.0
-"""For Python and the sandbox to start on a busy machine."""
+"""Time for Python and the sandbox to start on a busy machine."""
 
 
 @dataclass
 class KillMatrix:
-    """``killers`` are the tests that kill a mutant, by its id; none for a survivor.
+    """``killers``: by mutant id, the tests that kill it; empty for a survivor.
 
-    ``unattributed`` died without telling of which test: the interpreter broke down, or nothing ended it but its
-    deadline. ``left`` were not judged, for want of time.
+    ``unattributed`` mutants died without naming a test: the interpreter crashed, or only the deadline ended it.
+    ``left`` were not judged because time ran out.
     """
 
     killers: dict[str, list[str]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class KillMatrix:
 
     @property
     def score_percent(self) -> float:
-        """Of those that were judged; a file without mutants has nothing to miss."""
+        """Percentage of killed mutants among the judged ones; a file without mutants has nothing to miss."""
         return round(100 * self.killed / len(self.killers), 2) if self.killers else 100.0
 
     def by_test(self, tests: Sequence[str]) -> dict[str, list[str]]:
@@ -50,7 +50,7 @@ class KillMatrix:
 
 
 class Judge:
-    """``original`` is what came of the tests on the file ``target`` as it is; ``without`` are tests not to believe."""
+    """``original`` is the outcome of the tests on the unchanged ``target``; ``without`` are tests not to trust."""
 
     def __init__(self, suite: Suite, target: str, original: SuiteOutcome, without: Sequence[str] = ()) -> None:
         cases = original.cases or {}
@@ -60,7 +60,7 @@ class Judge:
         self._seconds = SLOWER * original.ran.seconds + MOST_OVERDUE * self._test_seconds + START_SECONDS
 
     def matrix(self, mutants: Sequence[Mutant], until: float, concurrency: int) -> KillMatrix:
-        """Judge ``mutants``, ``concurrency`` at once; ``until`` is on the monotonic clock. Raises what a run raises."""
+        """Judge ``mutants``, ``concurrency`` at once, until ``until`` (monotonic). Raises the errors of `Suite.run`."""
         matrix = KillMatrix()
         pool = ThreadPoolExecutor(concurrency, thread_name_prefix="mutant")
         try:
@@ -77,7 +77,7 @@ class Judge:
         return matrix
 
     def _killers(self, mutant: Mutant, until: float) -> tuple[list[str], bool] | None:
-        """Who kills the mutant, and whether that is known; None where there is no time to find out."""
+        """The tests that kill the mutant, and whether they are known; None if no time is left to find out."""
         left = until - time.monotonic()
         if left <= 0:
             return None
@@ -87,9 +87,9 @@ class Judge:
         return self._blamed(outcome)
 
     def _blamed(self, outcome: SuiteOutcome) -> tuple[list[str], bool]:
-        """A test that passes on the original must be there and pass."""
+        """Blame the tests that pass on the original and are missing or do not pass here."""
         if outcome.cases is None:
-            # What pytest begins with imports the target: it refuses to run anything (exit code 4), or breaks down.
+            # pytest's startup imports the target: pytest refuses to run anything (exit code 4), or crashes.
             return (self.tests, True) if outcome.ran.returncode == 4 else ([], False)
         passed = {name for name, case in outcome.cases.items() if case.outcome == "passed"}
         missing_counts = outcome.ran.returncode != INTERRUPTED

@@ -1,4 +1,4 @@
-"""One process that runs tests under measurement: what it is told, and what it leaves behind."""
+"""One process that runs tests under measurement: its environment, and the notes that it leaves."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from codex_multi_role.checks.junit_report import read_report
 
 PLUGIN = ("-p", "codex_multi_role_measuring")
 OF_OTHERS = ("COVERAGE_", "COV_CORE_")
-"""How variables begin that start a measurement of somebody else's, or redirect ours."""
+"""Prefixes of variables that start somebody else's measurement, or redirect ours."""
 
 
 class MeasuredProcess:
-    """``copy`` is that of the workspace ``root``, in which ``target`` (empty: nothing in particular) is measured.
+    """``copy`` is the copy of the workspace ``root`` in which ``target`` (empty: no particular one) is measured.
 
-    Its notes are in a folder of their own below ``scratch``.
+    The notes of the process have their own folder below ``scratch``.
     """
 
     def __init__(self, scratch: Path, root: Path, copy: Path, target: str, python: Interpreter) -> None:
@@ -29,9 +29,9 @@ class MeasuredProcess:
         self._originals = dict.fromkeys(filter(None, (root, python.project)))
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        """``given``, in which any Python finds our plugins for pytest, and of the project what is in the copy.
+        """``given``, extended so that any Python finds our pytest plugins, and the project's code in the copy.
 
-        A package of the workspace may be installed from there: the copy's is the one to be tested.
+        A package may be installed from the workspace itself: the copy's must be tested.
         """
         kept = {name: value for name, value in given.items() if not name.startswith(OF_OTHERS)}
         folders = import_folders(self._root, self._target, self._python.folders)
@@ -39,13 +39,13 @@ class MeasuredProcess:
         return {**kept, "PYTHONPATH": ":".join(filter(None, places)), "CODEX_MULTI_ROLE_MEASURING": str(self._folder)}
 
     def prepare(self, excluded: Iterable[str] = ()) -> None:
-        """Before each start: no test is running; those in ``excluded``, by pytest's id, will not."""
+        """Reset the notes before each start; the tests in ``excluded``, by pytest's id, will not run."""
         (self._folder / "excluded.json").write_text(json.dumps(list(excluded)))
         (self._folder / "running").write_text("")
         (self._folder / "loaded.json").unlink(missing_ok=True)
 
     def running(self) -> tuple[str, float]:
-        """The id of the test in which the process ended, or empty, and for how long it had been running."""
+        """The id of the test in which the process ended, or empty, and for how many seconds it had been running."""
         try:
             test = read_report(self._folder / "running").decode("utf-8", "replace")
             return test, time.time() - (self._folder / "running").stat().st_mtime
@@ -58,9 +58,9 @@ class MeasuredProcess:
         return (self._folder / "other_python").exists()
 
     def import_problem(self, unseen: Collection[str] = ()) -> str:
-        """Why the figures are not the copy's; empty where nothing speaks against it.
+        """Why the figures are not the copy's; empty if no such reason is found.
 
-        ``unseen``: files of which coverage.py saw no line being executed.
+        ``unseen``: files of which coverage.py saw no line executed.
         """
         if not self._target:
             return ""
@@ -68,5 +68,5 @@ class MeasuredProcess:
             loaded = json.loads(read_report(self._folder / "loaded.json"))
             files = {str(name): str(file) for name, file in loaded.items()}
         except (ValueError, AttributeError):
-            return ""  # the process did not get that far, and says so by itself
+            return ""  # the process ended earlier, and reports that itself
         return import_problem(files, self._originals, self._copy, self._target, self._python.folders, unseen)

@@ -1,4 +1,4 @@
-"""What a set of test modules is worth: which lines, branches and mutants each of its tests reaches or kills."""
+"""Measure a set of test modules: the lines, branches and mutants that each test reaches or kills."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING = Reached(frozenset(), frozenset())
 
 @dataclass(frozen=True)
 class SuiteMeasurement:
-    """``reached`` and ``kills`` are by test, all parameters of which are one. ``problem`` says why there is nothing."""
+    """``reached`` and ``kills`` are by test, all parameters of which are one. ``problem``: why there is no result."""
 
     problem: str = ""
     timed_out: bool = False
@@ -38,7 +38,7 @@ class SuiteMeasurement:
         }
 
     def is_kept_by(self, other: SuiteMeasurement) -> bool:
-        """Whether ``other`` covers and kills all that this one does."""
+        """Whether ``other`` covers and kills everything that this one does."""
         killed, still = ({*each.matrix.killers} - {*each.matrix.survived} for each in (self, other))
         return (other.coverage or 0.0) >= (self.coverage or 0.0) and killed <= still
 
@@ -62,7 +62,7 @@ class SuiteMeasurement:
 
 
 class Bench:
-    """Where test modules are measured: on ``target`` and its ``mutants``, until ``until`` on the monotonic clock."""
+    """Measures test modules on ``target`` and its ``mutants``, until ``until`` on the monotonic clock."""
 
     def __init__(
         self,
@@ -78,11 +78,11 @@ class Bench:
         self._folders = 0
 
     def repeat(self, files: Mapping[str, str], runs: int) -> Repeated:
-        """Run the modules ``files`` so many times. Raises what a run raises."""
+        """Run the modules ``files`` that many times. Raises the errors of `Suite.run`."""
         return repeat(Suite(self._context, list(files), self._folder(), self._target, files), runs, self._until)
 
     def measure(self, files: Mapping[str, str]) -> SuiteMeasurement:
-        """Run the modules under coverage.py and on every mutant. Raises what a run raises."""
+        """Run the modules under coverage.py and on every mutant. Raises the errors of `Suite.run`."""
         run = CoverageRun(self._context, self._target, list(files), self._folder(), files, per_test=True)
         outcome = run.outcome(max(0.0, self._until - time.monotonic()))
         if outcome.status != "passed":
@@ -100,7 +100,7 @@ class Bench:
         return SuiteMeasurement("", False, outcome.measured.percent, reached, kills, matrix)
 
     def described(self, ids: Collection[str]) -> list[dict[str, object]]:
-        """The mutants of these ``ids``."""
+        """The mutants with these ``ids``, as JSON."""
         return [mutant.as_json() for mutant in self._mutants if mutant.id in ids]
 
     def _folder(self) -> Path:
@@ -111,7 +111,7 @@ class Bench:
 
 
 def units(names: Iterable[str]) -> list[str]:
-    """The tests behind ``names``, each of which may be one of many parameters."""
+    """The test functions behind ``names``, several of which may be parameters of one."""
     return list(dict.fromkeys(map(_unit, names)))
 
 

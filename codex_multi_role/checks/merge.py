@@ -1,4 +1,4 @@
-"""The check ``merge``: bring chosen copies of the workspace back, in the order they are named."""
+"""The check ``merge``: merge chosen copies back into the workspace, in the given order."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from codex_multi_role.errors import UsageError
 
 
 class MergeOptions(CheckOptions):
-    """``copies``: the ``copy`` of each result to merge, as a step with ``isolate`` and ``merge: none`` gave it."""
+    """``copies``: the ``copy`` of each result to merge, made by a step with ``isolate`` and ``merge: none``."""
 
     copies: Annotated[list[str], Field(min_length=1)]
 
 
 @lasts(no_time)
 def merge_copies(context: CheckContext) -> dict[str, object]:
-    """``{status: merged|unchanged|conflicts, paths, conflicts: [{path, kind}], merges: [...]}``, one merge a copy.
+    """Return ``{status: merged|unchanged|conflicts, paths, conflicts: [{path, kind}], merges: [...]}``, one per copy.
 
-    ``status`` is conflicts when any has one. Raises UsageError for a copy that the run did not make.
+    ``status`` is conflicts if any copy has one. Raises UsageError for a copy that the run did not make.
     """
     options = read_options(MergeOptions, context, "merge")
     if context.worktrees is None:

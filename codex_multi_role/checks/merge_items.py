@@ -1,4 +1,4 @@
-"""The check ``merge_items``: new items join a list by their key; one that clashes or has other fields is refused."""
+"""The check ``merge_items``: add new items to a list by key; refuse a duplicate key or unexpected fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Name = Annotated[str, StringConstraints(min_length=1)]
 
 
 class MergeItemsOptions(CheckOptions):
-    """``fields``: all that an item must have, and may; any where it is empty."""
+    """``fields``: exactly the fields that an item must have; if empty, it may have any."""
 
     known: list[dict[str, JsonValue]] = Field(description="the list so far, of mappings")
     new: list[JsonValue] = Field(description="the items to add")
@@ -25,10 +25,10 @@ class MergeItemsOptions(CheckOptions):
 @only_looks
 @lasts(no_time)
 def merge_items(context: CheckContext) -> dict[str, object]:
-    """``{status: merged|refused, items, added: [key], refused: [{item, reason}]}``, also as ``result.json``.
+    """Return ``{status: merged|refused, items, added: [key], refused: [{item, reason}]}``, also as ``result.json``.
 
-    The known ones stay as they are and come first. The status is ``refused`` as soon as one item was: the others are
-    added all the same. Raises UsageError for a wrong option.
+    Known items come first, unchanged. The status is ``refused`` if any item was; the others are still added. Raises
+    UsageError for a wrong option.
     """
     options = read_options(MergeItemsOptions, context, "merge_items")
     items, refused = list(options.known), []
@@ -36,7 +36,7 @@ def merge_items(context: CheckContext) -> dict[str, object]:
         if reason := _refusal(item, items, options):
             refused.append({"item": item, "reason": reason})
         else:
-            items.append(item)  # type: ignore[arg-type]  # what is no mapping was refused
+            items.append(item)  # type: ignore[arg-type]  # only mappings are left
     added = [item[options.key] for item in items[len(options.known) :]]
     status = "refused" if refused else "merged"
     return write_result(context, {"status": status, "items": items, "added": added, "refused": refused})
@@ -48,8 +48,8 @@ def _refusal(item: JsonValue, items: list[dict[str, JsonValue]], options: MergeI
     missing = [name for name in dict.fromkeys((options.key, *options.fields)) if name not in item]
     unknown = [name for name in item if options.fields and name not in (options.key, *options.fields)]
     if missing or unknown:
-        said = [f"without {', '.join(missing)}"] if missing else []
-        return " and ".join([*said, *([f"with an unknown {', '.join(unknown)}"] if unknown else [])])
+        reasons = [f"without {', '.join(missing)}"] if missing else []
+        return " and ".join([*reasons, *([f"with an unknown {', '.join(unknown)}"] if unknown else [])])
     key = item[options.key]
     if not isinstance(key, str) or not key:
         return f"its {options.key} is no text"

@@ -1,4 +1,4 @@
-"""The check ``merge_tests``: from several candidates' tests the fewest that lose neither coverage nor a kill."""
+"""The check ``merge_tests``: from several candidates' tests, the fewest that lose neither coverage nor a kill."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from codex_multi_role.workspace import PathRefused, write_inside
 
 END_SECONDS = 10.0
 WRITTEN = "written.json"
-"""The artifact that names the files to be written, before any is."""
+"""The artifact that lists the files to write, saved before any is written."""
 
 
 class CandidateTests(CheckOptions):
-    """``code`` itself, or the ``file`` that holds it, of the workspace or of a ``copy`` of it."""
+    """``code`` itself, or the ``file`` that holds it, in the workspace or in a ``copy`` of it."""
 
     code: str | None = None
     file: str | None = None
@@ -41,12 +41,11 @@ class CandidateTests(CheckOptions):
 
 
 class MergeTestsOptions(CheckOptions):
-    """``target`` is what is tested. The tests that stay are written to ``tests``, else to ``tests/test_<target>.py``,
-    those of a second module beside it, to ``…__2.py``, and so on; a name that is taken is left out.
+    """``target`` is tested. The merged tests go to ``tests``, by default to ``tests/test_<target>.py``.
 
-    ``others`` are modules that each candidate's tests stand beside, ``plan`` has items that say what is expected.
-    ``max_mutants``, ``seed``, ``mutants`` and ``concurrency`` are those of the check ``mutation``; ``runs`` is how
-    often the tests run to find flaky ones.
+    A second module goes beside it as ``…__2.py``, and so on; a name in use is skipped. ``others`` are modules that run
+    beside each candidate's tests, ``plan`` has items that say what is expected. ``max_mutants``, ``seed``, ``mutants``
+    and ``concurrency`` are those of the check ``mutation``; ``runs`` is how often the tests run to find flaky ones.
     """
 
     target: str = Field(min_length=1, description="a Python file of the workspace")
@@ -71,17 +70,17 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
 def merge_tests(context: CheckContext) -> dict[str, object]:
     """Measure all candidates' tests together, keep the fewest that lose nothing, and measure these again.
 
-    Options: `MergeTestsOptions`; ``timeout_seconds``, for all together, cannot exceed the context's deadline. Tests
-    that fail or are flaky are dropped first, but not those that expect what the plan says of an item when no test that
-    passes does: the code may be wrong. Of the others those stay that `smallest_cover` keeps, of lines, branches
-    and killed mutants alike; each is removed from its module by its syntax, all else there stays. Should what remains
-    reach or kill less than all did, nothing is removed.
+    Options: `MergeTestsOptions`; ``timeout_seconds`` covers everything and cannot exceed the context's deadline.
+    Failing and flaky tests are dropped first, except tests that expect what the plan says of an item when no passing
+    test does: the code may be wrong. Of the others, `smallest_cover` selects those to keep by lines, branches and
+    killed mutants. Each removed test is cut from its module by its syntax; everything else there stays. If the
+    remaining tests reach or kill less than all did, nothing is removed.
 
-    Returns what ``result.json`` holds: ``{status, reason, files: [{path, content}], kept: [test], failing: [test],
+    Returns the content of ``result.json``: ``{status, reason, files: [{path, content}], kept: [test], failing: [test],
     dropped: [{test, reason}], flaky, candidates: [{index, tests, reached, killed}], merged: {tests, reached, killed},
-    coverage, mutants, score_percent, ids, survivors: [{id, line, operator, diff}], matrix, seconds}``; ``reached``
-    counts lines and branches, ``failing`` stay although they fail. The status is ``merged``, ``timed out`` or ``could
-    not run``.
+    coverage, mutants, score_percent, ids, survivors: [{id, line, operator, diff}], matrix, seconds}``. ``reached``
+    counts lines and branches; ``failing`` tests stay although they fail. The status is ``merged``, ``timed out`` or
+    ``could not run``.
 
     Raises UsageError for a wrong option, StorageError when a file cannot be written, RunInterrupted.
     """
@@ -113,7 +112,7 @@ def _merged(context: CheckContext, options: MergeTestsOptions, until: float) -> 
 
 
 def _files(context: CheckContext, options: MergeTestsOptions) -> dict[str, str]:
-    """The candidates' modules by path, and the others. Raises ValueError for one that is no Python."""
+    """The candidates' modules and the others, by path. Raises ValueError for invalid Python."""
     texts = [_code(context, candidate, number) for number, candidate in enumerate(options.candidates, 1)]
     for number, text in enumerate(texts, 1):
         if problem := syntax_problem(text, f"candidate {number}"):
@@ -144,14 +143,14 @@ def _chosen(
     failing = units(undisturbed.bad)
     dropped = dict.fromkeys(failing, "it fails") | dict.fromkeys(units(undisturbed.flaky), "its outcome changes")
     clean = _without(files, dropped)
-    every = bench.measure(clean)
-    if every.problem:
-        return _nothing("timed out" if every.timed_out else "could not run", every.problem)
-    kept, final, reason = _fewest(context, options, bench, clean, every)
-    needless = {test: "others reach and kill what it does" for test in every.reaches if test not in kept}
+    combined = bench.measure(clean)
+    if combined.problem:
+        return _nothing("timed out" if combined.timed_out else "could not run", combined.problem)
+    kept, final, reason = _fewest(context, options, bench, clean, combined)
+    redundant = {test: "others reach and kill what it does" for test in combined.reaches if test not in kept}
     planned = _as_planned(files, clean, failing, options.plan)
-    gone = {test: why for test, why in {**dropped, **needless}.items() if test not in planned}
-    merged = _placed(context, options, _without(files, gone), {*kept, *planned})
+    removed = {test: why for test, why in {**dropped, **redundant}.items() if test not in planned}
+    merged = _placed(context, options, _without(files, removed), {*kept, *planned})
     _write(context, options, merged)
     return {
         "status": "merged",
@@ -159,10 +158,10 @@ def _chosen(
         "files": [{"path": path, "content": text} for path, text in merged.items()],
         "kept": kept,
         "failing": planned,
-        "dropped": [{"test": test, "reason": why} for test, why in gone.items()],
+        "dropped": [{"test": test, "reason": why} for test, why in removed.items()],
         "flaky": dict(undisturbed.flaky),
         "candidates": [
-            {"index": index, **every.part(_of(path, every.reached))}
+            {"index": index, **combined.part(_tests_in(path, combined.reached))}
             for index, path in enumerate([*files][: len(options.candidates)])
         ],
         "merged": final.part(final.reached),
@@ -172,50 +171,55 @@ def _chosen(
 
 
 def _fewest(
-    context: CheckContext, options: MergeTestsOptions, bench: Bench, clean: Texts, every: SuiteMeasurement
+    context: CheckContext, options: MergeTestsOptions, bench: Bench, clean: Texts, combined: SuiteMeasurement
 ) -> tuple[list[str], SuiteMeasurement, str]:
-    """The tests to keep, what they are worth where they are put, and why they are not fewer."""
-    kept = smallest_cover(every.reaches) or list(every.reaches)
-    kept += [test for test in _first_of_items(clean, every.reaches, options.plan, kept) if test not in kept]
-    needless = [test for test in every.reaches if test not in kept]
-    final = bench.measure(_placed(context, options, _without(clean, needless), kept))
-    if not final.problem and every.is_kept_by(final):
+    """The tests to keep, their measurement in their final place, and why they are not fewer."""
+    kept = smallest_cover(combined.reaches) or list(combined.reaches)
+    kept += [test for test in _first_of_items(clean, combined.reaches, options.plan, kept) if test not in kept]
+    redundant = [test for test in combined.reaches if test not in kept]
+    final = bench.measure(_placed(context, options, _without(clean, redundant), kept))
+    if not final.problem and combined.is_kept_by(final):
         return kept, final, ""
     problem = final.problem or "without the others the tests reach or kill less"
-    return list(every.reaches), every, f"nothing more is removed: {problem}"
+    return list(combined.reaches), combined, f"nothing more is removed: {problem}"
 
 
 def _first_of_items(
     clean: Texts, tests: Collection[str], plan: Sequence[Mapping[str, Any]], kept: Collection[str]
 ) -> list[str]:
-    """The first test of each item of the plan that has none among ``kept``."""
+    """The first test of each plan item that has none in ``kept``."""
     first = []
     for item in plan:
         names = {path: {each.name for each in tests_of(text, str(item["id"]))} for path, text in clean.items()}
-        own = [test for path in clean for test in _of(path, tests) if names[path].intersection(names_in(path, [test]))]
+        own = [
+            test
+            for path in clean
+            for test in _tests_in(path, tests)
+            if names[path].intersection(names_in(path, [test]))
+        ]
         first += own[:1] if not set(own) & set(kept) else []
     return first
 
 
 def _as_planned(files: Texts, clean: Texts, failing: Sequence[str], plan: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Of the failing tests those that expect what the plan says of an item, which no test that passes does."""
+    """The failing tests that expect what the plan says of an item that no passing test expects."""
     planned = []
     for item in plan:
         if not any(expects(text, item) for text in clean.values()):
             for path, text in files.items():
                 own = {each.name for each in tests_of(text, str(item["id"]))} if expects(text, item) else set()
-                planned += [test for test in _of(path, failing) if own.intersection(names_in(path, [test]))]
+                planned += [test for test in _tests_in(path, failing) if own.intersection(names_in(path, [test]))]
     return list(dict.fromkeys(planned))
 
 
 def _placed(context: CheckContext, options: MergeTestsOptions, texts: Texts, wanted: Collection[str]) -> dict[str, str]:
-    """Those of ``texts`` with tests that are ``wanted``, from the first path on."""
-    left = [text for path, text in texts.items() if _of(path, wanted)]
+    """The ``texts`` that have ``wanted`` tests, assigned to the first free paths."""
+    left = [text for path, text in texts.items() if _tests_in(path, wanted)]
     return dict(zip(_paths(context, options, len(left)), left, strict=True))
 
 
 def _paths(context: CheckContext, options: MergeTestsOptions, number: int) -> list[str]:
-    """Where the modules are to be: never in the place of a file that is somebody else's."""
+    """The paths for the modules, which never replace somebody else's file."""
     first = PurePosixPath(options.tests or f"tests/test_{PurePosixPath(options.target).name}")
     names = chain([first], (first.with_stem(f"{first.stem}__{count}") for count in count_from(2)))
     own = _own(context, options)
@@ -224,7 +228,7 @@ def _paths(context: CheckContext, options: MergeTestsOptions, number: int) -> li
 
 
 def _own(context: CheckContext, options: MergeTestsOptions) -> set[str]:
-    """The files that the check may replace or remove, those of an attempt included that was cut short."""
+    """The files that the check may replace or remove, including those of an interrupted attempt."""
     given = {options.tests, *(file.path for file in options.others)}
     try:
         return {*given, *json.loads((context.folder / WRITTEN).read_text(encoding="utf-8"))}
@@ -233,22 +237,22 @@ def _own(context: CheckContext, options: MergeTestsOptions) -> set[str]:
 
 
 def _without(files: Mapping[str, str], dropped: Collection[str]) -> dict[str, str]:
-    """The modules without the tests ``dropped``; one that is dropped itself, as it cannot be collected, is left out."""
+    """The modules without the tests in ``dropped``; a module that cannot be collected is dropped as a whole."""
     left = {}
     for path, source in files.items():
-        mine = _of(path, dropped)
+        mine = _tests_in(path, dropped)
         if all("::" in test for test in mine):
             left[path] = without(source, names_in(path, mine)) if mine else source
     return left
 
 
-def _of(path: str, tests: Iterable[str]) -> list[str]:
-    """Those of ``tests`` that are in the module at ``path``."""
+def _tests_in(path: str, tests: Iterable[str]) -> list[str]:
+    """The ``tests`` of the module at ``path``."""
     return [test for test in tests if PurePosixPath(path).stem in test.partition("::")[0].split(".")]
 
 
 def _write(context: CheckContext, options: MergeTestsOptions, merged: Mapping[str, str]) -> None:
-    """Write what is merged; of the files that it replaces none is left."""
+    """Write the merged modules and remove the other files that they replace."""
     own = {*_own(context, options), *merged} - {""}
     write_artifact(context, WRITTEN, json.dumps(sorted(own)))
     for path in own:

@@ -1,8 +1,8 @@
 """Mutants of a Python file: the same text with one small change, which good tests notice.
 
-What changes are made is mutmut's say: its operators are a table from kinds of libcst's nodes to other nodes. Which
-nodes are asked, and what a mutant is called, is ours: mutmut's own walk obeys the settings of the current folder, and
-its mutants are functions behind a trampoline, which it makes of no decorated function and runs with its own runner.
+mutmut's operators, a table from kinds of libcst nodes to other nodes, define the changes. Which nodes change and what a
+mutant is called is ours, because mutmut's own walk obeys the settings of the current folder, and its mutants are
+functions behind a trampoline, which it makes of no decorated function and runs with its own runner.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 MAX_DIFF_CHARACTERS = 600
 NEVER_ASKED = frozenset({"len", "isinstance"})
-"""Functions whose arguments are left alone, as mutmut does: such a mutant dies of any call."""
+"""Functions whose arguments are not changed, as in mutmut: any call kills such a mutant."""
 HOW_TO_INSTALL = 'mutants need the extra "mutation": pip install "codex-multi-role[mutation]"'
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """``id`` is ``line.number``, the same for the same text of the file; ``text`` is that of the whole file."""
+    """``id`` is ``line.number``, stable for the same file text; ``text`` is that of the whole file."""
 
     id: str
     line: int
@@ -35,13 +35,13 @@ class Mutant:
     diff: str
 
     def as_json(self) -> dict[str, object]:
-        """What is told of a survivor."""
+        """The fields reported for a survivor."""
         return {"id": self.id, "line": self.line, "operator": self.operator, "diff": self.diff}
 
 
 @dataclass(frozen=True)
 class MutationSite:
-    """Where a mutant could be: ``new`` instead of ``old``."""
+    """A possible mutant: ``new`` instead of ``old``."""
 
     id: str
     line: int
@@ -51,16 +51,16 @@ class MutationSite:
 
 
 def is_installed() -> bool:
-    """Whether the extra is there."""
+    """Whether the extra ``mutation`` is installed."""
     return find_spec("mutmut") is not None and find_spec("libcst") is not None
 
 
 class MutatedFile:
-    """The mutants of the file whose text is ``source``, in its functions and methods, decorated ones and nested ones.
+    """The mutants of the file text ``source``, in its functions and methods, decorated and nested ones included.
 
-    Left out are annotations and decorators, what a raised exception says, which is seldom promised, and what runs when
-    the module is imported: a mutant there breaks the import, which tells nothing of the tests. Raises ValueError for a
-    text that libcst cannot read.
+    Excluded are annotations and decorators, raise statements, whose messages are seldom specified, and code that runs
+    on import: a mutant there breaks the import, which says nothing about the tests. Raises ValueError for a text that
+    libcst cannot read.
     """
 
     def __init__(self, source: str) -> None:
@@ -77,7 +77,7 @@ class MutatedFile:
         self.places = list(self._found())
 
     def sample(self, most: int, seed: int) -> list[Mutant]:
-        """At most ``most`` mutants that compile, by chance, but one of every line before a second of any."""
+        """A random sample of at most ``most`` mutants that compile, one of every line before a second of any."""
         order = list(self.places)
         random.Random(seed).shuffle(order)
         nth: dict[int, int] = defaultdict(int)
@@ -88,7 +88,7 @@ class MutatedFile:
         return self._made((place for _, place in sorted(rounds, key=lambda pair: pair[0])), most)
 
     def named(self, ids: Sequence[str]) -> list[Mutant]:
-        """The mutants with these ``ids``. Raises ValueError for one that the file does not have."""
+        """The mutants with these ``ids``. Raises ValueError for an unknown id."""
         places = {place.id: place for place in self.places}
         if unknown := [each for each in ids if each not in places]:
             raise ValueError(f"there is no mutant {unknown[0]!r} of this file")
@@ -127,7 +127,7 @@ def _changes(module: libcst.Module) -> Iterator[tuple[libcst.CSTNode, str, libcs
 
 
 def _nodes(node: libcst.CSTNode, inside_function: bool) -> Iterator[libcst.CSTNode]:
-    """All nodes that may change, in the order of the text."""
+    """All nodes that may change, in text order."""
     import libcst
 
     left_out = libcst.Annotation | libcst.Decorator | libcst.Parameters | libcst.Raise
@@ -156,6 +156,6 @@ def _compiles(text: str) -> bool:
 
 
 def _diff(old: str, new: str) -> str:
-    """The changed lines alone, ``-`` the old and ``+`` the new ones."""
+    """Only the changed lines, ``-`` the old and ``+`` the new ones."""
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="")
     return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))[:MAX_DIFF_CHARACTERS]

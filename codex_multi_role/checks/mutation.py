@@ -1,4 +1,4 @@
-"""The check ``mutation``: what tests notice of small changes to a file, and which test notices which."""
+"""The check ``mutation``: which small changes to a file its tests notice, and which test notices which."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from codex_multi_role.errors import UsageError
 
 MAX_SURVIVORS = 100
 END_SECONDS = 10.0
-"""For the last tests to be ended and for the copies to be removed, after the deadline."""
+"""Time to end the last tests and remove the copies, after the deadline."""
 
 
 class MutationOptions(CheckOptions):
-    """``target`` is changed, ``tests`` judge it: a file, and files or folders, relative to the workspace.
+    """``target``, a file, is changed, and ``tests``, files or folders, judge it; all relative to the workspace.
 
-    ``copy``: the copy of the workspace to judge in instead, as a step with ``isolate`` gave it.
-    Of more than ``max_mutants`` a sample is judged, chosen by ``seed``; ``mutants`` names those to judge instead. With
-    ``runs`` the tests first run so often as they are, and those whose outcomes differ do not count.
+    ``copy``: the copy of the workspace to judge in instead, made by a step with ``isolate``. Of more than
+    ``max_mutants`` a sample is judged, chosen by ``seed``; ``mutants`` names those to judge instead. The tests first
+    run ``runs`` times on the original, and those whose outcomes differ do not count.
     """
 
     target: str = Field(min_length=1, description="a Python file of the workspace")
@@ -44,7 +44,7 @@ class MutationOptions(CheckOptions):
 
 @dataclass(frozen=True)
 class Judged:
-    """What is to be told. ``found`` is how many places for a mutant the file has."""
+    """The data of a result. ``found`` is the number of places for a mutant in the file."""
 
     status: str
     reason: str = ""
@@ -64,14 +64,14 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
 def judge_mutants(context: CheckContext) -> dict[str, object]:
     """Run the tests on mutants of the target, each in a private copy of the workspace, in the sandbox.
 
-    Options: `MutationOptions`; ``timeout_seconds``, for all together, cannot exceed the context's deadline; each mutant
-    has one of its own, a multiple of what the tests take undisturbed, and each test, too. Leaves ``result.json``, which
-    holds what is returned: ``{status, reason, found, mutants, left, sampled, seed, ids, killed, survived,
-    score_percent, survivors: [{id, line, operator, diff}], matrix: {test: [id]}, unattributed: [id], flaky: {test:
-    [outcome]}, seconds}``. The status is ``ok``, ``no mutants``, ``timed out`` (the figures are of those that were
-    judged) or ``could not run``. ``mutants`` were judged, out of ``found`` places, and ``left`` were not, for want of
-    time; ``unattributed`` were killed without a test that can be named. The tests must pass as they are: a red one
-    says nothing of a mutant.
+    Options: `MutationOptions`; ``timeout_seconds`` covers everything and cannot exceed the context's deadline. Each
+    mutant has its own limit, a multiple of what the tests take on the original, and so has each test. Leaves
+    ``result.json`` and returns its content: ``{status, reason, found, mutants, left, sampled, seed, ids, killed,
+    survived, score_percent, survivors: [{id, line, operator, diff}], matrix: {test: [id]}, unattributed: [id], flaky:
+    {test: [outcome]}, seconds}``. The status is ``ok``, ``no mutants``, ``timed out`` (the figures are of the judged
+    mutants) or ``could not run``. ``mutants`` were judged, out of ``found`` places, and ``left`` were not because time
+    ran out; ``unattributed`` were killed without a test that can be named. The tests must pass on the original: a
+    failing test says nothing about a mutant.
 
     Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
     """

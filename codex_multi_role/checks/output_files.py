@@ -1,4 +1,4 @@
-"""Where a check writes: what stays in the run folder, and what is gone when it ends."""
+"""Output of a check: artifacts in the run folder, and temporary files that are removed when it ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codex_multi_role.workspace import Workspace
 
 
 def write_artifact(context: CheckContext, name: str, text: str) -> Path:
-    """Write ``text`` to ``name`` in the visit's folder, its secrets masked; returns the file. Raises StorageError."""
+    """Write ``text`` to ``name`` in the visit's folder, secrets masked; return the file. Raises StorageError."""
     path = context.folder / name
     try:
         context.folder.mkdir(parents=True, exist_ok=True)
@@ -25,16 +25,16 @@ def write_artifact(context: CheckContext, name: str, text: str) -> Path:
 
 
 def write_result(context: CheckContext, result: dict[str, object]) -> dict[str, object]:
-    """Write ``result`` to ``result.json`` like `write_artifact`; returns it as it is. Raises StorageError."""
+    """Write ``result`` to ``result.json`` like `write_artifact`; return it unchanged. Raises StorageError."""
     write_artifact(context, "result.json", json.dumps(context.redact.within(result), indent=2) + "\n")
     return result
 
 
 @contextmanager
 def scratch_folder(workspace: Workspace) -> Iterator[Path]:
-    """A folder for a command's temporary files, removed with all that is in it. Raises StorageError.
+    """A folder for a command's temporary files, removed with its content. Raises StorageError.
 
-    It lies outside the workspace, whose snapshots it would otherwise show up in, wherever TMPDIR points.
+    It is outside the workspace wherever TMPDIR points, because it would otherwise show up in snapshots.
     """
     candidates = map(Path, (tempfile.gettempdir(), "/var/tmp", "/tmp"))
     parent = next((path for path in candidates if _is_outside(path, workspace)), None)

@@ -1,4 +1,4 @@
-"""The check ``plan``: whether tasks, of which some wait for others, can be carried out."""
+"""The check ``plan``: whether tasks with dependencies can be carried out."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ _Number = Annotated[int, Field(ge=1)]
 
 
 class PlanOptions(CheckOptions):
-    """What the check takes."""
-
     tasks: JsonValue = Field(description="a list of tasks, each with id and content, usually a template")
     min_tasks: _Number = Field(default=FEWEST_TASKS, description="the fewest tasks that will do")
     max_tasks: _Number = Field(default=MOST_TASKS, description="the most tasks there may be")
@@ -27,10 +25,10 @@ class PlanOptions(CheckOptions):
 @only_looks
 @lasts(no_time)
 def check_plan(context: CheckContext) -> dict[str, object]:
-    """Judge; write ``result.json``.
+    """Validate the tasks; write ``result.json``.
 
-    Options: `PlanOptions`. Returns what ``result.json`` holds: ``{status: valid|invalid, problems, tasks}``, the tasks
-    with all their fields, none where they are invalid. Raises UsageError for a wrong option.
+    Options: `PlanOptions`. Returns the content of ``result.json``: ``{status: valid|invalid, problems, tasks}``; valid
+    tasks have all their fields, invalid ones are left out. Raises UsageError for a wrong option.
     """
     options = read_options(PlanOptions, context, "plan")
     given: Any = options.tasks

@@ -1,4 +1,4 @@
-"""The check ``prune_tests``: take out the tests that fail or are flaky, and measure what is left."""
+"""The check ``prune_tests``: remove failing and flaky tests, and measure the others."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from codex_multi_role.reading.json_types import Json
 GONE: Json = {"passed": 0, "coverage": None, "uncovered": []}
 NOTHING: Json = {"status": "no tests", "crashed": True, "passed": 0, "coverage": None, "failures": []}
 MOST_ROUNDS = 5
-"""A report names twenty failures at most, and a test may fail only once another is gone."""
+"""A report names at most twenty failures, and a test may fail only after another is removed."""
 MOST_RUNS = 10
 
 
 class PruneTestsOptions(CheckOptions):
-    """``files`` are the tests for the file ``target``; ``plan`` says what its items expect.
+    """``files`` are the tests of the file ``target``; ``plan`` says what its items expect.
 
-    The tests run ``runs`` times to find flaky ones, which are not looked for with 1.
+    The tests run ``runs`` times to find flaky ones; with 1, flaky ones are not searched for.
     """
 
     target: str = Field(min_length=1, description="a Python file of the workspace")
@@ -61,13 +61,12 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
 @uses_python
 @lasts(_longest)
 def prune_tests(context: CheckContext) -> dict[str, object]:
-    """What the check coverage says of the tests that pass, and besides ``{files: [path], pruned: [{test, message}],
-    flaky: {runs, reason, tests: {test: [outcome of each run]}}, suspected_bugs, untested: [id], unasserting: [test]}``.
+    """Write ``files``, remove flaky tests and then failing ones, and measure again, until none fails.
 
-    ``files`` are written; of each the flaky tests are taken out, then those that fail, and what is left is measured
-    again, until none fails. Files that crash, or in which no test is left, are removed; they stay among the artifacts
-    as ``removed.py``. ``suspected_bugs``: plan items whose test failed although it expects what the plan says. Raises
-    as the check coverage.
+    Returns the result of the check ``coverage`` with ``{files: [path], pruned: [{test, message}], flaky: {runs, reason,
+    tests: {test: [outcome of each run]}}, suspected_bugs, untested: [id], unasserting: [test]}``. Files that crash or
+    have no test left are removed, but kept as the artifact ``removed.py``. ``suspected_bugs``: plan items whose test
+    failed although it expects what the plan says. Raises the errors of the check ``coverage``.
     """
     options = read_options(PruneTestsOptions, context, "prune_tests")
     given = left = texts_of(options.files)
@@ -79,11 +78,11 @@ def prune_tests(context: CheckContext) -> dict[str, object]:
         remove(context, given.keys() - left.keys())
         result = _measure(context, options, list(left), number) if left else NOTHING
         smaller = left if result["crashed"] else without_tests(left, [each["test"] for each in result["failures"]])
-        if smaller == left or number == MOST_ROUNDS:  # nothing fails, or nothing of it is a function of these files
+        if smaller == left or number == MOST_ROUNDS:  # nothing fails, or no failure is a function of these files
             break
         pruned += result["failures"]
         left = smaller
-        if number == 1 and flaky["reason"] and flaky["runs"]:  # what kept the tests from being repeated may be gone
+        if number == 1 and flaky["reason"] and flaky["runs"]:  # the test that prevented the repetition may be gone
             flaky = _flaky(context, options, left)
             left = without_tests(left, flaky["tests"])
     if result["crashed"] and given:
@@ -91,12 +90,18 @@ def prune_tests(context: CheckContext) -> dict[str, object]:
         left, result = {}, {**result, **GONE}
         remove(context, given)
     bugs = _bugs(given, options, pruned)
-    told = {"files": list(left), "pruned": pruned, "flaky": flaky, "suspected_bugs": bugs, **_gaps(left, options, bugs)}
-    return write_result(context, {**result, **told})
+    fields = {
+        "files": list(left),
+        "pruned": pruned,
+        "flaky": flaky,
+        "suspected_bugs": bugs,
+        **_gaps(left, options, bugs),
+    }
+    return write_result(context, {**result, **fields})
 
 
 def _gaps(left: Texts, options: PruneTestsOptions, bugs: Sequence[Json]) -> Json:
-    """What the tests that are left do not check, a suspected bug aside."""
+    """What the remaining tests do not check, suspected bugs excluded."""
     reported = {bug["id"] for bug in bugs}
     return {
         "untested": [each for each in untested(list(left.values()), options.plan) if each not in reported],
@@ -128,7 +133,7 @@ def _measure(context: CheckContext, options: PruneTestsOptions, tests: Sequence[
 
 
 def _is_import_error(message: str, target: str) -> bool:
-    """Whether the test failed for want of a module, or by an import that is not the target's: the code is not wrong."""
+    """Whether it failed by a missing module, or by an import in another file than the target: no bug in the code."""
     raised = re.findall(r"^(\S+?):\d+: (ModuleNotFoundError|ImportError)$", message, re.MULTILINE)
     return bool(raised) and (raised[-1][1] == "ModuleNotFoundError" or raised[-1][0] != target)
 

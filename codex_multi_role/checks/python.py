@@ -1,4 +1,4 @@
-"""The Python that a workspace's tests run with, and what they find around them."""
+"""The Python that runs a workspace's tests, and their environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TESTS_FAILED, NO_TESTS_COLLECTED = 1, 5
 
 
 def interpreter_of(context: CheckContext) -> Interpreter:
-    """The run's, or outside a run the one that its rule finds. Raises UsageError, RunInterrupted."""
+    """The run's Python, or outside a run the one that `find_interpreter` finds. Raises UsageError, RunInterrupted."""
     if context.python is not None:
         return context.python
     root = context.workspace.root
@@ -21,7 +21,7 @@ def interpreter_of(context: CheckContext) -> Interpreter:
 
 
 def environment_of_tests(context: CheckContext, scratch: Path, python: Interpreter) -> dict[str, str]:
-    """The run's environment without its secrets, ``python`` activated; temporary files go below ``scratch``."""
+    """The run's environment without secrets, with ``python`` activated; temporary files go below ``scratch``."""
     temporary = scratch / "tmp"
     temporary.mkdir()
     environment = python.activate(without_secrets(context.environment))

@@ -1,4 +1,4 @@
-"""The check ``python_files``: which Python files of a target need tests, and where each one's tests are to lie."""
+"""The check ``python_files``: which Python files of a target need tests, and the path for each one's tests."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class PythonFilesOptions(CheckOptions):
 @only_looks
 @lasts(no_time)
 def find_python_files(context: CheckContext) -> dict[str, object]:
-    """``{status: found|no files, reason, files: [{file, module, tests, problem}]}``, also as ``result.json``.
+    """Return ``{status: found|no files, reason, files: [{file, module, tests, problem}]}``, also as ``result.json``.
 
-    Options: `PythonFilesOptions`. In a folder, tests and files without a statement are left out, hidden folders and
-    what is in ``out`` too. ``tests`` is a new file, of a name that no other Python file of the workspace has, nor one
-    with ``__2`` and so on behind it, as further files of tests get: pytest takes two of one name for the same module.
-    ``problem``: why the file is no Python, or empty.
+    Options: `PythonFilesOptions`. A folder's tests, files without a statement, hidden folders and everything in ``out``
+    are left out. ``tests`` is a new file whose name no other Python file of the workspace has, not even with ``__2``
+    and so on appended, as further test files are named: pytest takes two files of one name for the same module.
+    ``problem``: why the file is not valid Python, or empty.
 
-    Raises UsageError for a wrong option, a target that is not there, and more than ``MOST_FILES`` files.
+    Raises UsageError for a wrong option, a missing target, and more than ``MOST_FILES`` files.
     """
     options = read_options(PythonFilesOptions, context, "python_files")
     target = inside(context.workspace, options.target, "check python_files: target")
@@ -77,7 +77,7 @@ def _needs_tests(path: Path, out: Path) -> bool:
 
 
 def _parsed(path: Path) -> str | None:
-    """Why the file is no Python; ``""`` for one without a statement, None for one to be tested."""
+    """Why the file is not valid Python; ``""`` if it has no statement, None if it needs tests."""
     try:
         body = syntax_tree(path.read_bytes()).body
     except NotPython as error:

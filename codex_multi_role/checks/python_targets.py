@@ -1,4 +1,4 @@
-"""The Python files that a check is told of: inside the workspace, and Python."""
+"""The Python files that a check's options name: inside the workspace, and valid Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codex_multi_role.python_source import NotPython, syntax_tree
 from codex_multi_role.workspace import Workspace
 
 PYTHON = "*.py"
-# One path, or several.
+# one path or several
 Paths = Annotated[
     list[Annotated[str, StringConstraints(min_length=1)]],
     Field(min_length=1),
@@ -23,12 +23,12 @@ Paths = Annotated[
 
 
 def named_path(workspace: Workspace, check: str, options: CheckOptions, name: str) -> str:
-    """The path that the option called ``name`` gives, once it is sure to stay in the workspace. Raises UsageError."""
+    """The path that the option called ``name`` gives, verified to be in the workspace. Raises UsageError."""
     return _relative(workspace, str(getattr(options, name)), f"check {check}: {name}")
 
 
 def named_paths(workspace: Workspace, check: str, options: CheckOptions, name: str) -> list[str]:
-    """As `named_path`, of an option of type `Paths`."""
+    """Like `named_path`, for an option of type `Paths`."""
     return [_relative(workspace, path, f"check {check}: {name}") for path in getattr(options, name)]
 
 
@@ -39,12 +39,12 @@ def _relative(workspace: Workspace, given: str, option: str) -> str:
 
 
 def none_python(root: Path, relatives: Sequence[str]) -> str:
-    """As `not_python`, of the first of several for which there is something to say."""
+    """The first problem that `not_python` finds in several paths; ``""`` if none."""
     return next(filter(None, (not_python(root, relative) for relative in relatives)), "")
 
 
 def not_python(root: Path, relative: str) -> str:
-    """What keeps the file, or the first such file of the folder, from being parsed; ``""`` if nothing does."""
+    """Why the file, or the first such file of the folder, cannot be parsed; ``""`` if all can."""
     path = root / relative
     found = sorted(path.rglob(PYTHON)) if path.is_dir() else [path]
     files = [file for file in found if path == file or not any(map(is_left_out, _folders(file, path)))]
@@ -55,7 +55,7 @@ def not_python(root: Path, relative: str) -> str:
 
 
 def _folders(file: Path, top: Path) -> list[Path]:
-    """Those that ``file`` lies in, below ``top``."""
+    """The folders that contain ``file``, below ``top``."""
     return [top / each for each in file.relative_to(top).parents if each != Path()]
 
 
@@ -67,7 +67,7 @@ def _problem(file: Path, name: str) -> str:
 
 
 def syntax_problem(source: str | bytes, name: str) -> str:
-    """What keeps ``source``, which is called ``name``, from being parsed; ``""`` if nothing does."""
+    """Why ``source``, called ``name``, cannot be parsed; ``""`` if it can."""
     try:
         syntax_tree(source)
     except NotPython as error:

@@ -1,4 +1,4 @@
-"""The same tests, several times: those whose outcomes differ tell nothing."""
+"""Run the same tests several times to find those whose outcomes differ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codex_multi_role.checks.suite import Suite, SuiteOutcome
 
 @dataclass(frozen=True)
 class Repeated:
-    """``flaky`` are the outcomes of the tests that differ, run by run; ``problem`` is why nothing can be said.
+    """``flaky``: the outcomes, run by run, of the tests that differ; ``problem``: why there is no result.
 
     ``bad`` are the tests that failed every time.
     """
@@ -29,7 +29,7 @@ class Repeated:
 
 
 def repeat(suite: Suite, runs: int, until: float) -> Repeated:
-    """Run ``suite`` so many times, until ``until`` on the monotonic clock. Raises what a run raises."""
+    """Run ``suite`` ``runs`` times, until ``until`` (monotonic). Raises the errors of `Suite.run`."""
     outcomes: list[SuiteOutcome] = []
     for _ in range(runs):
         outcomes.append(suite.run(max(0.0, until - time.monotonic())))
@@ -51,7 +51,7 @@ def _problem(outcome: SuiteOutcome) -> str:
 
 
 def _differing(outcomes: list[SuiteOutcome]) -> dict[str, list[str]]:
-    """A test that is there only now and then is ``missing`` in the other runs."""
+    """By test, the outcomes that differ; ``missing`` in the runs that do not report the test."""
     cases = [outcome.cases or {} for outcome in outcomes]
     names = dict.fromkeys(name for each in cases for name in each)
     seen = {name: [each[name].outcome if name in each else "missing" for each in cases] for name in names}

@@ -1,4 +1,4 @@
-"""What a project says it needs to run, and whether the Python that runs this has it."""
+"""The declared requirements of a project, and whether the Python that runs this program meets them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ MAX_NAMED = 5
 def unmet_requirements(root: Path) -> list[str]:
     """The declared requirements that are not installed here, at most `MAX_NAMED`.
 
-    Sources: ``pyproject.toml`` (``project.dependencies``, poetry's), ``setup.cfg``, ``requirements.txt``, and a list
-    written out as ``install_requires`` in ``setup.py``.
+    Sources: ``pyproject.toml`` (``project.dependencies``, poetry's), ``setup.cfg``, ``requirements.txt``, and a literal
+    list for ``install_requires`` in ``setup.py``.
     """
     unmet = dict.fromkeys(str(each) for each in _declared(root) if not _is_met(each))
     return list(unmet)[:MAX_NAMED]
 
 
 def how_to_install(python: Path, packages: Sequence[str]) -> str:
-    """The command that installs ``packages`` for ``python``; uv makes environments without pip."""
+    """The command that installs ``packages`` for ``python``; uv creates environments without pip."""
     try:
         made_by_uv = "\nuv =" in (python.parent.parent / "pyvenv.cfg").read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -50,17 +50,17 @@ def _declared(root: Path) -> Iterator[Requirement]:
     texts = [*listed, *(name for name in poetry if name != "python"), *_setuptools(root), *lines]
     if not texts:
         return
-    from packaging.requirements import InvalidRequirement, Requirement  # here: it takes long to import
+    from packaging.requirements import InvalidRequirement, Requirement  # slow to import
 
     for text in texts:
         try:
             yield Requirement(text.partition(" #")[0].split(" --")[0].strip().removesuffix("\\").strip())
         except InvalidRequirement:
-            continue  # an option, a comment or a path: what it needs cannot be told
+            continue  # an option, a comment or a path: its requirement is unknown
 
 
 def _setuptools(root: Path) -> list[str]:
-    """What ``setup.cfg`` and ``setup.py`` name; `setup.py` is read, never run."""
+    """The requirements in ``setup.cfg`` and in ``setup.py``, which is read, never run."""
     settings = configparser.ConfigParser(interpolation=None)
     with contextlib.suppress(OSError, ValueError, configparser.Error):
         settings.read_string((root / "setup.cfg").read_text(encoding="utf-8"))
@@ -74,11 +74,11 @@ def _setuptools(root: Path) -> list[str]:
 
 
 def _strings(document: object, *keys: str) -> list[str]:
-    """A list of texts, or the names of a table that are needed, below ``keys``."""
+    """The texts of a list, or the names of a table's required entries, below ``keys``."""
     for key in keys:
         document = document.get(key) if isinstance(document, dict) else None
     if isinstance(document, dict):
-        return [name for name, said in document.items() if not (isinstance(said, dict) and said.get("optional"))]
+        return [name for name, entry in document.items() if not (isinstance(entry, dict) and entry.get("optional"))]
     return [each for each in document if isinstance(each, str)] if isinstance(document, list) else []
 
 

@@ -1,4 +1,4 @@
-"""The check ``test_results``: ``results.json`` of a run that generated tests, one entry a file."""
+"""The check ``test_results``: write ``results.json`` of a run that generated tests, one entry per file."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ TOLD_OF_MUTANTS = (
 
 
 class TestResultsOptions(CheckOptions):
-    """What the flow has of each file, in the same order: ``files``, the ``rounds`` taken for it, what is ``left``.
+    """The flow's data of each file, in the same order: ``files``, their ``rounds``, and the tests ``left``.
 
-    ``mutation``: what the check of mutants said of each, nothing where it was switched off.
+    ``mutation``: each file's result of the check of mutants; empty if it was switched off.
     """
 
     __test__ = False
@@ -54,18 +54,16 @@ class TestResultsOptions(CheckOptions):
 
 @lasts(no_time)
 def write_test_results(context: CheckContext) -> dict[str, object]:
-    """Write ``results.json`` into the run folder; returns it with ``status``: success, timeout or incomplete, and
-    the ``reason`` for it, file by file.
+    """Write ``results.json`` into the run folder; return it with the ``status`` and its ``reason``, file by file.
 
     ``{run_id, flow, started_at, python: {path, version, source}, results: [{file, tests, status, reason, metrics:
     {coverage_percent, n_passed_tests, n_failed_tests, failed_tests, iterations, total_tokens, mutation_score_percent,
     mutation_killed, mutation_survived}, rounds, pruned, flaky, suspected_bugs, untested_plan_items,
-    tests_without_assertion, refused_plan_items, mutation}]}``.
-    ``tests`` are paths,
-    ``failed_tests`` were taken out of them, and so were those in ``flaky``. ``mutation`` is ``{status: judged|partly
-    judged|not judged, reason}`` and, where there are mutants, the fields of the check: among them the kill matrix
-    ``matrix: {test: [mutant]}`` and the ``survivors``. Figures of mutants that were not judged are null. The status is
-    timeout where all files that are no success ran out of iterations. Raises UsageError, StorageError.
+    tests_without_assertion, refused_plan_items, mutation}]}``. ``tests`` are paths; ``failed_tests`` and those in
+    ``flaky`` were removed from them. ``mutation`` is ``{status: judged|partly judged|not judged, reason}`` and, if
+    there are mutants, the fields of the check, such as the kill matrix ``matrix: {test: [mutant]}`` and the
+    ``survivors``. Figures of mutants that were not judged are null. The status is success, incomplete, or timeout if
+    all files without success ran out of iterations. Raises UsageError, StorageError.
     """
     options = read_options(TestResultsOptions, context, "test_results")
     run = context.run()
@@ -77,8 +75,8 @@ def write_test_results(context: CheckContext) -> dict[str, object]:
         "python": context.python.as_json() if context.python else None,
         "results": results,
     }
-    told = json.dumps(context.redact.within(document), indent=2, ensure_ascii=False)
-    write_artifact(replace(context, folder=run.folder), "results.json", f"{told}\n")
+    text = json.dumps(context.redact.within(document), indent=2, ensure_ascii=False)
+    write_artifact(replace(context, folder=run.folder), "results.json", f"{text}\n")
     open_ones = {result["status"] for result in results} - {SUCCESS}
     reason = "; ".join(f"{each['file']}: {each['status']}: {each['reason']}" for each in results if each["reason"])
     status = (TIMEOUT if open_ones == {TIMEOUT} else INCOMPLETE) if open_ones else SUCCESS
@@ -124,33 +122,33 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
     }
 
 
-def _mutation(said: Json | None, left: Json) -> Json:
-    """``said``: what the check of mutants said of the tests that are ``left``."""
+def _mutation(judged: Json | None, left: Json) -> Json:
+    """``judged``: the result of the check of mutants for the tests that are ``left``."""
     if not left.get("passed"):
         return {"status": NOT_JUDGED, "reason": NO_TEST}
-    if said is None:
+    if judged is None:
         return {"status": NOT_JUDGED, "reason": SWITCHED_OFF}
-    if not said.get("mutants"):
+    if not judged.get("mutants"):
         return {
             "status": NOT_JUDGED,
-            "reason": said["reason"],
-            "nothing_to_judge": not said["error"] and not said["left"],
+            "reason": judged["reason"],
+            "nothing_to_judge": not judged["error"] and not judged["left"],
         }
-    figures = {name: said[name] for name in ("score_percent", "killed", "survived", *TOLD_OF_MUTANTS)}
-    return {"status": PARTLY if said["left"] else JUDGED, "reason": said["reason"], **figures}
+    figures = {name: judged[name] for name in ("score_percent", "killed", "survived", *TOLD_OF_MUTANTS)}
+    return {"status": PARTLY if judged["left"] else JUDGED, "reason": judged["reason"], **figures}
 
 
 def _missed(mutation: Json, metrics: Json, target: float) -> str:
-    """Why the score that is wanted is not there; nothing where none is wanted, or nothing could be changed."""
+    """Why the mutation score misses the target; empty without a target, or if nothing could be changed."""
     score = metrics["mutation_score_percent"]
     if not target or mutation.get("nothing_to_judge") or (score is not None and score >= target):
         return ""
-    told = f"not judged: {mutation['reason']}" if score is None else f"{score} %"
-    return f"the mutation score is {told}, {target:g} % are wanted"
+    text = f"not judged: {mutation['reason']}" if score is None else f"{score} %"
+    return f"the mutation score is {text}, {target:g} % are wanted"
 
 
 def _status(file: Json, rounds: Json, left: Json, target: float) -> tuple[str, str]:
-    """The figures count, not what the rounds came to: they were measured again after failing tests were taken out."""
+    """Judge the figures, not the rounds' outcome, because they were measured again without failing tests."""
     outcome = str(rounds["outcome"])
     if outcome == TIMEOUT:
         short = _short_of(rounds["vars"]["best"], left, target)

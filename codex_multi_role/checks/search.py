@@ -1,4 +1,4 @@
-"""The checks ``search`` and ``search_ready``: what the providers of ``search.yaml`` find, and whether they can."""
+"""The checks ``search`` and ``search_ready``: query the providers of ``search.yaml``, and test their readiness."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from codex_multi_role.reading.json_types import Json
 
 MOST_RESULTS = 20
 SPARE = 2
-"""How many times the results that are wanted each provider is asked for: some are copies, or in another language."""
+"""Each provider returns this many times the wanted results: some are copies, or in another language."""
 ANSWERED, TO_BE_ASKED = "ok", "to be asked"
 
 
 class SearchOptions(CheckOptions):
-    """``folder`` is what a provider ``files`` searches; ``language`` the ISO 639-1 code of those to keep, or empty."""
+    """``folder`` is what a provider ``files`` searches; ``language`` is the ISO 639-1 code to keep, or empty."""
 
     query: str = Field(min_length=1, max_length=2_000, description="what is searched for")
     folder: str = Field(default="", description="a folder of documents")
@@ -41,7 +41,7 @@ class SearchOptions(CheckOptions):
 
 
 class ReadyOptions(CheckOptions):
-    """As those of the check ``search``. ``web_role``: who searches for a provider ``codex-web``."""
+    """Like the options of the check ``search``. ``web_role``: the role that searches for a provider ``codex-web``."""
 
     folder: str = Field(default="", description="a folder of documents")
     language: str = Field(default="", pattern=r"^([a-z]{2,3})?$", description="a language's code, such as en")
@@ -56,15 +56,15 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
 @lasts(_longest)
 @configured_by(SEARCH_FILE, SearchFile)
 def search(context: CheckContext) -> dict[str, object]:
-    """Ask every enabled provider; combine what they find.
+    """Query every enabled provider; combine the results.
 
     Returns ``{status: found|nothing|to be asked, query, results: [{title, address, text, date, sketch, shortened,
     provider, language, duplicates: [address]}], providers: [{name, kind, status, reason, seconds, found}],
     other_languages: [{address, language}], left_out, ask_web}``, also as ``result.json``. ``shortened``: how much of
-    its text a result has, if not all. The providers' results take turns, the best of each first; those with one
-    address, or nearly the same text, are one. ``left_out`` counts those beyond ``results``.
-    ``ask_web``: a role's own web search is a provider, and to be asked; the status says so where no other answered.
-    Raises CheckFailed with all reasons where no provider answered, UsageError where none is enabled.
+    its text a result has, if not all. The results of the providers alternate, best first; results with the same address
+    or nearly the same text are one. ``left_out`` counts those beyond ``results``. ``ask_web``: a role's own web search
+    is a provider that must still be asked; the status says so if no other answered. Raises CheckFailed with all reasons
+    if no provider answered, UsageError if none is enabled.
     """
     options = read_options(SearchOptions, context, "search")
     settings: SearchFile = context.settings()
@@ -74,7 +74,7 @@ def search(context: CheckContext) -> dict[str, object]:
     ask_web = any(each.status == TO_BE_ASKED for each in searched)
     if not ask_web and not any(each.status == ANSWERED for each in searched):
         raise _no_answer(searched)
-    found, others = _in_language(_taking_turns(searched), options.language)
+    found, others = _in_language(_interleaved(searched), options.language)
     results = combined(found)
     answered = any(each.status == ANSWERED for each in searched)
     return write_result(
@@ -95,10 +95,10 @@ def search(context: CheckContext) -> dict[str, object]:
 @lasts(_longest)
 @configured_by(SEARCH_FILE, SearchFile)
 def search_ready(context: CheckContext) -> dict[str, object]:
-    """Whether there is anything to search, before a model is asked; reads the folder, so that no search waits for it.
+    """Test, before a model is asked, that there is something to search; read the folder, so that no search waits.
 
-    Returns ``{status: ready, providers: [name], documents, unread: [{address, reason}], notes}``. Raises UsageError
-    where no provider is enabled, one lacks what it needs, or all there is to search is a folder without a document.
+    Returns ``{status: ready, providers: [name], documents, unread: [{address, reason}], notes}``. Raises UsageError if
+    no provider is enabled, one lacks what it needs, or a folder without documents is all there is to search.
     """
     options = read_options(ReadyOptions, context, "search_ready")
     providers = [each for each in context.settings().enabled if each.kind != FILES or options.folder or each.folder]
@@ -114,7 +114,7 @@ def search_ready(context: CheckContext) -> dict[str, object]:
             )
     if options.language:
         language_of("A text that is long enough to tell which language it is in.")
-    patience = {"timeout_seconds": LONGEST_SECONDS}  # reading a folder for the first time may take long
+    patience = {"timeout_seconds": LONGEST_SECONDS}  # the first read of a folder may take long
     folders = [each.model_copy(update=patience) for each in providers if each.kind == FILES]
     read = [each.told() for each in ask_all(context, folders, SearchQuery("", 1, options.folder))]
     documents = sum(each.get("documents", 0) for each in read)
@@ -126,14 +126,14 @@ def search_ready(context: CheckContext) -> dict[str, object]:
             "status": "ready",
             "providers": [provider.name for provider in providers],
             "documents": documents,
-            "unread": [each for told in read for each in told.get("unread", [])],
-            "notes": [note for told in read for note in (*told.get("notes", []), told["reason"]) if note],
+            "unread": [each for answer in read for each in answer.get("unread", [])],
+            "notes": [note for answer in read for note in (*answer.get("notes", []), answer["reason"]) if note],
         },
     )
 
 
 def combined(found: Sequence[Json]) -> list[Json]:
-    """``found`` without what is there twice, by address or by text; the first stays and names its ``duplicates``."""
+    """``found`` without duplicates by address or text; the first one stays and lists its ``duplicates``."""
     kept: list[Json] = []
     for result in found:
         first = same_source(result, kept)
@@ -145,14 +145,14 @@ def combined(found: Sequence[Json]) -> list[Json]:
 
 
 def same_source(result: Json, known: Sequence[Json]) -> Json | None:
-    """The first of ``known`` that has the address of ``result``, or says nearly the same; None where none is."""
+    """The first of ``known`` with the address or nearly the text of ``result``, or None."""
     for each in known:
         if place(each) == place(result) or nearly_same(each["sketch"], result["sketch"]):
             return each
     return None
 
 
-def _taking_turns(searched: Sequence[Searched]) -> Iterator[Json]:
+def _interleaved(searched: Sequence[Searched]) -> Iterator[Json]:
     for row in zip_longest(
         *([{**result, "provider": each.provider.name} for result in each.results] for each in searched)
     ):
@@ -160,14 +160,14 @@ def _taking_turns(searched: Sequence[Searched]) -> Iterator[Json]:
 
 
 def _in_language(found: Iterator[Json], language: str) -> tuple[list[Json], list[Json]]:
-    """Those to keep, each with its ``language`` where one is asked for, and those in another."""
+    """The results to keep, each with its ``language`` if one is wanted, and those in other languages."""
     kept, others = [], []
     for result in found:
-        told = language_of(result["text"]) if language else ""
-        if told in ("", language):
-            kept.append({**result, "language": told})
+        detected = language_of(result["text"]) if language else ""
+        if detected in ("", language):
+            kept.append({**result, "language": detected})
         else:
-            others.append({"address": result["address"], "language": told})
+            others.append({"address": result["address"], "language": detected})
     return kept, others
 
 
@@ -180,8 +180,8 @@ def _no_answer(searched: Sequence[Searched]) -> CheckFailed | UsageError:
 
 
 def _without_documents(read: Sequence[Json]) -> str:
-    unread = [f"{each['address']}: {each['reason']}" for told in read for each in told.get("unread", [])]
-    failed = [told["reason"] for told in read if told["reason"]]
+    unread = [f"{each['address']}: {each['reason']}" for answer in read for each in answer.get("unread", [])]
+    failed = [answer["reason"] for answer in read if answer["reason"]]
     return "; ".join(["there is no document to search", *failed, *unread[:5]])
 
 

@@ -1,4 +1,4 @@
-"""Asking the search providers: each in a process of its own, with its own time limit, all at the same time."""
+"""Query the search providers in parallel, each in its own process and with its own time limit."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from codex_multi_role.redaction import without_secrets
 from codex_multi_role.workspace import CommandResult, run_command
 
 INDEX = "search.2.sqlite"
-"""The number changes with its tables: a run that an earlier version began reads the folder again."""
+"""The number changes with the tables: a run started by an earlier version reads the folder again."""
 MOST_CHARACTERS = 8_000
-"""Of one result."""
+"""Limit for one result."""
 OUTPUT_BYTES = 8 * 1024 * 1024
 LONGEST_REASON = 300
 _PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from searching.{0}_search import main; main()"
@@ -32,9 +32,9 @@ _PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from searching.{0}_sea
 
 @dataclass(frozen=True)
 class SearchQuery:
-    """What is searched for: ``count`` results of each provider. ``folder``: that of the check, or empty.
+    """A query for ``count`` results of each provider. ``folder``: the check's, or empty.
 
-    ``language``: of the results to count, or empty; others come on top.
+    ``language``: of the results that count, or empty; results in others are added.
     """
 
     query: str
@@ -45,7 +45,7 @@ class SearchQuery:
 
 @dataclass(frozen=True)
 class Searched:
-    """What came of one provider. ``status``: ``ok``, ``timed out``, ``failed``, ``disabled``, or ``to be asked``."""
+    """The outcome of one provider. ``status``: ``ok``, ``timed out``, ``failed``, ``disabled``, or ``to be asked``."""
 
     provider: SearchProvider
     status: str
@@ -58,7 +58,7 @@ class Searched:
         return [] if self.answer is None else self.answer["results"]
 
     def told(self) -> Json:
-        """For the record."""
+        """The fields to record."""
         more = {key: value for key, value in (self.answer or {}).items() if key != "results" and value}
         return {
             "name": self.provider.name,
@@ -72,14 +72,14 @@ class Searched:
 
 
 def ask_all(context: CheckContext, providers: Sequence[SearchProvider], question: SearchQuery) -> list[Searched]:
-    """What came of each, in their order. Raises RunInterrupted."""
+    """The outcome of each provider, in their order. Raises RunInterrupted."""
     with ThreadPoolExecutor(max(1, len(providers)), thread_name_prefix="search") as pool:
-        begun = [pool.submit(contextvars.copy_context().run, ask, context, each, question) for each in providers]
-        return [each.result() for each in begun]
+        futures = [pool.submit(contextvars.copy_context().run, ask, context, each, question) for each in providers]
+        return [each.result() for each in futures]
 
 
 def ask(context: CheckContext, provider: SearchProvider, question: SearchQuery) -> Searched:
-    """What came of ``provider``; no failure of it is raised, only RunInterrupted."""
+    """The outcome of ``provider``, including any failure; only RunInterrupted is raised."""
     if not provider.enabled:
         return Searched(provider, "disabled")
     if provider.kind == CODEX_WEB:
@@ -101,11 +101,11 @@ def ask(context: CheckContext, provider: SearchProvider, question: SearchQuery) 
         raise
     except UsageError as error:
         return Searched(provider, "failed", str(error))
-    return _judged(provider, ran)
+    return _outcome(provider, ran)
 
 
 def missing(context: CheckContext, provider: SearchProvider, folder: str) -> str:
-    """What ``provider`` lacks to be asked at all, or an empty text."""
+    """What ``provider`` lacks to be queried at all, or an empty text."""
     if provider.kind == FILES:
         place = folder_of(context, provider, folder)
         if place is None:
@@ -116,7 +116,7 @@ def missing(context: CheckContext, provider: SearchProvider, folder: str) -> str
 
 
 def folder_of(context: CheckContext, provider: SearchProvider, folder: str) -> Path | None:
-    """The folder to search, relative to the workspace unless it is absolute; the check's own comes first."""
+    """The folder to search, relative to the workspace unless absolute; the check's own takes precedence."""
     named = folder or provider.folder
     return context.workspace.root / Path(named).expanduser() if named else None
 
@@ -131,17 +131,17 @@ def _arguments(context: CheckContext, provider: SearchProvider, question: Search
     if provider.kind == HTTP:
         return {**given, "provider": provider.model_dump(mode="json"), "seconds": provider.timeout_seconds}
     folder = str(folder_of(context, provider, question.folder))
-    name = f"{provider.name}.{zlib.crc32(os.fsencode(folder)):08x}.{INDEX}"  # an index is of one folder
+    name = f"{provider.name}.{zlib.crc32(os.fsencode(folder)):08x}.{INDEX}"  # one index per folder
     return {**given, "folder": folder, "index": str(context.run().folder / name)}
 
 
 def _environment(context: CheckContext, provider: SearchProvider) -> dict[str, str]:
-    """Without any secret but those that the provider names."""
+    """The environment without secrets, except those that the provider names."""
     named = {name: context.environment[name] for name in provider.variables}
     return {**without_secrets(context.environment), **named}
 
 
-def _judged(provider: SearchProvider, ran: CommandResult) -> Searched:
+def _outcome(provider: SearchProvider, ran: CommandResult) -> Searched:
     if ran.timed_out:
         return Searched(provider, "timed out", f"no answer within {provider.timeout_seconds:g} s", ran.seconds)
     if ran.returncode:

@@ -1,4 +1,4 @@
-"""What ``search.yaml`` says: where to search."""
+"""The settings in ``search.yaml``: where to search."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Seconds = Annotated[float, Field(gt=0, le=LONGEST_SECONDS, allow_inf_nan=False)]
 class SearchProvider(BaseModel):
     """One place to search.
 
-    ``files``: the documents of ``folder``, else of the folder that the check names. ``http``: a GET of ``endpoint``, or
-    a POST of ``body``, with ``{query}`` and ``{count}`` filled in; ``secrets`` gives headers the values of environment
-    variables, such as ``Authorization: Bearer SEARCH_API_KEY``;
-    ``results`` (JMESPath) finds the list in its JSON, the other expressions what stands in each of its
-    entries. ``codex-web``: nothing is searched here; the flow asks a role to do it.
+    ``files``: the documents of ``folder``, by default of the check's own folder. ``http``: a GET of ``endpoint``, or a
+    POST of ``body``, with ``{query}`` and ``{count}`` filled in; ``secrets`` sets headers from environment variables,
+    such as ``Authorization: Bearer SEARCH_API_KEY``; ``results`` (JMESPath) selects the list in the JSON answer, the
+    other expressions select the fields of each entry. ``codex-web``: nothing is searched here; the flow asks a role to
+    do it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -82,7 +82,7 @@ class SearchProvider(BaseModel):
 
 
 class SearchFile(BaseModel):
-    """``search.yaml`` as written."""
+    """The content of ``search.yaml``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""The fewest tests that reach all that many reach."""
+"""Select the fewest tests that reach everything that many tests reach."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Hashable, Mapping
 
 
 def smallest_cover(reaches: Mapping[str, frozenset[Hashable]]) -> list[str]:
-    """The tests to keep, in the order of ``reaches``: together they reach whatever all of them do.
+    """The tests to keep, in the order of ``reaches``: together they reach everything that all tests do.
 
-    Greedy: again and again the test that reaches most of what is missing, the first of those equal; at the end, the
-    one taken last first, those go that the others have made needless. The smallest set of all is not looked for: that
-    is a problem that takes exponential time.
+    Greedy: take the test that reaches most of what is missing, the first of equal ones, until nothing is; then remove
+    the tests that others made redundant, the last one taken first. The true minimum is not searched for, because that
+    takes exponential time.
     """
     missing = frozenset[Hashable]().union(*reaches.values())
     taken: list[str] = []

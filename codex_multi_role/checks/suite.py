@@ -1,4 +1,4 @@
-"""The tests of a workspace, run again and again, each time in a copy of its own and in the sandbox."""
+"""The tests of a workspace, run repeatedly, each time in a private copy and in the sandbox."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command, write_inside
 
 MOST_OVERDUE = 3
-"""So many tests may take longer than they are given; the rest is then not run (exit code INTERRUPTED)."""
+"""After this many tests exceed their time limit, the rest is not run (exit code INTERRUPTED)."""
 INTERRUPTED = 2
 LIMIT_VARIABLE, OVERDUE_VARIABLE = "CODEX_MULTI_ROLE_TEST_SECONDS", "CODEX_MULTI_ROLE_TESTS_OVERDUE"
-"""What ``codex_multi_role_limits`` is told by."""
+"""Environment variables that ``codex_multi_role_limits`` reads."""
 
 
 @dataclass(frozen=True)
 class SuiteOutcome:
-    """What came of one run. ``cases`` are the tests by name, None without a report; ``problem`` says why there is none,
-    or why it tells nothing of the target.
+    """The outcome of one run. ``cases`` are the tests by name, None without a report.
 
-    ``complete`` says that a test that is missing among the cases has failed: its file could not be collected.
+    ``problem`` says why there is no report, or why it says nothing about the target. ``complete``: a test missing among
+    the cases has failed, because its file could not be collected.
     """
 
     ran: CommandResult
@@ -41,19 +41,19 @@ class SuiteOutcome:
 
     @property
     def bad(self) -> list[str]:
-        """The tests that failed, or could not be set up."""
+        """The tests that failed or could not be set up."""
         return [name for name, case in (self.cases or {}).items() if case.outcome == "failed"]
 
     @property
     def longest_seconds(self) -> float:
-        """Of the slowest test."""
+        """The duration of the slowest test."""
         return max((case.seconds for case in (self.cases or {}).values()), default=0.0)
 
 
 class Suite:
-    """``tests``, files or folders, are for ``target``, or for nothing in particular where that is empty.
+    """``tests``, files or folders, are for ``target``, or for nothing in particular if that is empty.
 
-    Both are relative to the workspace; ``files`` are texts that all its copies have.
+    Both are relative to the workspace; ``files`` are texts added to all copies.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class Suite:
         self._numbers = count(1)
 
     def run(self, seconds: float, files: Mapping[str, str] | None = None, test_seconds: float = 0.0) -> SuiteOutcome:
-        """Run all tests once, with ``files`` in the copy, too; no test takes longer than ``test_seconds`` (0: any).
+        """Run all tests once, with ``files`` added to the copy, each for at most ``test_seconds`` (0: unlimited).
 
-        Threads may share a suite. Raises UsageError when Python cannot be started, StorageError, RunInterrupted.
+        Threads may share a suite. Raises UsageError if Python cannot be started, StorageError, RunInterrupted.
         """
         folder = self._scratch / f"run{next(self._numbers)}"
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""The files of tests for one file: usually one, more where the tests of several developers were merged."""
+"""The test files for one source file: usually one, more if the tests of several developers were merged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codex_multi_role.checks.text_files import put
 
 
 class TestFile(CheckOptions):
-    """A file of tests and its whole text."""
+    """A test file and its whole text."""
 
     __test__ = False
 
@@ -26,31 +26,31 @@ Texts = Mapping[str, str]
 
 
 def texts_of(files: Sequence[TestFile]) -> dict[str, str]:
-    """By path, in their order."""
+    """The texts by path, in order."""
     return {file.path: file.content for file in files}
 
 
 def shown(texts: Texts) -> str:
-    """What is shown of them: the text of a single one, several with their paths."""
+    """All texts in one: a single one as it is, several with their paths."""
     if len(texts) == 1:
         return next(iter(texts.values()))
     return "\n\n".join(f"# {path}\n{text}" for path, text in texts.items())
 
 
 def put_all(context: CheckContext, texts: Texts) -> None:
-    """Write them into the workspace. Raises CheckFailed."""
+    """Write the files into the workspace. Raises CheckFailed."""
     for path, text in texts.items():
         put(context, path, text)
 
 
 def remove(context: CheckContext, paths: Iterable[str]) -> None:
-    """Remove those of the files that are there. Raises UsageError for one outside the workspace."""
+    """Remove the files that exist. Raises UsageError for one outside the workspace."""
     for path in paths:
         inside(context.workspace, path, "a file of tests").unlink(missing_ok=True)
 
 
 def names_in(path: str, tests: Iterable[str]) -> list[str]:
-    """Those of pytest's ``tests`` that are in the file at ``path``, as `functions_in` names them.
+    """The pytest names in ``tests`` that are in the file at ``path``, as `functions_in` names them.
 
     ``tests.test_shapes.TestShape::test_area[1]`` is ``TestShape::test_area`` of ``tests/test_shapes.py``.
     """
@@ -66,7 +66,7 @@ def _name_in(stem: str, test: str) -> str:
 
 
 def without_tests(texts: Texts, tests: Collection[str]) -> dict[str, str]:
-    """``texts`` without these of pytest's ``tests``; a file with no test left goes with them."""
+    """``texts`` without these pytest ``tests``; a file with no test left is dropped."""
     left = {}
     for path, text in texts.items():
         smaller = without(text, names) if (names := names_in(path, tests)) else text

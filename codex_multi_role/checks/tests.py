@@ -1,4 +1,4 @@
-"""The ``tests`` check: run pytest on the workspace and say what came of it, from its exit code and its JUnit report."""
+"""The check ``tests``: run pytest on the workspace; judge by its exit code and its JUnit report."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def run_tests(context: CheckContext) -> dict[str, object]:
     """Run the workspace's tests; write ``pytest_output.txt``, ``pytest_rc.txt``, ``junit.xml`` and ``result.json``.
 
     Options: ``pytest_cmd``, a command line; by default pytest of the project's Python, which is active in any case.
-    Returns what ``result.json`` holds: ``{status, reason, exit_code, passed, failed, errors, skipped, failures: [{test,
-    message}], seconds, output_tail, command}``; the status is ``passed``, ``failed``, ``no tests``, ``timed out`` or
-    ``could not run``. Raises StorageError if the artifacts cannot be written; a bad verdict is a result.
+    Returns the content of ``result.json``: ``{status, reason, exit_code, passed, failed, errors, skipped, failures:
+    [{test, message}], seconds, output_tail, command}``; the status is ``passed``, ``failed``, ``no tests``, ``timed
+    out`` or ``could not run``. Raises StorageError if the artifacts cannot be written; a bad verdict is a result.
     """
     try:
         context.folder.mkdir(parents=True, exist_ok=True)
@@ -52,9 +52,9 @@ def _run_in(scratch: Path, context: CheckContext) -> dict[str, object]:
 
 
 def judge(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[str, str]:
-    """The status and its reason (``""`` where the status says it all), from the exit code **and** the report.
+    """The status and its reason (``""`` if the status is enough), from the exit code **and** the report.
 
-    ``counts`` is None where there is no readable report; ``broken`` says why.
+    ``counts`` is None without a readable report; ``broken`` says why.
     """
     code = ran.returncode
     if ran.timed_out:
@@ -84,9 +84,9 @@ def _pytest_cmd(context: CheckContext) -> str:
 
 
 def _command(context: CheckContext, report: Path, python: Interpreter) -> tuple[list[str], dict[str, str]]:
-    """The tests' command line, made to write ``report``, and what to add to its environment.
+    """The tests' command line, extended to write ``report``, and additions to its environment.
 
-    Raises ValueError for a ``pytest_cmd`` that is no command line.
+    Raises ValueError for a malformed ``pytest_cmd``.
     """
     option = f"--junitxml={report}"
     given = shlex.split(_pytest_cmd(context))
@@ -94,13 +94,13 @@ def _command(context: CheckContext, report: Path, python: Interpreter) -> tuple[
         return [str(python.path), "-m", "pytest", "-p", "no:cacheprovider", option], {}
     if any(PurePath(word).name in {"pytest", "py.test"} for word in given):
         return [*given, option], {}
-    # A command that runs pytest somewhere inside, such as `make test`, would not know our option.
+    # A command that runs pytest indirectly, such as `make test`, would not know our option.
     inherited = context.environment.get("PYTEST_ADDOPTS", "")
     return given, {"PYTEST_ADDOPTS": f"{inherited} {shlex.quote(option)}".strip()}
 
 
 def _counts(report: Path, context: CheckContext) -> tuple[TestCounts | None, str]:
-    """Read the report and keep a copy; without a readable one, why."""
+    """Read the report and keep a copy; if it cannot be read, return the reason."""
     try:
         content = read_report(report)
         (context.folder / "junit.xml").write_text(context.redact(content.decode("utf-8", "replace")), encoding="utf-8")

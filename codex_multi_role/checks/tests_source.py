@@ -1,4 +1,4 @@
-"""Test functions in the source of a test file: which plan item each is for, what it expects, how to take it out."""
+"""Test functions in the source of a test file: their plan items, what they expect, and how to remove them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from codex_multi_role.python_source import NotPython, syntax_tree
 SAYING = frozenset(
     {"approx", "raises", "parametrize", "param", "Decimal", "Fraction", "set", "frozenset", "tuple", "list"}
 )
-"""Calls in whose arguments a test says what it expects."""
+"""Calls whose arguments state what a test expects."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
 class TestFunction:
-    """``name`` as pytest reports it without parameters: ``TestShape::test_area``."""
+    """``name`` is pytest's without parameters: ``TestShape::test_area``."""
 
     __test__ = False
 
@@ -29,15 +29,15 @@ class TestFunction:
 
 
 def functions_in(source: str) -> list[TestFunction]:
-    """All of them, in order; none where the source cannot be parsed."""
+    """All test functions, in order; none if the source cannot be parsed."""
     try:
-        return list(_found(syntax_tree(source).body, ""))
+        return list(_test_functions(syntax_tree(source).body, ""))
     except NotPython:
         return []
 
 
 def expects(source: str, item: Mapping[str, object]) -> bool:
-    """Whether a test of the plan's ``item`` names what the plan expects: the value, or the exception.
+    """Whether a test of the plan's ``item`` names the expected value or exception.
 
     A test belongs to the item whose ``id`` its name begins with: ``test_p3_…`` for ``P3``.
     """
@@ -45,22 +45,22 @@ def expects(source: str, item: Mapping[str, object]) -> bool:
 
 
 def tests_of(source: str, item_id: str) -> list[TestFunction]:
-    """The tests of the plan's item of that id."""
+    """The tests of the plan item with that id."""
     slug = re.sub(r"\W+", "_", item_id).strip("_").lower()
     own = re.compile(rf"test_{re.escape(slug)}(_|$)", re.IGNORECASE)
     return [each for each in functions_in(source) if own.match(each.node.name)]
 
 
 def untested(sources: Collection[str], plan: Iterable[Mapping[str, object]]) -> list[str]:
-    """The ids of the plan's items that have no test in any of the ``sources``."""
+    """The ids of the plan items without a test in any of the ``sources``."""
     ids = [str(item["id"]) for item in plan]
     return [each for each in ids if not any(tests_of(text, each) for text in sources)]
 
 
 def with_unique_names(source: str) -> str:
-    """The source with one definition per test name: pytest runs only the last of several.
+    """The source with one definition per test name, because pytest runs only the last of several.
 
-    A later one that is the same goes, any other gets a number behind its name. Unchanged where it cannot be parsed.
+    A later identical definition is removed, a different one gets a number. Unchanged if it cannot be parsed.
     """
     try:
         body = syntax_tree(source).body
@@ -77,7 +77,7 @@ def with_unique_names(source: str) -> str:
 
 
 def _repeated(body: list[ast.stmt]) -> Iterator[tuple[Function | ast.ClassDef, str]]:
-    """Later definitions of the same name, each with the name it is to have; empty for one that is to go."""
+    """Later definitions of the same name, each with its new name; empty if it is to be removed."""
     named = [
         node for node in body if isinstance(node, Function | ast.ClassDef) and node.name.lower().startswith("test")
     ]
@@ -97,7 +97,7 @@ def _repeated(body: list[ast.stmt]) -> Iterator[tuple[Function | ast.ClassDef, s
 
 
 def without_fence(text: str) -> str:
-    """The text inside of a Markdown fence, where exactly one encloses all of it; otherwise ``text`` as it is."""
+    """The text inside a Markdown fence if exactly one encloses all of ``text``; otherwise ``text`` unchanged."""
     lines = text.strip().splitlines(keepends=True)
     mark = re.match(r"(`{3,}|~{3,})[ \t]*[\w.+-]*[ \t]*$", lines[0].rstrip("\r\n")) if len(lines) > 1 else None
     ends = [number for number, line in enumerate(lines) if mark and _is_fence(line, mark[1])]
@@ -109,14 +109,12 @@ def _is_fence(line: str, mark: str) -> bool:
 
 
 def without(source: str, names: Collection[str]) -> str:
-    """The source without these test functions and the empty lines before them; all else stays as it was written.
+    """The source without these test functions and the blank lines before them; everything else is unchanged.
 
-    A class that has nothing left goes, too.
-
-    Raises `NotPython`.
+    A class with nothing left is removed too. Raises `NotPython`.
     """
     lines = StringIO(source, newline="").readlines()  # str.splitlines knows more line breaks than Python's grammar
-    for node in _taken_out(syntax_tree(source).body, "", names):
+    for node in _removed_nodes(syntax_tree(source).body, "", names):
         first = min([node.lineno, *(each.lineno for each in node.decorator_list)]) - 1
         while first and not lines[first - 1].strip():
             first -= 1
@@ -125,21 +123,21 @@ def without(source: str, names: Collection[str]) -> str:
     return "".join(lines)
 
 
-def _taken_out(body: list[ast.stmt], prefix: str, names: Collection[str]) -> Iterator[Function | ast.ClassDef]:
+def _removed_nodes(body: list[ast.stmt], prefix: str, names: Collection[str]) -> Iterator[Function | ast.ClassDef]:
     for node in body:
         if isinstance(node, Function) and f"{prefix}{node.name}" in names:
             yield node
         elif isinstance(node, ast.ClassDef):
-            gone = list(_taken_out(node.body, f"{prefix}{node.name}::", names))
-            yield from [node] if set(node.body) <= set(gone) else gone
+            removed = list(_removed_nodes(node.body, f"{prefix}{node.name}::", names))
+            yield from [node] if set(node.body) <= set(removed) else removed
 
 
-def _found(body: list[ast.stmt], prefix: str) -> Iterator[TestFunction]:
+def _test_functions(body: list[ast.stmt], prefix: str) -> Iterator[TestFunction]:
     for node in body:
         if isinstance(node, Function) and node.name.startswith("test"):
             yield TestFunction(f"{prefix}{node.name}", node)
         elif isinstance(node, ast.ClassDef):
-            yield from _found(node.body, f"{prefix}{node.name}::")
+            yield from _test_functions(node.body, f"{prefix}{node.name}::")
 
 
 def _names(function: Function, expected: object) -> bool:
@@ -155,15 +153,15 @@ def _names(function: Function, expected: object) -> bool:
 
 
 def _outside_of_calls(node: ast.AST) -> Iterator[ast.AST]:
-    """All of it but what is given to the code under test: of ``sign(0) == 1`` not the 0."""
+    """All nodes except those passed to the code under test: not the 0 of ``sign(0) == 1``."""
     yield node
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Call) and not _says_what_is_expected(child):
+        if isinstance(child, ast.Call) and not _states_expectation(child):
             continue
         yield from _outside_of_calls(child)
 
 
-def _says_what_is_expected(call: ast.Call) -> bool:
+def _states_expectation(call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     return name in SAYING or name.startswith("assert")
 

@@ -1,4 +1,4 @@
-"""The checks ``read_file``, ``write_file`` and ``write_tests``: a text file of the workspace, or of a copy of it."""
+"""The checks ``read_file``, ``write_file`` and ``write_tests``: a text file of the workspace or of a copy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TextFileOptions(CheckOptions):
 
 
 class WriteTestsOptions(CheckOptions):
-    """``code`` is the whole file, or what is appended to the tests ``before`` it."""
+    """``code`` is the whole file, or is appended to the tests in ``before``."""
 
     path: str = Field(min_length=1, description="a file of the workspace")
     code: str = Field(description="Python source, as a role gave it")
@@ -39,7 +39,7 @@ class WriteTestsOptions(CheckOptions):
 @only_looks
 @lasts(no_time)
 def read_file(context: CheckContext) -> dict[str, object]:
-    """``{status: read, path, content}``. Raises UsageError, CheckFailed for what is no text of at most 1 MB."""
+    """Return ``{status: read, path, content}``. Raises UsageError, CheckFailed if not a text of at most 1 MB."""
     options = read_options(ReadOptions, context, "read_file")
     try:
         content = read_document(context.workspace, options.path, "check read_file: path")
@@ -50,7 +50,7 @@ def read_file(context: CheckContext) -> dict[str, object]:
 
 @lasts(no_time)
 def write_file(context: CheckContext) -> dict[str, object]:
-    """``{status: written, path, content}``. Raises UsageError, CheckFailed."""
+    """Return ``{status: written, path, content}``. Raises UsageError, CheckFailed."""
     options = read_options(TextFileOptions, context, "write_file")
     context = in_copy(context, options.copy_)
     put(context, options.path, options.content)
@@ -59,7 +59,7 @@ def write_file(context: CheckContext) -> dict[str, object]:
 
 @lasts(no_time)
 def write_tests(context: CheckContext) -> dict[str, object]:
-    """``{status: written, path, content}``; drops a Markdown fence and keeps one definition per test name.
+    """Return ``{status: written, path, content}``; drop a Markdown fence and keep one definition per test name.
 
     Raises UsageError, CheckFailed.
     """
@@ -71,7 +71,7 @@ def write_tests(context: CheckContext) -> dict[str, object]:
 
 
 def put(context: CheckContext, path: str, content: str) -> None:
-    """Write the file whole. Raises CheckFailed where that is refused, such as outside the workspace."""
+    """Write the whole file. Raises CheckFailed if that is refused, such as outside the workspace."""
     (entry,) = apply_files(context.workspace, [{"path": path, "content": content}])
     if entry.status != "WROTE":
         raise CheckFailed(f"{path} was not written: {entry.reason}")

@@ -1,4 +1,4 @@
-"""Which language a text is in, for the checks of the run's own process."""
+"""Detect a text's language, for the checks in the run's own process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from codex_multi_role.errors import UsageError
 
 
 def language_of(text: str) -> str:
-    """As `searching.language_detection.language_of`. Raises UsageError without the library."""
+    """Like `searching.language_detection.language_of`. Raises UsageError without the library."""
     try:
         return language_detection.language_of(text)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""For checks that work long in the run's own process, where nothing else would end them."""
+"""A deadline for checks that work long in the run's own process, where nothing else would end them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codex_multi_role.errors import CheckFailed, RunInterrupted
 
 
 class TimeLeft:
-    """The check's deadline, from now on."""
+    """The check's deadline, counted from its creation."""
 
     def __init__(self, context: CheckContext, check: str) -> None:
         self._context = context
@@ -17,7 +17,7 @@ class TimeLeft:
         self._until = time.monotonic() + context.deadline_seconds
 
     def require(self) -> None:
-        """Raises `CheckFailed` once the deadline has passed, `RunInterrupted` where the run is to stop."""
+        """Raise `CheckFailed` after the deadline, `RunInterrupted` if the run must stop."""
         if self._context.stopping.is_set():
             raise RunInterrupted
         if time.monotonic() > self._until:

@@ -1,4 +1,4 @@
-"""A private copy of the workspace for one measurement: nothing it leaves behind reaches the next one."""
+"""A private copy of the workspace for one measurement, so that no leftovers reach the next one."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import Workspace, ignored_folders
 
 LEFT_OUT = frozenset({".git", "__pycache__", "node_modules", ".tox", ".nox", ".mypy_cache", ".pytest_cache"})
-"""Folders that no test needs a copy of: they are large, or made anew."""
+"""Folders that no test needs a copy of: they are large or generated."""
 
 
 def is_left_out(folder: Path) -> bool:
-    """Whether ``folder`` holds what is made or installed, and nothing of the project's own; environments are."""
+    """Whether ``folder`` holds only generated or installed files, none of the project's own, as environments do."""
     return folder.name in LEFT_OUT or is_environment(folder)
 
 
 def left_out_of_copies(workspace: Workspace, needed: Iterable[str]) -> frozenset[Path]:
-    """What copies of the workspace go without: the run folders, and the folders that git ignores.
+    """What copies of the workspace leave out: the run folders, and the folders that git ignores.
 
-    Not one that holds any of the ``needed`` paths. Raises UsageError where there is no git, StorageError.
+    An ignored folder with any of the ``needed`` paths is copied. Raises UsageError without git, StorageError.
     """
     root = workspace.root
     paths = [root / each for each in needed]
@@ -31,12 +31,12 @@ def left_out_of_copies(workspace: Workspace, needed: Iterable[str]) -> frozenset
 
 
 def copy_workspace(workspace: Workspace, folder: Path, left_out: Collection[Path]) -> Path:
-    """Copy the workspace into ``folder``; returns the copy's root, which keeps its name. Raises StorageError."""
+    """Copy the workspace into ``folder``; return the copy's root, which keeps its name. Raises StorageError."""
     root = folder / "copy" / (workspace.root.name or "workspace")
 
     def ignore(place: str, names: list[str]) -> set[str]:
         here = Path(place)
-        return {each for each in names if here / each in left_out or _is_no_copy(here / each)}
+        return {each for each in names if here / each in left_out or _is_not_copied(here / each)}
 
     try:
         shutil.copytree(workspace.root, root, symlinks=True, ignore=ignore)
@@ -45,8 +45,8 @@ def copy_workspace(workspace: Workspace, folder: Path, left_out: Collection[Path
     return root
 
 
-def _is_no_copy(path: Path) -> bool:
-    """What is neither file nor folder is not copied either: a pipe would be waited for."""
+def _is_not_copied(path: Path) -> bool:
+    """Whether to skip ``path``: also anything but files and folders, because a pipe would block."""
     if path.is_symlink() or path.is_file():
         return path.name in LEFT_OUT
     return not path.is_dir() or is_left_out(path)

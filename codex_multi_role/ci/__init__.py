@@ -1,1 +1,1 @@
-"""A run as a CI system wants to be told of it: JUnit XML, a Markdown summary, annotations. Nothing here prints."""
+"""Reports of a run for CI systems: JUnit XML, a Markdown summary, annotations. Nothing here prints."""

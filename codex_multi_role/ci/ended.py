@@ -1,4 +1,4 @@
-"""What every report of a CI system tells: how a run ended, or that none began."""
+"""What every CI report contains: how a run ended, or that none began."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_STARTED = "No run"
 
 @dataclass(frozen=True)
 class EndedRun:
-    """``outcome`` is in words; ``following``, the command that helps on. ``folder`` is None where no run began."""
+    """``outcome`` is in words; ``following``: the command to continue with. ``folder`` is None if no run began."""
 
     exit_code: int
     outcome: str
@@ -48,12 +48,12 @@ class EndedRun:
 
     @classmethod
     def without_run(cls, error: CodexMultiRoleError) -> EndedRun:
-        """What is told where ``error`` came before, or instead of, the end of a run."""
+        """Create it for an ``error`` before, or instead of, the end of a run."""
         return cls(error.exit_code, NOT_STARTED, str(error), error.hint, "", None, Progress(), {})
 
     @property
     def name(self) -> str:
-        """Of the run; empty where there is none."""
+        """The run's id; empty without a run."""
         return self.folder.run_id if self.folder else ""
 
     @property
@@ -63,26 +63,26 @@ class EndedRun:
 
     @property
     def is_own_word(self) -> bool:
-        """Whether ``outcome`` is a word of ours, not one that a flow gave its end."""
+        """Whether ``outcome`` is one of our words, not a flow's own name for its end."""
         return self.outcome in OUTCOMES.values() or self.outcome == NOT_STARTED
 
     @property
     def headline(self) -> str:
-        """``All cycles are used up: …``, in one line."""
+        """``All cycles are used up: …`` on one line."""
         reason = self.line(self.reason, 500)
         return f"{one_line(self.outcome)}: {reason}" if reason else one_line(self.outcome)
 
     def line(self, text: object, limit: int = 200) -> str:
-        """As `one_line`, without secrets."""
+        """Apply `one_line` without secrets."""
         return one_line(self.redact(str(text)), limit)
 
     def text(self, text: str) -> str:
-        """Several lines of what a model or its tests wrote, without secrets and control characters; the end of it."""
+        """Return the end of several lines from a model or its tests, without secrets and control characters."""
         lines = (printable(line.expandtabs()) for line in self.redact(text)[-LONGEST_TEXT:].splitlines())
         return "\n".join(lines)
 
     def next_steps(self) -> Iterator[str]:
-        """The hint, and the command that helps on."""
+        """Yield the hint and the command to continue with."""
         if self.hint:
             yield self.line(self.hint, 500)
         if self.following:

@@ -1,7 +1,7 @@
-"""GitHub Actions: annotations as workflow commands, and logs in which nobody else's text is one.
+"""GitHub Actions: annotations as workflow commands, and logs in which no foreign text is a command.
 
 https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands: ``::error file=…,line=…::…``. The
-runner also takes the older ``##[error]…``, anywhere in a line, and blanks before ``::``
+runner also accepts the older ``##[error]…``, anywhere in a line, and blanks before ``::``
 (``src/Runner.Common/ActionCommand.cs`` of actions/runner).
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from codex_multi_role.presentation.wording import PROGRAM
 
-if TYPE_CHECKING:  # only: every command looks here whether it is in a workflow
+if TYPE_CHECKING:  # only for types: every command loads this module
     from codex_multi_role.ci.ended import EndedRun
     from codex_multi_role.ci.latest_tests import Case, LatestTests
 
@@ -24,7 +24,7 @@ SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 TOP_VARIABLE = "GITHUB_WORKSPACE"
 BEGINS_COMMAND = re.compile(r"((?:^|[\r\n])\s*)::")
 MOST_OF_A_KIND = 10
-"""More errors, or more warnings, of one step than this GitHub does not show."""
+"""Maximum number of errors, and of warnings, that GitHub shows per step."""
 
 
 def runs_here(environment: Mapping[str, str] = os.environ) -> bool:
@@ -33,9 +33,9 @@ def runs_here(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def run_annotations(run: EndedRun, tests: LatestTests | None, top: Path | None) -> Iterator[str]:
-    """Workflow commands, one a line: the run's failure, its failing tests, its warnings.
+    """Yield workflow commands, one per line: the run's failure, its failing tests, its warnings.
 
-    ``top`` is the checkout; places outside it are not named, as GitHub could not show them.
+    ``top`` is the checkout; places outside it are left out, because GitHub could not show them.
     """
     if run.exit_code != 0:
         text = "\n".join([f"{run.headline} ({run.meaning})", *run.next_steps()])
@@ -57,15 +57,15 @@ def _place(run: EndedRun, case: Case, top: Path | None) -> dict[str, str]:
     path = Path(str(run.folder.record().get("workspace", ""))) / case.file
     try:
         place = {"file": str(path.resolve().relative_to(top.resolve()))}
-    except (OSError, ValueError):  # not below it
+    except (OSError, ValueError):  # not below the checkout
         return {}
     return {**place, "line": str(case.line)} if case.line else place
 
 
 def command(name: str, text: str, **properties: str) -> str:
-    """A workflow command, its text and properties escaped as GitHub's own toolkit does."""
-    told = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return harmless_within(f"::{name}{f' {told}' if told else ''}::{_data(text)}")
+    """Build a workflow command; text and properties are escaped as in GitHub's own toolkit."""
+    rendered = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    return harmless_within(f"::{name}{f' {rendered}' if rendered else ''}::{_data(text)}")
 
 
 def _data(text: str) -> str:
@@ -77,10 +77,10 @@ def _property(text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """``text`` with no line that the runner takes for a command."""
+    """Change lines of ``text`` that the runner would execute as commands."""
     return BEGINS_COMMAND.sub(r"\1: :", harmless_within(text))
 
 
 def harmless_within(line: str) -> str:
-    """``line`` without the older form of a command, which counts wherever it stands."""
+    """Change the older form of a command, which counts anywhere in a line."""
     return line.replace("##[", "## [")

@@ -1,7 +1,7 @@
-"""GitLab CI: links from the job's page into what the run left, as ``artifacts:reports:annotations`` takes them.
+"""GitLab CI: links from the job's page to the run's files, in the format of ``artifacts:reports:annotations``.
 
-https://docs.gitlab.com/ci/yaml/artifacts_reports/#artifactsreportsannotations: sections of external links. GitLab knows
-no annotation on a line of a log; failing tests come to a merge request by ``artifacts:reports:junit``.
+https://docs.gitlab.com/ci/yaml/artifacts_reports/#artifactsreportsannotations: sections of external links. GitLab has
+no annotations on lines of a log; failing tests get to a merge request through ``artifacts:reports:junit``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LINKED = ("report.html", "answer.md", "run.json")
 
 
 def link_annotations(run: EndedRun, environment: Mapping[str, str] = os.environ) -> dict[str, list[dict[str, Any]]]:
-    """The report: links to the run's folder among the job's artifacts; none outside a job, or without such a folder."""
+    """Build the report: links to the run's folder in the job's artifacts; empty outside a job or without the folder."""
     job, top = environment.get("CI_JOB_URL"), environment.get("CI_PROJECT_DIR")
     if not (job and top and run.folder):
         return {}
@@ -30,7 +30,7 @@ def link_annotations(run: EndedRun, environment: Mapping[str, str] = os.environ)
 def _links(run: EndedRun, job: str, folder: Path, top: Path) -> Iterator[dict[str, str]]:
     try:
         inside = folder.resolve().relative_to(top.resolve())
-    except ValueError:  # not below it: no artifact of the job
+    except ValueError:  # not below the project: not an artifact of the job
         return
     where = f"{job}/artifacts"
     yield {"label": f"run {run.name}: {run.outcome}", "url": f"{where}/browse/{quote(str(inside))}/"}

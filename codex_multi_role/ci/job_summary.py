@@ -1,4 +1,4 @@
-"""A run as Markdown, for the page of a CI job: how it ended, what was done, what is to be done."""
+"""A run as Markdown, for the page of a CI job: how it ended, what was done, what to do next."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ NUMBERS = frozenset(HEADINGS[1:5])
 
 
 def job_summary(run: EndedRun, tests: LatestTests | None) -> str:
-    """The page's part, below the 1 MiB that GitHub takes; every text of a model, a test or a user in it is code."""
+    """Return the Markdown, below GitHub's limit of 1 MiB; every text of a model, a test or a user in it is code."""
     blocks = [_heading(run), _ending(run)]
     if run.folder is not None:
         blocks += [_facts(run), _roles(run), _tests(run, tests), _files(run, run.folder)]
         blocks += [_warnings(run), _questions(run, run.folder)]
-    blocks.append(_following(run))
+    blocks.append(_next_steps(run))
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
@@ -36,11 +36,11 @@ def _heading(run: EndedRun) -> list[str]:
 
 
 def _ending(run: EndedRun) -> list[str]:
-    said = [code(run.line(run.reason, 500)), f"({run.meaning})"]
+    parts = [code(run.line(run.reason, 500)), f"({run.meaning})"]
     played = run.progress.playbook
     if played:
-        said.append(f"No model was asked: the answers came from the playbook {code(run.line(played))}.")
-    return [" ".join(part for part in said if part)]
+        parts.append(f"No model was asked: the answers came from the playbook {code(run.line(played))}.")
+    return [" ".join(part for part in parts if part)]
 
 
 def _facts(run: EndedRun) -> list[str]:
@@ -99,7 +99,7 @@ def _questions(run: EndedRun, folder: RunFolder) -> list[str]:
     return ["### Waiting for an answer", "", *_listed(asked)] if asked else []
 
 
-def _following(run: EndedRun) -> list[str]:
+def _next_steps(run: EndedRun) -> list[str]:
     if not run.hint and not run.following:
         return []
     hint = [f"- {code(run.line(run.hint, 500))}"] if run.hint else []
@@ -107,7 +107,7 @@ def _following(run: EndedRun) -> list[str]:
 
 
 def _listed(items: Iterable[str], lead: list[str] | None = None) -> list[str]:
-    """A list of at most `MOST_LISTED` items, and how many more there are; after ``lead`` if there is any."""
+    """List at most `MOST_LISTED` items and the number of the rest, after ``lead``; empty without items."""
     items = list(items)
     lines = [f"- {item}" for item in items[:MOST_LISTED]]
     if len(items) > MOST_LISTED:

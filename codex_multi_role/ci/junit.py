@@ -1,4 +1,4 @@
-"""A run as JUnit XML: one suite with the run itself, which is red where the run is, and one with its latest tests."""
+"""A run as JUnit XML: one suite with the run itself, which fails if the run does, and one with its latest tests."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from junitparser.junitparser import FinalResult
 
 GOAL_NOT_REACHED = 1
-"""The exit code of a run that came to its end; after any other than 0 nobody knows whether it would have."""
+"""The exit code of a run that ended without its goal; other codes except 0 leave open whether it would reach it."""
 MOST_TURNS = 2_000
 LONGEST_MESSAGE = 1_000
 
 
 def junit_report(run: EndedRun, tests: LatestTests | None) -> bytes:
-    """The report. The run's case is a failure where the goal was not reached, an error where the run did not get there.
+    """Create the report. The run's case is a failure if the goal was not reached, an error if the run did not end.
 
-    Cases of the run's tests keep their names, so that a CI system tells one that is new from one that is not.
+    Cases of the run's tests keep their names, so that a CI system can tell new ones from known ones.
     """
     return _document({PROGRAM: [_run_case(run)], **({"tests": list(_test_cases(run, tests))} if tests else {})})
 
 
 def junit_suite(name: str, cases: Iterable[Case]) -> bytes:
-    """A report of something else than a run: ``cases`` with texts that are harmless already."""
-    return _document({name: list(map(_reported, cases))})
+    """Create a report on something other than a run; the texts of ``cases`` must already be harmless."""
+    return _document({name: list(map(_junit_case, cases))})
 
 
 def _document(suites: Mapping[str, list[TestCase]]) -> bytes:
-    """Called as its first suite."""
+    """Serialize the suites; the document is named after the first."""
     from junitparser import JUnitXml, TestSuite
 
     document = JUnitXml(next(iter(suites)))
@@ -54,12 +54,12 @@ def _run_case(run: EndedRun) -> TestCase:
     flow = run.line(run.progress.flow) or "run"
     case = TestCase(f"flow {flow}" if run.progress.flow else flow, PROGRAM, _seconds(run.totals.get("seconds", 0.0)))
     if run.exit_code != 0:
-        case.result = [_why(run)]
-    case.system_out = "\n".join(_told(run))
+        case.result = [_run_result(run)]
+    case.system_out = "\n".join(_run_output(run))
     return case
 
 
-def _why(run: EndedRun) -> FinalResult:
+def _run_result(run: EndedRun) -> FinalResult:
     from junitparser import Error, Failure
 
     kind = Failure if run.exit_code == GOAL_NOT_REACHED else Error
@@ -68,8 +68,8 @@ def _why(run: EndedRun) -> FinalResult:
     return result
 
 
-def _told(run: EndedRun) -> Iterator[str]:
-    """What stands beside the case: the run, and how each of its turns ended."""
+def _run_output(run: EndedRun) -> Iterator[str]:
+    """Yield the output of the run's case: the run, and how each of its turns ended."""
     if run.folder is None:
         return
     yield f"run {run.name}: {run.headline} ({run.meaning})"
@@ -91,32 +91,32 @@ def _test_cases(run: EndedRun, tests: LatestTests) -> Iterator[TestCase]:
     for case in tests.cases:
         yield _test_case(run, case)
     if tests.is_red and not tests.red:
-        yield _without_culprit(run, tests)
+        yield _failure_without_case(run, tests)
 
 
 def _test_case(run: EndedRun, case: Case) -> TestCase:
     name, classname = run.line(case.name, LONGEST_MESSAGE), run.line(case.classname, LONGEST_MESSAGE)
     message, text = run.line(case.message, LONGEST_MESSAGE), run.text(case.text)
-    return _reported(replace(case, name=name, classname=classname, message=message, text=text))
+    return _junit_case(replace(case, name=name, classname=classname, message=message, text=text))
 
 
-def _without_culprit(run: EndedRun, tests: LatestTests) -> TestCase:
-    """The tests are red and no single one is: they timed out, could not be run, or pytest itself failed."""
-    told, seconds = tests.result, float(tests.result.get("seconds") or 0)
-    message, text = f"{told.get('status')}: {told.get('reason')}", str(told.get("output_tail", ""))
+def _failure_without_case(run: EndedRun, tests: LatestTests) -> TestCase:
+    """Create a case for failed tests without a failed case: they timed out, could not run, or pytest itself failed."""
+    result, seconds = tests.result, float(tests.result.get("seconds") or 0)
+    message, text = f"{result.get('status')}: {result.get('reason')}", str(result.get("output_tail", ""))
     return _test_case(run, Case(PROGRAM, f"tests {tests.number:03d}", ERROR, seconds, message, text))
 
 
-def _reported(case: Case) -> TestCase:
+def _junit_case(case: Case) -> TestCase:
     from junitparser import Error, Failure, Skipped, TestCase
 
-    told = TestCase(case.name, case.classname, _seconds(case.seconds))
+    junit_case = TestCase(case.name, case.classname, _seconds(case.seconds))
     kind = {FAILED: Failure, ERROR: Error, SKIPPED: Skipped}.get(case.outcome)
     if kind is not None:
         result = kind(case.message, case.outcome)
         result.text = case.text
-        told.result = [result]
-    return told
+        junit_case.result = [result]
+    return junit_case
 
 
 def _seconds(seconds: float) -> float:

@@ -1,4 +1,4 @@
-"""The latest tests of a run, test by test, with the place in the workspace at which each failed."""
+"""The latest tests of a run, test by test, with the place of each failure in the workspace."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,7}): ", re.MUL
 
 @dataclass(frozen=True)
 class Case:
-    """One test. ``file`` is relative to the workspace, and empty where the report does not tell; ``line`` from 1, or 0.
+    """One test. ``file``: relative to the workspace, empty if the report has none; ``line``: from 1, or 0.
 
-    Whatever is a text here was written by the tests.
+    The tests wrote all the texts in it.
     """
 
     __test__ = False
@@ -51,7 +51,7 @@ class Case:
 
 @dataclass(frozen=True)
 class LatestTests:
-    """``result`` is what ``result.json`` holds; ``cases`` is empty where the tests left no report."""
+    """``result``: the content of ``result.json``; ``cases``: empty if the tests left no report."""
 
     number: int
     result: dict[str, Any]
@@ -67,7 +67,7 @@ class LatestTests:
 
 
 def latest_tests(folder: RunFolder) -> LatestTests | None:
-    """The run's last tests; None where it ran none, or there were none to run."""
+    """Read the run's last tests; None if it ran none or found none."""
     results = read_tests(folder)
     if not results or results[-1].get("status") in NOTHING_TO_TELL:
         return None
@@ -80,7 +80,7 @@ def latest_tests(folder: RunFolder) -> LatestTests | None:
 def _cases(report: Path, workspace: Path, redact: Callable[[str], str]) -> list[Case]:
     try:
         return [_case(case, workspace, redact) for case in read_cases(read_report(report))[:MOST_CASES]]
-    except ValueError:  # the result says why there is none
+    except ValueError:  # the result says why there is no report
         return []
 
 
@@ -93,7 +93,7 @@ def _case(case: ReportedCase, workspace: Path, redact: Callable[[str], str]) -> 
         message = str(case.result[0].message or "") if case.result else ""
         return Case(classname, name, SKIPPED if case.result else PASSED, _seconds(case), message)
     result = bad[0]
-    text = redact(str(result.text or ""))[-LONGEST_TEXT:]  # in this order: half a secret would not be known as one
+    text = redact(str(result.text or ""))[-LONGEST_TEXT:]  # redacted first: half a secret would not be recognized
     file, line = _place(text, classname or name, workspace)
     outcome = ERROR if isinstance(result, Error) else FAILED
     return Case(classname, name, outcome, _seconds(case), str(result.message or ""), text, file, line)
@@ -104,7 +104,7 @@ def _seconds(case: ReportedCase) -> float:
 
 
 def _place(text: str, module: str, workspace: Path) -> tuple[str, int]:
-    """Where a test failed: the last place of its traceback in its own file, else in the workspace, else its file."""
+    """Find where a test failed: the last traceback place in its own file, else in the workspace, else its file."""
     own = _file_of(module, workspace)
     places = [(match["file"], int(match["line"])) for match in PLACE.finditer(text)][::-1]
     in_own = (place for place in places if place[0] == own)
@@ -116,12 +116,12 @@ def _is_inside(file: str, workspace: Path) -> bool:
     path = Path(file)
     try:
         return not path.is_absolute() and ".." not in path.parts and (workspace / path).is_file()
-    except (OSError, ValueError):  # no name that a file could have
+    except (OSError, ValueError):  # not a valid file name
         return False
 
 
 def _file_of(module: str, workspace: Path) -> str:
-    """``tests.test_a.TestB`` is in ``tests/test_a.py``; empty where no such file is there."""
+    """Find the file of a module: ``tests/test_a.py`` for ``tests.test_a.TestB``; empty if it does not exist."""
     parts = module.split(".")
     if len(parts) > MOST_PARTS:
         return ""

@@ -1,4 +1,4 @@
-"""Texts of others in Markdown: as code, in which neither Markdown nor HTML, mentions and links mean anything."""
+"""Foreign texts in Markdown: as code, in which Markdown, HTML, mentions and links have no effect."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PIPE = re.compile(r"(\\*)\|")
 
 
 def code(line: str) -> str:
-    """One line as a code span; it says nothing where the line is empty."""
+    """Format one line as a code span; empty for an empty line."""
     if not line.strip():
         return ""
     fence = "`" * (max(map(len, BACKTICKS.findall(line)), default=0) + 1)
@@ -18,11 +18,11 @@ def code(line: str) -> str:
 
 
 def cell(line: str) -> str:
-    """`code` for the cell of a table, where a pipe ends the cell unless an odd number of backslashes is before it."""
+    """Format a line as `code` in a table cell, which a pipe ends unless an odd number of backslashes precedes it."""
     return PIPE.sub(lambda found: f"{found[1]}{found[1]}\\|", code(line))
 
 
 def table(headings: list[str], rows: list[list[str]], numbers: frozenset[str] = frozenset()) -> list[str]:
-    """A table's lines; its cells are Markdown."""
+    """Return a table's lines; its cells are Markdown."""
     lines = [headings, ["--:" if heading in numbers else "---" for heading in headings], *rows]
     return [f"| {' | '.join(line)} |" for line in lines]

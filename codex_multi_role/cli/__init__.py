@@ -1,1 +1,1 @@
-"""The command line: the only room that prints, asks and sets exit codes."""
+"""The command line: the only package that prints, asks and sets exit codes."""

@@ -1,4 +1,4 @@
-"""``approve``: say yes to what a run asks."""
+"""``approve``: answer a run's question with yes."""
 
 from __future__ import annotations
 

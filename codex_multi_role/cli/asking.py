@@ -1,4 +1,4 @@
-"""Asking the person at the terminal, in a way that an answer from elsewhere, the clock and Ctrl-C can end."""
+"""Prompts on the terminal that an answer from elsewhere, a time limit or Ctrl-C can end."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Verdict(NamedTuple):
 
 
 def person_at(view: View, *, as_json: bool, awaited: bool) -> AskPerson | None:
-    """Who answers reviews on this process's terminal, where ``view`` draws; None where nobody sits there.
+    """Return what answers reviews on the terminal where ``view`` draws; None without a terminal.
 
-    With ``awaited`` somebody elsewhere does, then.
+    Without a terminal and with ``awaited``, it waits for an answer from elsewhere.
     """
     if as_json or sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return somebody_elsewhere if awaited else None
@@ -42,16 +42,16 @@ def person_at(view: View, *, as_json: bool, awaited: bool) -> AskPerson | None:
 
 
 def somebody_elsewhere(question: Question, is_over: Callable[[], bool]) -> Answer | None:
-    """Wait until somebody has answered who was not asked here: the run finds that answer by itself."""
+    """Wait until the question is over; the run itself finds an answer from elsewhere."""
     while not is_over():
         time.sleep(LOOK_SECONDS)
     return None
 
 
 class TerminalAsker:
-    """Asks one question at a time, however many threads come with one.
+    """Asks one question at a time, even if several threads have one.
 
-    Lines are taken from the file descriptor, not from ``sys.stdin``: nothing but the wait for one may block.
+    Reads lines from the file descriptor, not from ``sys.stdin``: only the wait for a line may block.
     """
 
     def __init__(self, view: View, descriptor: int) -> None:
@@ -64,7 +64,7 @@ class TerminalAsker:
             if is_over():
                 return None
         try:
-            with self._view.paused(), self._only_what_is_typed_now():
+            with self._view.paused(), self._without_typeahead():
                 return self._ask(question, is_over) if self._in_foreground() else None
         finally:
             self._lock.release()
@@ -78,7 +78,7 @@ class TerminalAsker:
         return answer_of_person(*verdict) if verdict is not None else None
 
     def _verdict(self, is_over: Callable[[], bool]) -> Verdict | None:
-        """What was typed; None at the end of the input, or once it is over."""
+        """Return the typed verdict; None at the end of the input or when the question is over."""
         say(HOW)
         while (line := self._line(is_over)) is not None:
             word, _, comment = line.strip().partition(" ")
@@ -104,7 +104,7 @@ class TerminalAsker:
         return Verdict(False, comment)
 
     def _line(self, is_over: Callable[[], bool]) -> str | None:
-        """The next line; None at the end of the input, or once it is over. Waits for a person, so for any time."""
+        """Wait without a limit for the next line; None at the end of the input or when the question is over."""
         while not is_over():
             if not self._in_foreground():
                 time.sleep(LOOK_SECONDS)
@@ -119,22 +119,22 @@ class TerminalAsker:
             return ""
 
     def _in_foreground(self) -> bool:
-        """Whether the terminal listens to us: a process in the background is stopped when it reads or flushes."""
+        """Whether this process is in the foreground: a background process is stopped when it reads or flushes."""
         try:
             return os.tcgetpgrp(self._descriptor) == os.getpgrp()
-        except OSError:  # not the terminal that controls this process: it has no background
+        except OSError:  # not the controlling terminal of this process: it has no background
             return True
 
     @contextmanager
-    def _only_what_is_typed_now(self) -> Iterator[None]:
-        """A key pressed before the question was there is no answer to it, and half a line no command afterwards."""
-        self._forget_typed()
+    def _without_typeahead(self) -> Iterator[None]:
+        """Discard keys pressed before the question (not an answer) and half a line after it (not a shell command)."""
+        self._discard_typeahead()
         try:
             yield
         finally:
-            self._forget_typed()
+            self._discard_typeahead()
 
-    def _forget_typed(self) -> None:
+    def _discard_typeahead(self) -> None:
         with suppress(termios.error):
             if self._in_foreground():
                 termios.tcflush(self._descriptor, termios.TCIFLUSH)

@@ -1,4 +1,4 @@
-"""The one place where errors become a line, a hint and an exit code."""
+"""The one place that turns errors into an error line, a hint and an exit code."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from codex_multi_role.presentation.wording import PROGRAM
 from codex_multi_role.reading.nearest import did_you_mean
 
 DEBUG_VARIABLE = "CODEX_MULTI_ROLE_DEBUG"
-READER_GONE = 141  # as a shell reports a program that ended by SIGPIPE
+READER_GONE = 141  # what a shell reports for a program that SIGPIPE ended
 
 
 def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
-    """Run ``entry`` and return its exit code; nothing is raised.
+    """Run ``entry`` and return its exit code; never raises.
 
-    Not with `click.Command.main`, which ends the process itself when the reader of a pipe has gone.
+    Does not use `click.Command.main`, which exits the process when the reader of a pipe is gone.
     """
     try:
         with entry.make_context(PROGRAM, list(arguments)) as context:
@@ -53,7 +53,7 @@ def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
 
 
 def complain(message: str, hint: str, code: int) -> int:
-    """Say what went wrong and what to do, on stderr; returns ``code``."""
+    """Print the error and the hint on stderr; returns ``code``."""
     say(f"error: {message}")
     if hint:
         say(f"hint: {hint}")
@@ -76,7 +76,7 @@ def _where_to_read(error: click.ClickException) -> str:
 
 
 def _about(error: OSError) -> str:
-    """An ``OSError`` without a file comes from writing to the standard streams."""
+    """Describe the error; an ``OSError`` without a file name comes from writing to the standard streams."""
     where = error.filename or "standard output"
     return f"{where}: {error.strerror or error}"
 

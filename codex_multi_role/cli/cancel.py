@@ -20,7 +20,7 @@ from codex_multi_role.stopping import outlives, stop_run
 
 LOOK_SECONDS = 0.1
 TAKEN_SECONDS = 10.0
-"""How long a task's end is waited for: as long as an interrupted turn has to end."""
+"""Maximum wait for the end of a task: as long as an interrupted turn gets to end."""
 
 
 @command(RUNS_DIR, JSON, QUIET, short_help="Stop a run that works somewhere else, as Ctrl-C does there.")
@@ -41,11 +41,11 @@ def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool,
     """
     folder = RunFolder.find(runs_dir, run)
     if task is not None:
-        told = _cancel_task(folder, task, comment.strip())
+        task_record = _cancel_task(folder, task, comment.strip())
         if json:
-            put_json(told)
+            put_json(task_record)
         elif not quiet:
-            say(_in_words(folder, told))
+            say(_in_words(folder, task_record))
         return
     owner = read_owner(folder)
     stop_run(folder)
@@ -61,20 +61,22 @@ def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool,
 
 
 def _cancel_task(folder: RunFolder, task: str, comment: str) -> dict[str, Any]:
-    """Ask for it; returns what is told of the task once it has ended, or `TAKEN_SECONDS` have passed."""
+    """Request the cancellation; returns the task's record once it has ended, or after `TAKEN_SECONDS`."""
     from codex_multi_role import app
 
     unit = app.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
     end = time.monotonic() + TAKEN_SECONDS
-    while (told := find_task(folder, unit))["state"] == IN_PROGRESS and is_alive(folder) and time.monotonic() < end:
+    while (
+        (task_record := find_task(folder, unit))["state"] == IN_PROGRESS and is_alive(folder) and time.monotonic() < end
+    ):
         time.sleep(LOOK_SECONDS)
-    return told
+    return task_record
 
 
-def _in_words(folder: RunFolder, told: dict[str, Any]) -> str:
-    if told["state"] in OVER:
-        return f"task {told['item']}: {told['state']}: {told['reason']}".removesuffix(": ")
+def _in_words(folder: RunFolder, task_record: dict[str, Any]) -> str:
+    if task_record["state"] in OVER:
+        return f"task {task_record['item']}: {task_record['state']}: {task_record['reason']}".removesuffix(": ")
     later = "when it comes to it"
     if not is_alive(folder):
         later = f"when `{resume_command(folder.run_id, folder.path.parent)}` goes on"
-    return f"task {told['item']} is {told['state']}; it is skipped {later}."
+    return f"task {task_record['item']} is {task_record['state']}; it is skipped {later}."

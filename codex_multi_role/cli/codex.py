@@ -1,4 +1,4 @@
-"""``codex``: the Codex binary this tool uses, as it is."""
+"""``codex``: call the Codex binary that runs use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a shell may be offered: the names of runs, flows, roles and playbooks that are there."""
+"""Shell completion of the names of existing runs, flows, roles and playbooks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Offer = list["CompletionItem"]
 
 
 def run_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
-    """The newest first, each with its goal; and ``latest``."""
+    """Offer ``latest`` and all runs, newest first, each with its goal."""
     from codex_multi_role.presentation.recorded import read_record
     from codex_multi_role.run_folder.folder import LATEST, list_runs
 

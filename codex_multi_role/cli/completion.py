@@ -1,4 +1,4 @@
-"""``completion``: the lines that teach a shell this program's commands, options and names."""
+"""``completion``: print the script with which a shell completes commands, options and names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def completion(ctx: click.Context, shell: str) -> None:
     from click.shell_completion import get_completion_class
 
     shell_class = get_completion_class(shell)
-    if shell_class is None:  # a click that knows this shell no more
+    if shell_class is None:  # a click release that no longer supports this shell
         raise UsageError(f"there is no completion for {shell}")
     script = shell_class(ctx.find_root().command, {}, PROGRAM, VARIABLE)
     click.echo(script.source_template % script.source_vars())

@@ -1,4 +1,4 @@
-"""What ``approve`` and ``reject`` share: the answer, and whether the run goes on with it by itself."""
+"""What ``approve`` and ``reject`` share: the answer, and how the run continues with it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RESUME = click.option("--resume", "and_resume", is_flag=True, help="Go on with t
 def decide(
     ctx: click.Context, reference: str, *, approved: bool, comment: str, question: str | None, and_resume: bool
 ) -> None:
-    """Answer the run's question; where its process has ended, go on with it or say how."""
+    """Answer the run's question; if its process has ended, resume the run or print how to."""
     folder = RunFolder.find(ctx.params["runs_dir"], reference)
     from codex_multi_role import app
 
@@ -34,28 +34,28 @@ def decide(
     quiet = ctx.params["json"] or ctx.params["quiet"]
     if not quiet:
         say(f"{answered.key} is {'approved' if approved else 'rejected'}.")
-    following = _following(ctx, folder, answered.key)
-    if following is None and and_resume:
+    effect = _effect_of_answer(ctx, folder, answered.key)
+    if effect is None and and_resume:
         go_on(ctx, folder, {})
         return
     say_unreported(ctx)
     if ctx.params["json"]:
         put_json(asdict(answered))
     elif not quiet:
-        say(following or f"next: {resume_command(folder.run_id, ctx.params['runs_dir'])}")
+        say(effect or f"next: {resume_command(folder.run_id, ctx.params['runs_dir'])}")
 
 
-def _following(ctx: click.Context, folder: RunFolder, key: str) -> str | None:
-    """What the run's process does with the answer; None when there is none.
+def _effect_of_answer(ctx: click.Context, folder: RunFolder, key: str) -> str | None:
+    """Return what the run's process does with the answer; None without a process.
 
-    A process that has nobody to ask looks for the answer once its other work is done; one that was about to end when
-    the answer came does not.
+    A process that has nobody to ask looks for the answer once its other work is done. A process that was about to end
+    when the answer came does not.
     """
     end = time.monotonic() + TAKEN_SECONDS
     reader = EventReader(folder.events_path)
     alive = True
     while alive and time.monotonic() < end:
-        alive = is_alive(folder)  # looked at first: what a process takes it tells before it lets go of the run
+        alive = is_alive(folder)  # checked first: a process records the answer before it releases the run
         if any(event["type"] == "review_answered" and event["key"] == key for event in reader.read()):
             return "The run goes on by itself."
         time.sleep(LOOK_SECONDS if alive else 0)

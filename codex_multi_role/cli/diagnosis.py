@@ -1,4 +1,4 @@
-"""What a run needs from this machine, asked one thing at a time."""
+"""Checks of what a run needs from this machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PINNED = re.compile(r"openai-codex-cli-bin\s*==\s*([\w.]+)")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. ``advice`` says what to do where it is not ``ok``."""
+    """The result of one check. ``advice`` says what to do if it is not ``ok``."""
 
     name: str
     ok: bool
@@ -47,7 +47,7 @@ class Finding:
 def diagnose(
     codex_bin: Path | None, config: tuple[str, ...], workspace: Path, python: Path | None, runs_dir: Path
 ) -> Iterator[Finding]:
-    """Look at everything in turn; nothing is left behind and no model is asked."""
+    """Run all checks in order; leaves nothing behind and asks no model."""
     yield Finding("python", True, f"{platform.python_version()} ({sys.executable})")
     yield _sqlite()
     yield _git()
@@ -66,33 +66,33 @@ def diagnose(
 
 
 def _sqlite() -> Finding:
-    from codex_multi_role.engine.sqlite_clock import UPGRADE, sqlite_problem  # here: loading the engine takes a while
+    from codex_multi_role.engine.sqlite_clock import UPGRADE, sqlite_problem  # here: the engine loads slowly
 
     problem = sqlite_problem()
     return Finding("sqlite", not problem, problem or sqlite3.sqlite_version, UPGRADE if problem else "")
 
 
 def _git() -> Finding:
-    ok, said = _ask(["git", "--version"], Path())
-    return Finding("git", ok, said, "" if ok else "Install git and put it on PATH; patches are made with it.")
+    ok, output = _ask(["git", "--version"], Path())
+    return Finding("git", ok, output, "" if ok else "Install git and put it on PATH; patches are made with it.")
 
 
 def pinned_version() -> str:
-    """The version of Codex this package is made and tested for."""
+    """Return the Codex version that this package is built and tested for."""
     pins = [match[1] for need in metadata.requires(DISTRIBUTION) or [] if (match := PINNED.match(need))]
     return pins[0]
 
 
 def _codex(codex: Path) -> Finding:
-    ok, said = _ask([str(codex), "--version"], Path())
+    ok, output = _ask([str(codex), "--version"], Path())
     if not ok:
-        return Finding("codex", False, f"{codex}: {said}", "Name another binary with --codex-bin.")
-    if pinned_version() not in said.split():
-        return Finding("codex", False, f"{said} ({codex})", _use_the_tested())
-    return Finding("codex", True, f"{said} ({codex})")
+        return Finding("codex", False, f"{codex}: {output}", "Name another binary with --codex-bin.")
+    if pinned_version() not in output.split():
+        return Finding("codex", False, f"{output} ({codex})", _version_advice())
+    return Finding("codex", True, f"{output} ({codex})")
 
 
-def _use_the_tested() -> str:
+def _version_advice() -> str:
     return f"This package is tested with {pinned_version()}; leave --codex-bin out."
 
 
@@ -100,21 +100,21 @@ def _protocol(codex: Path) -> Finding:
     try:
         changed = changed_messages(codex)
     except CodexMultiRoleError as error:
-        return Finding("protocol", False, str(error), _use_the_tested())
+        return Finding("protocol", False, str(error), _version_advice())
     if changed:
-        return Finding("protocol", False, f"other than tested: {', '.join(changed)}", _use_the_tested())
+        return Finding("protocol", False, f"other than tested: {', '.join(changed)}", _version_advice())
     return Finding("protocol", True, f"{sum(map(len, protocol_as_tested().values()))} messages as tested")
 
 
 def _sandbox(codex: Path) -> Finding:
     with tempfile.TemporaryDirectory() as folder:
-        ok, said = _ask(sandboxed(codex, ["true"], Path(folder)), Path(folder))
+        ok, output = _ask(sandboxed(codex, ["true"], Path(folder)), Path(folder))
     advice = "Allow unprivileged user namespaces, or run the tests with --no-test-sandbox."
-    return Finding("sandbox", ok, "commands run in it" if ok else said, "" if ok else advice)
+    return Finding("sandbox", ok, "commands run in it" if ok else output, "" if ok else advice)
 
 
 def _tests(codex: Path, workspace: Path, setting: Path | None) -> Finding:
-    """The Python that runs the tests of the project in ``workspace``."""
+    """Check the Python that runs the tests of the project in ``workspace``."""
     root = as_on_disk(workspace)
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "CODEX_HOME": home}
@@ -153,12 +153,12 @@ def _open_files() -> Finding:
 
 
 def _ask(argv: Sequence[str], folder: Path) -> tuple[bool, str]:
-    """Whether the command ended well, and the last line it said."""
+    """Run the command; returns whether it succeeded, and the last line it printed."""
     try:
         done = run_command(argv, folder, os.environ, ANSWER_SECONDS, separate_errors=True)
     except UsageError as error:
         return False, str(error)
     if done.timed_out:
         return False, f"no answer in {ANSWER_SECONDS:.0f} seconds"
-    said = (done.output.strip() or done.errors.strip()).splitlines()
-    return done.returncode == 0, said[-1] if said else f"exit code {done.returncode}"
+    lines = (done.output.strip() or done.errors.strip()).splitlines()
+    return done.returncode == 0, lines[-1] if lines else f"exit code {done.returncode}"

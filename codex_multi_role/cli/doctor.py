@@ -1,4 +1,4 @@
-"""``doctor``: is everything here that a run needs?"""
+"""``doctor``: check that everything a run needs is here."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def doctor(
       codex-multi-role doctor
       codex-multi-role doctor -c model_provider=ollama --json
     """
-    from codex_multi_role.cli.diagnosis import diagnose  # here: `--help` should not load what knows Codex
+    from codex_multi_role.cli.diagnosis import diagnose  # here: `--help` should not load the Codex modules
     from codex_multi_role.cli.mcp_diagnosis import mcp_servers
 
     findings = []

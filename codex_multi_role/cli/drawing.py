@@ -31,7 +31,7 @@ TEST_STYLES = {"passed": "green", "running": "cyan", "no tests": ""}
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the role table, shown on terminals of ``least`` to ``most`` columns."""
+    """A column of the role table, shown on terminals that are ``least`` to ``most`` columns wide."""
 
     heading: str
     cell: Callable[[RoleProgress, str], Text]
@@ -41,18 +41,18 @@ class Column:
 
 
 def render(progress: Progress, now: str, width: int, height: int = UNLIMITED) -> RenderableType:
-    """The whole view at the moment ``now`` (as an event's ``at``) for a terminal of that many columns and lines."""
+    """Draw the whole view at ``now`` (an event's ``at``) for a terminal of ``width`` columns and ``height`` lines."""
     above: list[RenderableType] = [_title(progress)]
     if progress.playbook:
         above.append(Text(NO_MODEL.format(one_line(progress.playbook)), style="yellow"))
     above += [*_position(progress, width), _progress_line(progress, now, width), *_budget_line(progress, now)]
     below = [_tests_line(progress), *_questions(progress), *_warnings(progress)]
-    left = height - _lines_of([*above, *below], width)
-    return Group(*above, *_role_table(progress, now, width, left), *below)
+    lines_left = height - _lines_of([*above, *below], width)
+    return Group(*above, *_role_table(progress, now, width, lines_left), *below)
 
 
 def _lines_of(parts: list[RenderableType], width: int) -> int:
-    """How many lines they take: commands that somebody is to type are wrapped, not cut."""
+    """Count the lines of ``parts``: commands that somebody is to type are wrapped, not cut."""
     return len(RULER.render_lines(Group(*parts), RULER.options.update_width(width)))
 
 
@@ -70,7 +70,7 @@ def _unwrapped(text: Text) -> Text:
 
 
 def _position(progress: Progress, width: int) -> list[Text]:
-    """The flow's steps in order, each with its visits, the present one in brackets; as many around it as fit."""
+    """Draw the flow's steps in order with their visits, the current one in brackets, as many around it as fit."""
     names = list(progress.steps)
     if len(names) < 2 or progress.current_step not in progress.steps:
         return []
@@ -134,8 +134,8 @@ def _warnings(progress: Progress) -> list[Text]:
 
 
 def _role_table(progress: Progress, now: str, width: int, lines: int) -> list[RenderableType]:
-    """The table, in so many lines: where there are more roles, those at work come first."""
-    shown, hidden = _that_fit(list(progress.roles.values()), max(1, lines - HEADING_LINES))
+    """Draw the table in at most ``lines`` lines; if not all roles fit, those at work are shown first."""
+    shown, hidden = _fit_roles(list(progress.roles.values()), max(1, lines - HEADING_LINES))
     table = Table(box=box.SIMPLE_HEAD, expand=True, padding=(0, 1), show_edge=False, pad_edge=False)
     columns = [column for column in COLUMNS if column.least <= width <= column.most]
     for column in columns:
@@ -155,7 +155,7 @@ def _role_table(progress: Progress, now: str, width: int, lines: int) -> list[Re
     return [table, _unwrapped(Text(f"and {plural(len(hidden), 'role')} more: {counts}", style="dim"))]
 
 
-def _that_fit(roles: list[RoleProgress], most: int) -> tuple[list[RoleProgress], list[RoleProgress]]:
+def _fit_roles(roles: list[RoleProgress], most: int) -> tuple[list[RoleProgress], list[RoleProgress]]:
     if len(roles) <= most:
         return roles, []
     kept = sorted(range(len(roles)), key=lambda index: (roles[index].state not in BUSY, -index))[: max(1, most - 1)]

@@ -1,4 +1,4 @@
-"""``run --dry-run`` on standard output: what a run would ask, for people or one JSON object a line."""
+"""The output of ``run --dry-run``: what a run would ask, for people or as one JSON object per line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codex_multi_role.presentation.wording import plural
 
 
 def put_dry_run(records: Sequence[Mapping[str, Any]], *, as_json: bool, quiet: bool) -> None:
-    """Show the records of `dry_run.dry_run`; ``quiet`` leaves people with what is wrong, and so with nothing."""
+    """Print the records of `dry_run.dry_run`; with ``quiet``, people see errors only, and so nothing."""
     if as_json:
         for record in records:
             put_json_line(record)

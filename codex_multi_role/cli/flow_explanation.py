@@ -1,4 +1,4 @@
-"""A flow explained: what it wants to be told, what its steps do, how it ends, and what it can come to."""
+"""The explanation of a flow: its inputs, steps, ends and worst case."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Row = Sequence[str]
 
 
 def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog, most: str) -> str:
-    """The flow ``name`` in lines for people, each a YAML comment, so that the flow's file can follow.
+    """Explain the flow ``name`` in lines that are YAML comments, so that the flow's file can follow.
 
-    ``flows``: it and those that it calls; ``most``: its worst case in words.
+    ``flows``: the flow and those it calls; ``most``: its worst case in words.
     """
     flow = flows[name]
     parts: dict[str, Iterable[Row]] = {
         "Goal": [(_goal(flow.goal),)] if flow.goal != GoalSpec() else [],
-        "Inputs": [(key, spec.type, _need(spec), spec.description) for key, spec in flow.inputs.items()],
+        "Inputs": [(key, spec.type, _requirement(spec), spec.description) for key, spec in flow.inputs.items()],
         "Steps": [_step_row(flow, index) for index in range(len(flow.steps))],
         "Ends": _end_rows(flow, catalog),
         "Calls": [(other.name, other.description) for other in flows.values() if other is not flow],
@@ -43,7 +43,7 @@ def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
 
 
 def inputs_in_short(flow: FlowSpec) -> str:
-    """``target, max_iterations=5``: those without a default are required, or may be left out: ``[note]``."""
+    """``target, max_iterations=5``: inputs without a default are required, or optional in brackets: ``[note]``."""
     return ", ".join(
         name if spec.required else f"[{name}]" if spec.default is None else f"{name}={json.dumps(spec.default)}"
         for name, spec in flow.inputs.items()
@@ -56,13 +56,13 @@ def ends_in_short(flow: FlowSpec) -> str:
 
 
 def _goal(spec: GoalSpec) -> str:
-    need = f"default {json.dumps(spec.default)}" if spec.default else "required"
-    return f"{need}, {spec.wanted} characters" if spec.wanted else need
+    requirement = f"default {json.dumps(spec.default)}" if spec.default else "required"
+    return f"{requirement}, {spec.wanted} characters" if spec.wanted else requirement
 
 
-def _need(spec: InputSpec) -> str:
-    need = "optional" if spec.default is None else f"default {json.dumps(spec.default)}"
-    return ", ".join(part for part in ("required" if spec.required else need, spec.wanted) if part)
+def _requirement(spec: InputSpec) -> str:
+    requirement = "optional" if spec.default is None else f"default {json.dumps(spec.default)}"
+    return ", ".join(part for part in ("required" if spec.required else requirement, spec.wanted) if part)
 
 
 def _step_row(flow: FlowSpec, index: int) -> Row:
@@ -83,7 +83,7 @@ def _end_rows(flow: FlowSpec, catalog: RoleSpecCatalog) -> Iterator[Row]:
 
 
 def _aligned(rows: Sequence[Row]) -> Iterator[str]:
-    """Columns as wide as their content; the last one has what is left of the line, and more lines if need be."""
+    """Align columns to their content; the last one wraps in what is left of the line."""
     widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)][:-1]
     indent = sum(widths)
     for *cells, text in rows:

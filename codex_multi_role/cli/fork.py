@@ -57,7 +57,7 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
 
 
 def changes_for(ctx: click.Context, remembered: Mapping[str, Any]) -> dict[str, Any]:
-    """`RunOptions` fields that were given now; ``remembered`` are the run's. Raises `UsageError`."""
+    """Return the `RunOptions` fields given now; ``remembered`` are the run's. Raises `UsageError`."""
     changes = changes_of(ctx, {**remembered, "inputs": {}}, FORKABLE)
     if "inputs" in changes and changes.get("flow", remembered["flow"]) == remembered["flow"]:
         changes["inputs"] = {**remembered["inputs"], **changes["inputs"]}

@@ -1,4 +1,4 @@
-"""``gc``: remove the copies of the workspace that parallel roles worked in, where nothing is lost."""
+"""``gc``: remove the workspace copies of parallel roles unless something would be lost."""
 
 from __future__ import annotations
 
@@ -50,23 +50,20 @@ def _collected(folder: RunFolder, dry_run: bool) -> Iterator[RemovedCopies]:
     manifest = folder.path / MANIFEST
     if not manifest.exists():
         return
-    from codex_multi_role.workspace.removal import (  # here: `--help` asks every command for a line
-        RemovedCopies,
-        collect,
-    )
+    from codex_multi_role.workspace.removal import RemovedCopies, collect  # here: `--help` loads every command module
 
     exclude_from_path(Path(folder.record()["workspace"]))
     try:
         if dry_run:
             yield from collect(manifest, alive=is_alive(folder), dry_run=True)
         else:
-            yield from _owning(folder, manifest)
+            yield from _collect_as_owner(folder, manifest)
     except CodexMultiRoleError as error:
         yield RemovedCopies("-", manifest.parent, "failed", str(error))
 
 
-def _owning(folder: RunFolder, manifest: Path) -> list[RemovedCopies]:
-    """As the run's owner, so that nobody resumes it meanwhile; a run that has an owner is alive."""
+def _collect_as_owner(folder: RunFolder, manifest: Path) -> list[RemovedCopies]:
+    """Collect as the run's owner, so that nobody resumes it meanwhile; a run that has an owner is alive."""
     from codex_multi_role.workspace.removal import collect  # as above
 
     owner = Owner(folder.owner_path)

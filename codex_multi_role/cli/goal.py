@@ -1,4 +1,4 @@
-"""The goal of a run: one of two settings, or what the playbook suggests, else the flow's own."""
+"""The goal of a run: from one of two settings, or as the playbook suggests, otherwise the flow's own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STANDARD_INPUT = Path("-")
 
 
 def choose_goal(ctx: click.Context, suggestion: str = "") -> str:
-    """The goal from the most binding place that names one, or the suggestion. Raises `UsageError` if two are there."""
+    """Return the goal from the source with the highest precedence, or the suggestion. Raises `UsageError` for two."""
     for source in PRECEDENCE:
         given = [name for name in ("goal", "goal_file") if ctx.get_parameter_source(name) is source]
         if len(given) == 2:
@@ -28,7 +28,7 @@ def choose_goal(ctx: click.Context, suggestion: str = "") -> str:
 
 
 def read_goal(path: Path) -> str:
-    """The text of ``path`` (``-``: standard input), stripped. Raises `UsageError`."""
+    """Read a goal from ``path`` (``-``: standard input), stripped. Raises `UsageError`."""
     try:
         content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
         goal = content.decode("utf-8-sig").strip()

@@ -1,4 +1,4 @@
-"""``init``: a project's own team, a small one for a purpose or a copy of all shipped roles, and its settings file."""
+"""``init``: write a project's own team, a starter or a copy of all shipped roles, and its settings file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OF_ONE_RUN = frozenset(
         *(each.key for each in REPORTS),
     }
 )
-"""Settings that nobody means for every run in a folder."""
+"""Settings that make no sense for every run in a folder."""
 PURPOSES = f"What the team is for: {', '.join(each.name for each in ALL)}."
 
 
@@ -76,7 +76,7 @@ def _write_all(contents: Mapping[Path, bytes], force: bool) -> None:
 
 
 def _contents() -> Iterator[tuple[Path, bytes]]:
-    from codex_multi_role.catalog import packaged_roles  # here: the catalog brings pydantic
+    from codex_multi_role.catalog import packaged_roles  # here: the catalog loads pydantic
 
     source = packaged_roles()
     for path in sorted(source.rglob("*")):
@@ -89,13 +89,13 @@ def _contents() -> Iterator[tuple[Path, bytes]]:
 def _write(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)  # straight: nothing reads them yet, and their mode is the user's choice
+        path.write_bytes(content)  # not atomically: nothing reads them yet, and their mode is the user's choice
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror}") from error
 
 
 def settings_file() -> str:
-    """The settings file with every key commented out, its default beside it."""
+    """Return the settings file with every key commented out and its default beside it."""
     lines = [
         "# Settings for codex-multi-role in this folder. Take the # from a line to set it.",
         "# A flag wins over an environment variable (CODEX_MULTI_ROLE_<NAME>), and that over this file.",

@@ -1,4 +1,4 @@
-"""A click group whose commands are imported when they are used, and that has a default command."""
+"""A click group that imports commands when they are used and has a default command."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class LazyGroup(click.Group):
-    """``commands`` by name as ``module:attribute``; options without a command belong to ``default``."""
+    """``targets``: ``module:attribute`` by command name; options without a command belong to ``default``."""
 
     def __init__(self, *, targets: Mapping[str, str], default: str = "", **settings: object) -> None:
-        super().__init__(**settings)  # type: ignore[arg-type]  # click's own keywords, handed through
+        super().__init__(**settings)  # type: ignore[arg-type]  # click's own keywords, passed through
         self.targets = targets
         self.default = default
 
@@ -45,7 +45,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The options of the default command as well: it needs no name."""
+        """Offer the options of the default command as well, because its name can be left out."""
         offered = super().shell_complete(ctx, incomplete)
         command = self.get_command(ctx, self.default) if incomplete.startswith("-") else None
         if command is None:

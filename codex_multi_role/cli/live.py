@@ -19,17 +19,17 @@ from codex_multi_role.run_folder import Record
 
 SHORTEST_PAUSE_SECONDS = 0.25
 SHARE_OF_A_CORE = 0.0125
-"""What drawing may take: where a drawing takes long, the next one comes later."""
+"""Maximum share of a core for drawing: after a slow drawing, the next one comes later."""
 PICTURE_WIDTH = 110
 WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
-"""What rich puts into a picture to load its font from the network; a picture of a run asks nobody for anything."""
+"""The rule with which rich loads its font from the network; a picture of a run must load nothing."""
 
 
 class LiveTable:
-    """Shows ``progress`` on stderr, a terminal, while events come in; the last state stays in the scrollback.
+    """Draws ``progress`` on stderr, a terminal, while events arrive; the last state stays in the scrollback.
 
-    Events come on the threads of the run, the terminal is drawn from a thread of its own. Once nobody works on the run,
-    which ``over`` tells, time stands still.
+    Events arrive on the run's threads; a separate thread draws. The clock stops once ``over`` returns True, which
+    means that nobody works on the run any more.
     """
 
     def __init__(self, progress: Progress, over: Callable[[], bool]) -> None:
@@ -45,10 +45,10 @@ class LiveTable:
     def __call__(self, record: Record) -> None:
         with self._drawing:
             self._progress.apply(record)
-        self._start()  # not before: what fails at once should leave no empty table behind
+        self._start()  # not earlier: a run that fails at once should leave no empty table behind
 
     def stop(self) -> None:
-        with self._switching, suppress(OSError):  # the terminal may go away; that must not end the run
+        with self._switching, suppress(OSError):  # losing the terminal must not end the run
             if self._live is not None:
                 live, self._live = self._live, None
                 self._stopped.set()
@@ -68,7 +68,7 @@ class LiveTable:
     def _start(self) -> None:
         with self._switching, suppress(OSError):
             if self._live is None and not self._paused:
-                # A new one each time: it would draw over what came below its last state.
+                # A new one each time: the old one would draw over the lines below its last state.
                 self._live = Live(
                     console=self._console, get_renderable=self._view, auto_refresh=False, redirect_stdout=False
                 )
@@ -96,7 +96,7 @@ def _redraw(live: Live, stopped: threading.Event) -> None:
 
 @contextmanager
 def live_table(progress: Progress, over: Callable[[], bool]) -> Iterator[LiveTable]:
-    """A `LiveTable` that is stopped in the end."""
+    """Yield a `LiveTable` and stop it at the end."""
     table = LiveTable(progress, over)
     try:
         yield table
@@ -105,7 +105,7 @@ def live_table(progress: Progress, over: Callable[[], bool]) -> Iterator[LiveTab
 
 
 def picture(progress: Progress) -> str:
-    """The view after the last event of ``progress``, as SVG."""
+    """Draw the view after the last event of ``progress`` as SVG."""
     console = Console(
         record=True, width=PICTURE_WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor"
     )

@@ -1,4 +1,4 @@
-"""The console entry: the commands and what ``--help`` says about them."""
+"""The console entry point: the commands, and the text of ``--help``."""
 
 from __future__ import annotations
 
@@ -92,20 +92,20 @@ def main() -> int:
     open_missing()
     instruction = os.environ.get(VARIABLE)
     if instruction:
-        from click.shell_completion import shell_complete  # here: a shell asks for it, seldom
+        from click.shell_completion import shell_complete  # here: only a shell that completes needs it
 
         try:
             return shell_complete(group, {}, PROGRAM, VARIABLE, instruction)
-        except CodexMultiRoleError:  # nothing is offered then; the command itself says what is wrong
+        except CodexMultiRoleError:  # offer nothing; the command itself reports the error
             return 1
     code = run_guarded(group, sys.argv[1:])
-    gc.freeze()  # the interpreter would walk all it ever imported once more before it ends: a quarter of its exit
-    _leave(code)
+    gc.freeze()  # otherwise the interpreter walks everything imported once more: a quarter of its exit
+    _exit_if_blocked(code)
     return code
 
 
-def _leave(code: int) -> None:
-    """End this process here if one of its threads would hold it up: work that could not be interrupted."""
+def _exit_if_blocked(code: int) -> None:
+    """Exit at once if, after an interrupt, a thread with uninterruptible work would delay the exit."""
     end = time.monotonic() + LEAVING_SECONDS
     threads = [each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon]
     for thread in threads if code == ExitCode.INTERRUPTED else []:

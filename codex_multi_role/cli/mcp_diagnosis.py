@@ -20,7 +20,7 @@ NAME = "mcp server"
 
 
 def mcp_servers(catalog: Path | None, config: tuple[str, ...], workspace: Path) -> Iterator[Finding]:
-    """One finding per server of a role, whichever key or option defines it, and those of the user that stay off."""
+    """Yield a finding per server of a role, however it is defined, and one for the user's, which stay off in a run."""
     try:
         roles = load_catalog(catalog).roles
     except CodexMultiRoleError as error:

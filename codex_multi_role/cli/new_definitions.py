@@ -1,4 +1,4 @@
-"""What ``roles new`` and ``flows new`` share: only a catalog of one's own is added to, and only what is valid stays."""
+"""What ``roles new`` and ``flows new`` share: they change the user's own catalog only, and write only what is valid."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from codex_multi_role.run_options import LOCAL_ROLES
 
 
 def option_for(roles: Path) -> str:
-    """`` --roles PATH``, to be added to a command; nothing for the folder that is looked in anyway."""
+    """Return `` --roles PATH`` to append to a command; nothing for the default folder."""
     return "" if roles == LOCAL_ROLES else f" --roles {shlex.quote(str(roles))}"
 
 
 def own_catalog(given: Path | None) -> Path:
-    """``--roles``, else ``./roles`` where it has a catalog. Raises `UsageError`: nobody changes the shipped one."""
+    """Return ``--roles``, or ``./roles`` if it has a catalog. Raises `UsageError`: the shipped one is never changed."""
     from codex_multi_role.catalog import packaged_roles
     from codex_multi_role.definitions import roles_folder  # here: `--help` should not load the catalog
 
@@ -26,7 +26,7 @@ def own_catalog(given: Path | None) -> Path:
 
 
 def checked(name: str, check: Callable[[str], str]) -> str:
-    """``name``. Raises `UsageError` where ``check`` raises ``ValueError``."""
+    """Return ``name``. Raises `UsageError` if ``check`` raises ``ValueError``."""
     try:
         return check(name)
     except ValueError as error:
@@ -34,20 +34,20 @@ def checked(name: str, check: Callable[[str], str]) -> str:
 
 
 def in_yaml(name: str) -> str:
-    """``name``, quoted where YAML would take it for something else than a text, as ``no`` and ``42``."""
+    """Return ``name``, quoted if YAML would not read it as text (``no``, ``42``)."""
     import yaml  # as above
 
     return yaml.safe_dump([name]).removeprefix("- ").rstrip()
 
 
 def refuse_existing(path: Path) -> None:
-    """Raises `UsageError` where there is such a file."""
+    """Raise `UsageError` if the file exists."""
     if path.exists() or path.is_symlink():
         raise UsageError(f"nothing was written: there is a {path} already", "Take another name, or edit that file.")
 
 
 def write_if_valid(contents: Mapping[Path, bytes], check: Callable[[], None]) -> None:
-    """Write the files; where ``check`` then raises, all is as it was before. Raises what it raises, `StorageError`."""
+    """Write the files; if ``check`` then raises, restore the old ones. Raises what it raises, `StorageError`."""
     from codex_multi_role.run_folder.atomic import make_folder, write_bytes  # as above
 
     before = {path: path.read_bytes() if path.exists() else None for path in contents}

@@ -32,7 +32,7 @@ steps:
 def add_flow(name: str, given: Path | None) -> Path:
     """Write ``flows/<name>.yaml`` beside the catalog; returns its path.
 
-    Raises `UsageError`, for a name that is taken too, and `StorageError`; then nothing is changed.
+    Raises `UsageError`, also for a name that is taken, and `StorageError`; then nothing is changed.
     """
     from codex_multi_role.catalog import list_flows
     from codex_multi_role.catalog.role_spec import check_name

@@ -1,4 +1,4 @@
-"""``roles new``: a commented file for a role, and its entry in the catalog, which keeps every comment it has."""
+"""``roles new``: write a commented role file and its catalog entry; the catalog keeps its comments."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ behaviors:
 
 
 def add_role(name: str, given: Path | None) -> tuple[Path, Path]:
-    """Write ``<name>.yaml`` beside the catalog and name it there; returns the role's file and the catalog.
+    """Write ``<name>.yaml`` beside the catalog and add its entry; returns the role's file and the catalog.
 
-    Raises `UsageError`, for a name that is taken too, and `StorageError`; then nothing is changed.
+    Raises `UsageError`, also for a name that is taken, and `StorageError`; then nothing is changed.
     """
     from codex_multi_role.catalog.role_spec import check_role_name
     from codex_multi_role.definitions import load_catalog  # here: `--help` should not load the catalog
@@ -57,17 +57,17 @@ def add_role(name: str, given: Path | None) -> tuple[Path, Path]:
     changed = with_entry(catalog.source.read_bytes().decode(), _entry(name, catalog), catalog.source)
 
     def check() -> None:
-        with suppress(DefinitionError):  # the end of the roles was not where it seemed
+        with suppress(DefinitionError):  # the end of the roles was not where it seemed to be
             if [role.name for role in load_catalog(catalog.source).roles] == [*names, name]:
                 return
-        raise _by_hand(catalog.source, _entry(name, catalog))
+        raise _manual_edit_error(catalog.source, _entry(name, catalog))
 
     write_if_valid({path: ROLE.format(name=in_yaml(name)).encode(), catalog.source: changed.encode()}, check)
     return path, catalog.source
 
 
 def _entry(name: str, catalog: RoleSpecCatalog) -> list[str]:
-    """Where roles say whom they wait for, the new one waits for the last; elsewhere the order says it."""
+    """Return the entry; it waits for the last role if any role has ``depends_on``, otherwise the order decides."""
     waits = (
         [f"  depends_on: [{in_yaml(catalog.roles[-1].name)}]"] if any(role.depends_on for role in catalog.roles) else []
     )
@@ -75,14 +75,14 @@ def _entry(name: str, catalog: RoleSpecCatalog) -> list[str]:
 
 
 def with_entry(text: str, entry: list[str], source: Path) -> str:
-    """The catalog's ``text`` with the lines of an entry after its last role; everything else stays as it is.
+    """Insert an entry's lines after the last role of the catalog's ``text``; everything else stays as it is.
 
-    Raises `DefinitionError` where the roles are not written one below the other. Not with a library that writes YAML
-    anew: it would set all of it in its own way.
+    Raises `DefinitionError` if the roles are not written one below the other. No library writes the YAML, because it
+    would reformat all of it.
     """
     roles = _value_of(yaml.compose(text), "roles")
     if not isinstance(roles, yaml.SequenceNode) or roles.flow_style:
-        raise _by_hand(source, entry)
+        raise _manual_edit_error(source, entry)
     lines = text.splitlines(keepends=True)
     at = _line_after(roles.value[-1])
     line_end = "\r\n" if lines[0].endswith("\r\n") else "\n"
@@ -92,7 +92,7 @@ def with_entry(text: str, entry: list[str], source: Path) -> str:
     return "".join([*lines[:at], *(f"{indent}{line}{line_end}" for line in entry), *lines[at:]])
 
 
-def _by_hand(source: Path, entry: list[str]) -> DefinitionError:
+def _manual_edit_error(source: Path, entry: list[str]) -> DefinitionError:
     what = ", ".join(line.lstrip("- ") for line in entry)
     return DefinitionError(
         f"{source}: roles: nothing was written, for the end of the roles is not plain to see",
@@ -106,7 +106,7 @@ def _value_of(node: yaml.Node | None, key: str) -> yaml.Node | None:
 
 
 def _line_after(node: yaml.Node) -> int:
-    """The line below the node's last character, comments behind it aside."""
+    """Return the line below the node's last character, not counting comments behind it."""
     while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         node = last[1] if isinstance(last, tuple) else last

@@ -1,4 +1,4 @@
-"""Every setting there is, declared once; commands pick theirs."""
+"""Every setting, declared once; commands pick theirs."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ AWAIT_ANSWERS = Setting(
 QUIET = Setting(["--quiet"], is_flag=True, help="Say nothing unless something is wrong.", show_default=False)
 
 OF_THIS_PROCESS = [AWAIT_ANSWERS, JSON, PLAIN, QUIET, *REPORTS]
-"""How the work on a run is shown and told, and who answers what it asks: nothing that the run remembers."""
+"""How this process shows and reports the run, and who answers its questions; the run does not remember these."""
 
 RUN = [
     *(GOAL, GOAL_FILE, CYCLES, FLOW, INPUT, WORKSPACE, ROLES, RUNS_DIR, RUN_ID, MODEL, REPAIR_ATTEMPTS, RUN_TESTS),
@@ -237,11 +237,11 @@ SERVE = [HOST, PORT, PUBLIC_URL, RUNS_DIR, ROLES, TOKEN]
 BOUNDING = [
     *(CYCLES, REPAIR_ATTEMPTS, RUN_TESTS, TEST_SECONDS, MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES),
 ]
-"""What the worst case of a run depends on."""
+"""The settings that determine the worst case of a run."""
 
 
 def _remembered(setting: Setting) -> Setting:
-    """The same setting for a command whose default is what the run remembers."""
+    """Copy the setting for a command whose default is the value that the run remembers."""
     remembered = copy(setting)
     remembered.show_default = False
     return remembered
@@ -267,5 +267,5 @@ run_argument = click.argument("run", metavar="RUN", shell_complete=run_ids)
 
 
 def command(*settings: Setting, **keywords: Any) -> Callable[[Callable[..., Any]], SettingsCommand]:  # noqa: ANN401
-    """`click.command` with these settings, each also a variable and a key of the file."""
+    """Declare a `click.command` with these settings; each is also an environment variable and a key of the file."""
     return click.command(cls=SettingsCommand, known=[*RUN, *SERVE], params=list(settings), **keywords)

@@ -1,4 +1,4 @@
-"""``reject``: say no to what a run asks, and why."""
+"""``reject``: answer a run's question with no, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--watch``: doing something again whenever the files it is about are saved."""
+"""``--watch``: repeat an action whenever its files are saved."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ WATCH = click.option(
 
 
 def repeatedly(folder: Path, act: Callable[[], None], *, watch: bool) -> None:
-    """Do it once or, with ``watch``, again whenever something in ``folder`` or one level below it is saved.
+    """Call ``act`` once or, with ``watch``, again whenever a file in ``folder`` or one level below it is saved.
 
-    Raises what ``act`` raises but, with ``watch``, `UsageError`; that where the folder cannot be watched.
+    Raises what ``act`` raises; with ``watch``, prints its `UsageError` and raises one if it cannot watch the folder.
     """
     if not watch:
         act()
         return
     while True:
-        with _watching(folder) as changes:  # before it is done: what is saved meanwhile counts
+        with _watching(folder) as changes:  # before acting: files saved meanwhile count
             try:
                 act()
             except UsageError as error:
@@ -40,7 +40,7 @@ def repeatedly(folder: Path, act: Callable[[], None], *, watch: bool) -> None:
 
 @contextmanager
 def _watching(folder: Path) -> Iterator[Changes]:
-    """Of the folder and those in it now. Raises `UsageError`."""
+    """Watch the folder and its current subfolders. Raises `UsageError`."""
     changes = Changes()
     with ExitStack() as stack:
         try:

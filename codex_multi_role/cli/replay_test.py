@@ -91,7 +91,7 @@ def replay_test(ctx: click.Context, /, folder: Path, **values: Any) -> None:  # 
 
 
 def put_result(result: Replayed) -> None:
-    """A recording and in what its replay differs, for people."""
+    """Print a recording's result and how its replay differs."""
     for line in _lines(result):
         put_line(line)
 
@@ -116,7 +116,7 @@ def _verdict(results: list[Replayed]) -> str:
 
 
 def _write_junit(path: Path, results: list[Replayed]) -> None:
-    """A test case for each recording. Raises `StorageError`."""
+    """Write one test case per recording. Raises `StorageError`."""
     from codex_multi_role.ci.junit import junit_suite
     from codex_multi_role.run_folder.atomic import still_there, write_bytes  # as above
 

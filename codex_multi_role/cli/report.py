@@ -37,7 +37,7 @@ def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, quiet: 
     if not quiet:
         say(f"wrote {path}")
     if open_it:
-        import webbrowser  # here: only this needs one
+        import webbrowser  # here: only --open needs it
 
         if not webbrowser.open(path.as_uri()):
             say("No browser could be started: open the file in one.")

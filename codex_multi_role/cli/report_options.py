@@ -1,4 +1,4 @@
-"""The settings that say where a CI system is told of a run."""
+"""The settings for reports to a CI system."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ JUNIT = _report("--junit", "it and its latest tests to FILE as JUnit XML")
 SUMMARY = _report("--summary", "a summary of it to FILE in Markdown; $GITHUB_STEP_SUMMARY is appended to")
 ANNOTATIONS = _report("--annotations", "GitLab's report of links into the run's folder to FILE")
 REPORTS = [JUNIT, SUMMARY, ANNOTATIONS]
-"""What a CI system is told in files."""
+"""The report files for a CI system."""

@@ -1,4 +1,4 @@
-"""What a CI system is told once a run is over: the files that were asked for, and annotations in its log."""
+"""Reports to a CI system at the end of a run: the requested files, and annotations in its log."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
-    """Tell CI how the run ended. Nothing that goes wrong here changes how it ended; it is said."""
+    """Report the end of the run to CI. A failure here is printed and does not change how the run ended."""
     if not (_asked_for(ctx) or runs_here()):
         return
     try:
         _report(ctx, report, progress)
-    except (CodexMultiRoleError, OSError, ValueError) as error:  # what the run left cannot be read any more
+    except (CodexMultiRoleError, OSError, ValueError) as error:  # the run's files can no longer be read
         say(f"warning: the run is over and the exit code stays {report.exit_code}, but it cannot be reported: {error}")
 
 
 def _report(ctx: click.Context, report: RunReport, progress: Progress) -> None:
     from codex_multi_role.ci.ended import EndedRun
-    from codex_multi_role.ci.latest_tests import latest_tests  # here: few runs are told in files
+    from codex_multi_role.ci.latest_tests import latest_tests  # here: few runs write reports
 
     run = EndedRun.of(report, progress, ctx.params["runs_dir"])
     tests = latest_tests(run.folder) if run.folder else None
@@ -46,7 +46,7 @@ def _report(ctx: click.Context, report: RunReport, progress: Progress) -> None:
 
 
 def reported(body: Callable[..., None]) -> Callable[..., None]:
-    """A command whose reports are red, too, where something is wrong before there is a run."""
+    """Decorate a command so that it also writes its reports, as failed, for an error before the run."""
 
     @wraps(body)
     def command(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the command's settings
@@ -67,14 +67,14 @@ def _asked_for(ctx: click.Context) -> bool:
 
 
 def say_unreported(ctx: click.Context) -> None:
-    """Which reports were asked for where the run does not end in this process."""
+    """Warn about requested reports if the run does not end in this process."""
     for setting in REPORTS:
         if ctx.params.get(setting.key):
             say(f"warning: --{setting.key} was not written: the run did not end here")
 
 
 def _write_reports(ctx: click.Context, run: EndedRun, tests: LatestTests | None) -> None:
-    over = "the run is over and " if run.folder else ""
+    prefix = "the run is over and " if run.folder else ""
     for option, write in _WRITERS.items():
         path = ctx.params.get(option)
         if path is not None:
@@ -82,7 +82,7 @@ def _write_reports(ctx: click.Context, run: EndedRun, tests: LatestTests | None)
                 write(path, run, tests)
             except StorageError as error:
                 code = f"the exit code stays {run.exit_code}"
-                say(f"warning: {over}{code}, but --{option} was not written: {error}")
+                say(f"warning: {prefix}{code}, but --{option} was not written: {error}")
 
 
 def _write_junit(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
@@ -118,6 +118,6 @@ _WRITERS: dict[str, Callable[[Path, EndedRun, LatestTests | None], None]] = {
 
 
 def _is_step_summary(path: Path) -> bool:
-    """Whether it is the file that GitHub gave this step; it may hold what earlier commands of the step have to say."""
+    """Whether it is GitHub's summary file of this step, which earlier commands of the step may have written to."""
     given = os.environ.get(SUMMARY_VARIABLE)
     return bool(given) and Path(str(given)).resolve() == path.resolve()

@@ -1,4 +1,4 @@
-"""``resume``: go on with a run that was interrupted, failed, or used up its cycles."""
+"""``resume``: continue a run that was interrupted, failed, or used up its cycles."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def go_on(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]) -> 
 
 
 def say_changes(ctx: click.Context, changes: Mapping[str, Any]) -> None:
-    """What a run will have otherwise than before, for people."""
+    """Print which options of the run change."""
     if changes and not (ctx.params["json"] or ctx.params["quiet"]):
         say(f"changed: {', '.join(f'{name}={value}' for name, value in changes.items())}")
 
@@ -75,7 +75,7 @@ def say_changes(ctx: click.Context, changes: Mapping[str, Any]) -> None:
 def changes_of(
     ctx: click.Context, remembered: Mapping[str, Any], settings: Sequence[Setting] = CHANGEABLE
 ) -> dict[str, Any]:
-    """`RunOptions` fields that were given now; ``remembered`` are the run's. What may be repeated adds to those."""
+    """Return the `RunOptions` fields given now; repeatable ones are added to ``remembered``, the run's."""
     keys = [setting.key for setting in settings]
     changes = {key: ctx.params[key] for key in keys if ctx.get_parameter_source(key) in GIVEN_NOW}
     if "input" in changes:

@@ -29,7 +29,7 @@ roles = LazyGroup(
 
 
 def open_catalog(given: Path | None) -> RoleSpecCatalog:
-    """The catalog of ``--roles``, else of ./roles, else the shipped one. Raises `UsageError`."""
+    """Load the catalog of ``--roles``, otherwise of ./roles, otherwise the shipped one. Raises `UsageError`."""
     from codex_multi_role.definitions import load_catalog  # here: `--help` should not load the catalog
 
     return load_catalog(given)

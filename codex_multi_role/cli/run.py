@@ -1,4 +1,4 @@
-"""``run``: a flow for a goal."""
+"""``run``: run a flow for a goal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from codex_multi_role.playbook import Playbook
 
 NOT_OF_THE_RUN = {"goal_file", "input", "dry_run", *(each.key for each in OF_THIS_PROCESS)}
-"""The command line's own settings."""
+"""Settings of the command line that are not options of the run."""
 
 
 @command(*RUN, short_help="Run a flow for a goal (what happens without a command).")
@@ -60,14 +60,14 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
 
 
 def close(ctx: click.Context, report: RunReport, progress: Progress) -> None:
-    """Say how the run ended, to people who want to know and to a CI system, and exit with its code."""
+    """Report how the run ended, to people and to a CI system, and exit with its code."""
     say_end(ctx, report, progress)
     report_end(ctx, report, progress)
     ctx.exit(report.exit_code)
 
 
 def say_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
-    """The closing summary; ``ctx`` has the settings ``runs_dir``, ``json`` and ``quiet``."""
+    """Print the closing summary; ``ctx`` has the settings ``runs_dir``, ``json`` and ``quiet``."""
     if not ctx.params["json"] and not (ctx.params["quiet"] and report.exit_code == 0):
         lines = list(summary(report, progress, ctx.params["runs_dir"]))
         for line in (lines[0], lines[-1]) if ctx.params["quiet"] else ["", *lines]:
@@ -77,7 +77,7 @@ def say_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
 
 
 def run_options(ctx: click.Context) -> RunOptions:
-    """What the settings of ``ctx`` and the playbook they name ask for. Raises `UsageError`, `DefinitionError`."""
+    """Build the options from the settings and the playbook they name. Raises `UsageError`, `DefinitionError`."""
     values = {key: value for key, value in ctx.params.items() if key not in NOT_OF_THE_RUN}
     suggested = _suggested(values)
     values["goal"] = choose_goal(ctx, suggested.pop("goal", None) or "")
@@ -91,7 +91,7 @@ def run_options(ctx: click.Context) -> RunOptions:
 
 
 def _suggested(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What the playbook or the recording suggests, where the settings do not say otherwise."""
+    """Return what the playbook or the recording suggests for settings that are not given."""
     if values["replay"] is not None:
         from codex_multi_role.playbook.recording import Recording
         from codex_multi_role.recordings.run_outcome import suggested_options
@@ -112,7 +112,7 @@ def _playbook(name: str | None, roles: Path | None) -> Playbook | None:
 
 
 def parse_inputs(assignments: Sequence[str]) -> dict[str, str]:
-    """``key=value`` texts by key. Raises `UsageError` for a key that comes twice."""
+    """Parse ``key=value`` texts. Raises `UsageError` for a repeated key."""
     inputs: dict[str, str] = {}
     for assignment in assignments:
         key, _, value = assignment.partition("=")

@@ -1,4 +1,4 @@
-"""``runs``: which runs there are."""
+"""``runs``: list the runs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _row(record: dict[str, Any]) -> list[object]:
 
 
 def _outcome(record: dict[str, Any]) -> str:
-    """How it ended, or what it waits for."""
+    """Return what the run waits for, or how it ended."""
     asked = [f"{question['key']}: {question['question']}" for question in record["questions"]]
     return "; ".join(asked) or record.get("outcome") or ""
 

@@ -26,7 +26,7 @@ def serve(host: str, port: int, public_url: str | None, runs_dir: Path, roles: P
       codex-multi-role serve --public-url https://runs.example.com
     """
     try:
-        from codex_multi_role.web.access import Access  # here: the extra may not be there
+        from codex_multi_role.web.access import Access  # here: the extra may not be installed
         from codex_multi_role.web.server import serve as serve_pages
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] not in NEEDED:

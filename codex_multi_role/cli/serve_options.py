@@ -1,4 +1,4 @@
-"""The settings of the server that shows runs in a browser."""
+"""The settings of the web server."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Options that are also environment variables and keys of ``codex-multi-role.yaml``.
 
-Precedence: flag, environment, file, default. The file is flat: one key an option, in snake or kebab case.
+Precedence: flag, environment, file, default. The file is flat: one key per option, in snake or kebab case.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HELP_NAMES = frozenset({"-h", "--help"})
 
 
 class Setting(click.Option):
-    """An option that names the place a wrong value came from; a repeatable one reads its variable as a shell would."""
+    """An option whose errors name the source of a wrong value; if repeatable, its variable is split as in a shell."""
 
     def __init__(self, declarations: Sequence[str], **keywords: Any) -> None:  # noqa: ANN401 - click's own
         super().__init__(declarations, **{"show_default": True, **keywords})
@@ -50,7 +50,7 @@ class Setting(click.Option):
 
 
 class SettingsCommand(click.Command):
-    """A command whose settings may come from the file. ``known`` are the settings of all commands, for its keys."""
+    """A command whose settings may come from the file. ``known``: the settings of all commands, which are its keys."""
 
     def __init__(self, *args: Any, known: Sequence[Setting], **keywords: Any) -> None:  # noqa: ANN401 - click's own
         super().__init__(*args, **keywords)
@@ -63,13 +63,13 @@ class SettingsCommand(click.Command):
 
 
 def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
-    """The file's values by option name; empty without a file, a key without a value counts as not given.
+    """Read the file's values by option name; empty without a file. A key without a value counts as not given.
 
     Raises `DefinitionError` with file and key.
     """
     if not path.exists():
         return {}
-    from codex_multi_role.catalog.yaml_source import load_yaml, read_text  # here: without a file nobody pays for YAML
+    from codex_multi_role.catalog.yaml_source import load_yaml, read_text  # here: without a file, YAML is not needed
 
     if all(line.strip().startswith("#") for line in read_text(path).splitlines() if line.strip()):
         return {}
@@ -78,7 +78,7 @@ def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
         raise DefinitionError(f"{path}: line 1: must be a mapping, `key: value` lines")
     values = {}
     for written, value in content.items():
-        key = "yes" if written is True else str(written)  # YAML takes this one word for another way to write true
+        key = "yes" if written is True else str(written)  # YAML reads a plain yes as true
         setting = _find(path, key, known)
         if value is not None:
             values[setting.key] = _as_typed(path, key, value, setting.multiple)
@@ -96,7 +96,7 @@ def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:
 
 
 def _as_typed(path: Path, key: str, value: object, multiple: bool) -> str | list[str]:
-    """As it would be typed: one text, or the texts of a repeatable option (a mapping stands for ``key=value``)."""
+    """Convert to what would be typed: one text, or several for a repeatable option (a mapping gives ``key=value``)."""
     if not multiple:
         return _text(path, key, value)
     if isinstance(value, Mapping):

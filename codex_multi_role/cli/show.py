@@ -61,8 +61,8 @@ def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> Non
     following = next_from_record(folder, runs_dir, record, record["status"]) or None
     if json:
         asked = list(map(asdict, questions))
-        told = {"run": record, "folder": str(folder.path), "questions": asked, "turns": turns, "tests": tests}
-        put_json({**told, "states": states, "next": following})
+        shown = {"run": record, "folder": str(folder.path), "questions": asked, "turns": turns, "tests": tests}
+        put_json({**shown, "states": states, "next": following})
         return
     for line in [*_heading(folder, record), *_questions(questions), *_states(states)]:
         put_line(line)
@@ -73,7 +73,7 @@ def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> Non
 
 
 def _draw(folder: RunFolder, path: Path) -> None:
-    from codex_multi_role.cli.live import picture  # here: only a picture needs rich this much
+    from codex_multi_role.cli.live import picture  # here: only pictures need the live view
 
     try:
         path.write_text(picture(Progress.of(read_events(folder.events_path))), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What ``init`` can begin a project with: small catalogs, each for a purpose, with the shipped roles they name."""
+"""The teams that ``init`` offers: small catalogs, each for one purpose, with the shipped roles they name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SETTINGS = """# Settings for codex-multi-role in this folder: any option of `cod
 
 @dataclass(frozen=True)
 class StarterTeam:
-    """``flow``: what such a team runs. ``settings_of_checks``: files beside the catalog that its checks read."""
+    """``flow``: the team's default. ``settings_of_checks``: files beside the catalog that its checks read."""
 
     name: str
     purpose: str
@@ -38,20 +38,20 @@ ALL = (
 
 
 def starter(name: str) -> StarterTeam:
-    """The one of that name, or with that number, as `ALL` counts from 1. Raises `KeyError`."""
+    """Find a team by its name, or by its number in `ALL`, counted from 1. Raises `KeyError`."""
     by_name = {known: each for number, each in enumerate(ALL, 1) for known in (each.name, str(number))}
     return by_name[name]
 
 
 def contents_of(chosen: StarterTeam) -> Iterator[tuple[Path, bytes]]:
-    """Path and content of each file, relative to the project's folder."""
+    """Yield path and content of each file, relative to the project's folder."""
     from codex_multi_role.catalog import packaged_roles
-    from codex_multi_role.catalog.yaml_source import load_yaml  # here: the catalog brings pydantic
+    from codex_multi_role.catalog.yaml_source import load_yaml  # here: the catalog loads pydantic
 
     shipped = packaged_roles()
     catalog = shipped / STARTERS / chosen.name / "catalog.yaml"
     yield LOCAL_ROLES / "catalog.yaml", catalog.read_bytes()
-    roles = load_yaml(catalog)["roles"]  # type: ignore[index]  # a test reads every one of them
+    roles = load_yaml(catalog)["roles"]  # type: ignore[index]  # tests load every starter
     named = [role["role_file"] for role in roles if "role_file" in role]
     for name in (*named, *chosen.settings_of_checks):
         yield LOCAL_ROLES / name, (shipped / name).read_bytes()

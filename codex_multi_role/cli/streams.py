@@ -1,4 +1,4 @@
-"""Standard output is for machines, standard error for people; neither may take a run down with it."""
+"""Standard output is for machines, standard error for people; neither may stop a run."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from codex_multi_role.ci.github import harmless, runs_here
 
 PATIENCE_SECONDS = 30.0
 PIECE = select.PIPE_BUF
-"""So much can be written at once to a pipe that takes anything at all."""
+"""Bytes that a pipe which is ready for writing takes without blocking."""
 
 
 def open_missing() -> None:
-    """Put /dev/null in place of standard streams that were closed when this process started (``2>&-``).
+    """Open /dev/null in place of standard streams that were closed when this process started (``2>&-``).
 
-    Otherwise the next files to be opened would get their numbers, and with them what others write there.
+    Otherwise the next files to be opened would get their numbers, and everything written to these streams.
     """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free number
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, errors="replace"))  # noqa: SIM115 - as long as we live
+            setattr(sys, name, Path(os.devnull).open(mode, errors="replace"))  # noqa: SIM115 - stays open
 
 
 def say(text: str) -> None:
-    """A line for people, on stderr; lost if nobody can hear it."""
+    """Print a line for people on stderr; it is lost if nobody can read it."""
     annotate(_safe(text))
 
 
 def annotate(command: str) -> None:
-    """A workflow command, on stderr, where it is in nobody's way; GitHub reads both streams. Lost as `say` may be."""
+    """Write a workflow command to stderr; GitHub reads both streams. It may be lost like a line of `say`."""
     try:
         wait_for_reader(sys.stderr)
         click.echo(command, err=True)
@@ -50,7 +50,7 @@ def annotate(command: str) -> None:
 
 
 def put_line(text: str) -> None:
-    """A line for people, on stdout, that holds what others wrote."""
+    """Print a line for people on stdout; text of others in it cannot be a workflow command."""
     click.echo(_safe(text))
 
 
@@ -59,16 +59,16 @@ def _safe(text: str) -> str:
 
 
 def _as_json(value: object, indent: int | None = None) -> str:
-    """JSON, ASCII. In a workflow's log no text in it is a command: a bracket is written otherwise, to the same end."""
+    """Return ASCII JSON; in a workflow's log, brackets are escaped so that no text in it is a command."""
     text = json.dumps(value, indent=indent, default=str)
     return text.replace("##[", "##\\u005b") if runs_here() else text
 
 
 def wait_for_reader(stream: TextIO) -> None:
-    """Return once `PIECE` bytes can be written there. Raises `TimeoutError`: a run must not wait for its audience."""
+    """Wait until `PIECE` bytes can be written. Raises `TimeoutError`: a run must not wait for its readers."""
     try:
         descriptor = stream.fileno()
-    except (OSError, ValueError, AttributeError):  # no file: nobody to wait for
+    except (OSError, ValueError, AttributeError):  # not a file: no reader to wait for
         return
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
@@ -77,26 +77,26 @@ def wait_for_reader(stream: TextIO) -> None:
 
 
 def put_json(value: object) -> None:
-    """``value``, indented, on stdout; ASCII, so that no terminal's encoding can refuse it."""
+    """Print ``value`` as indented JSON on stdout; ASCII, so that no terminal's encoding can reject it."""
     click.echo(_as_json(value, 2))
 
 
 def put_json_line(value: object) -> None:
-    """``value`` as one line on stdout."""
+    """Print ``value`` as one line of JSON on stdout."""
     click.echo(_as_json(value))
 
 
 def let_go(stream: TextIO | None) -> None:
-    """Stop writing there: its reader is gone, and what is buffered must not fail again when the interpreter ends."""
-    with contextlib.suppress(OSError, AttributeError):  # a stream may be no file, or not be there at all
+    """Discard what is written to a stream whose reader is gone, so that the final flush does not fail again."""
+    with contextlib.suppress(OSError, AttributeError):  # the stream may be None or not a file
         descriptor = stream.fileno()  # type: ignore[union-attr]
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, descriptor)
-        os.close(nowhere)
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, descriptor)
+        os.close(null_device)
 
 
 class JsonLines:
-    """Writes events to stdout, one a line, ASCII. A reader that goes away or does not read does not hold up the run."""
+    """Writes one event per line to stdout, in ASCII. A reader that leaves or stalls does not hold up the run."""
 
     def __init__(self) -> None:
         self._lost = False
@@ -118,7 +118,7 @@ class JsonLines:
 
 
 def put_yaml(value: object) -> None:
-    """``value`` as YAML on stdout, in its own order."""
-    import yaml  # here: few commands show YAML
+    """Print ``value`` as YAML on stdout, in its own order."""
+    import yaml  # here: few commands print YAML
 
     click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=False, width=100), nl=False)

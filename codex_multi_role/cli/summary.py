@@ -1,4 +1,4 @@
-"""What is said when a run is over: how it went, what it cost, where everything lies, what to do next."""
+"""The closing summary of a run: how it went, what it cost, where its files are, what to do next."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ FILES_NAMED = 6
 
 
 def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[str]:
-    """The lines of the closing summary."""
     totals = report.totals
     yield f"{outcome_in_words(report.outcome)}{f': {one_line(report.reason)}' if report.reason else ''}"
     if progress.playbook:
@@ -48,7 +47,7 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
 
 
 def _waiting_for(folder: RunFolder) -> Iterator[str]:
-    """The open questions with what each is about: this is where people read what they are to approve."""
+    """Yield the open questions with what each is about: this is where people read what they approve."""
     for question in Questions(folder.path).pending():
         yield ""
         yield from (f"  {line}" for line in question_lines(question))
@@ -56,7 +55,7 @@ def _waiting_for(folder: RunFolder) -> Iterator[str]:
 
 
 def no_page(report: RunReport, runs_dir: Path) -> str:
-    """That a run has no report, and why."""
+    """Say that a run has no report, and why."""
     again = report_command(report.run_id, runs_dir)
     return f"not written: {one_line(report.page_problem, 500)}; `{again}` tries again"
 

@@ -1,4 +1,4 @@
-"""Tables on stdout: as wide as the terminal, or, where nobody looks, as wide as the content."""
+"""Tables on stdout: as wide as the terminal, or as wide as the content if it is not a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNLIMITED = 10_000
 
 def put_table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Iterable[str] = ()) -> None:
     """Print ``rows`` below ``headings``; columns in ``numbers`` are right-aligned, the first one is never cut."""
-    from rich.console import Console  # here: only a command that prints a table pays for it
+    from rich.console import Console  # here: only commands that print a table load rich
     from rich.table import Table
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""What a setting's value may be, where its type alone does not say it."""
+"""Checks of setting values that a type alone does not express."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ASSIGNMENT = re.compile(r"[^=\s][^=]*=")
 
 
 def assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-    """Several ``key=value``. Raises `click.BadParameter`."""
+    """Check ``key=value`` texts. Raises `click.BadParameter`."""
     for value in values:
         if not ASSIGNMENT.match(value):
             raise click.BadParameter(f"'{value}' does not look like key=value", ctx, param)
@@ -22,23 +22,23 @@ def assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str
 
 
 def finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    """A number of seconds. Raises `click.BadParameter`."""
+    """Check a number of seconds. Raises `click.BadParameter`."""
     if not math.isfinite(value):
         raise click.BadParameter(f"'{value}' is no number of seconds", ctx, param)
     return value
 
 
 def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """The value as it is. Raises `click.BadParameter` for one of blanks only."""
+    """Return the value. Raises `click.BadParameter` if it is blank."""
     if value is not None and not value.strip():
         raise click.BadParameter("it is empty", ctx, param)
     return value
 
 
 def report_file(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Where a report can be written, its folder resolved. Raises `click.BadParameter` before anything starts.
+    """Return a report's path with its folder resolved. Raises `click.BadParameter` before anything starts.
 
-    A link is refused: what it names could be changed by then, and would be written through.
+    A link is rejected: its target could change until the report is written, and would be overwritten.
     """
     if path is None:
         return None

@@ -1,4 +1,4 @@
-"""Which way a run is shown: events for machines, a live table, plain lines, or nothing."""
+"""The views of a run: events for machines, a live table, plain lines, or nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codex_multi_role.run_folder import Record
 
 
 class View(Protocol):
-    """Takes a run's events; ``paused`` keeps it from drawing while a person is asked something there."""
+    """Receives a run's events; ``paused`` keeps it from drawing while a person is asked on the terminal."""
 
     def __call__(self, record: Record) -> None: ...
 
@@ -25,7 +25,7 @@ class View(Protocol):
 
 @dataclass(frozen=True)
 class Lines:
-    """A view that writes and forgets; a question fits between its lines."""
+    """A view that only writes lines; a question fits between them."""
 
     take: Callable[[Record], None]
 
@@ -45,24 +45,24 @@ def open_view(
     over: Callable[[], bool] = lambda: False,
     write: Callable[[Record], None] | None = None,
 ) -> AbstractContextManager[View]:
-    """A context that gives what takes the run's events; every view keeps ``progress`` up to date.
+    """Return a context that gives the view for the run's events; every view keeps ``progress`` up to date.
 
-    ``over``: whether nobody works on the run any more, asked whenever it is drawn. ``write``: how an event is
-    put as JSON; unless given, in such a way that a reader who has gone does not hold up the run.
+    ``over``: whether nobody works on the run any more, called for every drawing. ``write``: prints an event as JSON; by
+    default, a reader that is gone does not hold up the run.
     """
     if as_json:
         return nullcontext(_json_lines(progress, write or JsonLines()))
     if quiet:
         return nullcontext(Lines(progress.apply))
     if not plain and on_terminal():
-        from codex_multi_role.cli.live import live_table  # here: rich costs time, and only a terminal needs it
+        from codex_multi_role.cli.live import live_table  # here: rich loads slowly, and only a terminal needs it
 
         return live_table(progress, over)
     return nullcontext(_plain_lines(progress))
 
 
 def on_terminal() -> bool:
-    """Whether people look at a terminal that can redraw."""
+    """Whether stderr is a terminal that can redraw."""
     return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 

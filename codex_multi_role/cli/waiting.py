@@ -1,4 +1,4 @@
-"""Waiting until the provider takes turns again."""
+"""Waiting until the provider accepts turns again."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ LONGEST_NAP_SECONDS = 30.0
 
 
 def wait_for_quota(record: Mapping[str, Any], *, quiet: bool) -> None:
-    """Sleep until the usage limit that parked the run of this ``run.json`` begins anew; a run that has none goes on.
+    """Sleep until the usage limit that parked the run of this ``run.json`` resets; return at once without one.
 
-    The clock on the wall counts, so a machine that slept meanwhile has not lost its place. Ctrl-C ends the waiting.
-    Raises `UsageError` where it is not known when that is.
+    Uses the wall clock, so time in which the machine slept counts. Ctrl-C ends the wait. Raises `UsageError` if the
+    reset time is unknown.
     """
     if record.get("outcome") != QuotaUsedUp.reason:
         return

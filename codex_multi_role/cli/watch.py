@@ -1,4 +1,4 @@
-"""``watch``: a run as its own terminal shows it, from another one."""
+"""``watch``: show a run as its own terminal does, from another one."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) ->
         return
     folder = RunFolder.find(values["runs_dir"], run)
     progress = Progress()
-    looks = {"as_json": values["json"], "quiet": values["quiet"], "plain": values["plain"]}
-    with open_view(progress, **looks, over=lambda: not is_alive(folder), write=put_json_line) as view:
+    view_options = {"as_json": values["json"], "quiet": values["quiet"], "plain": values["plain"]}
+    with open_view(progress, **view_options, over=lambda: not is_alive(folder), write=put_json_line) as view:
         for record in follow(folder):
             view(record)
     _close(ctx, folder, progress)
 
 
 def _close(ctx: click.Context, folder: RunFolder, progress: Progress) -> None:
-    """As the run itself closes; one that was killed has said nothing."""
+    """Close as the run itself does; a run that was killed left no summary."""
     record = folder.record()
     if record.get("exit_code") is None:
         if not ctx.params["json"]:
             say(f"killed: no process works on it, and it has no end\n  next     {_resume(folder, ctx, progress)}")
         ctx.exit(ExitCode.FAILED)
-    told = {name: record[name] for name in ("status", "outcome", "reason", "exit_code", "totals")}
-    say_end(ctx, RunReport(run_id=folder.run_id, folder=folder.path, hint="", **told), progress)
+    recorded = {name: record[name] for name in ("status", "outcome", "reason", "exit_code", "totals")}
+    say_end(ctx, RunReport(run_id=folder.run_id, folder=folder.path, hint="", **recorded), progress)
     ctx.exit(record["exit_code"])
 
 

@@ -1,4 +1,4 @@
-"""All runs at once: a table that redraws itself, or a line whenever one of them changes."""
+"""All runs at once: a table that redraws itself, or a line per change."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ LOOK_SECONDS = 0.5
 LINES_AROUND = 3
 HEADINGS = ("run", "flow", "status", "where", "turns", "tokens", "now")
 LEAST_WIDTHS = (0, 100, 0, 70, 100, 80, 60)
-"""The columns of a terminal from which on each heading is shown."""
+"""Minimum columns of a terminal for each heading."""
 
 
 def watch_all(runs_dir: Path, *, plain: bool) -> None:
-    """Show the runs below ``runs_dir`` until none is worked on."""
+    """Show the runs below ``runs_dir`` until no live one is left."""
     reader = RunsReader(runs_dir)
     if not reader.look():
         say(f"There are no runs in {runs_dir}.")
     elif not plain and on_terminal():
         _redraw(reader)
     else:
-        _tell_changes(reader)
+        _print_changes(reader)
 
 
 def _redraw(reader: RunsReader) -> None:
@@ -49,7 +49,7 @@ def _redraw(reader: RunsReader) -> None:
 
 
 def _table(runs: list[RunNow]) -> Table:
-    """The live runs and the newest of the others, as many as fit."""
+    """Return the live runs and the newest of the others, as many as fit."""
     from rich.table import Table
     from rich.text import Text
 
@@ -77,7 +77,7 @@ def _row(run: RunNow) -> Iterable[object]:
 
 
 def _now(run: RunNow) -> str:
-    """What it asks, or what its roles do, or why it ended."""
+    """Return what the run asks and what its roles do, or why it ended."""
     if run.progress is None:
         return str(run.record.get("reason") or run.record.get("goal") or "")
     asked = [f"asks {key}: {words}" for key, words in run.progress.questions.items()]
@@ -85,13 +85,13 @@ def _now(run: RunNow) -> str:
     return "; ".join([*asked, *working])
 
 
-def _tell_changes(reader: RunsReader) -> None:
-    told: dict[str, str] = {}
+def _print_changes(reader: RunsReader) -> None:
+    printed: dict[str, str] = {}
     while True:
         runs = reader.look()
         for run in runs:
-            if told.get(run.run_id) != (line := _line(run)):
-                told[run.run_id] = line
+            if printed.get(run.run_id) != (line := _line(run)):
+                printed[run.run_id] = line
                 put_line(line)
         if not any(run.alive for run in runs):
             return

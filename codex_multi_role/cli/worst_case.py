@@ -1,4 +1,4 @@
-"""The most that a run of a flow can take, in words."""
+"""The worst case of a flow's run, in words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def worst_case_words(
     max_seconds: float | None,
     max_processes: int | None,
 ) -> str:
-    """``at most 12 turns and …``, for a run with these options. Raises `DefinitionError` for a flow without a bound."""
+    """Return ``at most 12 turns and …`` for these options. Raises `DefinitionError` for a flow without a bound."""
     given = terms(cycles=cycles, repair_attempts=repair_attempts, run_tests=run_tests, test_seconds=test_seconds)
     most = worst_case(flows, name, catalog, given).within(turns=max_turns, processes=max_processes)
     words = (

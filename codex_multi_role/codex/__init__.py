@@ -1,1 +1,1 @@
-"""The only place that knows JSON-RPC and the Codex binary."""
+"""The only package that knows JSON-RPC and the Codex binary."""

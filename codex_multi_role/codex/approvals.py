@@ -1,7 +1,7 @@
-"""What is answered when Codex asks: for permission, for a person's words, for a tool's result.
+"""Answers to Codex's requests: for permission, for a person's input, for a tool call.
 
-Source: the server requests of the app-server protocol. The default is the least: nothing that leaves the sandbox is
-accepted unless the role's YAML says so. Every request is answered, since Codex waits for ever for one that is not.
+Source: the server requests of the app-server protocol. The default is minimal: nothing that leaves the sandbox is
+accepted unless the role's YAML allows it. Every request gets an answer, because Codex waits forever for a missing one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ METHOD_NOT_FOUND = -32601
 
 @dataclass(frozen=True)
 class ApprovalPolicy:
-    """What a role may do without a person: run commands Codex asks about, change files Codex asks about."""
+    """Which of Codex's requests are accepted without a person: running commands, changing files."""
 
     commands: bool = False
     file_changes: bool = False
@@ -31,21 +31,21 @@ class ApprovalAnswer:
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """A tool of ours that a thread's model may call; ``input_schema`` is a JSON Schema."""
+    """A dynamic tool that this client runs for the thread's model; ``input_schema`` is a JSON Schema."""
 
     name: str
     description: str
     input_schema: Mapping[str, Any]
 
     def as_json(self) -> dict[str, Any]:
-        """One of ``dynamicTools`` of ``thread/start``."""
+        """The tool's entry in ``dynamicTools`` of ``thread/start``."""
         named = {"type": "function", "name": self.name, "description": self.description}
         return {**named, "inputSchema": dict(self.input_schema)}
 
 
 @dataclass(frozen=True)
 class ToolReply:
-    """What a tool's call came to, for the model to read."""
+    """The result of a tool call, for the model to read."""
 
     text: str
     success: bool
@@ -55,17 +55,17 @@ Params = Mapping[str, Any]
 
 
 class Helpers(Protocol):
-    """Who helps with what a model asks for within its turn."""
+    """Handles what a model requests during its turn: a person's input and tool calls."""
 
     @property
     def person_seconds(self) -> float:
-        """How long a person was waited for in this turn; that time is not the turn's."""
+        """Seconds this turn waited for a person; they do not count towards the turn's time."""
 
     def ask_user(self, params: Params) -> Mapping[str, str]:
-        """Put questions to a person: from the request's params to answers by question id; the rest is skipped."""
+        """Put the request's questions to a person; returns answers by question id. The rest is skipped."""
 
     def call_tool(self, name: str, arguments: object) -> ToolReply:
-        """Carry out a tool's call. Raises nothing for what is wrong with the call or the tool."""
+        """Run a tool call. An invalid call or a failing tool is reported in the reply, never raised."""
 
 
 USER_INPUT = "item/tool/requestUserInput"
@@ -106,9 +106,9 @@ _ANSWERS: dict[str, Callable[[Params, ApprovalPolicy], ApprovalAnswer]] = {
 
 
 def answer(method: str, params: Params, policy: ApprovalPolicy, helpers: Helpers | None = None) -> ApprovalAnswer:
-    """The answer to the server request ``method``; a JSON-RPC error for a method that is not known here.
+    """Return the answer to the server request ``method``; a JSON-RPC error for an unknown method.
 
-    Waits only for ``helpers``, and only for a tool and for what the role asks a person.
+    Waits only for ``helpers``: for a tool, or for a person's answer to the role.
     """
     if helpers is not None and method == USER_INPUT:
         return _answers(helpers.ask_user(params))

@@ -1,4 +1,4 @@
-"""A child process: its pipes, its stderr, and its end, each with a deadline."""
+"""A child process: its pipes, its stderr and its shutdown, each with a deadline."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ WRITE_SECONDS = 30.0
 GRACE_SECONDS = 3.0
 JOIN_SECONDS = 2.0
 LAST_WORDS_SECONDS = 10.0
-"""A busy machine may take seconds for what takes milliseconds; only a child that something holds up takes as long."""
+"""A busy machine may need seconds for milliseconds of work; only a blocked child needs the full time."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """How to start a child: its command, environment, working folder, and where what it says is kept.
+    """How to start a child: its command, environment, working folder and stderr file.
 
-    ``family``: what marks it and the commands it starts.
+    ``family`` marks the child and the commands it starts.
     """
 
     argv: Sequence[str]
@@ -44,7 +44,7 @@ class Launch:
 
 
 class Child:
-    """A running child in a session of its own; ``redact`` masks what is kept of its stderr."""
+    """A running child in its own session; ``redact`` masks secrets in the stored stderr."""
 
     def __init__(self, launch: Launch, redact: Callable[[str], str]) -> None:
         """Raises `CodexStartFailed`."""
@@ -59,9 +59,9 @@ class Child:
         self._stdin = stdin
 
     def listen(self, read: Callable[[IO[bytes]], None]) -> None:
-        """Begin to hear it, in two threads: ``read`` gets its stdout, to be read to the end; its stderr is drained.
+        """Start two threads: ``read`` consumes stdout to its end, the other drains stderr.
 
-        Raises `CodexStartFailed` where the system has no room for them.
+        Raises `CodexStartFailed` if the system cannot start a thread.
         """
         for what, target, stream in (
             ("stderr", self._drain, self._process.stderr),
@@ -79,16 +79,16 @@ class Child:
         return self._process.pid
 
     def ending(self) -> str:
-        """How it ended, in words."""
+        """Describe how the child ended."""
         code = self._process.poll()
         return "closed its output" if code is None else f"ended with exit code {code}"
 
     def error_line(self) -> str:
-        """The reason it gave for its end: its latest line that begins with ``Error``, or nothing."""
+        """The latest stderr line that begins with ``Error``, the reason for the child's end, or an empty string."""
         return next((line for line in reversed(self._tail) if line.startswith("Error")), "")
 
     def write(self, data: bytes) -> None:
-        """Write all of it. Raises `CodexTimeout` after `WRITE_SECONDS`, OSError or ValueError once nobody reads."""
+        """Write all ``data``. Raises `CodexTimeout` after `WRITE_SECONDS`, OSError or ValueError for a closed pipe."""
         deadline = time.monotonic() + WRITE_SECONDS
         view = memoryview(data)
         writable = select.poll()
@@ -101,7 +101,7 @@ class Child:
                 view = view[os.write(self._stdin.fileno(), view) :]
 
     def drain_stderr(self) -> None:
-        """Wait for the exit code and for all that stderr says of it, before anyone is told of the end."""
+        """Wait for the exit code and the rest of stderr, so that both are known before the end is reported."""
         deadline = time.monotonic() + LAST_WORDS_SECONDS
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(LAST_WORDS_SECONDS)
@@ -110,7 +110,7 @@ class Child:
                 thread.join(max(deadline - time.monotonic(), 0))
 
     def end(self, grace_seconds: float) -> None:
-        """End it and all it started: stdin EOF, then SIGTERM, then SIGKILL; at once without a grace."""
+        """End the child and all it started: stdin EOF, SIGTERM, SIGKILL; without a grace period SIGKILL at once."""
         self._launch.family.adopt(processes_below(self.pid))
         if grace_seconds <= 0:
             self._process.kill()
@@ -129,7 +129,7 @@ class Child:
             thread.join(JOIN_SECONDS)
 
     def _drain(self, stream: IO[bytes]) -> None:
-        """Read to the end, whatever becomes of the file: a child that nobody hears would wait for ever."""
+        """Read stderr to its end, even if its file fails: a child would block if nobody read its stderr."""
         while line := stream.readline(LONGEST_LINE):
             text = self._redact(TERMINAL_COLOUR.sub("", line.decode("utf-8", "replace")))
             self._tail.append(text.rstrip())
@@ -141,7 +141,7 @@ class Child:
             try:
                 with self._launch.stderr_path.open("ab") as file:
                     self._room -= file.write(text)
-            except OSError:  # a full disk: the turn is worth more than its log
+            except OSError:  # a full disk: losing the log must not fail the turn
                 self._room = 0
 
 

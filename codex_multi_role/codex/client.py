@@ -29,7 +29,7 @@ REQUEST_SECONDS = 15.0
 CLIENT_NAME = "codex_multi_role"
 MEND = "Mend what it names: a setting (-c, the role's codex_config), config.toml or CODEX_HOME."
 OPT_OUT_NOTIFICATIONS = ["turn/diff/updated"]
-"""It tells all changes of the turn anew with each: 60 patches of 31 kB made 122 MB. Snapshots say what changed."""
+"""Each repeats all changes of the turn: 60 patches of 31 kB made 122 MB. Snapshots show the changes instead."""
 
 LOGIN_HINT = (
     "Log in with `codex-multi-role codex login`; or store an API key with `codex-multi-role codex login "
@@ -41,8 +41,8 @@ LOGIN_HINT = (
 class RoleClient:
     """Starts the role's process and thread, and runs its turns, one at a time.
 
-    ``inherited`` as in `RoleThread`. ``cancel`` may be called from any thread; everything else belongs to the thread
-    that runs the turns. ``broken`` says why the process can take no further turn, or is empty.
+    ``inherited`` as in `RoleThread`. ``cancel`` may be called from any thread, everything else only from the thread
+    that runs the turns. ``broken`` says why the process cannot run another turn, or is empty.
     """
 
     def __init__(
@@ -65,10 +65,10 @@ class RoleClient:
         return self._transport.pid
 
     def start(self, version: str, thread_id: str | None) -> None:
-        """Spawn, ``initialize``, check the login, and start a thread or go on with the one of that id.
+        """Spawn, ``initialize``, check the login, and start a thread or resume the one with ``thread_id``.
 
-        A thread that Codex lost is started afresh; `RoleThread.forgot` says so.
-        Raises `CodexStartFailed`, `CodexNotLoggedIn`.
+        If Codex lost that thread, a new one is started and `RoleThread.forgot` is set. Raises `CodexStartFailed`,
+        `CodexNotLoggedIn`.
         """
         self.connect(version)
         with _start_failures():
@@ -78,7 +78,7 @@ class RoleClient:
             self.model_warning = self._check_model()
 
     def _check_model(self) -> str:
-        """What `model_warning` says; another binary may have no list of models."""
+        """What `model_warning` says; empty if the binary does not support ``model/list``."""
         if not (self._needs_openai or self.thread.settings.effort):
             return ""
         try:
@@ -88,14 +88,14 @@ class RoleClient:
         return model_warning(listed, self.thread.model, self.thread.settings.effort, only_listed=self._needs_openai)
 
     def connect(self, version: str) -> str:
-        """Spawn, ``initialize`` and ask who is logged in; returns that in words. Raises as `start`."""
+        """Spawn, ``initialize`` and check the login; returns the login state as text. Raises like `start`."""
         self._transport.start()
         with _start_failures():
             self._initialize(version)
             try:
                 return self._check_login()
             except CodexNotLoggedIn:
-                self.thread.open(None)  # fails where config.toml cannot be read: its provider is not known then
+                self.thread.open(None)  # fails if config.toml is unreadable: its provider is then unknown
                 raise
 
     def _initialize(self, version: str) -> None:
@@ -116,7 +116,7 @@ class RoleClient:
         return "the model provider needs no login"
 
     def use_thread(self, thread_id: str | None, folder: str) -> None:
-        """As `RoleThread.use`. Raises `CodexError`; a process that crashed or did not answer is ``broken`` then."""
+        """Like `RoleThread.use`. Raises `CodexError`; sets ``broken`` if the process crashed or did not answer."""
         try:
             self.thread.use(thread_id, folder)
         except (CodexCrashed, CodexTimeout) as error:
@@ -131,9 +131,9 @@ class RoleClient:
         helpers: Helpers | None = None,
         stopping: threading.Event | None = None,
     ) -> TurnOutcome:
-        """One prompt and all that comes of it, as `RunningTurn`; a fault of Codex is an outcome, never raised.
+        """Run one prompt as a `RunningTurn`. A failure of Codex becomes an outcome and is never raised.
 
-        ``stopping`` ends this turn alone; whoever sets it calls `wake`.
+        ``stopping`` ends only this turn; whoever sets it must call `wake`.
         """
         cancelled = (self._cancelled, stopping or self._cancelled)
         turn = RunningTurn(self._transport, self.thread, self._approvals, deadlines, observe, helpers, cancelled)
@@ -143,7 +143,7 @@ class RoleClient:
             self.broken = turn.broken
         except (CodexCrashed, CodexTimeout) as error:
             self.broken = str(error)
-            outcome = self._broken_off(error, turn.recorder)
+            outcome = self._failure_outcome(error, turn.recorder)
         except CodexRefused as error:
             outcome = turn.recorder.outcome("failed", error.reason, str(error))
         self.thread.totals = turn.recorder.totals
@@ -155,13 +155,13 @@ class RoleClient:
             self._clean_up(outcome)
         return outcome
 
-    def _broken_off(self, error: CodexError, recorder: TurnRecorder) -> TurnOutcome:
-        if self._cancelled.is_set():  # a process that is not there in time, or was killed, is what was wanted
+    def _failure_outcome(self, error: CodexError, recorder: TurnRecorder) -> TurnOutcome:
+        if self._cancelled.is_set():  # a crash or a timeout is how a cancelled turn may end
             return recorder.outcome("interrupted", CANCELLED, f"the run was stopped during this turn; {error}")
         return recorder.outcome(error.reason, error.reason, str(error), Remedy.RETRY)
 
     def _clean_up(self, outcome: TurnOutcome) -> None:
-        """A command survives its turn until this is asked (measured), and would write on during the next one."""
+        """Stop the turn's commands: otherwise they outlive it (measured) and would write during the next turn."""
         if outcome.status == "completed" and not outcome.ran_commands:
             return
         try:
@@ -172,22 +172,22 @@ class RoleClient:
             self.broken = str(error)
 
     def wake(self) -> None:
-        """Have the turn that runs look whether it is to stop. From any thread."""
+        """Make the running turn check whether it should stop. May be called from any thread."""
         self._transport.wake()
 
     def cancel(self) -> None:
-        """Interrupt the turn that runs, and every later one at once."""
+        """Interrupt the running turn, and every later one immediately."""
         self._cancelled.set()
         self._transport.cancel()
 
     def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """End the process, at once if it is broken. Idempotent."""
+        """End the process, without a grace period if it is broken. Idempotent."""
         self._transport.stop(0 if self.broken else grace_seconds)
 
 
 @contextlib.contextmanager
 def _start_failures() -> Iterator[None]:
-    """Whatever goes wrong before the first turn is a failed start, but for a missing login."""
+    """Convert every error before the first turn, except a missing login, to `CodexStartFailed`."""
     try:
         yield
     except CodexError as error:

@@ -1,7 +1,7 @@
-"""The settings every Codex process gets, and how they are put on its command line.
+"""The settings of every Codex process, and their form on its command line.
 
 Measured on the pinned binary: without them each start looks for updates and plugins on the network, runs the user's
-login shell, and hands every ``*_API_KEY`` of the environment to the commands a model asks for.
+login shell, and passes every ``*_API_KEY`` of the environment to the commands that a model runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LEAN: tuple[str, ...] = (
     "features.unbounded_connection_retries=false",
     "features.plugins=false",
     "features.apps=false",
-    "agents.enabled=false",  # unlike features.multi_agent=false it counts for models that demand sub-agents (measured)
+    "agents.enabled=false",  # unlike features.multi_agent=false, applies to models that require sub-agents (measured)
     "features.goals=false",
     "features.shell_snapshot=false",
     "skills.bundled.enabled=false",
@@ -38,11 +38,11 @@ BUILT_IN_LOCAL_PROVIDERS = frozenset({"ollama", "lmstudio"})
 DEFAULT_PROVIDER = "openai"
 OWN_RETRIES = ("request_max_retries", "stream_max_retries")
 PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
-NAME_OF_VARIABLE = re.compile(r"env_|_env|_store$")  # the last: where Codex is to keep a login
+NAME_OF_VARIABLE = re.compile(r"env_|_env|_store$")  # _store: where Codex keeps a login
 
 
 def app_server_argv(codex: Path, settings: tuple[str, ...]) -> list[str]:
-    """``codex app-server`` with the lean settings first, so that ``settings`` (``key=value``, TOML) win over them."""
+    """``codex app-server`` with the lean settings first, so that ``settings`` (``key=value``, TOML) override them."""
     features = known_settings(settings, None).get("features")
     wanted = isinstance(features, Mapping) and features.get("multi_agent") is True
     sub_agents = ("agents.enabled=true",) if wanted else ()
@@ -51,21 +51,21 @@ def app_server_argv(codex: Path, settings: tuple[str, ...]) -> list[str]:
 
 
 def marking(family: Family) -> str:
-    """The setting that hands the mark of ``family`` on to the commands a model asks for; their environment is ours."""
+    """The setting that passes the mark of ``family`` to the commands a model runs; we define their environment."""
     return f"shell_environment_policy.set.{family.variable}={toml_value(family.mark)}"
 
 
 def without_project_settings(*folders: Path) -> str:
-    """The setting that keeps out what the projects of ``folders`` say in ``.codex``: servers, hooks, rules.
+    """The setting that disables ``.codex`` (servers, hooks, rules) in the projects of ``folders``.
 
-    Where a thread may write, Codex otherwise trusts its project, and remembers that in ``config.toml`` (measured).
+    Otherwise Codex trusts a project that a thread may write, and records that in ``config.toml`` (measured).
     """
     places = {str(place) for folder in folders for place in (folder, *folder.parents)}
     return f"projects={toml_value({place: {'trust_level': 'untrusted'} for place in sorted(places)})}"
 
 
 WITHOUT_SKILLS = "skills.include_instructions=false"
-"""Leaves out every skill that Codex finds; those of a project count even if it is untrusted (measured)."""
+"""Excludes every skill that Codex finds. Codex uses a project's skills even if it is untrusted (measured)."""
 
 
 def as_settings(config: Mapping[str, object]) -> tuple[str, ...]:
@@ -74,11 +74,11 @@ def as_settings(config: Mapping[str, object]) -> tuple[str, ...]:
 
 
 MCP_APPROVAL_MODES = {"never": "prompt", "auto": "auto", "always": "approve"}
-"""Codex's word for each approval of a role's MCP server. It asks by an elicitation, and that is declined (measured)."""
+"""Codex's mode for each approval of a role's MCP server. Codex asks by an elicitation, which is declined (measured)."""
 
 
 def mcp_server_table(server: Mapping[str, Any]) -> dict[str, object]:
-    """Codex's table for an MCP server of a role, which has the same keys except for approvals."""
+    """Codex's table for a role's MCP server: the same keys, except for approvals."""
     tools = {name: {"approval_mode": MCP_APPROVAL_MODES[approval]} for name, approval in server["tools"].items()}
     approvals = {"default_tools_approval_mode": MCP_APPROVAL_MODES[server["approval"]], "tools": tools}
     table = {key: value for key, value in server.items() if key not in ("approval", "tools")} | approvals
@@ -91,13 +91,13 @@ def toml_value(value: object) -> str:
         return "{" + ", ".join(f"{toml_value(str(key))} = {toml_value(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(toml_value(item) for item in value) + "]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # the one character JSON leaves as it is
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON leaves DEL unescaped
 
 
 def holds_secret(setting: str, redact: Callable[[str], str]) -> bool:
-    """Whether ``setting`` (``key=value``, TOML) holds a secret: by its shape, or under a name that calls it so.
+    """Whether ``setting`` (``key=value``, TOML) contains a secret, recognized by its shape or by its key.
 
-    The name of an environment variable is none: ``env_key``, ``bearer_token_env_var``, ``env_http_headers``.
+    The name of an environment variable is not a secret: ``env_key``, ``bearer_token_env_var``, ``env_http_headers``.
     """
     key, _, value = setting.partition("=")
     try:
@@ -105,13 +105,13 @@ def holds_secret(setting: str, redact: Callable[[str], str]) -> bool:
     except tomllib.TOMLDecodeError:
         known = value
     return any(
-        redact(text) != text or (_calls_secret(names) and len(text) >= SHORTEST_SECRET and "://" not in text)
+        redact(text) != text or (_is_secret_name(names) and len(text) >= SHORTEST_SECRET and "://" not in text)
         for names, text in _texts(tuple(key.split(".")), known)
     )
 
 
 def _texts(names: tuple[str, ...], value: object) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Every text in ``value``, with the names that lead to it."""
+    """Every text in ``value``, with its path of keys."""
     if isinstance(value, str):
         yield names, value
     elif isinstance(value, Mapping):
@@ -122,28 +122,28 @@ def _texts(names: tuple[str, ...], value: object) -> Iterator[tuple[tuple[str, .
             yield from _texts(names, item)
 
 
-def _calls_secret(names: tuple[str, ...]) -> bool:
+def _is_secret_name(names: tuple[str, ...]) -> bool:
     return bool(SECRET_NAME.search(names[-1])) and not any(NAME_OF_VARIABLE.search(name) for name in names)
 
 
 def user_home(environment: Mapping[str, str]) -> Path:
-    """Codex's own home: where the user's login and ``config.toml`` are."""
+    """Codex's own home, with the user's login and ``config.toml``."""
     return Path(environment.get("CODEX_HOME") or Path.home() / ".codex")
 
 
 def without_user_servers(home: Path) -> tuple[str, ...]:
-    """Settings that leave the user's MCP servers out of a run; a table can only be switched off name by name.
+    """Settings that disable the user's MCP servers by name; a table cannot be disabled as a whole.
 
-    A name that needs quotes is Codex's to complain of: it takes none.
+    Codex accepts no name that needs quotes and reports it itself.
     """
     return tuple(f"mcp_servers.{name}.enabled=false" for name in _user_config(home).get("mcp_servers", {}))
 
 
 def without_own_retries(settings: tuple[str, ...], home: Path | None) -> tuple[str, ...]:
-    """Settings that leave it to us to try again, for a provider that ``settings``, or the user's home, define.
+    """Settings that turn off Codex's retries, in favour of ours, for a provider in ``settings`` or the user's home.
 
-    Codex sends a request that fails up to thirty times, and waits as long as a ``Retry-After`` says (measured); neither
-    is to be seen from outside. A number of retries that is set is left as it is; a built-in provider takes none.
+    Codex sends a failing request up to thirty times and waits as long as ``Retry-After`` says (measured); neither is
+    visible from outside. A configured number is kept; a built-in provider accepts none.
     """
     known = known_settings(settings, home)
     provider, providers = str(known.get("model_provider")), known.get("model_providers")
@@ -154,9 +154,9 @@ def without_own_retries(settings: tuple[str, ...], home: Path | None) -> tuple[s
 
 
 def only_these_skills(skills: Mapping[str, Path], settings: tuple[str, ...], home: Path | None) -> tuple[str, ...]:
-    """The setting that makes each name in ``skills`` mean the folder given there, wherever else there is one.
+    """The setting that binds each name in ``skills`` to the folder given there, even if it exists in other places.
 
-    Codex loads neither of two skills of the same name (measured).
+    Codex loads neither of two skills with the same name (measured).
     """
     if not skills:
         return ()
@@ -168,7 +168,7 @@ def only_these_skills(skills: Mapping[str, Path], settings: tuple[str, ...], hom
 
 
 def known_settings(settings: tuple[str, ...], home: Path | None) -> dict[str, Any]:
-    """What ``settings`` say on top of the user's ``config.toml``, as one table."""
+    """``settings`` merged over the user's ``config.toml``, as one table."""
     known: dict[str, Any] = {}
     for table in (_user_config(home), *map(_as_table, settings)):
         _merge(known, table)
@@ -178,7 +178,7 @@ def known_settings(settings: tuple[str, ...], home: Path | None) -> dict[str, An
 def searches_web(settings: tuple[str, ...]) -> bool:
     """Whether a process with these ``settings`` offers the model Codex's web search: live, indexed or cached.
 
-    The lean settings turn it off, and win over the user's ``config.toml``; older switches of Codex have no effect.
+    The lean settings turn it off and override the user's ``config.toml``; older switches of Codex have no effect.
     """
     return bool(known_settings((*LEAN, *settings), None)["web_search"] != "disabled")
 
@@ -187,7 +187,7 @@ def _as_table(setting: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(setting)
     except tomllib.TOMLDecodeError:
-        key, _, value = setting.partition("=")  # Codex takes for text what is no TOML
+        key, _, value = setting.partition("=")  # Codex reads a value that is not TOML as text
         return {key: value}
 
 
@@ -200,7 +200,7 @@ def _merge(known: dict[str, Any], table: Mapping[str, Any]) -> None:
 
 
 def _user_config(home: Path | None) -> Mapping[str, Any]:
-    """The user's ``config.toml``; one that is not there or cannot be read is Codex's to complain of."""
+    """The user's ``config.toml``; empty if it is missing or unreadable, which Codex itself reports."""
     try:
         return tomllib.loads((home / "config.toml").read_text(encoding="utf-8")) if home else {}
     except (OSError, ValueError):
@@ -208,7 +208,7 @@ def _user_config(home: Path | None) -> Mapping[str, Any]:
 
 
 def needs_user_home(settings: tuple[str, ...]) -> bool:
-    """Whether these settings lean on the user's own Codex home: for its login, or for a provider defined in it."""
+    """Whether these settings need the user's own Codex home: for its login, or for a provider defined in it."""
     assigned = dict(setting.split("=", 1) for setting in settings if "=" in setting)
     provider = assigned.get("model_provider", DEFAULT_PROVIDER).strip().strip("\"'")
     if provider == DEFAULT_PROVIDER:

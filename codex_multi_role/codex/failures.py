@@ -1,4 +1,4 @@
-"""What Codex says of a failed turn, in our terms: one table from its error classes to a reason and what to do."""
+"""Codex's turn errors in our terms: one table from its error classes to a reason and a remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codex_multi_role.run_options import REPLAY_DIFFERS
 
 
 class Remedy(Enum):
-    """What is to be done about a turn that failed."""
+    """How to react to a failed turn."""
 
     FAIL = "the role has failed"
     RETRY = "the same prompt once more, after a pause"
@@ -22,7 +22,7 @@ class Remedy(Enum):
 
 @dataclass(frozen=True)
 class Failure:
-    """``reason`` is the ``outcome`` of ``turn.json``; ``pause_seconds``: what the provider wants, if it says so."""
+    """``reason`` is the ``outcome`` of ``turn.json``; ``pause_seconds`` is the pause the provider asked for, if any."""
 
     reason: str
     remedy: Remedy
@@ -72,21 +72,21 @@ _HTTP_CLASSES = (
     "responseTooManyFailedAttempts",
 )
 STREAM_BROKE = "stream disconnected"
-"""How Codex words every broken stream, all in the class ``other`` (measured); a 400's body comes in that class too."""
+"""Codex's text for every broken stream, always of class ``other`` (measured); the body of a 400 has that class too."""
 TRY_AGAIN = re.compile(r"try again in (\d+(?:\.\d+)?) ?(ms|s)\b")
-"""How a provider that limits the rate words its pause; a ``Retry-After`` header never leaves Codex (measured)."""
+"""How a rate-limiting provider words its pause; Codex never passes on a ``Retry-After`` header (measured)."""
 
 NO_FREE_DESCRIPTOR = ("os error 24", "os error 23")
 """How Codex, written in Rust, reports EMFILE and ENFILE."""
 
 
 def lacks_descriptors(message: str) -> bool:
-    """Whether Codex failed because no more files could be opened, whatever it was about to open."""
+    """Whether Codex failed because it could not open more files, in whatever operation."""
     return any(each in message for each in NO_FREE_DESCRIPTOR)
 
 
 def classify(error: Mapping[str, Any] | None) -> Failure:
-    """The failure in a protocol TurnError (``turn.error`` of ``turn/completed``)."""
+    """Classify a protocol TurnError (``turn.error`` of ``turn/completed``)."""
     if error is None:
         return Failure(*FAILED, "Codex gave no reason")
     message = str(error.get("message", "")).strip() or "Codex gave no message"

@@ -25,11 +25,11 @@ PARALLEL_STARTS = 8
 
 
 class Fleet:
-    """Owns the processes. ``first_alone`` starts the first one before the rest, for a Codex home they share.
+    """Owns the processes. ``first_alone`` starts the first one before the rest, for a shared Codex home.
 
-    ``more`` tells how to start one that is asked for later. A shared home has one state database, and fresh processes
-    race for it (measured: 7 of 8 die), those of other runs as well. At most ``most`` are alive at once: one that has no
-    turn is ended for another role's, and its thread is gone on with when it is asked again.
+    ``more`` describes a member that is first requested later. A shared home has one state database, and new processes
+    race for it (measured: 7 of 8 die), including those of other runs. At most ``most`` are alive at once: an idle one
+    is ended to make room for another role, and its thread is resumed when its role is requested again.
     """
 
     def __init__(
@@ -64,15 +64,15 @@ class Fleet:
         self._pool = ThreadPoolExecutor(PARALLEL_STARTS, thread_name_prefix="codex-start")
 
     def start(self, more: Iterable[str] = ()) -> None:
-        """Begin to start the members there is room for, and then ``more``; returns at once."""
+        """Start the members there is room for, and then ``more``, in the background; returns at once."""
         for role in self._slots.fill([*self._members, *more]):
             self._pool.submit(self._start_into, role, self._new(role))
 
     @contextmanager
     def borrowed(self, role: str) -> Iterator[RoleClient]:
-        """The client of ``role`` for one turn, as soon as there is room for its process.
+        """Yield the client of ``role`` for one turn, as soon as there is room for its process.
 
-        Raises as `client`, and `RunInterrupted` once the run is cancelled.
+        Raises like `client`, and `RunInterrupted` once the run is cancelled.
         """
         longest_idle = self._slots.take(role)
         try:
@@ -83,9 +83,9 @@ class Fleet:
             self._slots.give_back(role)
 
     def client(self, role: str) -> RoleClient:
-        """The client of ``role`` (or ``role.2`` …), ready for a turn; a broken process is replaced on its thread.
+        """The client of ``role`` (or ``role.2`` …), ready for a turn; a broken process is replaced, its thread kept.
 
-        Raises what its start raised, or `CodexTimeout`. One caller a role at a time.
+        Raises the error of its start, or `CodexTimeout`. One caller per role at a time.
         """
         client = self._started(role)
         if client.broken:
@@ -96,7 +96,7 @@ class Fleet:
         return client
 
     def renew(self, concerned: Callable[[str], bool]) -> None:
-        """Give each member concerned another process on its thread before its next turn, as ``more`` says then."""
+        """Restart each member ``concerned`` on its thread before its next turn, as ``more`` then describes it."""
         with self._lock:
             self._outdated |= set(filter(concerned, self._members))
 
@@ -108,7 +108,7 @@ class Fleet:
         except FutureTimeoutError:
             raise CodexTimeout(f"Codex for {role} was not ready within {READY_SECONDS:g} s") from None
         except CodexMultiRoleError:
-            self._clients.pop(role, None)  # whoever asks again has it started again
+            self._clients.pop(role, None)  # the next request starts it again
             raise
 
     def _new(self, role: str) -> Future[RoleClient]:
@@ -127,19 +127,19 @@ class Fleet:
             with self._alone(role, future):
                 client = self._start_one(self._members[role])
             future.set_result(client)
-        except BaseException as error:  # whoever asks for the client gets it
+        except BaseException as error:  # raised when the client is requested
             future.set_exception(error)
 
     def _alone(self, role: str, future: Future[RoleClient]) -> AbstractContextManager[None]:
-        """What keeps other runs from the shared home during the first start."""
+        """Keep other runs out of the shared home during the first start."""
         if not (self._first_alone and future is self._first):
             return nullcontext()
         return sole_start(user_home(self._members[role].launch.environment), self._stopping)
 
     def _take_over(self, role: str, future: Future[RoleClient]) -> None:
-        """See to it that the role's process before has ended, and go on with what it leaves.
+        """Ensure that the role's previous process has ended, and continue with its thread and folder.
 
-        The one to be started as ``future`` may have been retired already, while it waited for its turn to start.
+        The process to be started as ``future`` may have been retired already, while it waited to start.
         """
         retired = self._retired.get(role)
         client = self._end(retired) if retired is not None and retired is not future else None
@@ -176,24 +176,24 @@ class Fleet:
         return client
 
     def _retire(self, role: str) -> None:
-        """Whoever asks for the role next gets another process, once this one has ended."""
+        """Make the next request for the role start another process, after this one has ended."""
         if role in self._clients:
             self._retired[role] = self._clients.pop(role)
 
     def _end(self, retired: Future[RoleClient]) -> RoleClient | None:
-        """End the process; returns its client, None where it did not start. Idempotent."""
-        if retired.exception() is not None:  # a start has deadlines of its own
+        """End the process; returns its client, None if it did not start. Idempotent."""
+        if retired.exception() is not None:  # a start has its own deadlines
             return None
         self._stop_one(retired.result())
         return retired.result()
 
     def _stop_one(self, client: RoleClient) -> None:
         client.stop()
-        with self._lock, suppress(ValueError):  # another is ending it as well
+        with self._lock, suppress(ValueError):  # another thread is ending it too
             self._spawned.remove(client)
 
     def cancel(self) -> None:
-        """Interrupt every running turn, and let none begin. Returns at once."""
+        """Interrupt every running turn and prevent new ones. Returns at once."""
         self._slots.close()
         with self._lock:
             self._cancelled.set()
@@ -202,7 +202,7 @@ class Fleet:
             client.cancel()
 
     def stop_soon(self) -> None:
-        """Begin to end every process; `stop` waits for it. No turn may begin any more."""
+        """Start ending every process and prevent new turns; `stop` waits for the end."""
         self._slots.close()
         with self._lock:
             self._stopping.set()
@@ -213,7 +213,7 @@ class Fleet:
             self._stoppers.append(stopper)
 
     def stop(self) -> None:
-        """End every process, all at the same time, and wait for it. Idempotent."""
+        """End all processes in parallel and wait for it. Idempotent."""
         self.stop_soon()
         end = time.monotonic() + STOP_SECONDS
         for stopper in self._stoppers:

@@ -1,4 +1,4 @@
-"""The user's own Codex home: whether it can take what Codex writes there, and who may be the first to do so."""
+"""The user's own Codex home: whether Codex can write to it, and which process starts in it first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codex_multi_role.codex.codex_settings import user_home
 from codex_multi_role.errors import CodexUnavailable
 
 LEAST_BYTES = 4_000_000
-"""What Codex makes in a new home takes 3.1 MB (measured)."""
+"""Codex writes 3.1 MB into a new home (measured)."""
 
 LOCK_SECONDS = 60.0
 LOOK_SECONDS = 0.05
@@ -23,11 +23,11 @@ LOOK_SECONDS = 0.05
 
 @contextmanager
 def sole_start(home: Path, stopping: Event | None = None) -> Iterator[None]:
-    """Let no other process of ours begin its first start in ``home`` during the block.
+    """Keep other processes of ours from their first start in ``home`` during the block.
 
-    Codex processes that create its databases at the same time fail (measured). The lock is on the folder above, which
-    exists even if Codex is still to make the home; the kernel drops it with this process. Whoever has waited for
-    `LOCK_SECONDS`, or cannot lock, starts all the same. ``stopping`` ends the waiting.
+    Codex processes that create its databases at the same time fail (measured). The lock is on the parent folder, which
+    exists even before Codex creates the home; the kernel releases it when this process ends. After waiting
+    `LOCK_SECONDS`, or if it cannot lock, a process starts anyway. ``stopping`` ends the wait.
     """
     try:
         descriptor = os.open(home.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -54,9 +54,9 @@ def _wait_for_lock(descriptor: int, stopping: Event) -> None:
 
 
 def require_user_home(environment: Mapping[str, str]) -> None:
-    """Write to the home for a moment. Raises `CodexUnavailable`.
+    """Check that the home is writable by writing to it. Raises `CodexUnavailable`.
 
-    One that is not there, or is no folder, is Codex's to make or to complain of.
+    Codex itself creates a missing home, and reports one that is not a folder.
     """
     home = user_home(environment)
     if home.is_dir():
@@ -71,7 +71,7 @@ def require_user_home(environment: Mapping[str, str]) -> None:
 
 
 def _try_to_write(folder: Path) -> None:
-    """What is written has no name, or loses it at once."""
+    """Leaves nothing behind: the file has no name, or loses it at once."""
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
         left = LEAST_BYTES
         while left > 0:

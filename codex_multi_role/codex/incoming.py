@@ -1,11 +1,11 @@
-"""What a child says, message by message: its lines whole, and deltas that follow each other as one.
+"""A child's output, message by message: whole lines, with consecutive deltas joined.
 
-A model's answer comes in a message for every few letters. The texts of those that follow each other and belong to one
-item are joined, for `HELD_SECONDS` and `HELD_CHARACTERS` at most: nothing is lost or comes in another order, and an
-answer in 200,000 pieces is a few messages to read, to log and to hold.
+A model's answer arrives as one message for every few letters. Consecutive deltas of one item are joined, for at most
+`HELD_SECONDS` and `HELD_CHARACTERS`: nothing is lost or reordered, and an answer in 200,000 pieces becomes a few
+messages to read, log and store.
 
-What a command prints comes so, too, up to 80 MB of each (measured). Nobody needs its text: it is a sign of life, and
-once the command has ended its item has 1 MB of it. Beyond `OUTPUT_CHARACTERS` in a turn it is only counted.
+A command's output arrives the same way, up to 80 MB per command (measured). Nobody needs its text: it is a sign of
+life, and the item of a finished command has 1 MB of it. Beyond `OUTPUT_CHARACTERS` in a turn it is only counted.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Message = dict[str, Any]
 
 
 class IncomingLine(NamedTuple):
-    """A line without its end, and the message in it: None for what is no JSON object, or is nested beyond reading."""
+    """A line without its end, and its message: None if it is not a JSON object, or nested too deeply to parse."""
 
     line: bytes
     message: Message | None
 
 
 class Incoming:
-    """Iterates over all that arrives on ``descriptor``, a pipe, until its end."""
+    """Iterates over everything that arrives on the pipe ``descriptor`` until its end."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -54,17 +54,17 @@ class Incoming:
             if message is not None and _is_delta(message):
                 yield from self._hold(message, message["params"].pop("delta"))
                 continue
-            yield from self._let_go()
+            yield from self._release()
             if message is not None and message.get("method") == "turn/started":
                 self._output_room = OUTPUT_CHARACTERS
             if line is not None:
                 yield IncomingLine(line, message)
-        yield from self._let_go()
+        yield from self._release()
 
     def _hold(self, delta: Message, text: str) -> Iterator[IncomingLine]:
-        """Keep ``text`` for what may follow; what is kept goes once it is enough, or of another item."""
-        if self._first is not None and not _speak_of_one_item(self._first, delta):
-            yield from self._let_go()
+        """Keep ``text`` to be joined with later deltas; release it at the limits, or when another item follows."""
+        if self._first is not None and not _is_same_item(self._first, delta):
+            yield from self._release()
         if self._first is None:
             self._first, self._room, self._until = delta, HELD_CHARACTERS, time.monotonic() + HELD_SECONDS
         if delta["method"] == OUTPUT:
@@ -73,16 +73,16 @@ class Incoming:
             self._texts.append(text)
         self._room -= len(text)
         if self._room <= 0 or time.monotonic() >= self._until:
-            yield from self._let_go()
+            yield from self._release()
 
     def _shortened(self, output: str) -> str:
-        """As much of a command's ``output`` as there is room for in this turn."""
+        """The part of a command's ``output`` that fits into this turn's limit."""
         kept = output[: self._output_room]
         self._output_room -= len(kept)
         self._left_out += len(output) - len(kept)
         return kept
 
-    def _let_go(self) -> Iterator[IncomingLine]:
+    def _release(self) -> Iterator[IncomingLine]:
         delta, texts = self._first, self._texts
         if self._left_out:
             texts.append(f"[{self._left_out} characters left out]")
@@ -92,20 +92,20 @@ class Incoming:
             yield IncomingLine(json.dumps(delta, ensure_ascii=False).encode("utf-8", "replace"), delta)
 
     def _lines(self) -> Iterator[bytes | None]:
-        """Lines without their ends, the last one perhaps cut off; None when what is held has waited long enough."""
-        begun = bytearray()
+        """Lines without their ends, the last one possibly truncated; None once held deltas have waited long enough."""
+        partial = bytearray()
         while True:
             if self._first is not None and not self._poll.poll(HELD_SECONDS * 1000):
                 yield None
             chunk = os.read(self._descriptor, _CHUNK_BYTES)
             *ends, rest = chunk.split(b"\n")
             for end in ends:
-                yield bytes(begun) + end
-                begun.clear()
-            begun += rest
-            if begun and (not chunk or len(begun) > LONGEST_LINE):
-                yield bytes(begun)
-                begun.clear()
+                yield bytes(partial) + end
+                partial.clear()
+            partial += rest
+            if partial and (not chunk or len(partial) > LONGEST_LINE):
+                yield bytes(partial)
+                partial.clear()
             if not chunk:
                 return
 
@@ -124,6 +124,6 @@ def _is_delta(message: Message) -> bool:
     return is_one and "id" not in message and isinstance(params, dict) and isinstance(params.get("delta"), str)
 
 
-def _speak_of_one_item(first: Message, second: Message) -> bool:
-    """Of deltas without their texts; when each was said is told beside it, and may differ."""
+def _is_same_item(first: Message, second: Message) -> bool:
+    """Compare deltas without their texts; their times are outside ``params`` and may differ."""
     return bool(first["method"] == second["method"] and first["params"] == second["params"])

@@ -1,4 +1,4 @@
-"""Finding the Codex binary."""
+"""Locates the Codex binary."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ BINARY_VARIABLE = "CODEX_MULTI_ROLE_CODEX_BIN"
 
 
 def find_codex(flag: Path | None, environment: Mapping[str, str]) -> Path:
-    """The binary to run: ``flag``, else the environment's `BINARY_VARIABLE`, else the one that came with the package.
+    """The binary to run: ``flag``, otherwise the environment's `BINARY_VARIABLE`, otherwise the bundled one.
 
-    Raises `CodexNotFound` when what was named is not an executable file, or the bundled package is missing.
+    Raises `CodexNotFound` if the named one is not an executable file, or the bundled package is missing.
     """
     named = str(flag) if flag else environment.get(BINARY_VARIABLE)
     return _executable(named) if named else _bundled()
 
 
 def _executable(name: str) -> Path:
-    """A file of that name in the current folder comes before one on PATH: a path loses its ``./`` on the way here."""
+    """Prefer a file in the current folder to one on PATH, because a path has lost its ``./`` before it gets here."""
     found = shutil.which(Path(name).absolute()) or shutil.which(name)
     if found is None:
         raise CodexNotFound(

@@ -1,4 +1,4 @@
-"""Asking Codex who is logged in, without a thread and without a turn."""
+"""Codex's login state, queried without a thread and without a turn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from codex_multi_role.codex.wire_log import WireLog
 
 
 def login_state(codex: Path, settings: tuple[str, ...], version: str) -> str:
-    """Who is logged in, in words, with these ``-c`` settings. Raises `CodexUnavailable`, `CodexStartFailed`."""
+    """Who is logged in with these ``-c`` settings, as text. Raises `CodexUnavailable`, `CodexStartFailed`."""
     if needs_user_home(settings):
         require_user_home(os.environ)
     with tempfile.TemporaryDirectory() as name:

@@ -1,4 +1,4 @@
-"""One process of a fleet: what it is called, how it is started, and what is told once it is ready."""
+"""One process of a fleet: its name, how it is started, and what is reported once it is ready."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codex_multi_role.codex.thread import ThreadSettings
 
 
 def instance_name(role: str, number: int) -> str:
-    """The name of a role's ``number``-th process: ``role``, ``role.2``, ``role.3`` …"""
+    """The name of the role's process with that number: ``role``, ``role.2``, ``role.3`` …"""
     return role if number == 1 else f"{role}.{number}"
 
 
@@ -20,7 +20,7 @@ def instance_name(role: str, number: int) -> str:
 class Member:
     """How to start one role's process and thread.
 
-    ``thread_id``: the thread that an earlier process of the role had; ``inherited`` as in `RoleClient`.
+    ``thread_id``: the thread of an earlier process of the role; ``inherited`` as in `RoleClient`.
     """
 
     role: str
@@ -34,7 +34,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Started:
-    """What the fleet tells of a process that is ready; ``warning`` as in `model_warning`."""
+    """The fleet's report of a ready process; ``warning`` as in `model_warning`."""
 
     role: str
     pid: int

@@ -1,4 +1,4 @@
-"""What Codex's list of models says about the one that a role asks for."""
+"""What Codex's model list says about the model of a role."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def model_warning(listed: Mapping[str, Any], model: str, effort: str | None, *, only_listed: bool) -> str:
-    """Why ``model`` may not take a turn, by the answer ``listed`` to ``model/list``; empty if nothing is wrong.
+    """Why ``model`` may fail a turn, according to ``listed``, the answer to ``model/list``; empty if nothing is wrong.
 
-    ``only_listed``: the provider is OpenAI; of the models of others Codex knows nothing.
+    ``only_listed``: the provider is OpenAI. Codex knows nothing about the models of others.
     """
     data = listed.get("data")
     models = [each for each in data if isinstance(each, Mapping)] if isinstance(data, list) else []

@@ -1,4 +1,4 @@
-"""Notifications of the app-server protocol as typed events: what a turn needs to know, and nothing else."""
+"""Notifications of the app-server protocol as typed events, limited to what a turn needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ USED_UP_PERCENT = 100
 
 @dataclass(frozen=True)
 class TurnBegun:
-    """``turn/started``: from here on the turn can be interrupted, not before."""
+    """``turn/started``: only from here on can the turn be interrupted."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ItemCompleted:
 
 @dataclass(frozen=True)
 class TokenUsageUpdated:
-    """Absolute totals of the thread, and the part of its last model request; None for what is not a number."""
+    """Absolute totals of the thread, and those of its last model request; None for a value that is not a number."""
 
     input_total: int | None
     output_total: int | None
@@ -52,14 +52,14 @@ class TurnFinished:
 
 @dataclass(frozen=True)
 class WarningIssued:
-    """``message`` is empty if nobody needs to know."""
+    """``message`` is empty if nobody needs to read it."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class RateLimitsUpdated:
-    """``account/rateLimits/updated``: when the last of the limits that are used up begins anew, in Unix seconds."""
+    """``account/rateLimits/updated``: when the last of the used-up limits resets, in Unix seconds."""
 
     resets_at: int | None
 
@@ -78,8 +78,8 @@ CodexEvent = (
 Known = TypeVar("Known")
 
 
-def _a(kind: type[Known], value: object) -> Known:
-    """``value``, if it is of that kind. Raises TypeError."""
+def _checked(kind: type[Known], value: object) -> Known:
+    """Return ``value`` if it has the type ``kind``. Raises TypeError."""
     if not isinstance(value, kind):
         raise TypeError
     return value
@@ -94,13 +94,13 @@ def _tokens(params: Mapping[str, Any]) -> TokenUsageUpdated:
 def _finish(params: Mapping[str, Any]) -> TurnFinished:
     turn = params["turn"]
     error = turn.get("error")
-    return TurnFinished(_a(str, turn["status"]), error if isinstance(error, dict) else None)
+    return TurnFinished(_checked(str, turn["status"]), error if isinstance(error, dict) else None)
 
 
 def _limits(params: Mapping[str, Any]) -> RateLimitsUpdated:
     windows = [params["rateLimits"].get(name) or {} for name in ("primary", "secondary")]
     used_up = [window.get("resetsAt") for window in windows if window.get("usedPercent", 0) >= USED_UP_PERCENT]
-    return RateLimitsUpdated(max((_a(int, each) for each in used_up if each is not None), default=None))
+    return RateLimitsUpdated(max((_checked(int, each) for each in used_up if each is not None), default=None))
 
 
 def _warning_reader(text: Callable[[Mapping[str, Any]], str]) -> Callable[[Mapping[str, Any]], CodexEvent]:
@@ -108,13 +108,13 @@ def _warning_reader(text: Callable[[Mapping[str, Any]], str]) -> Callable[[Mappi
 
 
 class EventParser:
-    """Turns notifications into events; what it does not know, or a newer Codex shapes otherwise, is no event."""
+    """Turns notifications into events."""
 
     _READERS: Mapping[str, Callable[[Mapping[str, Any]], CodexEvent]] = {
         "turn/started": lambda _: TurnBegun(),
-        "item/agentMessage/delta": lambda params: TextDelta(_a(str, params["delta"])),
-        "item/started": lambda params: ItemStarted(_a(dict, params["item"])),
-        "item/completed": lambda params: ItemCompleted(_a(dict, params["item"])),
+        "item/agentMessage/delta": lambda params: TextDelta(_checked(str, params["delta"])),
+        "item/started": lambda params: ItemStarted(_checked(dict, params["item"])),
+        "item/completed": lambda params: ItemCompleted(_checked(dict, params["item"])),
         "thread/tokenUsage/updated": _tokens,
         "turn/completed": _finish,
         "account/rateLimits/updated": _limits,
@@ -123,7 +123,7 @@ class EventParser:
     METHODS = frozenset(_READERS)
 
     def parse(self, message: Mapping[str, Any]) -> CodexEvent | None:
-        """The event in ``message``, or None."""
+        """The event in ``message``; None for an unknown one, or one that a newer Codex shapes differently."""
         reader = self._READERS.get(message.get("method", ""))
         try:
             return reader(params_of(message)) if reader else None
@@ -132,13 +132,13 @@ class EventParser:
 
 
 def params_of(message: Mapping[str, Any]) -> Json:
-    """The message's parameters by name; none where it has none, or has them otherwise."""
+    """The message's parameters by name; empty if it has none, or has them in another form."""
     params = message.get("params")
     return params if isinstance(params, dict) else {}
 
 
 def turn_id_of(message: Mapping[str, Any]) -> str | None:
-    """The turn a message speaks of, where it names one."""
+    """The turn that a message belongs to, if it names one."""
     params = params_of(message)
     turn = params.get("turn")
     found = turn.get("id") if isinstance(turn, Mapping) else params.get("turnId")
@@ -146,7 +146,7 @@ def turn_id_of(message: Mapping[str, Any]) -> str | None:
 
 
 def describe(item: Mapping[str, Any]) -> str:
-    """One line for people: what kind of item, and its gist."""
+    """One line for people: the kind of item and its gist."""
     match item.get("type"):
         case "commandExecution":
             return f"command: {item.get('command', '')}"
@@ -165,6 +165,6 @@ def describe(item: Mapping[str, Any]) -> str:
 
 
 def changes_of(item: Mapping[str, Any]) -> list[Json]:
-    """What an item of the kind ``fileChange`` lists."""
+    """The changes that a ``fileChange`` item lists."""
     changes = item.get("changes")
     return [change for change in changes if isinstance(change, dict)] if isinstance(changes, list) else []

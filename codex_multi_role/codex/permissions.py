@@ -1,7 +1,7 @@
-"""What a role that may write, and the tests, may write: the workspace, but never the folder with the runs.
+"""What writing roles and the tests may write: the workspace, but never the folder with the runs.
 
-Codex's mode ``workspace-write`` makes the whole working folder and the temporary folders writable, and the runs usually
-lie in one of them: a role could change its own verdict. A permission profile can leave folders out. Source: the key
+Codex's mode ``workspace-write`` makes the whole working folder and the temporary folders writable. The runs are usually
+inside one of them, so a role could change its own verdict. A permission profile can exclude folders. Source: the key
 ``permissions`` of Codex's configuration (beta), and ``thread/start.permissions``.
 """
 
@@ -20,15 +20,15 @@ from codex_multi_role.errors import UsageError
 PROFILE = "codex_multi_role"
 SETTINGS = "sandbox_workspace_write"
 KEPT_FROM_WRITING = (".git", ".codex", ".agents")
-"""What workspace-write keeps from being written in the working folder (measured)."""
+"""What workspace-write protects in the working folder (measured)."""
 PATTERN = frozenset("*?[]")
-"""What makes a path a pattern in a permission profile (measured)."""
+"""The characters that make a path a pattern in a permission profile (measured)."""
 OWN_RULES = ("sandbox_mode", "default_permissions", "permissions")
 
 
 @dataclass(frozen=True)
 class WriteAccess:
-    """Codex's settings ``sandbox_workspace_write``: what else may be written, and whether there is a network."""
+    """Codex's settings ``sandbox_workspace_write``: additional writable folders, and network access."""
 
     writable_roots: tuple[str, ...] = ()
     network_access: bool = False
@@ -37,9 +37,9 @@ class WriteAccess:
 
     @classmethod
     def of(cls, settings: Iterable[str], home: Path | None) -> Self:
-        """What ``config.toml`` of the Codex ``home`` says, then the ``-c`` settings in their order.
+        """Read ``config.toml`` of the Codex ``home``, then the ``-c`` settings in their order.
 
-        What is no such setting, or none that can be read, is Codex's to complain of.
+        Codex itself reports unknown and unreadable settings.
         """
         found = _table_of(home) if home is not None else {}
         for setting in settings:
@@ -54,13 +54,13 @@ class WriteAccess:
 
 
 def profile(access: WriteAccess, read_only: Sequence[Path], workspace: Path | None = None) -> tuple[str, ...]:
-    """Settings of a process whose threads may write as ``access`` says, but nothing in ``read_only``.
+    """Settings for a process whose threads may write as ``access`` allows, but not in ``read_only``.
 
-    The working folder, ``workspace`` or a copy of it, may still be inside one of those: the deeper rule counts.
+    The working folder, ``workspace`` or a copy of it, may be inside one of those: the deeper rule applies.
     """
     temporary = {":tmpdir": access.exclude_tmpdir_env_var, ":slash_tmp": access.exclude_slash_tmp}
-    in_workspace = [path.relative_to(workspace) for path in _on_the_way(workspace, read_only)] if workspace else []
-    elsewhere = (path for root in _other_roots(access) for path in _on_the_way(root, read_only))
+    in_workspace = [path.relative_to(workspace) for path in _folders_between(workspace, read_only)] if workspace else []
+    elsewhere = (path for root in _other_roots(access) for path in _folders_between(root, read_only))
     filesystem: dict[str, Any] = {
         ":root": "read",
         ":workspace_roots": {
@@ -86,10 +86,10 @@ def _other_roots(access: WriteAccess) -> list[Path]:
     return [Path(root).resolve() for root in roots]
 
 
-def _on_the_way(root: Path, read_only: Sequence[Path]) -> list[Path]:
-    """The folders between ``root``, which may be written, and what is ``read_only`` below it.
+def _folders_between(root: Path, read_only: Sequence[Path]) -> list[Path]:
+    """Folders between the writable ``root`` and the ``read_only`` paths below it.
 
-    With a rule of its own each is a mount point: no command can move it aside and put another in its place (measured).
+    With its own rule each is a mount point: no command can move it aside and replace it (measured).
     """
     parents = {parent for path in read_only if path.is_relative_to(root) for parent in path.parents}
     below = (each for each in parents if each != root and each.is_relative_to(root))
@@ -97,7 +97,7 @@ def _on_the_way(root: Path, read_only: Sequence[Path]) -> list[Path]:
 
 
 def require_exact(paths: Iterable[Path]) -> None:
-    """Raises `UsageError` for a path that Codex would take for a pattern: it refuses those, and knows no escape."""
+    """Raises `UsageError` for a path that Codex would read as a pattern: it rejects those and has no escape syntax."""
     for path in paths:
         if found := sorted(PATTERN & set(str(path))):
             raise UsageError(
@@ -107,7 +107,7 @@ def require_exact(paths: Iterable[Path]) -> None:
 
 
 def has_own_rules(settings: Iterable[str]) -> bool:
-    """Whether the settings say by themselves what may be written; Codex takes one way of saying it only."""
+    """Whether the settings themselves define write access; Codex accepts only one way of doing so."""
     return any(setting.partition("=")[0].partition(".")[0] in OWN_RULES for setting in settings)
 
 

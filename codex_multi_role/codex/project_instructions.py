@@ -1,8 +1,8 @@
-"""The AGENTS.md files of a project, found and worded as Codex does it.
+"""The AGENTS.md files of a project, found and worded as Codex does.
 
-Codex leaves them out if the project is untrusted (measured on 0.163.0). Every workspace is untrusted, because Codex
-would otherwise start the servers and hooks that its ``.codex`` names. So we put their text into the developer message,
-where Codex's own prompt says that it is, and where it survives a compaction.
+Codex ignores them if the project is untrusted (measured on 0.163.0). Every workspace is untrusted, because Codex would
+otherwise start the servers and hooks that its ``.codex`` names. So their text is put into the developer message, where
+Codex's own prompt says it is, and where it survives a compaction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_BYTES = 32 * 1024
 
 @dataclass(frozen=True)
 class ProjectInstructions:
-    """Where to look, by Codex's settings of these names. ``developer``: what the settings themselves tell the role."""
+    """Where to look: Codex's settings of the same names. ``developer``: the settings' own text for the role."""
 
     workspace: Path
     file_names: tuple[str, ...] = FILE_NAMES
@@ -31,7 +31,7 @@ class ProjectInstructions:
 
     @classmethod
     def configured(cls, workspace: Path, settings: Mapping[str, Any]) -> Self:
-        """As ``settings``, Codex's effective configuration, have it. Invalid values are left to Codex to reject."""
+        """Read ``settings``, Codex's effective configuration. Invalid values are left to Codex to reject."""
         max_bytes = settings.get("project_doc_max_bytes", MAX_BYTES)
         markers = settings.get("project_root_markers")
         return cls(
@@ -43,15 +43,15 @@ class ProjectInstructions:
         )
 
     def developer_message(self, folder: Path) -> str:
-        """``developer``, then what AGENTS.md files say to a role that works in ``folder``; empty without such a file.
+        """``developer``, then the AGENTS.md files for a role that works in ``folder``; empty without such a file.
 
         ``folder`` is the workspace or a copy of it. The outermost file comes first.
         """
         documents = "\n\n".join(self._documents(folder))
         if not documents:
             return ""
-        told = f"# AGENTS.md instructions for {folder}\n\n<INSTRUCTIONS>\n{documents}\n</INSTRUCTIONS>\n"
-        return "\n\n".join(filter(None, [self.developer, told]))
+        section = f"# AGENTS.md instructions for {folder}\n\n<INSTRUCTIONS>\n{documents}\n</INSTRUCTIONS>\n"
+        return "\n\n".join(filter(None, [self.developer, section]))
 
     def _documents(self, folder: Path) -> Iterator[str]:
         room = self.max_bytes
@@ -72,7 +72,7 @@ class ProjectInstructions:
 
 
 def _read(path: Path, most: int) -> bytes | None:
-    """At most that many bytes of a file; None where there is no regular file that can be read.
+    """At most ``most`` bytes of a file; None unless it is a readable regular file.
 
     A role may put anything in its place: a pipe would block, a device would never end.
     """

@@ -1,7 +1,7 @@
-"""The messages of Codex's protocol that are spoken here, and which of them another binary shapes otherwise.
+"""The messages of Codex's protocol that are used here, and how another binary's differ.
 
-A binary prints the protocol it speaks as JSON Schema (`app-server generate-json-schema`). ``tested_protocol.json`` has
-a digest of every message that is sent or read here, as the binary this package is tested with prints it.
+A binary prints its protocol as JSON Schema (`app-server generate-json-schema`). ``tested_protocol.json`` has a digest
+of every message that is sent or read here, as printed by the binary this package is tested with.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ TESTED = Path(__file__).with_name("tested_protocol.json")
 SCHEMA_SECONDS = 20.0
 DIGEST_LENGTH = 16
 WORDS_ONLY = ("description", "title")
-"""Keys of a schema that say nothing of a message's shape."""
+"""Schema keys that do not affect a message's shape."""
 
 Digests = dict[str, dict[str, str]]
 """Schema file → message (a method, or the file's own name for an answer) → digest."""
 
 
 def protocol_as_tested() -> Digests:
-    """What the binary this package is tested with prints."""
+    """The digests of the binary this package is tested with."""
     digests: Digests = json.loads(TESTED.read_text())
     return digests
 
 
 def changed_messages(codex: Path) -> list[str]:
-    """The messages spoken here that ``codex`` shapes otherwise than the tested binary, or does not know.
+    """The messages used here that ``codex`` lacks, or shapes differently from the tested binary.
 
     Raises `CodexStartFailed` for a binary that prints no protocol.
     """
@@ -48,7 +48,7 @@ def changed_messages(codex: Path) -> list[str]:
 
 
 def printed_protocol(codex: Path, spoken: Mapping[str, Sequence[str]]) -> Digests:
-    """The digests of the ``spoken`` messages (by schema file) as ``codex`` prints them; those it lacks are left out.
+    """The digests of the ``spoken`` messages (by schema file) as ``codex`` prints them, without those it lacks.
 
     Raises `CodexStartFailed`.
     """
@@ -78,7 +78,7 @@ def _method(option: Mapping[str, Any]) -> str:
 
 
 def _digest(shape: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    """Of the message's own shape and of every definition it reaches."""
+    """Digest the message's own shape and every definition it reaches."""
     own = {key: value for key, value in shape.items() if key != "definitions"}
     reached: dict[str, Any] = {}
     waiting = _references(own)
@@ -99,10 +99,10 @@ def _references(schema: object) -> set[str]:
 
 
 def _shape(schema: object) -> object:
-    """``schema`` without what is for people to read."""
+    """``schema`` without the texts for people."""
     if isinstance(schema, list):
         return [_shape(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    # A property may have such a name as well; what it holds is a schema then, not a text.
+    # A property may have such a name too; its value is then a schema, not a text.
     return {key: _shape(value) for key, value in schema.items() if not (key in WORDS_ONLY and isinstance(value, str))}

@@ -1,4 +1,4 @@
-"""Which model provider a role's settings lead to, and the settings that put another address in front of it."""
+"""The model provider that a role's settings select, and the settings that redirect it to another address."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ORGANIZATION = {"OpenAI-Organization": "OPENAI_ORGANIZATION", "OpenAI-Project": 
 
 @dataclass(frozen=True)
 class ModelProvider:
-    """A model provider as Codex's configuration has it. ``name``: what Codex does by it, such as how it compacts.
+    """A model provider from Codex's configuration. ``name`` determines what Codex does, such as how it compacts.
 
-    ``account_url``: where Codex goes with a ChatGPT login in place of ``base_url``, or empty. ``table``: what defines
-    it where it is one of Codex's own, whose definition takes no other address.
+    ``account_url``: where Codex connects with a ChatGPT login instead of ``base_url``, or empty. ``table``: the
+    definition to use for a built-in provider, whose own accepts no other address.
     """
 
     id: str
@@ -34,7 +34,7 @@ class ModelProvider:
     table: Mapping[str, Any] | None = None
 
     def at(self, address: str) -> tuple[str, ...]:
-        """The settings that send to ``address`` what would go to the provider, as plain HTTP with plain bodies."""
+        """The settings that send the provider's requests to ``address``, as plain HTTP with plain bodies."""
         plain = ("features.enable_request_compression=false",)
         if self.table is None:
             changes = {"base_url": address, "supports_websockets": False}
@@ -44,10 +44,10 @@ class ModelProvider:
 
 
 def provider_of(settings: tuple[str, ...], home: Path | None) -> ModelProvider:
-    """Where ``settings``, and the ``config.toml`` of the user's ``home``, lead. Raises `UsageError`.
+    """The provider that ``settings`` and the ``config.toml`` of the user's ``home`` select. Raises `UsageError`.
 
-    The built-in provider goes over WebSockets, which a definition of one's own does not (measured on 0.163.0; it has
-    the same login, model, headers and way to compact when it is called `OPENAI_NAME` and ``requires_openai_auth``).
+    The built-in provider uses WebSockets, a user-defined one does not (measured on 0.163.0; it has the same login,
+    model, headers and compaction if it is called `OPENAI_NAME` and ``requires_openai_auth``).
     """
     known = known_settings(settings, home)
     name = str(known.get("model_provider") or DEFAULT_PROVIDER)

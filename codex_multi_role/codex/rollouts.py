@@ -1,4 +1,4 @@
-"""Where Codex keeps its threads, and how they come into another home."""
+"""Codex's stored threads, and copying them to another home."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ THREADS = "sessions"
 def copy_threads(home: Path, other: Path) -> None:
     """Copy all threads of a CODEX_HOME, which may be in use: the files alone are enough to fork them (measured).
 
-    All of them, for a forked thread refers to the file of the one it was forked from. Raises `StorageError`.
+    All are needed, because a forked thread refers to the file of its origin. Raises `StorageError`.
     """
     if not (home / THREADS).is_dir():
         return

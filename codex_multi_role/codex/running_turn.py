@@ -1,4 +1,4 @@
-"""A turn while it runs: what Codex says is heard, what it asks is answered, and every wait for it ends."""
+"""A running turn: reads what Codex sends, answers its requests, and bounds every wait."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CANCELLED = RunInterrupted.reason
 
 @dataclass(frozen=True)
 class TurnDeadlines:
-    """``idle``: the longest silence; ``turn``: the longest turn. Seconds."""
+    """``idle``: the longest silence; ``turn``: the longest turn; both in seconds."""
 
     idle: float
     turn: float
@@ -41,7 +41,7 @@ class TurnDeadlines:
 
 @dataclass(frozen=True)
 class ApprovalAnswered:
-    """A server request and what was answered."""
+    """A server request and its answer."""
 
     method: str
     decision: str
@@ -52,11 +52,11 @@ Observer = Callable[[CodexEvent | ApprovalAnswered], None]
 
 
 class RunningTurn:
-    """One turn on ``thread``, from the prompt to its end. ``recorder`` has what came of it so far, ``broken`` says why
-    the process can take no other turn, or is empty. ``sub_agents`` have counted the tokens of their threads.
+    """One turn on ``thread``, from the prompt to its end. ``recorder`` has its results so far.
 
-    ``helpers`` answer what the role asks a person, and its calls of tools; the person's time is not the turn's.
-    It ends when one of ``cancelled`` is set from another thread.
+    ``broken`` says why the process cannot run another turn, or is empty. ``sub_agents`` count the tokens of their
+    threads. ``helpers`` answer the role's questions to a person and its tool calls; the person's time does not count
+    towards the turn. The turn ends when another thread sets one of ``cancelled``.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class RunningTurn:
         self.broken = ""
 
     def run(self, request: TurnRequest) -> TurnOutcome:
-        """Raises `CodexError` where the process is gone, deaf, or does not take the turn."""
+        """Raises `CodexError` if the process has ended, does not respond, or rejects the turn."""
         if self._is_cancelled:
             return self.recorder.outcome("interrupted", CANCELLED, "the run was stopped before this turn")
         if len(request.prompt) > LONGEST_PROMPT:
@@ -93,7 +93,7 @@ class RunningTurn:
                 return self._give_up(late, received)
             finished = self._take(received)
             if finished is not None:
-                self._hear_sub_agents(end)
+                self._await_sub_agents(end)
                 return self.recorder.finished(finished)
         finished = self._interrupt()
         if finished is not None and finished.status == "completed":
@@ -108,7 +108,7 @@ class RunningTurn:
         return end + (self._helpers.person_seconds if self._helpers else 0.0) - time.monotonic()
 
     def _give_up(self, late: bool, received: Message | Cancelled | None) -> TurnOutcome:
-        """A deadline passed: end the turn, and say which deadline it was. What was ``received`` still counts."""
+        """End the turn after a deadline, and report which one passed. The message in ``received`` still counts."""
         self._helpers = None
         finished = self._take(received)
         if finished is not None:
@@ -123,8 +123,8 @@ class RunningTurn:
         return self.recorder.outcome("stalled", "stalled", message, Remedy.RETRY)
 
     def _take(self, message: Message | Cancelled | None) -> TurnFinished | None:
-        """Handle one message; what another turn says, a late ``turn/completed`` above all, is not ours."""
-        if message is None or isinstance(message, Cancelled):  # it may have been meant for a turn before
+        """Handle one message. The events of other turns are ignored, in particular a late ``turn/completed``."""
+        if message is None or isinstance(message, Cancelled):  # may be left from an earlier turn
             return None
         if "id" in message:
             self._answer(message)
@@ -139,10 +139,10 @@ class RunningTurn:
         self._observe(event)
         return event if isinstance(event, TurnFinished) else None
 
-    def _hear_sub_agents(self, end: float) -> None:
-        """Wait for sub-agents that outlive the role's own turn (measured): their tokens count, and they may write on.
+    def _await_sub_agents(self, end: float) -> None:
+        """Wait for sub-agents that outlive the role's turn (measured): their tokens count, and they may still write.
 
-        A process whose sub-agents do not end in the turn's time takes no other turn.
+        If they do not end in the turn's time, the process takes no other turn.
         """
         while self._running_sub_agents:
             patience = min(self._deadlines.idle, self._seconds_to(end))
@@ -157,7 +157,7 @@ class RunningTurn:
             self._take(received)
 
     def _count_sub_agent(self, message: Message) -> None:
-        """Count the tokens of a thread that the role's own thread started, and note whether it is at work."""
+        """Count the tokens of a thread that the role's own thread started, and track whether it is running."""
         event, thread = self._parser.parse(message), str(params_of(message).get("threadId"))
         if thread in self._thread.own:
             return
@@ -177,9 +177,9 @@ class RunningTurn:
             self._observe(ApprovalAnswered(method, answered.decision, _detail(params, self.recorder.started_items)))
 
     def _interrupt(self) -> TurnFinished | None:
-        """Ask Codex to end the turn and hear it out; a process that stays deaf is ``broken``, and None comes back.
+        """Ask Codex to end the turn and read on until it does; if it does not, set ``broken`` and return None.
 
-        Codex refuses an interrupt before ``turn/started`` and never answers one after ``turn/completed``: so it is
+        Codex refuses an interrupt before ``turn/started`` and never answers one after ``turn/completed``. So it is
         asked once, in between, and only the turn's end counts as the answer.
         """
         asked = False
@@ -198,7 +198,7 @@ class RunningTurn:
 
 
 def _detail(params: Mapping[str, Any], started: Mapping[str, Mapping[str, Any]]) -> str:
-    """What Codex asks about: the command, a server's question, or the paths of a file change joined by item id."""
+    """What Codex asks about: the command, a server's question, or the paths of a file change (joined by item id)."""
     if "command" in params:
         return str(params["command"])
     item = started.get(str(params.get("itemId")))

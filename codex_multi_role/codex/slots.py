@@ -1,4 +1,4 @@
-"""Room for the processes of a run: so many at once and no more."""
+"""A limit on the number of processes that a run has at once."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from codex_multi_role.errors import RunInterrupted
 
 
 class Slots:
-    """Room for ``most`` processes, None for any number. A process is in use while it takes a turn, and else idle.
+    """Room for ``most`` processes, None for any number. A process is in use during a turn, otherwise idle.
 
-    Where there is no room for one more, ``leave(role)`` is called for the one that was idle longest, and its room is
-    free once it has ended; where none is idle, turns wait in order until one is. Nobody waits while holding room, so
-    nested work cannot lock itself up, and a wait is as long as the turns before it, each of which has its deadline.
+    If there is no room, ``leave(role)`` is called for the process that was idle longest, and its room is free once it
+    has ended. If none is idle, turns wait in order until one is. Nobody waits while holding room, so nested work cannot
+    deadlock, and a wait is as long as the turns before it, each of which has its deadline.
     """
 
     def __init__(self, most: int | None, leave: Callable[[str], None]) -> None:
@@ -24,20 +24,20 @@ class Slots:
         self._leave = leave
         self._lock = threading.Lock()
         self._in_use: set[str] = set()
-        self._idle: dict[str, None] = {}  # the one that was idle longest comes first
+        self._idle: dict[str, None] = {}  # longest idle first
         self._waiting: deque[tuple[str, Future[str]]] = deque()
         self._closed = False
 
     def fill(self, roles: Iterable[str]) -> list[str]:
-        """As many of ``roles`` as there is room for; their processes are idle from now on."""
+        """As many of ``roles`` as there is room for; their processes count as idle from now on."""
         with self._lock:
             self._idle |= dict.fromkeys(islice(roles, self._most))
             return list(self._idle)
 
     def take(self, role: str) -> str:
-        """Wait for room for a turn of ``role``; returns whose process is to be ended first, or nothing.
+        """Wait for room for a turn of ``role``; returns the role whose process must be ended first, or an empty string.
 
-        Raises `RunInterrupted` once the room is closed.
+        Raises `RunInterrupted` once `close` was called.
         """
         with self._lock:
             if self._closed:
@@ -53,7 +53,7 @@ class Slots:
         return place.result()
 
     def give_back(self, role: str) -> None:
-        """The turn of ``role`` is over: its process is idle, or makes room for who waits."""
+        """End the turn of ``role``: its process becomes idle, or makes room for the next waiting turn."""
         with self._lock:
             self._in_use.discard(role)
             self._idle[role] = None
@@ -62,7 +62,7 @@ class Slots:
                 place.set_result(self._hand_over(next_role))
 
     def close(self) -> None:
-        """Wake all who wait, and let nobody in any more."""
+        """Wake all waiting turns and admit no more."""
         with self._lock:
             self._closed = True
             while self._waiting:

@@ -1,4 +1,4 @@
-"""A thread of Codex, which is a role's memory: where it works, what it may do, and how it is opened or gone on with."""
+"""A Codex thread, which is a role's memory: where it works, what it may do, and how it is opened or resumed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ THREAD_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class ThreadSettings:
-    """``thread/start``: where the role works, what it may do, which model answers, and which tools of ours it has.
+    """``thread/start``: where the role works, what it may do, which model answers, and which dynamic tools it has.
 
-    ``permissions``, a profile that the process was started with, stands in for ``sandbox``. A thread keeps the tools it
-    was started with: ``thread/resume`` and ``thread/fork`` take none (measured). ``instructions``: those of the project
-    that its role gets. ``skill_folders``: skills of this role besides those that Codex finds by itself. ``effort``: the
-    reasoning effort of its turns.
+    ``permissions``, a profile that the process was started with, replaces ``sandbox``. A thread keeps its initial
+    tools: ``thread/resume`` and ``thread/fork`` accept none (measured). ``instructions``: those of the project for the
+    role. ``skill_folders``: the role's skills besides those that Codex finds itself. ``effort``: the reasoning effort
+    of its turns.
     """
 
     folder: str
@@ -51,12 +51,12 @@ class ThreadSettings:
 
 
 class RoleThread:
-    """The present thread of a role's process; ``settings`` are its own.
+    """The current thread of a role's process and its ``settings``.
 
-    ``inherited``: threads of another run, which this one goes on with and which are left as they are: by id, the last
-    turn on it to remember. ``forgot``: Codex had lost the thread that was asked for, and no turn was completed since.
-    ``totals`` are the tokens used on it, as far as that is known, ``sub_agents`` those of the threads that it started.
-    ``own``: every thread this process has opened; all others are sub-agents.
+    ``inherited``: threads of another run that this one continues without changing them: by id, the last turn to
+    remember. ``forgot``: Codex had lost the requested thread, and no turn has completed since. ``totals``: the tokens
+    used on the thread, if known; ``sub_agents``: those of the threads it started. ``own``: every thread this process
+    has opened; all others are sub-agents.
     """
 
     def __init__(self, transport: AppServerTransport, settings: ThreadSettings, inherited: Mapping[str, str]) -> None:
@@ -75,9 +75,9 @@ class RoleThread:
         self.model = settings.model or ""
 
     def use(self, thread_id: str | None, folder: str) -> None:
-        """Go on with another thread in ``folder``: a new one, or the one of that id. Raises `CodexError`.
+        """Switch to another thread in ``folder``: a new one, or the one with ``thread_id``. Raises `CodexError`.
 
-        The id of the present thread changes the folder only, and a thread without a turn is a new one.
+        The id of the current thread changes only the folder; a thread without a turn counts as new.
         """
         if thread_id is None:
             present = not self.used and folder == self.settings.folder
@@ -88,7 +88,7 @@ class RoleThread:
             self.open(thread_id)
 
     def open(self, thread_id: str | None) -> None:
-        """Start a thread, or go on with the one of that id; a lost one is started afresh. Raises `CodexError`."""
+        """Start a thread, or resume the one with ``thread_id``; a lost one is replaced. Raises `CodexError`."""
         recalled = self._recall(thread_id) if thread_id else None
         result = recalled or self._transport.request("thread/start", self.settings.start_params(), THREAD_SECONDS)
         self.id = id_of("thread", result)
@@ -100,7 +100,7 @@ class RoleThread:
         self.model = str(result.get("model", self.model))
 
     def _recall(self, thread_id: str) -> Message | None:
-        """The thread of that id, or a fork of it where it is inherited; None where Codex has it no more."""
+        """The thread with ``thread_id``, or a fork of it if it is inherited; None if Codex no longer has it."""
         params = {**self.settings.params(), "threadId": thread_id, "excludeTurns": True}
         last_turn = self._inherited.get(thread_id)
         with contextlib.suppress(CodexRefused):
@@ -110,9 +110,9 @@ class RoleThread:
         return None
 
     def start_turn(self, request: TurnRequest, deadline_seconds: float) -> str:
-        """Begin a turn; returns Codex's name for it. Raises `CodexError`."""
+        """Start a turn; returns Codex's id for it. Raises `CodexError`."""
         params = request.params(self.id)
-        if self._folder != self.settings.folder:  # a thread that is loaded cannot be opened elsewhere
+        if self._folder != self.settings.folder:  # a loaded thread cannot be reopened elsewhere
             params["cwd"] = self.settings.folder
         started = self._transport.request("turn/start", params, deadline_seconds)
         self._folder = self.settings.folder
@@ -120,7 +120,7 @@ class RoleThread:
 
 
 def id_of(what: str, result: Message) -> str:
-    """The id of the thread or the turn that an answer tells of. Raises `CodexRefused` for one of another shape."""
+    """The id of the thread or the turn in an answer. Raises `CodexRefused` for an answer of another shape."""
     told = result.get(what)
     found = told.get("id") if isinstance(told, dict) else None
     if not isinstance(found, str):

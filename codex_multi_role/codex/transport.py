@@ -1,7 +1,7 @@
 """One ``codex app-server`` child: JSON lines over its pipes, read in the background, every wait with a deadline.
 
-Replies go to whoever asked, everything else goes in order to a bounded inbox; a full inbox makes the child wait, and
-nothing is lost.
+Replies go to the caller, everything else in order to a bounded inbox. A full inbox makes the child wait, and nothing is
+lost.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CANCELLED_SECONDS = 1.0
 
 
 class Cancelled:
-    """What `AppServerTransport.wake` puts into the inbox."""
+    """The inbox entry of `AppServerTransport.wake`."""
 
 
 CANCELLED = Cancelled()
@@ -34,7 +34,7 @@ _END = object()
 
 
 class AppServerTransport:
-    """Speaks JSON-RPC lines with one child process. One thread consumes the inbox; any thread may ask and cancel."""
+    """Speaks JSON-RPC lines with one child process. One thread reads the inbox; any thread may ask and cancel."""
 
     def __init__(self, launch: Launch, log: WireLog) -> None:
         self._launch = launch
@@ -62,7 +62,7 @@ class AppServerTransport:
         return self._child
 
     def start(self) -> None:
-        """Spawn the child in its own session and begin to read. Raises `CodexStartFailed`."""
+        """Spawn the child in its own session and start reading. Raises `CodexStartFailed`."""
         with self._spawn_lock:
             if self._closing.is_set():
                 raise CodexStartFailed("the run is stopping")
@@ -71,7 +71,7 @@ class AppServerTransport:
         child.listen(self._read)
 
     def ask(self, method: str, params: Mapping[str, Any]) -> Future[Message]:
-        """Send a request; the future holds the ``result`` or a `CodexRefused`, `CodexCrashed`. Raises `CodexError`."""
+        """Send a request; the future yields its ``result``, `CodexRefused` or `CodexCrashed`. Raises `CodexError`."""
         number = next(self._ids)
         future: Future[Message] = Future()
         self._waiting[number] = future
@@ -93,11 +93,11 @@ class AppServerTransport:
         self._write({"method": method})
 
     def reply(self, request_id: object, body: Mapping[str, Any]) -> None:
-        """Answer a server request; its id goes back with the JSON type it came with."""
+        """Answer a server request; its id keeps its JSON type."""
         self._write({"id": request_id, **body})
 
     def next_message(self, timeout_seconds: float) -> Message | Cancelled | None:
-        """The next notification or server request, or None when the time is up. Raises `CodexCrashed`."""
+        """The next notification or server request; None after the timeout. Raises `CodexCrashed`."""
         try:
             entry = self._inbox.get(timeout=max(timeout_seconds, 0))
         except queue.Empty:
@@ -108,18 +108,18 @@ class AppServerTransport:
         return entry  # type: ignore[return-value]  # the inbox holds messages, CANCELLED and _END only
 
     def cancel(self) -> None:
-        """`wake`, and give requests `CANCELLED_SECONDS` more. Never waits."""
+        """`wake`, and give pending requests `CANCELLED_SECONDS` more. Never waits."""
         with contextlib.suppress(InvalidStateError):
             self._cancelling.set_result({})
         self.wake()
 
     def wake(self) -> None:
-        """Wake the consumer: one of its next messages is `CANCELLED`. Never waits."""
+        """Wake the reader of the inbox: one of its next messages is `CANCELLED`. Never waits."""
         with contextlib.suppress(queue.Full):
             self._inbox.put_nowait(CANCELLED)
 
     def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """End the child and all it started: stdin EOF, then SIGTERM, then SIGKILL. Further calls wait for the first."""
+        """End the child and everything it started: stdin EOF, SIGTERM, SIGKILL. Later calls wait for the first."""
         with self._spawn_lock:
             self._closing.set()
             child = self._child
@@ -140,13 +140,13 @@ class AppServerTransport:
             try:
                 self._running.write(line + b"\n")
             except (OSError, ValueError) as error:
-                self._running.drain_stderr()  # its pipes close before its exit code is there
+                self._running.drain_stderr()  # its pipes close before its exit code is known
                 raise self._crash() from error
 
     def _read(self, stream: IO[bytes]) -> None:
         try:
             for line, message in Incoming(stream.fileno()):
-                if message is None:  # not ours to mend
+                if message is None:  # malformed lines are only logged
                     self._log.write_text("in", line)
                 else:
                     self._log.write("in", line)
@@ -175,7 +175,7 @@ class AppServerTransport:
             future.set_exception(_refusal(error))
 
     def _put(self, entry: object) -> None:
-        """Wait for room in the inbox, unless the child is being stopped: then no one need read on."""
+        """Wait for room in the inbox, except while the child is being stopped, when nobody needs to read on."""
         while True:
             try:
                 self._inbox.put(entry, timeout=0.5)
@@ -186,7 +186,7 @@ class AppServerTransport:
 
 
 def _refusal(error: object) -> CodexRefused:
-    """A JSON-RPC error, also one of another shape than the protocol gives it."""
+    """Convert a JSON-RPC error, even one that does not have the protocol's shape."""
     details = error if isinstance(error, Mapping) else {}
     code = details.get("code")
     return CodexRefused(str(details.get("message", error)), code if isinstance(code, int) else 0)

@@ -1,4 +1,4 @@
-"""What goes into a turn and what comes out of it, on the protocol's side."""
+"""The request and the outcome of a turn, on the protocol's side."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ITEMS_TEXT_LIMIT = 5_000_000
 
 @dataclass(frozen=True)
 class TurnRequest:
-    """``turn/start``: the prompt, and what holds for this turn only. ``metadata`` reaches the model provider."""
+    """``turn/start``: the prompt, and settings for this turn only. ``metadata`` reaches the model provider."""
 
     prompt: str
     output_schema: Mapping[str, Any] | None = None
@@ -54,11 +54,11 @@ class TurnRequest:
 class TurnOutcome:
     """How a turn ended. ``status``: completed, failed, timed_out, stalled, crashed or interrupted; ``reason`` why.
 
-    ``text`` is the last completed agent message, ``items_text`` a readable account of every item, tokens are what this
-    turn alone used; ``odd_usage`` where a count of them shrank, was negative or no number, and so counts as nothing.
-    ``turn_id`` is Codex's name for the turn, ``web_searches`` counts Codex's own searches of the web. ``remedy`` and
-    ``pause_seconds`` as in `Failure`.
-    ``resets_at``: when a usage limit that is used up begins anew, in Unix seconds, where the provider told.
+    ``text`` is the last completed agent message, ``items_text`` a readable account of every item. Tokens are those of
+    this turn alone. ``odd_usage``: a count of them shrank, was negative or not a number, and counts as zero.
+    ``turn_id`` is Codex's id of the turn, ``web_searches`` counts Codex's own web searches. ``remedy`` and
+    ``pause_seconds`` as in `Failure`. ``resets_at``: when a used-up usage limit resets, in Unix seconds, if the
+    provider reported it.
     """
 
     status: str
@@ -78,13 +78,13 @@ class TurnOutcome:
     odd_usage: bool = False
 
     def with_tokens_of(self, other: TurnOutcome) -> TurnOutcome:
-        """This outcome, with the tokens of another one as well."""
+        """This outcome plus the tokens of another one."""
         used = (self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
         return replace(self, input_tokens=used[0], output_tokens=used[1])
 
 
 class TurnRecorder:
-    """Gathers one turn's events into a `TurnOutcome`."""
+    """Collects one turn's events into a `TurnOutcome`."""
 
     def __init__(self, totals: tuple[int, int] | None) -> None:
         self.totals = totals
@@ -136,7 +136,7 @@ class TurnRecorder:
     def _count(self, event: TokenUsageUpdated) -> None:
         totals = (event.input_total, event.output_total)
         lasts = (event.input_last, event.output_last)
-        # A resumed thread's first totals include turns paid for earlier: they start from before its last request.
+        # A resumed thread's first totals include earlier turns: the baseline is the total before its last request.
         before = self.totals or tuple(
             (total or 0) - max(last or 0, 0) for total, last in zip(totals, lasts, strict=True)
         )
@@ -184,7 +184,7 @@ class TurnRecorder:
 
 
 def item_text(item: Mapping[str, Any]) -> str:
-    """An item as a piece of Markdown: a heading, then what it said or did, bounded."""
+    """Format an item as Markdown: a heading, then its text or output, truncated."""
     body = item.get("text") or item.get("aggregatedOutput") or ""
     match item.get("type"):
         case "fileChange":
@@ -202,6 +202,6 @@ def item_text(item: Mapping[str, Any]) -> str:
 
 
 def _labelled(item: Mapping[str, Any], *keys: str) -> str:
-    """The values of these keys that the item has, as JSON."""
+    """The item's values for these keys, as JSON."""
     found = ((key, item.get(key)) for key in keys)
     return "\n\n".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in found if value is not None)

@@ -1,8 +1,8 @@
-"""Codex homes that begin with their databases: creating those is over a quarter of a start's CPU seconds.
+"""New Codex homes with ready-made databases: creating those takes over a quarter of a start's CPU seconds.
 
-They are made once for each binary, by a process that starts in an empty home, without a setting, a login or a key of
-the user's, and that ends as it has no input. From then on every new home gets a copy. Whatever goes wrong with that
-leaves a home empty, and Codex to fill it; a damaged database Codex replaces itself.
+They are made once per binary by a process that starts in an empty home, without the user's settings, login or keys, and
+that ends because it has no input. Every new home then gets a copy. If anything goes wrong, a home stays empty and Codex
+fills it; Codex itself replaces a damaged database.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ KEPT_SECONDS = 30 * 24 * 3600.0
 
 
 def user_store(environment: Mapping[str, str]) -> Path:
-    """Where the user's runs keep the databases: a folder of the user's cache (XDG base directories).
+    """The folder for the databases of the user's runs, in the user's cache (XDG base directories).
 
-    Without a home it is one that cannot be made.
+    Without a home, it is a path that cannot be created.
     """
     named = Path(environment.get("XDG_CACHE_HOME", ""))
     cache = named if named.is_absolute() else Path(environment.get("HOME") or os.devnull) / ".cache"
@@ -42,9 +42,9 @@ def user_store(environment: Mapping[str, str]) -> Path:
 
 
 class WarmHomes:
-    """New homes for ``codex``, filled from ``store``, a folder that several runs may share.
+    """Fills new homes for ``codex`` from ``store``, a folder that several runs may share.
 
-    ``family``: what marks the process that makes the databases.
+    ``family`` marks the process that makes the databases.
     """
 
     def __init__(self, codex: Path, store: Path, family: Family) -> None:
@@ -54,21 +54,21 @@ class WarmHomes:
         self._missed = False
 
     def fill(self, home: Path) -> None:
-        """Give ``home`` all the databases if it is an empty folder, or leave it as it is."""
+        """Copy all databases into ``home`` if it is an empty folder; otherwise leave it as it is."""
         copy = home.with_name(f".{home.name}.new")
         with suppress(OSError):
             if any(home.iterdir()):
                 return
             self._missed = not self._databases.exists()
             if not self._missed and _only_ours(self._databases.parent):
-                shutil.rmtree(copy, ignore_errors=True)  # a kill left it half made
+                shutil.rmtree(copy, ignore_errors=True)  # left incomplete by a kill
                 shutil.copytree(self._databases, copy)
                 copy.replace(home)
         shutil.rmtree(copy, ignore_errors=True)
 
     @contextmanager
     def made_meanwhile(self) -> Iterator[None]:
-        """Make the databases if `fill` missed them, while the caller works; what is not done by its end is dropped."""
+        """Make the databases while the caller works, if `fill` missed them; drop them if they are not ready then."""
         with ExitStack() as stack:
             if self._missed:
                 with suppress(OSError):
@@ -77,7 +77,7 @@ class WarmHomes:
 
     @contextmanager
     def _making(self) -> Iterator[None]:
-        """Raises `OSError` when it cannot begin."""
+        """Raises `OSError` when it cannot start."""
         scratch = _new_scratch(self._databases.parent)
         child = self._start_in(scratch / "home")
         work = (child, scratch, self._databases)
@@ -86,7 +86,7 @@ class WarmHomes:
         try:
             yield
         finally:
-            child.kill()  # what it may have begun bears the mark
+            child.kill()  # whatever it started carries the mark
             with suppress(subprocess.TimeoutExpired):
                 child.wait(ENDING_SECONDS)
             keeper.join(ENDING_SECONDS)
@@ -109,32 +109,32 @@ class WarmHomes:
 
 
 def _identity(codex: Path) -> str:
-    """Another binary may want other databases; an updated one has another size or time."""
+    """Identify the binary by its size and time, because another one may need other databases."""
     status = codex.stat()
     return f"databases-{status.st_size:x}-{status.st_mtime_ns:x}"
 
 
 def _only_ours(folder: Path) -> bool:
-    """Whether nobody else can write there: Codex takes the databases for its own. Raises `OSError`."""
+    """Whether nobody else can write there: Codex trusts these databases as its own. Raises `OSError`."""
     status = folder.lstat()
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 def _new_scratch(store: Path) -> Path:
-    """A folder beside the databases to be, once what is old there is gone. Raises `OSError`."""
+    """Create a folder beside the future databases, after removing old entries there. Raises `OSError`."""
     store.parent.mkdir(parents=True, exist_ok=True)
     store.mkdir(mode=0o700, exist_ok=True)
     if not _only_ours(store):
         raise PermissionError(f"others can write {store}")
-    for entry in store.iterdir():  # other binaries', and what kills left; whoever still needs one makes it again
+    for entry in store.iterdir():  # other binaries', or left by a kill; made again if still needed
         if time.time() - entry.stat().st_mtime > KEPT_SECONDS:
             shutil.rmtree(entry, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix="making-", dir=store))
 
 
 def _keep(child: subprocess.Popen[bytes], scratch: Path, databases: Path) -> None:
-    """Once ``child`` has ended well, put its databases in place, closed and in one step."""
-    import sqlite3  # here: a run that finds the databases has no use for it
+    """Move the databases of ``child`` into place, closed and in one step, if it exits with 0."""
+    import sqlite3  # imported here: a run that finds the databases does not need it
 
     with suppress(OSError, sqlite3.Error, subprocess.TimeoutExpired):
         if child.wait(MAKING_SECONDS) == 0:

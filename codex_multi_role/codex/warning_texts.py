@@ -1,4 +1,4 @@
-"""The warnings of Codex: which notifications carry one, in which words, and which nobody needs to read."""
+"""Codex's warnings: which notifications carry one, its wording, and which are dropped."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 Params = Mapping[str, Any]
 MAX_CHARACTERS = 500
 EXPECTED = re.compile(r"Codex will use the bundled bubblewrap|^Model metadata for `playbook` not found")
-"""What holds for every run with the bundled binary, or with a playbook."""
+"""Warnings of every run with the bundled binary, or with a playbook."""
 UNTRUSTED_PROJECT = "Project-local config, hooks, and exec policies are disabled"
 UNTRUSTED_PROJECT_TEXT = "a project's .codex settings (config, hooks, rules) take no effect in a run"
-"""Codex would advise to trust the project, which changes nothing here."""
+"""Codex's own text advises trusting the project, which changes nothing here."""
 
 
 def _message(params: Params) -> str:

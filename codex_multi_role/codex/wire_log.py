@@ -1,4 +1,4 @@
-"""Every JSON-RPC message of a child, both ways, with its time: ``<role>/events.jsonl``."""
+"""Log of every JSON-RPC message of a child, in both directions, with its time: ``<role>/events.jsonl``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Direction = Literal["in", "out"]
 
 
 class WireLog:
-    """Appends one line a message: ``{"at", "direction", "message"}``; what is no message is kept as ``text``.
+    """Appends one line per message: ``{"at", "direction", "message"}``; other lines go into ``text``.
 
-    ``redact`` masks secrets in what is about to be stored. A log that cannot be written (a full disk) stops quietly
-    after its first failure, which ``failure`` holds: the turn is worth more than its log.
+    ``redact`` masks secrets before they are stored. If the log cannot be written (a full disk), it stops silently after
+    the first error, which ``failure`` keeps: losing the log must not fail the turn.
     """
 
     def __init__(self, path: Path, redact: Callable[[str], str]) -> None:
@@ -27,18 +27,18 @@ class WireLog:
         self._file: TextIO | None = None
 
     def open(self) -> None:
-        """Begin to write."""
+        """Open the file for appending; an error goes into ``failure``."""
         try:
             self._file = self._path.open("a", encoding="utf-8", errors="replace")
         except OSError as error:
             self.failure = error
 
     def write(self, direction: Direction, line: bytes) -> None:
-        """``line`` is a JSON object; it is stored as it is."""
+        """Store ``line``, a JSON object, as it is."""
         self._append(direction, f'"message":{self._text(line)}')
 
     def write_text(self, direction: Direction, line: bytes) -> None:
-        """``line`` is anything else."""
+        """Store ``line``, which is not a JSON object, as text."""
         self._append(direction, f'"text":{json.dumps(self._text(line))}')
 
     def _text(self, line: bytes) -> str:

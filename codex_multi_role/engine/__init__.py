@@ -1,4 +1,4 @@
-"""Durable execution on DBOS: run the flow, record each step once, let a stopped run go on."""
+"""Durable execution on DBOS: run the flow, record each step once, resume a stopped run."""
 
 from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.engine.flow_walk import CallableFlows

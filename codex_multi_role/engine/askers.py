@@ -1,4 +1,4 @@
-"""Who is asked, and where: the process, the thread and the number of every ask of a walk."""
+"""Who is asked, and where: the process, thread and number of every ask of a walk."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from codex_multi_role.steps import (
 class Asker:
     """Asks roles on behalf of one walk, or of one item of a fan-out.
 
-    The first walk of a run uses each role's first process and its one thread. An item works on a `fork`, with a process
-    of each role to itself and threads of its own, which remember the asks of this item only.
+    The first walk of a run uses each role's first process and its single thread. An item works on a `fork`, with its
+    own process for each role and its own threads, which remember only the asks of this item.
     """
 
     def __init__(self, run: RunResources, instances: Instances, *, item: Json | None = None, number: int = 0) -> None:
@@ -38,7 +38,7 @@ class Asker:
         self._threads: dict[str, str] = {}
 
     def fork(self, run: RunResources, state: FlowState, step: StepSpec, item: Any) -> Asker:  # noqa: ANN401
-        """The asker of one item, whatever the list holds. Its ask's number is drawn now, in the items' order."""
+        """The asker of one ``item`` of any type. The number of its ask is drawn now, in item order."""
         number = state.next_ask(step.ask) if step.ask else 0
         return Asker(run, self._instances, item={step.as_: item}, number=number)
 
@@ -46,7 +46,7 @@ class Asker:
         self._leases.release()
 
     def ask(self, unit: Unit, state: FlowState) -> AskResult:
-        """Ask the step's role with what it is to start from: its `with`, or what was handed on to it."""
+        """Ask the step's role. It starts from the step's `with`, otherwise from the previous handoff."""
         name = unit.step.ask or ""
         role = role_for(self._run.catalog.role(name), unit.step, unit.prompt)
         tolerate = unit.tolerate or role.optional
@@ -73,7 +73,7 @@ class Asker:
         return answered
 
     def _thread(self, role: str, step: StepSpec) -> str:
-        """A thread works in one folder: a copy of the workspace has a thread of its own."""
+        """The thread to ask on. A copy of the workspace needs its own thread, because a thread works in one folder."""
         if step.isolate:
             return NEW_THREAD
         return self._threads.get(role, NEW_THREAD)
@@ -81,9 +81,9 @@ class Asker:
     def question(
         self, name: str, state: FlowState, ids: JournalSlots
     ) -> Callable[[dict[str, Json], Json | None], AskResult]:
-        """The ask of one role of a team, with its number drawn now; its input is given later.
+        """The ask of one role of a team. Its number is drawn now, its input is given later.
 
-        The role is read when it is asked: it may have been edited while others took their turns.
+        The role is read when it is asked, because it may be edited while others take their turns.
         """
         number, cycle, earlier = state.next_ask(name), state.cycle, state.latest_handoffs.get(name)
         instance, thread = self._leases.instance(name), self._threads.get(name, NEW_THREAD)

@@ -1,7 +1,7 @@
-"""DBOS, imported without a program being run.
+"""DBOS, imported without running a program.
 
-On import croniter, which DBOS brings along, asks ``platform.architecture`` how wide a pointer is; that runs ``file`` on
-the interpreter, without a deadline, and what it would say is known.
+On import, croniter (a dependency of DBOS) asks ``platform.architecture`` for the pointer width. That would run ``file``
+on the interpreter, without a deadline and for a known result.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ def _pointer_width(*_: object, **__: object) -> tuple[str, str]:
 
 
 @contextmanager
-def _asking_no_program() -> Iterator[None]:
-    asking = platform.architecture
+def _without_program() -> Iterator[None]:
+    original = platform.architecture
     platform.architecture = _pointer_width
     try:
         yield
     finally:
-        platform.architecture = asking
+        platform.architecture = original
 
 
-with _asking_no_program():
+with _without_program():
     from dbos import DBOS, DBOSClient, SetWorkflowID, StepOptions, error
 
 DBOSBaseException = error.DBOSBaseException
-"""What DBOS raises past `except Exception`: somebody else has cancelled the workflow, or works on it."""
+"""What DBOS raises past `except Exception`: the workflow was cancelled from outside, or another process works on it."""
 
 __all__ = ["DBOS", "DBOSBaseException", "DBOSClient", "SetWorkflowID", "StepOptions"]

@@ -1,7 +1,7 @@
-"""Running a flow durably: every turn, repair and check is one recorded step of a DBOS workflow.
+"""Run a flow durably: every turn, repair and check is one recorded step of a DBOS workflow.
 
-The workflow decides from recorded results alone, so that a replay takes the same way; clocks, files and processes are
-touched in recorded steps only.
+The workflow decides from recorded results alone, so that a replay takes the same path. Only recorded steps touch
+clocks, files and processes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DurableRun:
     def work(self) -> None:
         """The body of the workflow: the whole flow.
 
-        It always halts: how a run ended is known from ``run.json``, the journal holds its steps.
+        It always halts, because ``run.json`` records how a run ended, and the journal only its steps.
         """
         try:
             asker = Asker(self._run, Instances())
@@ -73,18 +73,18 @@ class DurableRun:
         return self._rendered(end, "suggest", context) or more_cycles or LOOK
 
     def _rendered(self, end: End, key: str, context: Mapping[str, Any]) -> str:
-        """What the flow says of its end; nothing where the values at hand make no text of it."""
+        """The flow's own text for its end; empty if it has none or cannot be rendered from the current values."""
         template = getattr(end.route, key, None)
         with suppress(DefinitionError):
             return str(render(template or "", context, f"{self.state.flow}: {end.outcome}: {key}")).strip()
         return ""
 
     def _done(self, end: End) -> Ending:
-        """A role that may finish said DONE; a green light needs green tests as well."""
+        """The ending after a role that may finish said DONE. Success also requires that the tests pass."""
         said = f"{self.state.finished_by} said DONE"
         tests = self.state.latest_tests
         if tests is None or tests["status"] in ("passed", "no tests"):
             return Ending(RunStatus.SUCCEEDED, SAID_DONE, said, ExitCode.GOAL_REACHED)
         reason = f"{said}, but the latest test result is: {tests['status']} (tests/{tests['number']:03d})"
-        again = f"fork RUN --from {end.step}:{self.state.steps[end.step].visits}"  # a resume would find the same DONE
+        again = f"fork RUN --from {end.step}:{self.state.steps[end.step].visits}"  # resuming would replay the same DONE
         return Ending(RunStatus.ENDED, "tests_failed", reason, ExitCode.GOAL_NOT_REACHED, suggestion=again)

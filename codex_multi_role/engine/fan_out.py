@@ -1,4 +1,4 @@
-"""Doing the same work for many items, a few at a time, with the results in the items' order."""
+"""Do the same work for many items, a few at a time, with the results in item order."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Result = TypeVar("Result")
 def fan_out(
     items: Sequence[Item], concurrency: int, work: Callable[[Item], Result], needs: Sequence[Sequence[int]] = ()
 ) -> tuple[list[Result], BaseException | None]:
-    """``work(item)`` for every item, ``concurrency`` at a time, each once those are done that it ``needs``, by index.
+    """``work(item)`` for every item, ``concurrency`` at a time, each after the items that it ``needs``, by index.
 
-    Each runs on a thread that knows the workflow. Once one raises, no further item begins; those under way finish, for
-    their turns are paid for. Returns the results there are, and what the first that raised did raise, both in the
-    items' order. An item that waits for a person holds up no other, as all that ask are to be answered at once, and
-    what it raises counts only where no other did; those that need it do not begin.
+    Each call runs on a thread that knows the workflow. After one raises, no further item starts; running ones finish,
+    because their turns are paid for. Returns the available results, and the first exception in item order. An item that
+    waits for a person does not hold up others, so that all questions can be answered at once. Its exception counts only
+    if there is no other one, and items that need it do not start.
     """
     if not items:
         return [], None

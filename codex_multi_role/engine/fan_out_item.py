@@ -1,4 +1,4 @@
-"""One item of a fan-out at work: what it has for itself, what is told of it, and that it may be cancelled alone."""
+"""One running item of a fan-out: its own parts, its events, and its own cancellation."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from codex_multi_role.steps.cancellation_token import CancellationToken
 
 
 class FanOutItem:
-    """``key`` is its unit's; ``value`` what the list holds at ``index``; ``row`` its places in the journal.
+    """``key``: its unit key; ``value``: the element of the list at ``index``; ``row``: its slots in the journal.
 
-    Its ``run`` is ``stopping`` when the ``outer`` one is, or when the item alone is to stop.
+    Its ``run`` is ``stopping`` if the ``outer`` one is, or if this item alone must stop.
     """
 
     def __init__(self, outer: RunResources, key: str, index: int, value: object, row: JournalSlots) -> None:
@@ -33,16 +33,16 @@ class FanOutItem:
         self._outer = outer
 
     def keep(self, outcome: StepOutcome) -> StepOutcome:
-        """The outcome that it had in the run before."""
+        """Take over the outcome that the item had in the parent run."""
         return self._ended(outcome)
 
     def outcome(self, work: Callable[[], StepOutcome]) -> StepOutcome:
-        """What ``work`` comes to; skipped where somebody cancelled it before its end."""
+        """The outcome of ``work``; skipped if somebody cancelled the item before it ended."""
         try:
             with self._running():
                 outcome = work()
         except ItemCancelled as cancelled:
-            if cancelled.unit != self.key:  # what it is part of was
+            if cancelled.unit != self.key:  # an enclosing item was
                 self._tell(SKIPPED, cancelled.reason)
                 raise
             outcome = StepOutcome({}, cancelled.reason, skipped=True)

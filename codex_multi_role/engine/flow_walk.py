@@ -1,4 +1,4 @@
-"""Walking a flow: take a step, look where to go, until an end. A called flow is walked the same way, one level down."""
+"""Walk a flow: take a step, find the next one, until an end. A called flow is walked the same way, one level down."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FAILED_STEP = "failed"
 
 @dataclass(frozen=True)
 class CallableFlows:
-    """A run's flow and those it calls, by name; ``bound(cycles)``: the most that the run's walk can come to."""
+    """A run's flow and those it calls, by name; ``bound(cycles)``: the upper bounds of the run's walk."""
 
     specs: Mapping[str, FlowSpec]
     bound: Callable[[int], WalkBound]
@@ -47,8 +47,8 @@ class CallableFlows:
 class FlowWalk:
     """One walk through one flow.
 
-    ``key`` says where it was called from, ``calls`` by which steps, the run's own first. A ``tolerant`` walk ends at
-    its first failing step instead of halting the run; ``error`` says why then.
+    ``key``: where it was called from; ``calls``: the calling steps, the run's own first. A ``tolerant`` walk ends at
+    its first failing step instead of halting the run, with the reason in ``error``.
     """
 
     def __init__(
@@ -81,14 +81,14 @@ class FlowWalk:
         return self._bound_with(self.state.cycles)
 
     def _bound_with(self, cycles: int) -> WalkBound:
-        """The most that this walk can come to."""
+        """Upper bounds of this walk."""
         bound = self._flows.bound(cycles)
         for step_id in self._calls:
             bound = bound.called[step_id]
         return bound
 
     def walk(self) -> End:
-        """Take steps until an end; the end named `SAID_DONE` is a role's DONE."""
+        """Take steps until an end. The end named `SAID_DONE` means that a role said DONE."""
         step = self._flow.steps[0]
         while True:
             visit = self.state.enter(step.id)
@@ -133,7 +133,7 @@ class FlowWalk:
         state: FlowState,
         run: RunResources,
     ) -> Unit:
-        """``state`` takes in what a called flow asked; ``run`` is what that one works with."""
+        """The unit of a step. ``state`` collects what a called flow asked; ``run`` is what that flow works with."""
         return Unit(
             step=step,
             key=key,
@@ -145,9 +145,9 @@ class FlowWalk:
         )
 
     def _fan_out(self, step: StepSpec, key: str, ids: JournalSlots) -> None:
-        """One unit an item, each with a row of ids of its own and, for its asks, processes and threads of its own."""
-        began = ids.record(f"{step.id}: reserve", lambda _: self._beginning(step, key))
-        size, cycles, given = began["size"], began["cycles"], began.get("given", {})
+        """Run one unit per item, each with its own journal slots and, for its asks, its own processes and threads."""
+        reserved = ids.record(f"{step.id}: reserve", lambda _: self._beginning(step, key))
+        size, cycles, given = reserved["size"], reserved["cycles"], reserved.get("given", {})
         if cycles != self.state.cycles:
             self._run.events.publish(Warning(f"step {step.id}: its items keep the cycles it began with: {cycles}"))
         context = {**self.state.context(), "cycles": cycles}
@@ -174,7 +174,7 @@ class FlowWalk:
                 if str(index) in given:
                     outcomes[index] = item.keep(StepOutcome.of(given[str(index)]))
                 else:
-                    outcomes[index] = item.outcome(lambda: _not_begun(failed) or carry_out(item.run, unit))
+                    outcomes[index] = item.outcome(lambda: _skipped_outcome(failed) or carry_out(item.run, unit))
                 return outcomes[index]
             finally:
                 asker.release()
@@ -195,9 +195,9 @@ class FlowWalk:
         self._leave(step, {"results": results, "failed": len(errors)}, errors[0] if errors else "")
 
     def _beginning(self, step: StepSpec, key: str) -> Json:
-        """How many steps an item can record, and with how many cycles. Both hold for good: rows must not move.
+        """How many steps an item can record, and with how many cycles. Both are final, because slots must not move.
 
-        ``given``: what items come to without being done, for the run before did them.
+        ``given``: the outcomes of items that are not repeated, because the parent run did them.
         """
         context = self.state.context()
         results = ItemResults(self._run.folder.path)
@@ -208,7 +208,7 @@ class FlowWalk:
         return {"size": self._bound.unit_records[step.id], "cycles": self.state.cycles, "given": given}
 
     def _require_room(self, step: StepSpec, key: str, size: int, cycles: int) -> None:
-        """Raise `UsageError`, before more is done for an item, if its row may be too short for changed inputs."""
+        """Raise `UsageError`, before an item does more, if changed inputs may need more slots than it has."""
         if size < self._bound_with(cycles).unit_records[step.id]:
             top = ":".join(key.partition("/")[0].split(".")[:2])
             raise UsageError(
@@ -255,7 +255,7 @@ class FlowWalk:
         return StepOutcome(output, walk.error, tests=state.latest_tests, handoffs=state.shown_handoffs)
 
     def _ask_every_role(self, step: StepSpec, ids: JournalSlots) -> None:
-        """Every role of the catalog, each when those it depends on have answered."""
+        """Ask every role of the catalog, each after those it depends on have answered."""
         dependencies = self._run.catalog.dependencies()
         asks = {
             role: self._asker.question(role, self.state, ids.reserve(self._room_for_ask(role))) for role in dependencies
@@ -288,24 +288,24 @@ class FlowWalk:
             self.state.finished_by = answer.role
 
     def _announce(self, step: StepSpec, visit: int, place: int) -> None:
-        """Tell that a visit begins, with what a fork from there needs: its place in the journal and the workspace."""
-        with self._items_lock:  # the items of a resumed fan-out come at the same time
+        """Publish that a visit begins, with what a fork from there needs: its journal position and the workspace."""
+        with self._items_lock:  # items of a resumed fan-out come in parallel
             if self._announced == (step.id, visit):
                 return
             tree = self._run.snapshots.take() if place and self._run.changes_workspace else ""
             self._run.events.publish(StepStarted(f"{self._key}{step.id}", visit, self.state.cycle, place, tree))
             if self._run.states is not None and step.state is not None and not self._key:
-                self._run.states.move(RUN, "", step.state)  # not before: a fork from here has yet to come to it
+                self._run.states.move(RUN, "", step.state)  # not earlier: a fork from here must still enter it
             self._announced = (step.id, visit)
 
 
-def _not_begun(failed: list[str]) -> StepOutcome | None:
-    """The outcome of an item that needs those that ``failed``; None where there are none."""
+def _skipped_outcome(failed: list[str]) -> StepOutcome | None:
+    """The outcome of an item that needs those that ``failed``; None if none did."""
     return StepOutcome({}, f"not begun: it needs {', '.join(failed)}", skipped=True) if failed else None
 
 
 def _result(index: int, outcome: StepOutcome) -> Json:
-    """What templates see of an item."""
+    """An item as templates see it."""
     status = "skipped" if outcome.skipped else "failed" if outcome.error else "done"
     own = {"index": index, "status": status, "error": outcome.error}
     return shown(outcome.output, own, is_answer=outcome.answer is not None)

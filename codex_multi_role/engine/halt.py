@@ -1,4 +1,4 @@
-"""How a run stops: without a trace in the journal, so that it can go on from there."""
+"""How a run stops: without a trace in the journal, so that it can be resumed from there."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from codex_multi_role.ending import Ending
 class RunHalted(BaseException):
     """Leaves the workflow without being recorded.
 
-    The durable engine records for good what a step or workflow returns and every ``Exception`` it raises; a
-    ``BaseException`` passes it by. The journal then looks as after ``kill -9``, and one way to resume serves a crash,
-    an interruption, a failed role, and a flow that ended, whose next try may have other options.
+    The durable engine permanently records what a step or workflow returns and every ``Exception`` it raises, but no
+    ``BaseException``. The journal then looks as it does after ``kill -9``. One way to resume covers a crash, an
+    interruption, a failed role, and a flow that ended, whose next attempt may have other options.
     """
 
     def __init__(self, ending: Ending) -> None:

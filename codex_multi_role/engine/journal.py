@@ -1,4 +1,4 @@
-"""The durable journal: DBOS on the run's own SQLite file, or on a database named with ``--database-url``."""
+"""The durable journal: DBOS on the run's own SQLite file, or on the database that ``--database-url`` names."""
 
 from __future__ import annotations
 
@@ -19,35 +19,34 @@ from codex_multi_role.errors import StorageError
 
 APPLICATION = "codex-multi-role"
 JOURNAL_VERSION = "1"
-"""Rises when recorded steps change their order or meaning; a journal of another version cannot be resumed."""
+"""Incremented when recorded steps change their order or meaning; a journal of another version cannot be resumed."""
 
 SQLITE_PREFIX = "sqlite:///"
 QUEUE_SECONDS = 0.1
-"""How often it is looked whether a run is to go on; the engine looks at its own queue once a second only. A queue that
-an earlier session registered is looked at from the start."""
+"""Polling interval for a run to resume, not the engine's 1 s; an earlier session's queue is polled from the start."""
 LISTENER_SECONDS = 0.05
 """How often the journal looks for messages; closing it waits for one such look (by default a whole second)."""
 
 
 def sqlite_url(path: Path) -> str:
-    """The database URL of a file, whatever characters its path has."""
+    """The database URL of a file, whatever characters its path contains."""
     return f"{SQLITE_PREFIX}{quote(str(path))}"
 
 
 def resumed_queue(run_id: str) -> str:
-    """Where a run waits to be gone on with. Each has its own: of all processes at one database only one has it live."""
+    """The queue in which a run waits to be resumed. Each run has its own, because its live parts are in one process."""
     return f"resumed-{run_id}"
 
 
 @contextmanager
 def open_journal(database_url: str, run_id: str) -> Iterator[None]:
-    """Open the journal of that run for the time of the block.
+    """Open the run's journal for the duration of the block.
 
-    Raises `StorageError` when the database cannot be used, `UsageError` if the SQLite library is too old.
+    Raises `StorageError` if the database cannot be used, `UsageError` if the SQLite library is too old.
     """
     log = logging.getLogger("dbos")
     log.setLevel(logging.CRITICAL)
-    if not log.handlers:  # its own would hold on to this run's standard error, which the next one may find closed
+    if not log.handlers:  # DBOS's own would keep this run's stderr, which the next run may find closed
         log.addHandler(logging.NullHandler())
     _use_write_ahead_log(database_url)
     DBOS(
@@ -55,8 +54,8 @@ def open_journal(database_url: str, run_id: str) -> Iterator[None]:
             "name": APPLICATION,
             "system_database_url": url_with_clock(database_url),
             "application_version": JOURNAL_VERSION,
-            # Unlike any before, whatever pids come again: DBOS begins anew by itself what its executor left unfinished,
-            # and so would begin twice what is gone on with.
+            # Unique even if a pid is reused: DBOS itself restarts the unfinished work of the same executor, and a
+            # resumed run would start twice.
             "executor_id": f"{os.uname().nodename}-{os.getpid()}-{uuid4().hex}",
             "notification_listener_polling_interval_sec": LISTENER_SECONDS,
             "console_log_level": "CRITICAL",
@@ -75,7 +74,7 @@ def open_journal(database_url: str, run_id: str) -> Iterator[None]:
 
 
 def _use_write_ahead_log(database_url: str) -> None:
-    """The file remembers this mode; a recorded step then costs one flush to disk instead of four (1.0 ms, not 2.6)."""
+    """Set WAL mode, which the file keeps: a recorded step then costs one disk flush, not four (1.0 ms, not 2.6)."""
     if not database_url.startswith(SQLITE_PREFIX):
         return
     try:
@@ -90,17 +89,17 @@ _live: dict[str, DurableRun] = {}
 
 @DBOS.workflow(name="flow")
 def _flow(_first_id: str) -> None:
-    """What the journal knows of a run is its id; its live parts are in this process.
+    """The journal knows only the ID of a run; its live parts are in this process.
 
-    The argument of a fork is the id of the run it began as, so the workflow's own id counts.
+    A fork's argument is the ID of the run it started as, so the workflow's own ID counts.
     """
     _live.pop(str(DBOS.workflow_id)).work()
 
 
 def begin(run_id: str, durable: DurableRun) -> None:
-    """Start the run's workflow, or go on with it after its last recorded step. Returns at once.
+    """Start the run's workflow, or resume it after its last recorded step. Returns at once.
 
-    Raises `StorageError` for a journal of another version, and for one that takes nothing.
+    Raises `StorageError` for a journal of another version, and for one that cannot be written.
     """
     _live[run_id] = durable
     try:
@@ -120,7 +119,7 @@ def begin(run_id: str, durable: DurableRun) -> None:
 
 
 def require_version(run_id: str, version: str | None) -> None:
-    """Raise `StorageError` for a run whose journal this program does not read."""
+    """Raise `StorageError` if this program cannot read the run's journal."""
     if version != JOURNAL_VERSION:
         raise StorageError(
             f"the journal of run {run_id} has version {version}, this program writes {JOURNAL_VERSION}",

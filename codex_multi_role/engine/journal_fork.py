@@ -1,4 +1,4 @@
-"""A fork's journal: what a run recorded before a place, under the fork's own id."""
+"""A fork's journal: what a run recorded before a position, under the fork's own ID."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.reading.json_types import Json
 
 NO_QUEUE = "forked"
-"""Nobody listens to it: the fork waits there until its own process begins it."""
+"""No process listens to it: the fork waits there until its own process starts it."""
 
 
 @dataclass(frozen=True)
 class RecordedStep:
-    """A recorded step: what was done, and what came of it."""
+    """A recorded step: what was done, and its result."""
 
     name: str
     output: Json
 
 
 def copy_journal(source: Path, target: Path) -> None:
-    """Copy the journal of a run, which may be live, and is not changed. Raises `StorageError`."""
+    """Copy the journal of a run, which may be live and is not changed. Raises `StorageError`."""
     if not (source.exists() and source.stat().st_size):
         raise StorageError(
             f"the journal {source} is gone, and with it the account of what was done",
             "Restore it from a copy, or start another run.",
         )
-    # A journal that was closed has no log beside it; read as it is, it gets none.
+    # A closed journal has no write-ahead log; opened as immutable, it gets none.
     closed = not source.with_name(f"{source.name}-wal").exists()
     url = f"{source.resolve().as_uri()}?mode=ro{'&immutable=1' if closed else ''}"
     try:
@@ -53,7 +53,7 @@ def copy_journal(source: Path, target: Path) -> None:
 
 
 def fork_journal(database_url: str, run_id: str, fork_id: str, place: int) -> dict[int, RecordedStep]:
-    """Give ``fork_id`` what ``run_id`` recorded before ``place``; returns that, by place.
+    """Give ``fork_id`` what ``run_id`` recorded before ``place``; returns those steps by position.
 
     Raises `StorageError`, also for a journal of another version.
     """
@@ -69,7 +69,7 @@ def fork_journal(database_url: str, run_id: str, fork_id: str, place: int) -> di
 
 
 def recorded_steps(database: str | Path, run_id: str) -> dict[int, RecordedStep]:
-    """What the run has recorded, by place; empty before its first session reached the journal. Raises `StorageError`.
+    """What the run has recorded, by position; empty if no session has reached the journal. Raises `StorageError`.
 
     ``database``: a URL, or the run's own file.
     """
@@ -88,14 +88,14 @@ def _by_place(steps: Sequence[Any]) -> dict[int, RecordedStep]:
 
 
 def forget(database_url: str, run_id: str) -> None:
-    """Delete what the journal has of a run. Raises `StorageError`."""
+    """Delete a run from the journal. Raises `StorageError`."""
     with _client(database_url) as client:
         client.delete_workflow(run_id)
 
 
 @contextmanager
 def _client(database_url: str) -> Iterator[DBOSClient]:
-    """The journal without a worker: nothing that it holds is begun."""
+    """The journal without a worker: nothing in it is started."""
     logging.getLogger("dbos").setLevel(logging.CRITICAL)
     try:
         client = DBOSClient(
@@ -110,5 +110,5 @@ def _client(database_url: str) -> Iterator[DBOSClient]:
     except CodexMultiRoleError:
         raise
     except Exception as error:
-        problem = str(error).partition("\n")[0]  # the library adds its statement, which helps nobody here
+        problem = str(error).partition("\n")[0]  # SQLAlchemy adds its statement, which is no help here
         raise StorageError(f"the journal {database_url} cannot be used: {problem}") from error

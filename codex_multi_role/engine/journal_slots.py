@@ -1,4 +1,4 @@
-"""The places of recorded work in the journal, drawn in one order by the thread that walks the flow."""
+"""Slots for recorded work in the journal, drawn in a fixed order by the thread that walks the flow."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from codex_multi_role.steps import Work
 
 RESUME = "Free some space or fix the database, then `codex-multi-role resume` the run."
 CANCELLED = "item cancelled"
-"""What is recorded in place of the work of an item that was cancelled."""
+"""The key of what is recorded instead of the work of a cancelled item."""
 
 
 class ItemCancelled(Exception):
-    """Somebody cancelled the item; its unit ends here, the run goes on."""
+    """Somebody cancelled the item. Its unit ends here; the run continues."""
 
     def __init__(self, unit: str, reason: str) -> None:
         super().__init__(reason)
@@ -29,17 +29,17 @@ class ItemCancelled(Exception):
 
 
 def in_words(error: BaseException) -> str:
-    """What the database itself says is wrong, without what SQLAlchemy writes around it."""
+    """The database's own error message, without what SQLAlchemy adds around it."""
     return str(getattr(error, "orig", None) or error)
 
 
 def journal_error(happened: str, error: Exception | DBOSBaseException) -> StorageError:
-    """A failure of the journal itself, with what the user can do about it."""
+    """A failure of the journal itself, with a hint for the user."""
     return StorageError(f"{happened}: {in_words(error)}", RESUME if has_free_descriptor() else TOO_MANY_FILES)
 
 
 class JournalSlot(Protocol):
-    """A place in the journal: DBOS's ``StepReservation``, or what stands in for one where nothing is to be done."""
+    """A slot of the journal: DBOS's ``StepReservation``, or its substitute if nothing is executed."""
 
     @property
     def step_id(self) -> int: ...
@@ -53,10 +53,10 @@ def _drawn() -> Iterator[JournalSlot]:
 
 
 class JournalSlots:
-    """Draws step ids. Work that runs beside other work gets a row of its own, drawn before any of it begins.
+    """Draws step IDs. Concurrent work gets its own range of IDs, drawn before any of the work starts.
 
-    So concurrent asks keep their places in the journal however fast each is, and a replay finds them there; child
-    workflows, with their polling, are not needed.
+    Concurrent asks therefore keep their positions in the journal however fast each is, and a replay finds them there.
+    Child workflows, with their polling, are not needed.
     """
 
     def __init__(
@@ -70,15 +70,15 @@ class JournalSlots:
         self._cancelled = cancelled
 
     def reserve(self, size: int) -> JournalSlots:
-        """The next ``size`` ids."""
+        """Reserve the next ``size`` IDs."""
         return JournalSlots(self._before, iter(list(islice(self._source, size))), self._cancelled)
 
     def checkpoint(self) -> int:
-        """Draw an id that nothing is recorded under: the place in the journal where a step's visit begins."""
+        """Draw an ID under which nothing is recorded: the journal position where a step's visit begins."""
         return next(self._source).step_id
 
     def with_hook(self, before: Callable[[], None]) -> JournalSlots:
-        """The same ids; ``before`` is called when work is really done under one of them, not on a replay."""
+        """The same IDs; ``before`` is called before work is really done under one of them, but not on a replay."""
 
         def both() -> None:
             self._before()
@@ -87,13 +87,13 @@ class JournalSlots:
         return JournalSlots(both, self._source, self._cancelled)
 
     def cancellable(self, cancelled: Callable[[], ItemCancelled | None]) -> JournalSlots:
-        """The same ids, for the work of an item that may be ``cancelled``."""
+        """The same IDs, for the work of an item that may be ``cancelled``."""
         return JournalSlots(self._before, self._source, lambda: self._cancelled() or cancelled())
 
     def record(self, name: str, work: Work) -> Json:
-        """Run ``work`` once and for all (the `Recorder` of the steps); what it raises halts the run, unrecorded.
+        """Run and record ``work`` once (the `Recorder` of the steps). What it raises is not recorded and halts the run.
 
-        Raises `ItemCancelled` where that is what was recorded.
+        Raises `ItemCancelled` if a cancellation was recorded.
         """
         place = next(self._source, None)
         if place is None:
@@ -109,14 +109,14 @@ class JournalSlots:
 
         try:
             recorded = place.run({"name": name}, guarded)
-        except (Exception, DBOSBaseException) as error:  # the work raises neither: this is the journal's
+        except (Exception, DBOSBaseException) as error:  # the work raises neither, so this is from the journal
             raise RunHalted(ending_for(journal_error(f"the journal failed at {name}", error))) from error
         if CANCELLED in recorded:
             raise ItemCancelled(**recorded[CANCELLED])
         return recorded
 
     def _unless_cancelled(self, work: Work, number: int) -> Json:
-        """What ``work`` returns; work that is cancelled, before it begins or under way, is recorded as such."""
+        """What ``work`` returns. Work that is cancelled, before or after it starts, is recorded as cancelled."""
         if (cancelled := self._cancelled()) is None:
             try:
                 self._before()

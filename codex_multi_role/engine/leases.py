@@ -1,4 +1,4 @@
-"""Which process of a role works for whom, where several are asked at the same time."""
+"""Which process of a role works for which walk, if several ask it at the same time."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from codex_multi_role.codex.member import instance_name
 
 
 class Instances:
-    """All processes of a run: ``role``, then ``role.2``, ``role.3`` … as more of them are needed at once."""
+    """All processes of a run: ``role``, then ``role.2``, ``role.3`` … as more are needed at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._taken: dict[str, set[int]] = defaultdict(set)
 
     def take(self, role: str, preferred: str = "") -> str:
-        """The ``preferred`` process of the role if it is free, else the lowest free one."""
+        """Take the ``preferred`` process of the role if it is free, otherwise the lowest free one."""
         with self._lock:
             taken = self._taken[role]
             number = _number(preferred) if preferred else 1
@@ -36,7 +36,7 @@ def _number(instance: str) -> int:
 
 
 class Leases:
-    """What one walk has taken; a role keeps its process, and so its thread, until the walk ends."""
+    """The processes that one walk has leased; a role keeps its process, and so its thread, until the walk ends."""
 
     def __init__(self, instances: Instances) -> None:
         self._instances = instances
@@ -48,7 +48,7 @@ class Leases:
         return self._held[role]
 
     def move(self, role: str, instance: str) -> None:
-        """Hold ``instance`` from now on if it is free: what was recorded in an earlier process has its thread there."""
+        """Hold ``instance`` from now on if it is free, because the thread of recorded work belongs to that process."""
         held = self._held.get(role)
         if held is not None and held != instance:
             self._instances.give_back(role, held)

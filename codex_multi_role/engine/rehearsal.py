@@ -1,6 +1,6 @@
-"""Walking a run's past again from what its journal holds: does it lead where a fork begins, or as far as it did?
+"""Walk a run's past again from its journal: does it lead to the start of a fork, or as far as it did before?
 
-Nothing is done: where anything would be, the walk ends.
+Nothing is executed: the walk ends at the first work that is not recorded.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ HINT = "Up to there the flow, its inputs and cycles, and the roles' names and or
 
 
 class _RehearsalStopped(RunHalted):
-    """The walk has come to the place, or would do what the past did not; ``problem`` says what.
+    """The walk has reached the position, or would do what the past did not; ``problem`` states what.
 
-    As with a person's answer that is missing, the other items of a fan-out go on.
+    As with a person's missing answer, the other items of a fan-out continue.
     """
 
     def __init__(self, problem: str) -> None:
@@ -39,7 +39,7 @@ class _RehearsalStopped(RunHalted):
 
 
 class _RecordedSlot:
-    """A place of the journal where what is recorded is read, and nothing is done."""
+    """A slot of the journal that returns what is recorded and executes nothing."""
 
     def __init__(self, number: int, past: Mapping[int, RecordedStep], seen: set[int]) -> None:
         self._number = number
@@ -60,7 +60,7 @@ class _RecordedSlot:
 
 
 class _PastSlots(JournalSlots):
-    """The places up to ``end``, where the checkpoint of a visit is to be."""
+    """The slots up to ``end``, where the checkpoint of a visit must be."""
 
     def __init__(self, past: Mapping[int, RecordedStep], end: int) -> None:
         self.seen: set[int] = set()
@@ -78,8 +78,9 @@ class _PastSlots(JournalSlots):
 
 
 class PastUnits:
-    """What each unit of a walk was given and has recorded, how often each of the flow's own steps was visited, and
-    which visit the walk stopped in; none if it ended.
+    """What each unit of a walk was given and has recorded, and how often each of the flow's own steps was visited.
+
+    ``stopped_in``: the visit in which the walk stopped, empty if the walk ended.
     """
 
     def __init__(self) -> None:
@@ -99,7 +100,7 @@ class PastUnits:
 
 
 def walk_past(flows: CallableFlows, state: FlowState, run: RunResources, past: Mapping[int, RecordedStep]) -> PastUnits:
-    """Walk as far as the past goes. Raises `DefinitionError` for a template that fails on the way."""
+    """Walk as far as the past reaches. Raises `DefinitionError` for a template that fails on the way."""
     found = PastUnits()
     run = replace(run, observe=found.watch)
     walk = FlowWalk(run, flows, state, _PastSlots(past, sys.maxsize), Asker(run, Instances()))
@@ -112,8 +113,9 @@ def walk_past(flows: CallableFlows, state: FlowState, run: RunResources, past: M
 
 
 def first_difference(before: PastUnits, after: PastUnits) -> tuple[str, str]:
-    """The first unit of ``before`` that was given something else ``after``, or is missing there, and ``STEP:VISIT``:
-    up to there the two are the same. Two empty texts if nothing differs.
+    """The first unit of ``before`` that is missing or different in ``after``, and a ``STEP:VISIT``.
+
+    Up to that visit the two are the same. Both texts are empty if nothing differs.
     """
     fewer = (f"{step}.{visits}" for step, visits in before.visits.items() if after.visits[step] < visits)
     differing = (unit for unit, known in before.units.items() if after.units.get(unit) != known)
@@ -128,7 +130,7 @@ def first_difference(before: PastUnits, after: PastUnits) -> tuple[str, str]:
 
 
 def _visits_of(units: Iterable[str]) -> list[str]:
-    """The visits of the flow's own steps in which they are, in order."""
+    """The visits of the flow's own steps to which the units belong, in order."""
     return list(dict.fromkeys(".".join(unit.partition("/")[0].split(".")[:2]) for unit in units))
 
 
@@ -139,9 +141,9 @@ def rehearse(
     past: Mapping[int, RecordedStep],
     start: tuple[str, int, int],
 ) -> None:
-    """Bring ``state`` to where the visit of ``start`` (step, visit, its place in the journal) begins.
+    """Bring ``state`` to the beginning of the visit ``start`` (step, visit, its journal position).
 
-    Raises `UsageError` where the past does not lead there, `DefinitionError` for a template that fails on the way.
+    Raises `UsageError` if the past does not lead there, `DefinitionError` for a template that fails on the way.
     """
     step, visit, place = start
     ids = _PastSlots(past, place)

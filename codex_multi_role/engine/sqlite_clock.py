@@ -1,7 +1,7 @@
-"""SQLite before 3.42 for DBOS, which asks it for milliseconds with ``unixepoch('subsec')`` on Python 3.12 and later.
+"""SQLite before 3.42 for DBOS, which uses ``unixepoch('subsec')`` for milliseconds on Python 3.12 and later.
 
-Older libraries answer NULL, or do not know the function, and no run can be recorded. Debian 12 and Ubuntu 22.04 have
-such a library. DBOS creates its own connections, so they are reached through the dialect that its URL names.
+Older libraries return NULL or lack the function, and no run can be recorded. Debian 12 and Ubuntu 22.04 have such a
+library. DBOS creates its own connections, so they are reached through the dialect in its URL.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Roles that work at the same time: each begins when those it depends on have answered."""
+"""Roles that work at the same time: each starts after those it depends on have answered."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Work = Callable[[str, dict[str, Json], Json | None], AskResult]
 
 
 class Team:
-    """One round of asks over roles with dependencies, each on a thread of its own that knows the workflow.
+    """One round of asks over roles with dependencies, each on its own thread that knows the workflow.
 
-    Once a role says DONE, or fails, no further role begins; those under way finish, for their turns are paid for.
+    After a role says DONE or fails, no further role starts; running ones finish, because their turns are paid for.
     """
 
     def __init__(self, dependencies: Mapping[str, tuple[str, ...]], tests: Json | None) -> None:
@@ -28,7 +28,7 @@ class Team:
         self._closed = threading.Event()
 
     def work(self, work: Work) -> list[AskResult]:
-        """Wait for all; returns the answers there are, dependencies first, with or without a failure."""
+        """Wait for all roles; returns the available answers, dependencies first, with or without a failure."""
         order = list(TopologicalSorter(self._dependencies).static_order())
         with ThreadPoolExecutor(len(order), thread_name_prefix="role") as pool:
             for role in order:
@@ -37,7 +37,7 @@ class Team:
         return [answer for answer in answered if answer is not None]
 
     def raise_failure(self) -> None:
-        """Raise what the first failing role raised, if one did."""
+        """Raise what the first failing role raised, if any did."""
         for future in self._answers.values():
             if (error := future.exception()) is not None:
                 raise error
@@ -45,7 +45,7 @@ class Team:
     def _take_part(self, role: str, work: Work) -> None:
         answer = self._answers[role]
         try:
-            # No deadline of its own: every turn, repair and check waited for has one.
+            # No deadline here: every turn, repair and check has its own.
             for dependency in self._dependencies[role]:
                 self._answers[dependency].result()
             answer.set_result(None if self._closed.is_set() else self._ask(role, work))
@@ -62,7 +62,7 @@ class Team:
         return answer
 
     def _handoffs_for(self, role: str) -> dict[str, Json]:
-        """What ``role`` builds on; where an optional role failed, what that one was to build on."""
+        """What ``role`` builds on. A failed optional role is replaced by what it was to build on."""
         found: dict[str, Json] = {}
         for dependency in self._dependencies[role]:
             answer = self._answers[dependency].result()

@@ -1,4 +1,4 @@
-"""What a run can come to at most, and whether its flows end at all. Nothing is run: the definitions are read."""
+"""Upper bounds of a run, and whether its flows end at all. Nothing is run: only the definitions are read."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from codex_multi_role.flow.visits import most_visits
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
 
 MOST_RECORDS = 10**12
-"""A flow that may need more journal steps is as good as unbounded."""
+"""A flow that may need more journal steps counts as unbounded."""
 MOST_RECORDS_OF_AN_ITEM = 20_000
-"""Places in the journal are kept free for every item of a fan-out before any of them begins."""
+"""Journal slots are reserved for every item of a fan-out before any of them starts."""
 MOST_DEPTH = 100
 MOST_SITUATIONS = 10_000
-"""How many different ways for a flow to be called are looked at."""
+"""Maximum number of different ways to call a flow that are examined."""
 
 
 @dataclass(frozen=True)
 class WorstCase:
-    """The most that one session of a run comes to; one that goes on after a failure takes what failed once more.
+    """Upper bounds of one session of a run; a session after a failure repeats once what failed.
 
-    ``turns`` without ``repair_turns``. ``prompts``: each of both is sent again where the provider fails, at most
-    `PROVIDER_ATTEMPTS` times in all. ``processes`` at once. ``records``: steps of the journal, all flows together.
-    ``seconds``: every deadline passes, and only a fan-out's items are done side by side; ``seconds_one_by_one``: not
-    even these. What has no deadline is not in them: reviews without a time limit, a person who is asked within a turn,
-    the start of processes, and work of a moment such as merging.
+    ``turns`` exclude ``repair_turns``. ``prompts``: each of both is sent again if the provider fails, at most
+    `PROVIDER_ATTEMPTS` times in all. ``processes`` at once. ``records``: journal steps of all flows together.
+    ``seconds``: every deadline passes, and only the items of a fan-out run in parallel; ``seconds_one_by_one``: nothing
+    does. Both exclude what has no deadline: reviews without a time limit, a person who is asked within a turn, the
+    start of processes, and brief work such as merging.
     """
 
     turns: int
@@ -44,10 +44,10 @@ class WorstCase:
     records: int
 
     def within(self, *, turns: int | None = None, processes: int | None = None) -> WorstCase:
-        """What is left of it with ``--max-turns``, which counts prompts, and with ``--max-processes``.
+        """The bounds that remain with ``--max-turns``, which counts prompts, and with ``--max-processes``.
 
-        Fewer processes take more time: while not all of them take a turn no turn waits, and all work goes on as fast
-        as without the limit; and they all take one for no longer than all work lasts, divided by their number.
+        Fewer processes take more time. While any of them is idle, no turn waits, and work is as fast as without the
+        limit. All of them are busy for at most the duration of all work, divided by their number.
         """
         left = self
         if turns is not None:
@@ -61,11 +61,11 @@ class WorstCase:
 
 @dataclass(frozen=True)
 class WalkBound:
-    """What one walk of a flow comes to at most, from where it is called.
+    """Upper bounds of one walk of a flow, from where it is called.
 
-    ``unit_records``: by step id, the most journal steps of the step, or of one item of its fan-out; a step that the
-    inputs rule out is missing. ``called``: by step id, the walk that the step's call starts; it is missing where its
-    ``max_depth`` is reached, and nothing is started.
+    ``unit_records``: by step ID, the most journal steps of the step, or of one item of its fan-out; a step that the
+    inputs rule out is missing. ``called``: by step ID, the walk that the step's call starts; missing if its
+    ``max_depth`` is reached and nothing is started.
     """
 
     effort: Effort
@@ -80,7 +80,7 @@ def worst_case(
     terms: Terms,
     inputs: Mapping[str, object] | None = None,
 ) -> WorstCase:
-    """Upper bounds for a run of the flow ``name`` of ``flows`` (see `load_flows`); raises as `walk_bound`."""
+    """Upper bounds of a run of the flow ``name`` of ``flows`` (see `load_flows`); raises what `walk_bound` raises."""
     effort = walk_bound(flows, name, catalog, terms, inputs).effort
     turns, repair_turns = effort.turns + effort.continued, effort.turns * terms.repair_attempts
     return WorstCase(
@@ -101,18 +101,18 @@ def walk_bound(
     terms: Terms,
     inputs: Mapping[str, object] | None = None,
 ) -> WalkBound:
-    """The bound of a run of ``name``, and within it that of every walk it can start.
+    """The bounds of a run of ``name`` and, within them, of every walk it can start.
 
-    ``inputs``: the values the run is given; the others have their defaults, and no known value without one. Raises
-    ``DefinitionError`` naming the loop when one is not bounded, the call when calls never end, the fan-out when an item
-    of it may record too much, and the step whose check there is not.
+    ``inputs``: the values given to the run; the others have their defaults, and are unknown without one. Raises
+    ``DefinitionError`` naming a loop without a bound, a call that never ends, a fan-out whose items may record too
+    much, or a step whose check does not exist.
     """
     known = {key: spec.default for key, spec in flows[name].inputs.items() if not spec.required}
     return _Walks(flows, catalog, terms).bound(name, known | dict(inputs or {}), (), "")
 
 
 class _Walks:
-    """Bounds of walks, each worked out once: they depend on the flow, its known inputs, and how deep it is called."""
+    """Bounds of walks, each computed once: they depend on the flow, its known inputs, and the depth of its call."""
 
     def __init__(self, flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, terms: Terms) -> None:
         self._flows = flows

@@ -1,4 +1,4 @@
-"""A flow within a flow: whether a call is carried out, and what is known of the inputs it gives."""
+"""Called flows: whether a call is carried out, and what is known of its inputs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from codex_multi_role.flow.conditions import UNKNOWN, Meanings, known_value
 
 
 def may_call(step: StepSpec, call_stack: Sequence[str]) -> bool:
-    """Whether the ``call`` of ``step`` is carried out while the flows ``call_stack`` are, the caller among them.
+    """Whether the ``call`` of ``step`` is carried out while the flows ``call_stack`` run, the caller included.
 
-    ``max_depth``: so often a flow may run within a run of itself. Its first run has depth 0.
+    ``max_depth``: how often a flow may run within a run of itself. Its first run has depth 0.
     """
     return step.max_depth is None or list(call_stack).count(step.call or "") <= step.max_depth
 
 
 def known_inputs(step: StepSpec, called: FlowSpec, meanings: Meanings, place: str) -> dict[str, Any]:
-    """The inputs of ``called`` whose values are known beforehand: constants, known names of the caller, defaults.
+    """The inputs of ``called`` with values known before the run: constants, known names of the caller, defaults.
 
-    Raises ``DefinitionError`` that begins with ``place`` for one of another type.
+    Raises ``DefinitionError`` that starts with ``place`` for a value of the wrong type.
     """
     known = {name: spec.default for name, spec in called.inputs.items() if name not in step.with_ and not spec.required}
     for name, value in step.with_.items():
@@ -35,7 +35,7 @@ def known_inputs(step: StepSpec, called: FlowSpec, meanings: Meanings, place: st
 
 
 def with_called(flows: Mapping[str, FlowSpec], name: str) -> tuple[FlowSpec, ...]:
-    """The flow ``name`` and each flow that it calls, directly or not, once; nearer ones first."""
+    """The flow ``name`` and each flow that it calls, directly or indirectly, once; nearer ones first."""
     found: dict[str, FlowSpec] = {}
     waiting = [name]
     while waiting:

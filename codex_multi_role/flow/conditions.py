@@ -1,4 +1,4 @@
-"""What is known of a flow's conditions and values before it runs: numbers, inputs that have a value, ``cycles``."""
+"""What is known of a flow's conditions and values before it runs: numbers, inputs with a value, ``cycles``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from codex_multi_role.catalog.flow_expressions import (
 if TYPE_CHECKING:
     from jinja2 import nodes
 
-# What a name stands for: the value of ("inputs", "target"), or another name.
+# A name, such as ("inputs", "target"), with its value or another name for it.
 Meanings = Mapping[object, object]
 UNKNOWN: Final = object()
 
@@ -34,7 +34,7 @@ _SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def meanings_of(flow: FlowSpec, cycles: int, inputs: Mapping[str, object]) -> dict[object, object]:
-    """What the names in ``flow`` stand for. ``inputs``: those whose value is known; nothing is added to them.
+    """What the names in ``flow`` stand for. ``inputs``: those with a known value; no defaults are added.
 
     A variable that no step sets keeps its first value.
     """
@@ -48,7 +48,7 @@ def meanings_of(flow: FlowSpec, cycles: int, inputs: Mapping[str, object]) -> di
 
 
 def known_value(value: object, meanings: Meanings) -> object:
-    """What ``value`` is once rendered: itself, or what the one name in its ``{{ … }}`` stands for; else `UNKNOWN`."""
+    """``value`` once rendered: itself, or the meaning of the one name in its ``{{ … }}``; otherwise `UNKNOWN`."""
     if not has_expressions(value):
         return value
     expression = whole_expression(value) if isinstance(value, str) else None
@@ -56,7 +56,7 @@ def known_value(value: object, meanings: Meanings) -> object:
 
 
 def known_truth(when: str | None, meanings: Meanings) -> bool | None:
-    """Whether the condition holds, whatever happens in the run; None where that is not known. Without one it does."""
+    """Whether the condition holds whatever happens in the run; None if unknown. A missing condition holds."""
     return True if when is None else _truth(parse_expression(when), meanings)
 
 
@@ -82,7 +82,7 @@ def _truth(part: nodes.Expr, meanings: Meanings) -> bool | None:
 
 
 def _meant(part: nodes.Expr, meanings: Meanings) -> object:
-    """The value of a constant, or of a name where it is known; else `UNKNOWN`."""
+    """The value of a constant or of a known name; otherwise `UNKNOWN`."""
     found = name_or_constant(part)
     meant = meanings.get(found, UNKNOWN) if isinstance(found, tuple) else found
     return UNKNOWN if meant is None or isinstance(meant, tuple) else meant
@@ -97,18 +97,18 @@ def names_compared(when: str | None) -> set[object]:
 def limits_in(
     when: str | None, joined_by: Literal["and", "or"], signs: Collection[str], step_id: str, meanings: Meanings
 ) -> Iterator[int]:
-    """The most visits of a step, by each comparison of their number with a number that is known."""
+    """The most visits of a step, from each comparison of their number with a known number."""
     for left, sign, right in _comparisons(when, joined_by):
         count, number = meanings.get(left, left), meanings.get(right, right)
         if count != ("steps", step_id, "visits") or sign not in signs:
             continue
-        # What no number of visits can equal is no limit: 2.5 for ==, or 1e999.
+        # A number that visits cannot equal is not a limit: 2.5 for ==, or 1e999.
         if isinstance(number, int | float) and abs(number) < math.inf and (sign != "eq" or 1 <= number == int(number)):
             yield max(1, math.floor(number) + 1 if sign in ("lteq", "gt") else math.ceil(number))
 
 
 def _comparisons(when: str | None, joined_by: Literal["and", "or"]) -> Iterator[tuple[object, str, object]]:
-    """The comparisons that all hold if ``when`` does ("and"), or that each suffice for it ("or"), read both ways."""
+    """The comparisons that all hold if ``when`` does ("and"), or that each suffice for it ("or"), in both orders."""
     from jinja2 import nodes
 
     waiting: list[nodes.Expr] = [parse_expression(when)] if when else []

@@ -1,4 +1,4 @@
-"""What work can come to at most, added up: one piece after another, again and again, or side by side."""
+"""Upper bounds of work, added up: in sequence, repeated, or in parallel."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 MOST_AT_ONCE = 64
-"""The most items of a fan-out that are worked on at once."""
+"""Maximum number of items of a fan-out that run at once."""
 
 
 @dataclass(frozen=True)
 class Effort:
     """``turns`` without repairs and without those ``continued``, ``seconds`` of declared deadlines.
 
-    ``records``: steps of the journal.
-    ``one_by_one``: the seconds if nothing was done side by side. ``own``: the roles asked on the walk's own processes,
-    one each. ``fan_out``: by role, how many processes its fan-outs use at once besides.
+    ``records``: steps of the journal. ``one_by_one``: the seconds if nothing ran in parallel. ``own``: the roles asked
+    on the walk's own processes, one each. ``fan_out``: by role, how many additional processes its fan-outs use at once.
     """
 
     turns: int = 0
@@ -29,11 +28,11 @@ class Effort:
 
     @property
     def processes(self) -> Counter[str]:
-        """By role: all that are used at once. A walk keeps its own ones while it fans out."""
+        """All processes used at once, by role. A walk keeps its own ones while it fans out."""
         return Counter(self.own) + self.fan_out
 
     def then(self, other: Effort) -> Effort:
-        """This, and the other one after it on the same processes."""
+        """This work, then the other on the same processes."""
         return Effort(
             self.turns + other.turns,
             self.continued + other.continued,
@@ -45,7 +44,7 @@ class Effort:
         )
 
     def repeated(self, times: int) -> Effort:
-        """This ``times`` times, one after another."""
+        """This work ``times`` times in sequence."""
         return replace(
             self,
             turns=self.turns * times,
@@ -56,10 +55,7 @@ class Effort:
         )
 
     def fanned_out(self, items: int, at_once: int | None) -> Effort:
-        """This for each of ``items``, ``at_once`` side by side; None: not known, so each figure has its own worst.
-
-        A role that might be asked has a process even if there is no item.
-        """
+        """This work for each of ``items``, ``at_once`` in parallel; if that is None, each figure has its own worst."""
         width = max(1, min(items, MOST_AT_ONCE if at_once is None else at_once))
         return Effort(
             self.turns * items,

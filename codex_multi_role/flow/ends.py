@@ -8,7 +8,7 @@ from codex_multi_role.flow.routing import End
 
 
 def ends(flow: FlowSpec) -> tuple[End, ...]:
-    """The ends that its routes, its last step and its ``max_visits`` can lead to, each once, in the flow's order.
+    """The ends that its routes, its last step and its ``max_visits`` can lead to, each once, in flow order.
 
     A role's DONE is not among them.
     """

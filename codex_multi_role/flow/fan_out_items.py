@@ -1,4 +1,4 @@
-"""The items of a fan-out: which they are, how many are done at once, and which of them wait for others."""
+"""The items of a fan-out: which they are, how many run at once, and which of them wait for others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codex_multi_role.flow.state import FlowState
 
 
 def items_of(step: StepSpec, context: Mapping[str, Any]) -> tuple[list[Any], int]:
-    """The items of a fan-out and how many are done at once. Raises `DefinitionError` for a list that is none."""
+    """The items of a fan-out and how many run at once. Raises `DefinitionError` for an invalid list or concurrency."""
     where = f"step {step.id}: "
     items = render(step.for_each, context, f"{where}for_each")
     if not isinstance(items, list):
@@ -27,14 +27,14 @@ def items_of(step: StepSpec, context: Mapping[str, Any]) -> tuple[list[Any], int
 
 
 def name_of(item: object, index: int) -> str:
-    """What an item goes by: its ``id``, else its place in the list, counted from 1."""
+    """An item's name: its ``id``, otherwise its number in the list, counted from 1."""
     return str(item["id"] if isinstance(item, Mapping) and "id" in item else index + 1)
 
 
 def needs_of(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any]) -> list[list[int]]:
-    """For each item, which others it waits for, by their indices.
+    """For each item, the indices of those it waits for.
 
-    Raises `DefinitionError` for items without an ``id`` of their own, an id that none has, and a circle.
+    Raises `DefinitionError` for items without a unique ``id``, an unknown id, and a cycle.
     """
     if step.needs is None:
         return [[] for _ in items]
@@ -57,9 +57,9 @@ def needs_of(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any]) -
 
 
 def first_at_once(flow: FlowSpec, state: FlowState) -> tuple[str, int]:
-    """The role that the flow's first step asks for several items, and for how many at once; ``("", 0)`` for none.
+    """The role that the flow's first step asks for several items, and for how many at once; otherwise ``("", 0)``.
 
-    ``state``: the one before the run. A list that is none is not complained of here: its step does that, in the run.
+    ``state``: the state before the run. An invalid list is not reported here, but by its step during the run.
     """
     step = flow.steps[0]
     if step.ask is None or step.for_each is None:

@@ -1,4 +1,4 @@
-"""Flows as pictures: Mermaid, and plain text for a terminal."""
+"""Flow diagrams: Mermaid, and plain text for a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLUMNS = 80
 _LABEL_COLUMNS = 44
 _MERMAID_SHAPES = {"ask": '["%s"]', "check": '{{"%s"}}', "review": '[/"%s"/]', "call": '[["%s"]]'}
 _ASCII_SHAPES = {"ask": "[%s]", "check": "{%s}", "review": "/%s/", "call": "[[%s]]"}
-# What could end a label or begin something else in it: HTML, a comment, a style (found by its colon), Markdown.
+# What could end a label or start something else in it: HTML, a comment, a style (found by its colon), Markdown.
 _NOT_TEXT = re.compile(r"""["#&<>`%:;\\*~]|(?<!\w)_|_(?!\w)|^[-+]|(?<=\d)\.(?= )""")
 
 
@@ -56,9 +56,9 @@ def _mermaid_flow(flow: FlowSpec, prefix: str) -> Iterator[str]:
 
 
 def outline(flow: FlowSpec) -> str:
-    """A Mermaid flowchart of ``flow`` alone, in the shapes of `mermaid`: its steps, its ends, one arrow for each way.
+    """A Mermaid flowchart of ``flow`` alone, in the shapes of `mermaid`: its steps, ends and one arrow per transition.
 
-    What conditions ways have and what the called flows do is left out.
+    Conditions and the contents of called flows are left out.
     """
     nodes: dict[str | End, str] = {step.id: f"s{index}" for index, step in enumerate(flow.steps)}
     nodes |= {end: f"e{index}" for index, end in enumerate(ends(flow))}
@@ -71,12 +71,12 @@ def outline(flow: FlowSpec) -> str:
 
 
 def _who(step: StepSpec) -> list[str]:
-    """The role that is asked, where the step does not have its name."""
+    """The role that is asked, unless the step is named after it."""
     return [step_words(step)] if step.ask not in (None, step.id) else []
 
 
 def _label(texts: list[str]) -> str:
-    """Lines of a label, each wrapped, with everything escaped that Mermaid would read as more than text."""
+    """The lines of a label, wrapped, with everything escaped that Mermaid would not read as text."""
     lines: list[str] = []
     for text in texts:
         lines += wrap(one_line(text), _LABEL_COLUMNS, break_long_words=False, break_on_hyphens=False)
@@ -84,9 +84,9 @@ def _label(texts: list[str]) -> str:
 
 
 def ascii(flows: Mapping[str, FlowSpec], name: str) -> str:
-    """The flow ``name`` as text of at most 80 columns, and below it each flow that it calls.
+    """The flow ``name`` as text of at most 80 columns, followed by each flow that it calls.
 
-    An ask stands in ``[ ]``, a check in ``{ }``, a review in ``/ /``, a call in ``[[ ]]``, an end in ``( )``.
+    An ask is shown in ``[ ]``, a check in ``{ }``, a review in ``/ /``, a call in ``[[ ]]``, an end in ``( )``.
     """
     return "\n\n".join("\n".join(_ascii_flow(flow)) for flow in with_called(flows, name)) + "\n"
 
@@ -108,14 +108,14 @@ def _ascii_flow(flow: FlowSpec) -> Iterator[str]:
             yield from [""] if index + 1 < len(flow.steps) else []
 
 
-def _ascii_ways(flow: FlowSpec, index: int, ways: tuple[Arrow, ...], goes_on: bool) -> Iterator[str]:
+def _ascii_ways(flow: FlowSpec, index: int, ways: tuple[Arrow, ...], continues: bool) -> Iterator[str]:
     order = [step.id for step in flow.steps]
     for number, way in enumerate(ways):
         if isinstance(way.to, End):
             target = f"({end_words(way.to)})"
         else:
             target = way.to + (" (back)" if order.index(way.to) <= index else "")
-        stays = goes_on or number + 1 < len(ways)
+        stays = continues or number + 1 < len(ways)
         label = f"-- {way.label} " if way.label else ""
         yield from _wrapped(f"{label}--> {target}", "   |" if stays else "   `", "   |     " if stays else "         ")
 

@@ -17,9 +17,10 @@ class GoTo:
 
 @dataclass(frozen=True)
 class End:
-    """A named end; ``exit_code`` 0 says the goal was reached.
+    """A named end; ``exit_code`` 0 means that the goal was reached.
 
-    ``step``: where it came about, ``route``: the entry that led to it; ``by_cycles``: more cycles could have led on.
+    ``step``: where it occurred; ``route``: the entry that led to it; ``by_cycles``: more cycles could have continued
+    it.
     """
 
     outcome: str
@@ -30,9 +31,9 @@ class End:
 
 
 def after(flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
-    """The move after ``step``. A visit beyond the target's ``max_visits`` ends the run instead, without its goal.
+    """The move after ``step``. A visit beyond the target's ``max_visits`` ends the run without its goal instead.
 
-    Raises `DefinitionError` where a condition cannot be evaluated.
+    Raises `DefinitionError` if a condition cannot be evaluated.
     """
     for number, route in enumerate(step.next):
         where = f"{flow.source}: steps.{step.id}.next[{number}].when"

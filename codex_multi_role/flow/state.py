@@ -12,7 +12,7 @@ from codex_multi_role.reading.json_types import Json
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """A turn that left a handoff; the handoff itself lies in the turn's folder, ``<instance>/turn_<nnn>``."""
+    """A turn that left a handoff, which is in the turn's folder, ``<instance>/turn_<nnn>``."""
 
     role: str
     instance: str
@@ -20,15 +20,15 @@ class HistoryEntry:
 
 
 class _Shown(dict[str, Any]):
-    """A mapping with an attribute, which templates reach and which is not printed with the mapping."""
+    """A mapping with an attribute that templates can read and that is not printed with the mapping."""
 
     handoff: Json
 
 
 def shown(output: Json, own: Json, *, is_answer: bool) -> Json:
-    """What templates see of a step or an item: its ``output`` and its ``own`` figures, which no output can pass for.
+    """What templates see of a step or an item: its ``output`` and its ``own`` figures, which no output can replace.
 
-    ``handoff`` is a role's answer as it is. It is among the fields only if figures hide one of the answer's.
+    ``handoff`` is a role's answer as it is. It is among the fields only if figures hide a field of the answer.
     """
     fields = _Shown({**output, **own})
     if is_answer:
@@ -51,7 +51,7 @@ class StepState:
     def seen(self) -> Json:
         """The step as templates see it.
 
-        ``verdict`` is the output's ``status`` (a check's ``passed``), unless it has a verdict of its own.
+        ``verdict`` is the output's ``status`` (a check's ``passed``), unless the output has its own verdict.
         """
         own = {"visits": self.visits, "status": self.status, "error": self.error}
         own |= {} if "verdict" in self.output else {"verdict": self.output.get("status", "")}
@@ -60,9 +60,9 @@ class StepState:
 
 @dataclass
 class FlowState:
-    """One run's progress through its flow. ``cycle`` is the number of times its first step was entered.
+    """One run's progress through its flow. ``cycle``: how often its first step was entered.
 
-    ``latest_handoffs``: one for each role, the most recent last. ``shown_handoffs``: those that a calling flow sees.
+    ``latest_handoffs``: one per role, the most recent last. ``shown_handoffs``: those that a calling flow sees.
     """
 
     flow: str
@@ -91,16 +91,16 @@ class FlowState:
         return step.visits
 
     def next_ask(self, role: str) -> int:
-        """Count one more ask of ``role``; returns its number, the same whenever the run is replayed."""
+        """Count one more ask of ``role``; returns its number, which is the same on every replay."""
         self.asks[role] = self.asks.get(role, 0) + 1
         return self.asks[role]
 
     def fork(self) -> FlowState:
-        """This state for an item of a fan-out, which counts its asks from here whatever the others do meanwhile."""
+        """This state for an item of a fan-out, which counts its asks independently of the others."""
         return replace(self, asks=dict(self.asks), history=[])
 
     def join(self, items: Sequence[FlowState]) -> None:
-        """Take in what forks were asked, in the items' order, so that it is the same whichever was done first."""
+        """Add what forks were asked, in item order, so that the result is the same whichever finished first."""
         before = dict(self.asks)
         for item in items:
             self.history += item.history
@@ -112,25 +112,25 @@ class FlowState:
         self.history.append(HistoryEntry(role, instance, turn))
 
     def take_handoffs(self, handoffs: Mapping[str, Json], *, shown: bool = True) -> None:
-        """Make these, of a turn or of a called flow, the latest handoffs of their roles, in this order."""
+        """Make these handoffs, of a turn or of a called flow, the latest of their roles, in this order."""
         for known in (self.latest_handoffs, self.shown_handoffs)[: 2 if shown else 1]:
             for role, handoff in handoffs.items():
                 known.pop(role, None)
                 known[role] = handoff
 
     def input_handoff(self, item: Json | None) -> Json | None:
-        """What an ask starts from: the handoff before it and, by its name, its item; with neither, the inputs."""
+        """What an ask starts from: the previous handoff and, by its name, its item; with neither, the inputs."""
         before = next(reversed(self.latest_handoffs.values()), None)
         return {**(before or {}), **(item or {})} or dict(self.inputs) or None
 
     def leave(self, step_id: str, output: Json, error: str = "") -> None:
-        """Store what the visit left."""
+        """Store the result of the visit."""
         step = self.steps[step_id]
         step.output, step.error = output, error
         step.status = "failed" if error else "done"
 
     def set_vars(self, step: StepSpec, source: str) -> None:
-        """Give the step's ``set`` variables their new values, all seen from before any of them changes."""
+        """Set the variables in the step's ``set``; all values are rendered before any variable changes."""
         self.vars |= {
             name: render(value, self.context(), f"{source}: step {step.id}: set.{name}")
             for name, value in step.set.items()
@@ -150,7 +150,7 @@ class FlowState:
 
 
 def new_state(flow: FlowSpec, goal: str, inputs: Mapping[str, Any], cycles: int) -> FlowState:
-    """The state before the first step. Raises `DefinitionError` where a variable's first value cannot be rendered."""
+    """The state before the first step. Raises `DefinitionError` if a variable's first value cannot be rendered."""
     steps = {step.id: StepState(asks=step.ask is not None) for step in flow.steps}
     state = FlowState(flow.name, goal, inputs, cycles, flow.steps[0].id, steps)
     known = {"goal": goal, "inputs": dict(inputs), "cycles": cycles}

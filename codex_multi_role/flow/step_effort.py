@@ -1,4 +1,4 @@
-"""What one visit of a step can come to at most."""
+"""Upper bounds of one visit of a step."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ STEPS_PER_CHECK = 1
 STEPS_PER_REVIEW = 2
 STEPS_PER_PAUSE = 1
 STEPS_PER_MERGE = 1
-"""Merging back the copy that one item, or the step, worked in."""
+"""To merge the copy in which one item, or the step, worked."""
 SPARE_STEPS_PER_VISIT = 2
 PAUSES_SECONDS = LONGEST_PAUSE_SECONDS * (PROVIDER_ATTEMPTS - 1)
 """All pauses before a prompt is sent again."""
 
 
 def steps_per_ask(role: RoleSpec) -> int:
-    """Journal steps of an ask: its turn, those that continue it, its repair turns, and what becomes of the answer."""
+    """Journal steps of an ask: its turn, those that continue it, its repair turns, and the use of the answer."""
     return MOST_REPAIRS + 6 + role.max_steps
 
 
 class StepEfforts:
-    """The efforts of a flow's steps. ``meanings``: what is known in the flow before it runs.
+    """The efforts of a flow's steps. ``meanings``: what is known of the flow before it runs.
 
-    Raises ``DefinitionError`` that begins with the step's place.
+    Raises ``DefinitionError`` that starts with the step's place.
     """
 
     def __init__(self, catalog: RoleSpecCatalog, terms: Terms, meanings: Meanings) -> None:
@@ -38,9 +38,9 @@ class StepEfforts:
         self._meanings = meanings
 
     def of_unit(self, step: StepSpec, called: Effort | None, place: str) -> Effort:
-        """The step, or one item of its fan-out, with all its tries and the pauses between them.
+        """The step, or one item of its fan-out, with all its attempts and the pauses between them.
 
-        ``called``: the walk that a call starts, None where it starts none.
+        ``called``: the walk that a call starts, None if it starts none.
         """
         once = self._once(step, called, place)
         if step.retry is None:
@@ -50,7 +50,7 @@ class StepEfforts:
         return once.repeated(step.retry.attempts).then(waited)
 
     def of_visit(self, step: StepSpec, unit: Effort, place: str) -> Effort:
-        """One visit of the step, all items of its fan-out included."""
+        """One visit of the step, including all items of its fan-out."""
         items, whole = 1, unit
         if step.for_each is not None:
             items = len(step.for_each) if isinstance(step.for_each, list) else step.max_items or 0
@@ -74,7 +74,7 @@ class StepEfforts:
         return called or Effort()
 
     def _ask_seconds(self, step: StepSpec, role: RoleSpec) -> float:
-        """Each prompt, also of a repair turn, is sent as often as may be; then the tests run."""
+        """Each prompt, also of a repair turn, is sent the maximum number of times; then the tests run."""
         turn = (step.limits and step.limits.turn_seconds) or role.limits.turn_seconds
         tests = self._terms.test_seconds if role.may_change_workspace else 0.0
         return (1 + role.max_steps + self._terms.repair_attempts) * (PROVIDER_ATTEMPTS * turn + PAUSES_SECONDS) + tests
@@ -88,7 +88,7 @@ class StepEfforts:
             raise DefinitionError(f"{place}.check: {error}", error.hint) from error
 
     def _at_once(self, step: StepSpec, place: str) -> int | None:
-        """``concurrency``; None where it is not known. Raises where it is known to be no such number."""
+        """``concurrency``; None if unknown. Raises `DefinitionError` for a known value that is invalid."""
         known = known_value(step.concurrency, self._meanings)
         if known is UNKNOWN:
             return None
@@ -98,5 +98,5 @@ class StepEfforts:
 
 
 def _alone(seconds: float, records: int) -> Effort:
-    """So long, with nothing beside it."""
+    """An effort of this duration, with nothing in parallel."""
     return Effort(seconds=seconds, one_by_one=seconds, records=records)

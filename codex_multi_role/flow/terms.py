@@ -1,4 +1,4 @@
-"""What a run is given that its bounds depend on, besides what the YAML says."""
+"""What the bounds of a run depend on, besides its YAML."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 CheckSeconds = Callable[[str, Mapping[str, object]], float]
-"""``check_seconds(name, with)``: the longest that a check takes with these options; those not known are missing.
+"""``check_seconds(name, with)``: the maximum duration of a check with these options; unknown ones are missing.
 
-Raises ``UsageError`` for a name that no check has.
+Raises ``UsageError`` for an unknown check.
 """
 
 
@@ -16,7 +16,7 @@ Raises ``UsageError`` for a name that no check has.
 class Terms:
     """``cycles`` and ``repair_attempts`` as in the run's options.
 
-    ``test_seconds``: the longest that the tests take which follow an ask that changed files, 0 where none do.
+    ``test_seconds``: the maximum duration of the tests after an ask that changed files, 0 if there are none.
     """
 
     cycles: int

@@ -1,4 +1,4 @@
-"""How often a run can visit each step of a flow at most, and whether its loops end at all. The routes are read."""
+"""Maximum visits of each step of a flow, and whether its loops end at all. Only the routes are read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codex_multi_role.flow.conditions import Meanings, known_truth, limits_in, n
 
 @dataclass(frozen=True)
 class Transition:
-    """A way from step to step. ``limit``: the most visits ``target`` has had once it was taken; may be infinite."""
+    """A transition between steps. ``limit``: the most visits of ``target`` once it was taken; may be infinite."""
 
     origin: str
     target: str
@@ -24,12 +24,12 @@ class Transition:
 
 
 def most_visits(flow: FlowSpec, meanings: Meanings) -> dict[str, int]:
-    """How often each step can be visited at most. Raises ``DefinitionError`` naming a loop that is not bounded.
+    """The maximum visits of each step. Raises ``DefinitionError`` naming a loop without a bound.
 
-    A step without a limit is visited once at first, and once after each visit of the limited steps of its loop; one to
-    which only ways lead that are known never to be taken, not at all. ``meanings``: see `conditions.meanings_of`.
+    A step without a limit is visited once at first, and once after each visit of the limited steps of its loop. It is
+    never visited if all transitions to it are known never to be taken. ``meanings``: see `conditions.meanings_of`.
     """
-    ways, reached = _from_the_first(flow, list(_ways(flow, meanings)))
+    ways, reached = _reachable(flow, list(_transitions(flow, meanings)))
     loops = _loops(ways)
     limits, endless = _limits(ways, loops)
     if endless:
@@ -38,8 +38,8 @@ def most_visits(flow: FlowSpec, meanings: Meanings) -> dict[str, int]:
     return {step.id: int(step.id in reached) for step in flow.steps} | unlimited | limits
 
 
-def _from_the_first(flow: FlowSpec, ways: Collection[Transition]) -> tuple[list[Transition], set[str]]:
-    """The ways, and the steps, that a walk can come to."""
+def _reachable(flow: FlowSpec, ways: Collection[Transition]) -> tuple[list[Transition], set[str]]:
+    """The transitions, and the steps, that a walk can reach."""
     reached: set[str] = set()
     waiting = [flow.steps[0].id]
     while waiting:
@@ -50,10 +50,10 @@ def _from_the_first(flow: FlowSpec, ways: Collection[Transition]) -> tuple[list[
 
 
 def _limits(ways: list[Transition], loops: Mapping[str, Collection[str]]) -> tuple[dict[str, int], list[Transition]]:
-    """Take the limited steps out until no loop is left; those within a loop appear when its limited steps are out.
+    """Remove the limited steps until no loop is left; inner loops appear when the limited steps around them are gone.
 
-    An inner loop can be entered anew after each visit of a step taken out before, whatever its own ways say. Also
-    returns the ways that are left with a loop that nothing limits, if there is one.
+    An inner loop can be entered again after each visit of a step removed before, whatever its own transitions are. Also
+    returns the remaining transitions if they have a loop without a limit.
     """
     limits: dict[str, int] = {}
     while inner := _loops(left := [way for way in ways if not {way.origin, way.target} & limits.keys()]):
@@ -69,7 +69,7 @@ def _limits(ways: list[Transition], loops: Mapping[str, Collection[str]]) -> tup
 
 
 def _loops(ways: Collection[Transition]) -> dict[str, set[str]]:
-    """Of every step that can reach itself: the steps that it reaches and that reach it."""
+    """For every step that can reach itself: the steps that it reaches and that reach it."""
     reached: dict[str, set[str]] = {}
     for way in ways:
         reached.setdefault(way.origin, set()).add(way.target)
@@ -83,8 +83,8 @@ def _loops(ways: Collection[Transition]) -> dict[str, set[str]]:
     }
 
 
-def _ways(flow: FlowSpec, meanings: Meanings) -> Iterator[Transition]:
-    """Every ``to`` and every fall-through. An entry is reached only where the entries before it do not hold."""
+def _transitions(flow: FlowSpec, meanings: Meanings) -> Iterator[Transition]:
+    """Every ``to`` and every fall-through. An entry is reached only if the entries before it do not hold."""
     routes_of = [_possible(ways_out(flow, index), meanings) for index in range(len(flow.steps))]
     own = {step.id: _own_limit(step, routes, meanings) for step, routes in zip(flow.steps, routes_of, strict=True)}
     for step, routes in zip(flow.steps, routes_of, strict=True):
@@ -97,7 +97,7 @@ def _ways(flow: FlowSpec, meanings: Meanings) -> Iterator[Transition]:
 
 
 def _possible(routes: Sequence[Route], meanings: Meanings) -> list[Route]:
-    """Without those that never hold, and those after one that always does."""
+    """The routes without those that never hold and without those after one that always does."""
     possible = []
     for route in routes:
         truth = known_truth(route.when, meanings)
@@ -109,7 +109,7 @@ def _possible(routes: Sequence[Route], meanings: Meanings) -> list[Route]:
 
 
 def _own_limit(step: StepSpec, routes: Sequence[Route], meanings: Meanings) -> float:
-    """``max_visits``, or the visit at which an ``end`` is reached for certain: no ``to`` comes before it."""
+    """``max_visits``, or the visit at which an ``end`` is certain, because no ``to`` precedes it."""
     limits: list[float] = [math.inf if step.max_visits is None else step.max_visits]
     for route in takewhile(lambda each: each.to is None, routes):
         limits += limits_in(route.when, "or", {"gteq", "gt", "eq"}, step.id, meanings)
@@ -139,9 +139,9 @@ def _unbounded(flow: FlowSpec, ways: Collection[Transition], meanings: Meanings)
 
 
 def _inputs_missing(flow: FlowSpec, meanings: Meanings) -> list[str]:
-    """The inputs whose values, if they were known, would bound every loop."""
+    """The inputs whose values, if known, would bound every loop."""
     compared = {name for step in flow.steps for route in step.next for name in names_compared(route.when)}
     missing = [name for name in flow.inputs if ("inputs", name) in compared - meanings.keys()]
     known: dict[object, object] = {("inputs", name): 1 for name in missing} | dict(meanings)
-    ways = list(_ways(flow, known))
+    ways = list(_transitions(flow, known))
     return [] if _limits(ways, _loops(ways))[1] else missing

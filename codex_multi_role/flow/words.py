@@ -1,4 +1,4 @@
-"""Steps and the ways between them in words, for graphs and explanations."""
+"""Steps and transitions in words, for graphs and explanations."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from codex_multi_role.flow.routing import End
 
 @dataclass(frozen=True)
 class Arrow:
-    """A way out of a step, to another one's id or to an end. ``label``: when it is taken; empty for the only way."""
+    """A transition to another step's ID or to an end. ``label``: when it is taken; empty for the only one."""
 
     label: str
     to: str | End
 
 
 def arrows(flow: FlowSpec, index: int) -> tuple[Arrow, ...]:
-    """The ways out of the step at ``index``, in the order in which they are tried."""
+    """The transitions from the step at ``index``, in the order in which they are tried."""
     step = flow.steps[index]
     routes = ways_out(flow, index)
     found = [
@@ -45,7 +45,7 @@ def step_words(step: StepSpec) -> str:
 
 
 def step_notes(step: StepSpec) -> Iterator[str]:
-    """What stands around the step: fan-out, isolation, tries, limits, variables."""
+    """What modifies the step: fan-out, isolation, retries, limits, variables."""
     if step.for_each is not None:
         yield _fan_out(step)
     if step.needs is not None:
@@ -72,7 +72,7 @@ def end_words(end: End) -> str:
 
 
 def one_line(text: str) -> str:
-    """A question or condition as one line; YAML lets it run over several."""
+    """A question or condition on one line; YAML may spread it over several."""
     return " ".join(text.split())
 
 
@@ -86,5 +86,5 @@ def _fan_out(step: StepSpec) -> str:
 
 
 def _bare(text: str) -> str:
-    """Without the braces, where it is nothing but an expression."""
+    """The text without braces, if it is a single expression."""
     return one_line(whole_expression(text) or text)

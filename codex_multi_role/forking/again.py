@@ -1,4 +1,4 @@
-"""Doing one item of a fan-out again: a fork from before its step that is given what the others came to."""
+"""Do one item of a fan-out again: a fork from before its step that keeps the results of the other items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codex_multi_role.run_folder.tasks import find_task
 
 @dataclass(frozen=True)
 class Again:
-    """The item ``name`` of the fan-out ``step``:``visit``; ``unit`` is the item's."""
+    """The item ``name`` of the fan-out ``step``:``visit``; ``unit`` is the item's unit key."""
 
     name: str
     unit: str
@@ -24,9 +24,9 @@ class Again:
 
     @classmethod
     def of(cls, parent: RunFolder, task: str) -> Again:
-        """The ended task of a run that goes by ``task``. Raises `UsageError`."""
-        told = find_task(parent, task)
-        unit, state = str(told["unit"]), told["state"]
+        """The ended task of a run called ``task``. Raises `UsageError`."""
+        ended = find_task(parent, task)
+        unit, state = str(ended["unit"]), ended["state"]
         if "/" in unit:
             outer = unit.partition("/")[0]
             raise UsageError(
@@ -39,12 +39,12 @@ class Again:
                 f"`codex-multi-role resume {parent.run_id}` goes on with it.",
             )
         visit = unit.rpartition(".")[0]
-        return cls(str(told["item"]), unit, *visit.rsplit(".", 1))
+        return cls(str(ended["item"]), unit, *visit.rsplit(".", 1))
 
     def give(self, parent: RunFolder, fork: RunFolder, definitions: Definitions, state: FlowState) -> int:
-        """Give the fork, whose ``state`` is where the step begins, what need not be done again; returns how many.
+        """Give the fork, whose ``state`` is where the step begins, the results to keep; returns how many.
 
-        Again is done the item, what needs it, and what has another value now. Raises `UsageError`, `StorageError`.
+        The item, what needs it, and items with changed values are done again. Raises `UsageError`, `StorageError`.
         """
         step = definitions.flow.step(self.step)
         if step.isolate or (

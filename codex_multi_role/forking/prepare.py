@@ -1,4 +1,4 @@
-"""Making a fork ready: its options, its past, its journal, its workspace. On any failure nothing of it is left."""
+"""Prepare a fork: its options, past, journal and workspace. A failure leaves nothing of it behind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEPT_BY_A_FORK = frozenset({"runs_dir", "database_url"})
 
 @dataclass(frozen=True)
 class Fork:
-    """A new run that is ready to be worked on. ``note``: what whoever forked should know."""
+    """A new run that is ready to be worked on. ``note``: what the person who forked should know."""
 
     definitions: Definitions
     folder: RunFolder
@@ -37,7 +37,7 @@ class Fork:
 
 
 def prepare_restart(parent: RunFolder, task: str, changes: Mapping[str, object]) -> Fork:
-    """Make a run that does the ended ``task`` of ``parent`` again, and what needs it, and all that comes after.
+    """Create a run that does the ended ``task`` of ``parent`` again, and what needs it, and everything after that.
 
     Raises `UsageError`, `RunBusy` while a process works on the parent, `StorageError`.
     """
@@ -51,11 +51,11 @@ def prepare_restart(parent: RunFolder, task: str, changes: Mapping[str, object])
 def prepare_fork(
     parent: RunFolder, start: str | None, changes: Mapping[str, object], again: Again | None = None
 ) -> Fork:
-    """Make a run that begins where ``start`` (``STEP[:VISIT]``) of ``parent`` began.
+    """Create a run that begins where ``start`` (``STEP[:VISIT]``) of ``parent`` began.
 
-    ``again``: which item is to be done again, where the others are kept. It has the parent's options but for
-    ``changes`` (`RunOptions` fields). The parent may be live; it is not changed. Raises `UsageError`, also where the
-    changes do not fit the past; `StorageError`.
+    ``again``: the item to do again while the others are kept. ``changes`` (`RunOptions` fields) override the parent's
+    options. The parent may be live; it is not changed. Raises `UsageError`, also if the changes do not fit the past;
+    `StorageError`.
     """
     record, events = parent.record(), events_with_inherited(parent)
     beginning = find_start(events, start, parent.run_id)
@@ -87,7 +87,7 @@ def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str,
         raise UsageError(f"a fork keeps its run's {', '.join(sorted(kept))}", "Start another run for that.")
     remembered = replace(remembered_options(parent, record), run_id=None, record=None, runs_dir=parent.path.parent)
     if changes.get("flow", remembered.flow) != remembered.flow:
-        remembered = replace(remembered, inputs={})  # they were another flow's
+        remembered = replace(remembered, inputs={})  # they belong to another flow
     return remembered.changed(changes)
 
 
@@ -96,7 +96,7 @@ def _at_work_in(workspace: Path, definitions: Definitions) -> Definitions:
 
 
 class _Inheritance:
-    """What goes over from the parent to the fork."""
+    """What the fork takes over from its parent."""
 
     def __init__(
         self,
@@ -114,9 +114,9 @@ class _Inheritance:
         self.kept = 0
 
     def take(self, events: Sequence[Record], undo: ExitStack) -> list[str]:
-        """Bring the fork to its beginning; returns the repositories that are left out of the workspace."""
+        """Bring the fork to its beginning; returns the repositories that the workspace lacks."""
         from codex_multi_role.engine.flow_walk import (
-            CallableFlows,  # here: it takes a while, and a wrong option should not
+            CallableFlows,  # lazy: slow to import, and a wrong option must fail fast
         )
         from codex_multi_role.engine.rehearsal import rehearse
 
@@ -138,7 +138,7 @@ class _Inheritance:
             )
 
     def _take_journal(self, undo: ExitStack) -> Mapping[int, Any]:
-        """The part of the parent's journal before the beginning, which is now the fork's."""
+        """Copy the part of the parent's journal before the beginning; returns it."""
         from codex_multi_role.engine.journal import sqlite_url
         from codex_multi_role.engine.journal_fork import copy_journal, forget, fork_journal
 
@@ -158,7 +158,7 @@ class _Inheritance:
                 copy_threads(home, self._fork.codex_home(home.name))
 
     def _runs_in_workspace(self) -> list[str]:
-        """The folder of runs, where it lay in the workspace: a .gitignore can bring it into a snapshot."""
+        """The folder of runs, if it was in the workspace: a .gitignore can bring it into a snapshot."""
         workspace, runs = Path(self._parent.record()["workspace"]), self._parent.path.parent
         forbidden = self._parent.path if workspace.is_relative_to(runs) else runs
         return [str(forbidden.relative_to(workspace))] if forbidden.is_relative_to(workspace) else []

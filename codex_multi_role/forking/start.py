@@ -1,4 +1,4 @@
-"""Which recorded visit ``STEP[:VISIT]`` names."""
+"""Find the recorded visit that ``STEP[:VISIT]`` names."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ MOST_NAMED = 30
 
 
 def find_start(events: Sequence[Record], start: str | None, run_id: str) -> Beginning:
-    """The visit that ``start`` names, of the step's visits the last by default; ``events`` are all of the run.
+    """The visit that ``start`` names, by default the step's last one; ``events`` are all events of the run.
 
-    Raises `UsageError` with the visits there are.
+    Raises `UsageError` with a list of the existing visits.
     """
     known = beginnings(events)
     if not known:
@@ -43,7 +43,7 @@ def _no_such_step(step: str, known: Sequence[Beginning], events: Sequence[Record
 
 
 def _calls_of(step: str, known: Sequence[Beginning], events: Sequence[Record]) -> list[Beginning]:
-    """The visits within which a called flow began the step; such a one is told of as ``<key of the call>/<step>``."""
+    """The visits in which a called flow entered the step, which events name ``<key of the call>/<step>``."""
     began = {each.position: each for each in known}
     found: dict[str, Beginning] = {}
     here = known[0]

@@ -1,4 +1,4 @@
-"""Where a fork works: a new folder, filled with what was recorded; only where nothing was, a folder as it is now."""
+"""Where a fork works: in a new folder with the recorded state or, if none was recorded, in an existing folder."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ RANDOM_PART = re.compile(r"_([0-9a-f]{8})$")
 
 @dataclass(frozen=True)
 class ForkWorkspace:
-    """``original``: the parent's workspace, which is left alone; ``given``: with ``--workspace``; ``tree``: what was
-    recorded of it, empty where nothing of the run could change it.
+    """``original``: the parent's workspace, which stays unchanged; ``given``: from ``--workspace``.
+
+    ``tree``: the recorded state of the workspace, empty if nothing in the run could change it.
     """
 
     original: Path
@@ -26,7 +27,7 @@ class ForkWorkspace:
     tree: str
 
     def check(self) -> Path:
-        """A folder that is there and has to be writable. Raises `UsageError`."""
+        """An existing folder that must be writable. Raises `UsageError`."""
         if not self.tree:
             return self.given or self.original
         if self.given is not None:
@@ -40,7 +41,7 @@ class ForkWorkspace:
         return next(parent for parent in wanted.parents if parent.exists())
 
     def require_state(self, changes_workspace: bool) -> None:
-        """Raise `UsageError` where the fork would change a workspace whose state was never recorded."""
+        """Raise `UsageError` if the fork would change a workspace whose state was never recorded."""
         if changes_workspace and not self.tree and self.given is None:
             raise UsageError(
                 f"no state of {self.original} was recorded: nothing in the run could change it, but the fork can",
@@ -48,7 +49,7 @@ class ForkWorkspace:
             )
 
     def make(self, run_id: str, undo: ExitStack) -> Path:
-        """The fork's workspace, empty where it is to be filled. Raises `UsageError`, `StorageError`."""
+        """The fork's workspace, empty if its files are still to be restored. Raises `UsageError`, `StorageError`."""
         if not self.tree:
             return (self.given or self.original).resolve()
         path = self.given.absolute() if self.given else self._beside(run_id)
@@ -62,11 +63,11 @@ class ForkWorkspace:
 
     def _beside(self, run_id: str) -> Path:
         random_part = RANDOM_PART.search(run_id)
-        first_name = self.original.name.partition(MARK)[0]  # the workspace of a fork has one already
+        first_name = self.original.name.partition(MARK)[0]  # a fork's workspace already has the mark
         return self.original.parent / f"{first_name}{MARK}{random_part[1] if random_part else run_id}"
 
     def in_words(self, path: Path, nested: list[str]) -> str:
-        """What there is to know about the workspace ``path``; ``nested``: the repositories that are not in it."""
+        """What to know about the workspace ``path``; ``nested``: the repositories that it lacks."""
         if not self.tree:
             return f"no state of the workspace was recorded, for nothing could change it: {path} is used as it is now"
         without = f", nor the repositories nested in it: {', '.join(nested)}" if nested else ""

@@ -1,4 +1,4 @@
-"""The embedded model: a loopback Responses API that plays YAML or a recording; and what records real model traffic."""
+"""The embedded model, a loopback Responses API that plays YAML or a recording; and a recorder of model traffic."""
 
 from codex_multi_role.playbook.playbook_files import list_playbooks, load_playbook
 from codex_multi_role.playbook.playbook_server import PlaybookServer

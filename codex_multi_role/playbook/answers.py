@@ -1,7 +1,7 @@
 """A model's answer on the wire and in a recording: server-sent events, reduced to what a replay needs, and back. Pure.
 
-Kept are the items that were answered, the usage, how the stream ended, and what an error said. Not kept are the pieces
-in which a text came, the ids of the stream, and what of a model's reasoning is encrypted.
+Stored are the items of the answer, the usage, how the stream ended, and an error's text. The pieces of a text, the ids
+of the stream and encrypted reasoning are dropped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from codex_multi_role.playbook.responses import DEFAULT_DELTAS, Event, split
 Fields = dict[str, Any]
 
 LONGEST_TEXT = 1_000_000
-"""How much of an answer that is no stream, such as an error, is kept, in characters."""
+"""Maximum length of a stored answer that is not a stream, such as an error, in characters."""
 ENDS = {"response.completed": "completed", "response.failed": "failed", "response.incomplete": "incomplete"}
 BROKEN, TEXT = "broken", "text"
 KEPT_OF_RESPONSE = ("status", "usage", "error", "incomplete_details", "end_turn")
@@ -24,7 +24,7 @@ KEPT_HEADERS = ("content-type", "retry-after")
 
 
 def reduced(status: int, headers: Mapping[str, str], raw: bytes, *, whole: bool) -> Fields:
-    """What is kept of an answer. ``headers``: names in lower case; ``whole``: whether it came to its end.
+    """The part of an answer to store. ``headers``: names in lower case; ``whole``: whether the answer is complete.
 
     Raises `RecursionError` for JSON that is nested too deeply.
     """
@@ -32,8 +32,8 @@ def reduced(status: int, headers: Mapping[str, str], raw: bytes, *, whole: bool)
     events = list(_events(text)) if status == 200 else []
     if status == 200 and (events or not whole):
         return {"status": status, **_stream(events)}
-    told = {name: headers[name] for name in KEPT_HEADERS if name in headers}
-    return {"status": status, "end": TEXT if whole else BROKEN, "headers": told, "text": text[:LONGEST_TEXT]}
+    details = {name: headers[name] for name in KEPT_HEADERS if name in headers}
+    return {"status": status, "end": TEXT if whole else BROKEN, "headers": details, "text": text[:LONGEST_TEXT]}
 
 
 def _events(text: str) -> Iterator[Fields]:
@@ -53,13 +53,13 @@ def _stream(events: list[Fields]) -> Fields:
     if last is None:
         return {"end": BROKEN, "items": items, "text": unfinished}
     response = last.get("response")
-    told = response if isinstance(response, dict) else {}
-    kept = {name: told[name] for name in KEPT_OF_RESPONSE if told.get(name) is not None}
+    details = response if isinstance(response, dict) else {}
+    kept = {name: details[name] for name in KEPT_OF_RESPONSE if details.get(name) is not None}
     return {"end": ENDS[last["type"]], "items": items, "response": kept}
 
 
 def _items(events: list[Fields]) -> tuple[list[Fields], str]:
-    """Those that came whole, and the text of the one that had begun after them."""
+    """The complete items, and the text of an incomplete one after them."""
     items: list[Fields] = []
     deltas: list[str] = []
     for event in events:
@@ -78,7 +78,7 @@ def _readable(item: Fields) -> Fields:
 
 
 def events_of(answer: Fields) -> Iterator[Event]:
-    """The stream that a recorded answer was; one that broke off has no end."""
+    """The stream of a recorded answer; one that broke off has no end."""
     response: Fields = {"id": f"resp_{uuid4().hex}", "status": "in_progress"}
     yield {"type": "response.created", "response": response}
     for index, item in enumerate(answer.get("items", ())):
@@ -100,7 +100,7 @@ def _item(index: int, item: Fields) -> Iterator[Event]:
 
 
 def _text(message: Fields) -> str:
-    """What comes piece by piece; empty for a message that is no text alone."""
+    """The text to stream in pieces; empty for a message that is not only text."""
     try:
         return "".join(str(part["text"]) for part in message["content"])
     except (LookupError, TypeError):

@@ -26,7 +26,7 @@ class Stage(Protocol):
 
 
 class ResponsesHandler(LoopbackHandler):
-    """``POST /v1/responses``, all that Codex asks for."""
+    """``POST /v1/responses``, the only request that Codex sends."""
 
     server_version = "codex-multi-role-playbook"
     sys_version = "(no model is asked)"
@@ -44,7 +44,7 @@ class ResponsesHandler(LoopbackHandler):
                 self.stage.remember(request.ask)
             scripted = select(self.stage.playbook, request)
         except UsageError as error:
-            # Not 400: Codex reports that as class "other", which looks like something to try again.
+            # Not 400: Codex reports that as class "other", which looks retryable.
             self.refuse(HTTPStatus.UNPROCESSABLE_ENTITY, " ".join(filter(None, [str(error), error.hint])))
         else:
             self._play(scripted, request)

@@ -1,4 +1,4 @@
-"""A small HTTP server on the loopback interface that stands where Codex expects its model provider."""
+"""A small HTTP server on the loopback interface, in place of the model provider that Codex expects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ END_OF_STREAM = b""
 
 
 class LoopbackServer(ThreadingHTTPServer):
-    """Serves on 127.0.0.1, on a port of the system's choice, between entering and leaving. ``name``: what it is called.
+    """Serves on 127.0.0.1, on a port chosen by the system, between entering and leaving. ``name`` is used in messages.
 
     Raises `CodexUnavailable` if the loopback interface gives no port.
     """
@@ -49,7 +49,7 @@ class LoopbackServer(ThreadingHTTPServer):
             raise CodexUnavailable(f"the {name} server cannot listen on 127.0.0.1: {error}") from error
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """Where there is no descriptor left for a connection it goes on waiting, and is tried again after a pause."""
+        """If no descriptor is left for a connection, it stays queued and is tried again after a pause."""
         try:
             return super().get_request()
         except OSError:
@@ -57,7 +57,7 @@ class LoopbackServer(ThreadingHTTPServer):
             raise
 
     def server_bind(self) -> None:
-        """Without the reverse name look-up of `HTTPServer`, which can take seconds."""
+        """Without the reverse name lookup of `HTTPServer`, which can take seconds."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = LOOPBACK, self.server_address[1]
 
@@ -73,7 +73,7 @@ class LoopbackServer(ThreadingHTTPServer):
         self.stop()
 
     def stop(self) -> None:
-        """Ends every connection, stalls and delays included, and waits up to 5 s for their threads. Idempotent."""
+        """End every connection, including stalls and delays, and wait up to 5 s for their threads. Idempotent."""
         self.stopping.set()
         with suppress(OSError), socket.create_connection((LOOPBACK, self.server_port), timeout=STOP_SECONDS):
             self._acceptor.join(STOP_SECONDS)
@@ -85,7 +85,7 @@ class LoopbackServer(ThreadingHTTPServer):
             self._changed.wait_for(lambda: not self._connections, STOP_SECONDS)
 
     def _accept(self) -> None:
-        """Waits in accept and needs no polling: `stop` wakes it with a connection."""
+        """Blocks in accept without polling: `stop` wakes it with a connection."""
         while not self.stopping.is_set():
             self.handle_request()
 
@@ -103,13 +103,13 @@ class LoopbackServer(ThreadingHTTPServer):
             self._changed.notify_all()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up, as Codex does on an interrupted turn, is no error."""
+        """A client that hangs up, as Codex does on an interrupted turn, is not an error."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class LoopbackHandler(BaseHTTPRequestHandler):
-    """One connection, over HTTP/1.1 with keep-alive: what is let in, and how answers are written."""
+    """One connection, over HTTP/1.1 with keep-alive: which requests are admitted, and how answers are written."""
 
     protocol_version = "HTTP/1.1"
     server_version = "codex-multi-role"
@@ -126,14 +126,14 @@ class LoopbackHandler(BaseHTTPRequestHandler):
         super().setup()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Standard error belongs to the command line."""
+        """Log nothing: standard error belongs to the command line."""
 
     def serves(self, path: str) -> bool:
-        """Whether there is something at ``path``, which has no query."""
+        """Whether ``path``, which has no query, is served."""
         return path == "/v1/responses"
 
     def admit(self) -> bool:
-        """A web page can reach loopback, too: under a host name of its own (DNS rebinding), or telling its origin."""
+        """Reject web pages, which can reach loopback too: by their own host name (DNS rebinding) or with an origin."""
         name, port = self.loopback.name, self.loopback.server_port
         if self.headers.get("Host") not in {f"127.0.0.1:{port}", f"localhost:{port}"}:
             self.reject(HTTPStatus.FORBIDDEN, f"the {name} server answers to its loopback address only")
@@ -146,7 +146,7 @@ class LoopbackHandler(BaseHTTPRequestHandler):
         return False
 
     def body(self) -> bytes | None:
-        """The request's body; None where it was refused, or cut short by the client."""
+        """The request's body; None if it was rejected, or cut short by the client."""
         size = self.headers.get("Content-Length", "")
         if not size.isdecimal() or len(size) > LONGEST_NUMBER:
             self.reject(HTTPStatus.LENGTH_REQUIRED, f"the {self.loopback.name} server needs a Content-Length")
@@ -162,11 +162,11 @@ class LoopbackHandler(BaseHTTPRequestHandler):
         self.begin(HTTPStatus.OK, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
 
     def chunk(self, data: bytes) -> None:
-        """One piece of a stream; `END_OF_STREAM` is its end."""
+        """Send one piece of a stream; `END_OF_STREAM` ends it."""
         self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
 
     def reject(self, status: HTTPStatus, message: str) -> None:
-        """Refuses a request whose body was not read: what follows on the connection would be that body."""
+        """Refuse a request whose body was not read, and close the connection, where that body would follow."""
         self.close_connection = True
         self.refuse(status, message, {"Connection": "close"})
 

@@ -1,4 +1,4 @@
-"""Which recorded turn answers a turn that is asked now. Pure."""
+"""Selects the recorded turn that answers a requested one. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from codex_multi_role.playbook.request import Asked
 
 NEAREST = "nearest"
 MOST_LINES = 2_000
-"""Of a prompt, when the nearest is looked for: more would take seconds."""
+"""Maximum lines of a prompt in the search for the nearest one: more would take seconds."""
 
 
 @dataclass(frozen=True)
 class MatchedTurn:
-    """The turn to play, or None. ``difference``: what is not as recorded, in a line; ``diff``: of the prompts."""
+    """The turn to play, or None. ``difference`` from the recording: one line; ``diff``: of the prompts."""
 
     turn: RecordedTurn | None
     difference: str = ""
@@ -25,9 +25,9 @@ class MatchedTurn:
 
 
 def find(turns: Sequence[RecordedTurn], asked: Asked, prompt: str, match: str) -> MatchedTurn:
-    """The recorded turn of who asks, if its prompt is the same; else none (strict) or the most similar of its role.
+    """The asker's recorded turn if its prompt is the same; otherwise none (strict) or the most similar of its role.
 
-    ``prompt`` has names for paths, as the recorded ones have.
+    ``prompt`` has names for paths, like the recorded ones.
     """
     same_ask = [turn for turn in turns if (turn.unit, turn.ask) == (asked.unit, asked.ask)]
     same = [turn for turn in same_ask if normalize(turn.prompt) == normalize(prompt)]
@@ -37,7 +37,7 @@ def find(turns: Sequence[RecordedTurn], asked: Asked, prompt: str, match: str) -
     if not candidates:
         return MatchedTurn(None, f"{_who(asked)}: nothing of this role is recorded")
     nearest = match == NEAREST
-    close = max(_of_role(turns, asked) if nearest else candidates, key=lambda turn: _likeness(turn, asked, prompt))
+    close = max(_of_role(turns, asked) if nearest else candidates, key=lambda turn: _similarity(turn, asked, prompt))
     said = "its prompt is not the recorded one" if same_ask else "this turn is not recorded"
     return MatchedTurn(close if nearest else None, f"{_who(asked)}: {said}", _diff(close.prompt, prompt))
 
@@ -46,8 +46,8 @@ def _of_role(turns: Sequence[RecordedTurn], asked: Asked) -> list[RecordedTurn]:
     return [turn for turn in turns if turn.ask.role == asked.ask.role]
 
 
-def _likeness(turn: RecordedTurn, asked: Asked, prompt: str) -> tuple[float, bool, bool, bool]:
-    """How alike the prompts are; then whether it is the same ask, the same kind of ask, one that was answered."""
+def _similarity(turn: RecordedTurn, asked: Asked, prompt: str) -> tuple[float, bool, bool, bool]:
+    """The prompts' similarity; then whether the ask is the same, is of the same kind, and was answered."""
     recorded, now = (normalize(text).splitlines()[:MOST_LINES] for text in (turn.prompt, prompt))
     ratio = round(SequenceMatcher(None, recorded, now, autojunk=False).ratio(), 3)
     same = (turn.unit, turn.ask) == (asked.unit, asked.ask)
@@ -63,6 +63,6 @@ def _who(asked: Asked) -> str:
 
 
 def _diff(recorded: str, now: str) -> str:
-    """A unified diff of what counts; empty for equal texts."""
+    """A unified diff of the normalized texts; empty if they are equal."""
     before, after = (normalize(text).splitlines() for text in (recorded, now))
     return "\n".join(unified_diff(before, after, "recorded", "now", lineterm=""))

@@ -1,8 +1,8 @@
-"""What differs from one run of a team to the next without anybody having changed anything. All of it is named here.
+"""All differences between two runs of a team that nobody caused by a change.
 
-Paths stand in a recording as ``<<workspace>>`` and the like, in prompts and in answers alike: a replay puts its own in
-their place, so that what a model said about its workspace holds in another. What has no place of its own, such as the
-time that tests took, is passed over when prompts are compared.
+A recording has ``<<workspace>>`` and similar names in place of paths, in prompts and in answers. A replay inserts its
+own paths, so that what a model said about its workspace applies to another. What has no name, such as the duration of
+tests, is ignored when prompts are compared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 LEAST_PARTS = 3
-"""A path of that many parts is taken for itself wherever it stands (``-I/home/me/shop``); a shorter one must begin."""
+"""A path of that many parts is recognized anywhere (``-I/home/me/shop``), a shorter one only at the start of a word."""
 _TEMPORARY = {re.escape(place) for place in ("/tmp", "/var/tmp", tempfile.gettempdir())}
 TEMPORARY = f"(?:{'|'.join(sorted(_TEMPORARY))})"
 PASSED_OVER: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -30,20 +30,19 @@ PASSED_OVER: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"{TEMPORARY}/(?:pytest-of-[\w.-]+/pytest-\d+|[\w.+-]+)(?:/copy/[\w.+-]+)?"), "<temporary folder>"),
     (re.compile(r"^(platform|plugins:|cachedir:) .*$", re.MULTILINE), r"\1 <this machine>"),
 )
-"""A run's id, other ids, times, addresses of objects, durations to fractions of a second, which process of a role took
-a turn and as its how-manieth, the number of a test run, temporary folders and the copies of the workspace there, and
-what pytest says of the machine."""
+"""Ids of runs and others, times, addresses of objects, durations to fractions of a second, the instance and number of a
+role's turn, numbers of test runs, temporary folders and workspace copies there, and what pytest says of the machine."""
 
 
 def normalize(text: str) -> str:
-    """``text`` with what is passed over made the same everywhere."""
+    """``text`` with the ignored differences replaced by fixed names."""
     for pattern, name in PASSED_OVER:
         text = pattern.sub(name, text)
     return text
 
 
 class PathNames:
-    """Puts names for paths and paths for names; ``places``: absolute paths by name. The root of all is none."""
+    """Replaces paths by names and names by paths; ``places``: absolute paths by name, of which a root is ignored."""
 
     def __init__(self, places: Mapping[str, Path]) -> None:
         self._paths = {f"<<{name}>>": str(path) for name, path in places.items() if path != Path(path.anchor)}
@@ -54,18 +53,18 @@ class PathNames:
         self._named = re.compile("|".join(map(re.escape, self._paths))) if self._paths else None
 
     def named(self, value: Any) -> Any:  # noqa: ANN401 - JSON
-        """``value``, JSON, with the names."""
+        """``value``, JSON, with names for paths."""
         seen = self._seen
         return value if seen is None else _within(value, lambda text: seen.sub(lambda at: self._names[at[0]], text))
 
     def placed(self, value: Any) -> Any:  # noqa: ANN401 - JSON
-        """``value``, JSON, with the paths."""
+        """``value``, JSON, with paths for names."""
         named = self._named
         return value if named is None else _within(value, lambda text: named.sub(lambda at: self._paths[at[0]], text))
 
 
 def _spellings(path: str) -> set[str]:
-    """As it is, and as JSON within JSON writes it."""
+    """The path itself, and its forms inside JSON within JSON."""
     return {path, json.dumps(path)[1:-1], json.dumps(path, ensure_ascii=False)[1:-1]}
 
 

@@ -1,4 +1,4 @@
-"""Where playbooks lie: a project's ``<roles dir>/playbooks/`` first, then the packaged ones."""
+"""Locates playbooks: a project's ``<roles dir>/playbooks/`` first, then the packaged ones."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def list_playbooks(roles_dir: Path | None = None) -> dict[str, Path]:
 
 
 def load_playbook(name_or_path: str, roles_dir: Path | None = None) -> Playbook:
-    """A path (anything with a separator or a suffix) is read as it is, a name is looked up.
+    """Load a playbook from a path (anything with a separator or a suffix), or look up its name.
 
-    Raises `UsageError` for an unknown name, `DefinitionError` for a file that cannot be read or is wrong, a template
-    with an unknown name included.
+    Raises `UsageError` for an unknown name, `DefinitionError` for a file that is unreadable or invalid, including a
+    template with an unknown name.
     """
     path = Path(name_or_path)
     if not path.suffix and os.sep not in name_or_path:

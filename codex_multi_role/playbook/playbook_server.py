@@ -1,6 +1,6 @@
 """The embedded model: a loopback server that speaks the Responses API and plays a playbook. No model is asked.
 
-It keeps no memory of a run: the request says which answer is wanted, so a new server goes on where another stopped.
+It keeps no state of a run: the request says which answer is wanted, so a new server continues where another stopped.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class PlaybookServer(LoopbackServer):
 
     @property
     def base_url(self) -> str:
-        """What ``model_providers.<name>.base_url`` has to be."""
+        """The value for ``model_providers.<name>.base_url``."""
         return f"{self.address}/v1"
 
     @property
     def requests(self) -> Counter[AnswerKey]:
-        """How often each answer was asked for, among the latest 10,000 model requests."""
+        """The number of requests for each answer, among the latest 10,000 model requests."""
         return Counter(self._asks.copy())
 
     def remember(self, ask: AnswerKey) -> None:

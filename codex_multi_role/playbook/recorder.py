@@ -1,7 +1,7 @@
-"""A loopback server in front of the real model provider: it hands every request on, and writes down what was answered.
+"""A loopback proxy in front of the real model provider: it forwards every request and records the answers.
 
-The answer goes to Codex piece by piece, as it comes, and unchanged. What authenticates a request goes to the provider
-and nowhere else: no header is written, and where an answer repeats one, it is masked.
+The answer is passed to Codex piece by piece and unchanged. Credentials of a request go only to the provider: no header
+is recorded, and if an answer repeats one, it is masked.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ NO_SECRETS = (
         "x-codex-",
     ),
 )
-"""How the names of headers begin that Codex sends along to everybody; what any other holds may be a secret."""
+"""Prefixes of the header names that Codex sends to everybody; any other header may hold a secret."""
 OF_A_LOGIN = ("authorization", "proxy-authorization", "cookie")
 """Headers whose value is more than the secret."""
 ACCOUNT_HEADER = "chatgpt-account-id"
 
 
 class RecordingProxy(LoopbackServer):
-    """Hands on what comes and appends the exchanges to ``file``.
+    """Forwards requests and appends the exchanges to ``file``.
 
     Raises `CodexUnavailable` if the loopback interface gives no port.
     """
@@ -59,16 +59,15 @@ class RecordingProxy(LoopbackServer):
         self.routes: dict[str, tuple[str, str, str]] = {}
         self._in_progress: set[Upstream] = set()
         self._steps: dict[tuple[str, str], int] = {}
-        self._turns_at_it: set[str] = set()
+        self._active_turns: set[str] = set()
         self._changed_turns = threading.Condition()
         self._lock = threading.Lock()
         super().__init__("recording", _RecordingHandler)
 
     def through(self, name: str, base_url: str, account_url: str = "") -> str:
-        """The address that takes the place of a provider's ``base_url``.
+        """The address that replaces a provider's ``base_url``.
 
-        ``account_url``: where a request goes that comes from a ChatGPT login instead of an API key.
-        Raises `UsageError`.
+        ``account_url``: the target of requests with a ChatGPT login instead of an API key. Raises `UsageError`.
         """
         if not is_address(base_url):
             raise UsageError(f"the base_url of the model provider {name} is no address of HTTP or HTTPS")
@@ -98,22 +97,22 @@ class RecordingProxy(LoopbackServer):
 
     @contextmanager
     def in_order(self, asked: Asked | None) -> Iterator[None]:
-        """Codex may ask for more of a turn before what it was answered last is written down: that comes first."""
+        """Delay a turn's next request until its last answer is recorded, because Codex may send it before that."""
         if asked is None:
             yield
             return
         with self._changed_turns:
-            self._changed_turns.wait_for(lambda: asked.turn_id not in self._turns_at_it, SETTLING_SECONDS)
-            self._turns_at_it.add(asked.turn_id)
+            self._changed_turns.wait_for(lambda: asked.turn_id not in self._active_turns, SETTLING_SECONDS)
+            self._active_turns.add(asked.turn_id)
         try:
             yield
         finally:
             with self._changed_turns:
-                self._turns_at_it.discard(asked.turn_id)
+                self._active_turns.discard(asked.turn_id)
                 self._changed_turns.notify_all()
 
     def write(self, asked: Asked, provider: str, answer: Line, masked: Redactor) -> None:
-        """One exchange. A request that is sent again, because it failed, is the same step."""
+        """Record one exchange. A request that is sent again, because it failed, is the same step."""
         with self._lock:
             step = self._steps.get((asked.turn_id, asked.kind), 0)
             if answer["end"] == "completed":
@@ -141,16 +140,16 @@ class _RecordingHandler(LoopbackHandler):
         if "Upgrade" in self.headers:
             self.reject(HTTPStatus.NOT_IMPLEMENTED, "what is recorded goes over HTTP, not over a WebSocket")
         else:
-            self._hand_on(None, None)
+            self._forward(None, None)
 
     def do_POST(self) -> None:  # noqa: N802 - as above
         if self.admit() and (body := self.body()) is not None:
             asked = self._asked(body)
             with self.proxy.in_order(asked):
-                self._hand_on(body, asked)
+                self._forward(body, asked)
 
     def _asked(self, body: bytes) -> Asked | None:
-        """Whose turn it is; None for a request that is handed on and not recorded."""
+        """The turn of the request; None for a request that is forwarded without being recorded."""
         if not self.path.partition("?")[0].endswith("/responses"):
             return None
         with suppress(UsageError, OSError, zlib.error):
@@ -158,12 +157,12 @@ class _RecordingHandler(LoopbackHandler):
             return asked if asked.kind in (TURN, COMPACTION) else None
         return None
 
-    def _hand_on(self, body: bytes | None, asked: Asked | None) -> None:
+    def _forward(self, body: bytes | None, asked: Asked | None) -> None:
         key, _, rest = self.path[1:].partition("/")
         name, base_url, account_url = self.proxy.routes[key]
         base = account_url if account_url and ACCOUNT_HEADER in self.headers else base_url
         upstream = Upstream(f"{base}/{rest}")
-        sent = {**upstream.login, **_passed_on(dict(self.headers))}
+        sent = {**upstream.login, **_forwarded(dict(self.headers))}
         self.proxy.begun(upstream)
         try:
             answer = self._exchange(upstream, sent, body)
@@ -176,7 +175,7 @@ class _RecordingHandler(LoopbackHandler):
             self.proxy.over(upstream)
 
     def _exchange(self, upstream: Upstream, sent: Mapping[str, str], body: bytes | None) -> Line:
-        """Ask, pass the answer on as it comes, and return what is kept of it."""
+        """Send the request, pass the answer on as it arrives, and return what to record of it."""
         try:
             status, headers = upstream.send(self.command, sent, body)
         except ProviderFailed as error:
@@ -191,7 +190,7 @@ class _RecordingHandler(LoopbackHandler):
         return reduced(status, headers, bytes(kept), whole=whole)
 
     def _pass_through(self, upstream: Upstream, keep: Callable[[bytes], None]) -> bool:
-        """Whether the answer came to its end. Codex that hangs up, because its turn was interrupted, ends it, too."""
+        """Whether the answer was complete. Codex also ends it by hanging up, when its turn was interrupted."""
         size = 0
         try:
             while data := upstream.piece():
@@ -207,13 +206,13 @@ class _RecordingHandler(LoopbackHandler):
         return True
 
 
-def _passed_on(headers: Mapping[str, str]) -> dict[str, str]:
-    """Names in lower case, as Codex writes them."""
+def _forwarded(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers to forward; names in lower case, as Codex writes them."""
     return {name.lower(): value for name, value in headers.items() if name.lower() not in OF_THE_CONNECTION}
 
 
 def _masks(headers: Mapping[str, str]) -> Redactor:
-    """What masks the values of headers that may be secret: ``Bearer abc`` whole, and ``abc``."""
+    """Masks the header values that may be secret: ``Bearer abc`` as a whole, and ``abc``."""
     told = {name: value for name, value in headers.items() if not name.startswith(NO_SECRETS)}
     parts = [part for name in OF_A_LOGIN for part in told.get(name, "").split()]
     words = {word for word in (*told.values(), *parts) if len(word) >= SHORTEST_SECRET}

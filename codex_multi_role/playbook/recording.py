@@ -1,11 +1,11 @@
-"""The file of a recorded run: one JSON object a line, to be read by people and kept in git.
+"""The file of a recorded run: one JSON object per line, to be read by people and kept in git.
 
-``recording``   the first line: the run's flow, goal, inputs and options, and the state its workspace began with
+``recording``   the first line: the run's flow, goal, inputs and options, and the initial state of its workspace
 ``exchange``    one request to a model and its answer: who asked (unit, role, visit, repair, attempt), which request of
                 the turn it was (turn, kind, step), the prompt (at step 0) and what `answers.reduced` keeps
 ``ended``       the last line: how the run ended, every handoff, and a hash of every file that it changed
 
-A line is written at once and whole, so what a kill leaves can be used up to there.
+A line is written at once and whole, so what a kill leaves is usable up to there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TURN, COMPACTION = "turn", "compaction"
 
 
 class _Checked(BaseModel):
-    """What is used of a line; others may be there."""
+    """The fields of a line that are used; others are allowed."""
 
     model_config = ConfigDict(strict=True)
 
@@ -84,7 +84,7 @@ class RecordedTurn:
 
     @property
     def finished(self) -> bool:
-        """Whether its last answer came to its end, which that of a turn that was killed did not."""
+        """Whether its last answer is complete, unlike that of a killed turn."""
         return list(self.exchanges.values())[-1].get("end") == "completed"
 
     def answer(self, kind: str, step: int) -> Line | None:
@@ -93,7 +93,7 @@ class RecordedTurn:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recorded run. ``ended`` is None where the file ends before the run did."""
+    """A recorded run. ``ended`` is None if the file ends before the run did."""
 
     path: Path
     header: Line
@@ -108,7 +108,7 @@ class Recording:
 
     @classmethod
     def load(cls, path: Path) -> Recording:
-        """Raises `DefinitionError` for what is no recording, `UsageError` for a file that cannot be read."""
+        """Raises `DefinitionError` for a file that is not a recording, `UsageError` for one that cannot be read."""
         lines = list(_lines(path))
         if not lines or lines[0].get("type") != "recording":
             raise DefinitionError(f"{path}: line 1: this is no recording", "`run --record FILE` writes one.")
@@ -137,7 +137,7 @@ class Recording:
 def _lines(path: Path) -> Iterator[Line]:
     try:
         with path.open(encoding="utf-8") as file:
-            lines = file.readlines()  # str.splitlines would take ends of lines within a text for ends of ours
+            lines = file.readlines()  # str.splitlines would also split at line ends within a text
     except OSError as error:
         raise UsageError(f"the recording {path} cannot be read: {error.strerror}") from error
     except ValueError as error:
@@ -161,7 +161,7 @@ def _require(path: Path, shape: type[_Checked], line: Line) -> None:
 
 
 def _turns(exchanges: list[Line]) -> Iterator[RecordedTurn]:
-    """In the order in which they began. Where a request was sent again, its last answer counts."""
+    """In the order in which they started. Of a request that was sent again, the last answer counts."""
     by_turn: dict[str, list[Line]] = {}
     for line in exchanges:
         by_turn.setdefault(line["turn"], []).append(line)
@@ -183,9 +183,9 @@ def _checked(line: Line) -> Line:
 
 
 class RecordingFile:
-    """Appends lines, each through ``clean``; threads may share it. ``problem``: why it could not go on, or empty.
+    """Appends lines, each through ``clean``; threads may share it. ``problem``: why it stopped, or empty.
 
-    A model's answer is worth more than its recording: what cannot be written is told, not raised.
+    Write errors are reported there and not raised, because a model's answer is worth more than its recording.
     """
 
     def __init__(self, path: Path, clean: Callable[[Line], Line]) -> None:
@@ -195,9 +195,9 @@ class RecordingFile:
         self._lock = threading.Lock()
 
     def begin(self, header: Line) -> None:
-        """Begin the file, which nobody else may read, unless an earlier session of the run did.
+        """Create the file, readable only by its owner, or continue the one of an earlier session of the run.
 
-        Raises `UsageError` where another is there, `StorageError`.
+        Raises `UsageError` if another file is there, `StorageError`.
         """
         try:
             with suppress(FileExistsError):
@@ -211,7 +211,7 @@ class RecordingFile:
             self.add({"type": "recording", "version": VERSION, **header})
 
     def go_on(self, run_id: str) -> None:
-        """Take up the file of the run of that id, which an earlier session began. Raises `UsageError`."""
+        """Continue the file of the run ``run_id``, which an earlier session created. Raises `UsageError`."""
         with suppress(UsageError):
             if Recording.load(self.path).header.get("run") == run_id:
                 return

@@ -1,7 +1,7 @@
-"""The embedded model with a recording for its script: it answers as the real model did. No model is asked.
+"""The embedded model with a recording as its script: it answers as the real model did. No model is asked.
 
-Which turn is played is told by the request; which of its answers, by how many the turn has had. A turn never outlives
-this process, so nothing has to be remembered for a run that is resumed.
+The request identifies the turn to play, and the number of answers the turn has had identifies the next one. A turn
+never outlives this process, so a resumed run needs no stored state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from codex_multi_role.playbook.responses import encode
 from codex_multi_role.run_options import REPLAY_DIFFERS
 
 Differs = Callable[[str, str, bool], None]
-"""Is told of a difference, its diff, and whether the turn is played all the same."""
+"""Called with a difference, its diff, and whether the turn is played anyway."""
 
 
 class ReplayServer(LoopbackServer):
@@ -41,7 +41,7 @@ class ReplayServer(LoopbackServer):
         return f"{self.address}/v1"
 
     def answer(self, asked: Asked) -> Line:
-        """The recorded answer. Raises `UsageError` where there is none."""
+        """The recorded answer. Raises `UsageError` if none is recorded."""
         turn = self._turn(asked)
         with self._lock:
             step = self._steps.get((asked.turn_id, asked.kind), 0)
@@ -56,7 +56,7 @@ class ReplayServer(LoopbackServer):
         return self.places.placed(answer)  # type: ignore[no-any-return]
 
     def _turn(self, asked: Asked) -> RecordedTurn:
-        """The turn that is being played to this one. What asks for a summary has no prompt of its own to compare."""
+        """The recorded turn to play for this one. A request for a summary has no prompt of its own to compare."""
         with self._lock:
             if asked.turn_id in self._playing:
                 return self._playing[asked.turn_id]
@@ -85,7 +85,7 @@ class ReplayServer(LoopbackServer):
 
 
 def _first_difference(diff: str) -> str:
-    """The first lines that differ, for a message of one line."""
+    """The first differing lines, for a one-line message."""
     lines = [line for line in diff.splitlines()[2:] if line.startswith(("-", "+"))][:2]
     return f" ({' '.join(line[:200] for line in lines)})" if lines else ""
 
@@ -100,7 +100,7 @@ class _ReplayHandler(LoopbackHandler):
         try:
             answer = cast(ReplayServer, self.server).answer(read_asked(body))
         except CodexMultiRoleError as error:
-            # Not 400: Codex reports that as class "other", which looks like something to try again.
+            # Not 400: Codex reports that as class "other", which looks retryable.
             self.refuse(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         else:
             self._play(answer)

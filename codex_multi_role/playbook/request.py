@@ -1,9 +1,9 @@
 """What Codex asks the embedded model: one request of the Responses API, reduced to what a playbook needs.
 
-The client puts ``multi_role_*`` into every turn's ``responsesapiClientMetadata``; Codex hands them on inside
+The client puts ``multi_role_*`` into every turn's ``responsesapiClientMetadata``; Codex passes them on in
 ``client_metadata["x-codex-turn-metadata"]``. With them, and with the tool outputs that carry the turn's call ids, the
-server needs no memory: a restart or a resumed thread asks the very same question. When Codex compacts a thread in the
-middle of a turn the outputs leave the conversation, so the summary carries them on.
+server needs no memory: a restart or a resumed thread sends the very same request. When Codex compacts a thread during a
+turn, the outputs leave the conversation, so the summary carries them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CODEX_CONTEXT_MESSAGES = (
 
 
 class AnswerKey(NamedTuple):
-    """Which scripted answer is wanted. All counts but ``repair`` begin at 1."""
+    """Identifies a scripted answer. All counts except ``repair`` start at 1."""
 
     role: str
     visit: int
@@ -41,9 +41,9 @@ class AnswerKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """Who asks, in one model request of one of our turns, whatever model it goes to.
+    """Who asks in one model request of one of our turns, for whichever model.
 
-    ``unit`` is the key of the flow's unit that asks, empty in a team; ``kind`` is ``turn`` or ``compaction``.
+    ``unit`` is the key of the flow's asking unit, empty in a team; ``kind`` is ``turn`` or ``compaction``.
     """
 
     turn_id: str
@@ -69,7 +69,7 @@ class ModelRequest:
 
 @dataclass(frozen=True)
 class NextStepRequest(ModelRequest):
-    """A role's turn wants its next step."""
+    """Requests the next step of a role's turn."""
 
     ask: AnswerKey
     prompt: str
@@ -77,11 +77,11 @@ class NextStepRequest(ModelRequest):
 
 @dataclass(frozen=True)
 class CompactionRequest(ModelRequest):
-    """Codex wants the thread summarized, because it is full or because it was told to."""
+    """Requests a summary of the thread, because it is full or because of an explicit compaction."""
 
     @property
     def summary(self) -> str:
-        """The text to answer with; a later request of the turn is read back from it."""
+        """The text of the answer; later requests of the turn carry it, so the tool outputs are read back from it."""
         return f"{COMPACTION_SUMMARY}\n{CARRIED_OUTPUTS}{self.turn_id} {json.dumps(self.tool_outputs)}"
 
 
@@ -124,7 +124,7 @@ class _AskMetadata(BaseModel):
 
 
 def call_id(turn_id: str, step: int) -> str:
-    """The id of the tool call that ``step`` of a turn makes; its output comes back under the same id."""
+    """The id of the tool call in ``step`` of a turn; its output comes back under the same id."""
     return f"call_{turn_id}_{step}"
 
 
@@ -146,7 +146,7 @@ def read_request(raw: bytes) -> NextStepRequest | CompactionRequest:
 
 
 def read_asked(raw: bytes) -> Asked:
-    """Raises `UsageError` as `read_request` does."""
+    """Raises `UsageError` like `read_request`."""
     try:
         body = _Body.model_validate_json(raw)
         metadata = body.client_metadata.turn
@@ -161,7 +161,7 @@ def read_asked(raw: bytes) -> Asked:
 
 
 def first_problem(error: ValidationError) -> str:
-    """The key path and what is wrong there."""
+    """The key path of the first problem, and what is wrong there."""
     problem = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, problem['loc'])) or 'body'}: {problem['msg']}"
 

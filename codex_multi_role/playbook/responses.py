@@ -1,7 +1,7 @@
-"""The stream of the Responses API for one scripted answer: server-sent events, as plain objects. Pure.
+"""The Responses API stream of one scripted answer: server-sent events, as plain objects. Pure.
 
-Every model request gets exactly one output item, so one tool output comes back for each tool call. Only the model's own
-web searches, which need no output, come before a message.
+Every model request gets exactly one output item, so one tool output comes back per tool call. Only the model's own web
+searches, which need no output, come before a message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BROKEN_OFF_TEXT = "This answer breaks off. "
 
 @dataclass(frozen=True)
 class StreamIds:
-    """Ids of one response; ``call`` must be the same whenever the same step is played, the others must be fresh."""
+    """Ids of one response; ``call`` must be the same whenever the same step is played, the others must be new."""
 
     response: str
     item: str
@@ -32,7 +32,7 @@ class StreamIds:
 
 
 def stream(answer: Message | ToolCall | Fault, usage: Usage, ids: StreamIds) -> Iterator[Event]:
-    """All events of one answer. Those of a drop or a stall end where the connection has to fall silent."""
+    """All events of one answer. Those of a drop or a stall end where the connection falls silent."""
     if isinstance(answer, Fault) and answer.breaks_off:
         return islice(_message(_endless(answer), usage, ids), answer.after_events)
     if isinstance(answer, Message):
@@ -48,13 +48,13 @@ def encode(event: Event) -> bytes:
 
 
 def http_error(fault: Fault) -> bytes:
-    """The JSON body of an HTTP error, as the API writes it, unless the fault brings its own."""
+    """The JSON body of an HTTP error in the API's format, unless the fault has its own."""
     default = {"error": {"message": fault.message, "type": fault.code, "code": fault.code, "param": None}}
     return json.dumps(default if fault.body is None else fault.body).encode()
 
 
 def split(text: str, pieces: int) -> list[str]:
-    """``text`` in at most ``pieces`` non-empty parts of nearly the same length."""
+    """Split ``text`` into at most ``pieces`` non-empty parts of nearly equal length."""
     count = min(pieces, len(text))
     cuts = [index * len(text) // count for index in range(count + 1)] if count else []
     return [text[start:end] for start, end in pairwise(cuts)]

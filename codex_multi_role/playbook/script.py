@@ -1,7 +1,7 @@
 """The playbook file: frozen models of its YAML.
 
-A role's list is indexed by visit (the n-th time the role is asked). An entry is one answer, or ``steps`` (one model
-request each), or ``attempts`` (by provider attempt), and may carry ``repairs`` (answers to repair turns).
+A role's list is indexed by visit (the n-th time the role is asked). An entry is one answer, ``steps`` (one model
+request each) or ``attempts`` (by provider attempt), and may have ``repairs`` (answers to repair turns).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Forms = dict[str, set[str]]
 
 
 class _OneOf(Definition):
-    """Exactly one key of ``forms`` is set, and besides it only the settings that form takes."""
+    """Requires exactly one key of ``forms``, and allows only the settings of that form besides it."""
 
     forms: ClassVar[Forms]
 
@@ -39,9 +39,9 @@ class _OneOf(Definition):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        strangers = self._keys() - {self.form, "repairs", "when"} - self.forms[self.form]
-        if strangers:
-            raise ValueError(f"{', '.join(sorted(strangers))}: not a setting of {self.form}")
+        unexpected = self._keys() - {self.form, "repairs", "when"} - self.forms[self.form]
+        if unexpected:
+            raise ValueError(f"{', '.join(sorted(unexpected))}: not a setting of {self.form}")
         return self
 
     def _keys(self) -> set[str]:
@@ -50,14 +50,14 @@ class _OneOf(Definition):
 
 
 class Usage(Definition):
-    """Tokens of one model request, absolute; negative ones are a fault that some providers have."""
+    """Tokens of one model request, absolute; negative ones simulate a fault that some providers have."""
 
     input_tokens: int
     output_tokens: int
 
 
 class Fault(_OneOf):
-    """Something that goes wrong. ``code`` without ``status`` fails the stream, with it the HTTP request.
+    """A simulated failure. ``code`` without ``status`` fails the stream, with it the HTTP request.
 
     ``after_events`` counts the stream events sent before a drop or a stall; 0 sends nothing, not even a status line.
     """
@@ -91,7 +91,7 @@ class Fault(_OneOf):
 class Step(_OneOf):
     """One model request. Strings of ``json``, ``text``, ``arguments`` and ``patch`` are templates.
 
-    ``web_search``: what the model itself searches the web for before it answers.
+    ``web_search``: the queries of the model's own web searches before its answer.
     """
 
     forms: ClassVar[Forms] = {
@@ -117,7 +117,7 @@ class Step(_OneOf):
 
 
 class Choice(Step):
-    """A step that is played if ``when``, an expression, holds; without ``when`` it always does."""
+    """A step that is played if the expression ``when`` is true, or if it has none."""
 
     when: str = "true"
 
@@ -137,7 +137,7 @@ class ScriptedTurn(Step):
 
 
 class ScriptedAnswer(ScriptedTurn):
-    """A turn, or what it is at each provider attempt; the last one stands for all further attempts."""
+    """A turn, or one turn per provider attempt; the last one is used for all further attempts."""
 
     forms: ClassVar[Forms] = ScriptedTurn.forms | {"attempts": set()}
 
@@ -148,7 +148,7 @@ class ScriptedAnswer(ScriptedTurn):
 
 
 class ScriptedVisit(ScriptedAnswer):
-    """What a role answers at one visit, and at the repair turns that follow it."""
+    """A role's answer at one visit, and its answers to the repair turns that follow it."""
 
     repairs: list[ScriptedAnswer] = Field(default_factory=list)
 
@@ -159,7 +159,7 @@ class ScriptedVisit(ScriptedAnswer):
 
 
 class Playbook(Definition):
-    """A script the embedded model plays. ``goal`` and ``cycles`` are suggestions for the command line.
+    """A script for the embedded model. ``goal`` and ``cycles`` are suggestions for the command line.
 
     ``source`` is the file it was loaded from.
     """

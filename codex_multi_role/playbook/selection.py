@@ -1,4 +1,4 @@
-"""Which step of the script a request asks for, with its templates filled in. Pure."""
+"""Selects the step of the script for a request, and fills in its templates. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHARACTERS_PER_TOKEN = 4
 
 @dataclass(frozen=True)
 class Message:
-    """The assistant's text, streamed in ``deltas`` pieces; None leaves their number to the stream.
+    """The assistant's text, streamed in ``deltas`` pieces; None for the stream's default.
 
     ``searches``: the queries of the model's own web searches, which come before the text.
     """
@@ -39,7 +39,7 @@ Answer = Message | ToolCall | Fault
 
 @dataclass(frozen=True)
 class Scripted:
-    """What to do with one model request."""
+    """The response to one model request."""
 
     answer: Answer
     usage: Usage
@@ -49,7 +49,7 @@ class Scripted:
 def select(playbook: Playbook, request: NextStepRequest | CompactionRequest) -> Scripted:
     """Raises `UsageError` if the script has no such answer, `DefinitionError` for a template that fails.
 
-    A request to compact the thread is none of a role's answers and gets a summary.
+    A request to compact the thread is not one of a role's answers; it gets a summary.
     """
     if isinstance(request, CompactionRequest):
         summary = Message(request.summary)
@@ -101,7 +101,7 @@ def _answer(step: Step, templates: _Templates) -> Answer:
         return step.fault
     match step.form:
         case "patch":
-            # A heredoc and nothing else is what Codex takes for a patch, whatever the model.
+            # Codex recognizes a patch only as a heredoc, whatever the model.
             patch = f"apply_patch <<'EOF'\n{templates.fill(step.patch)}\nEOF"
             return ToolCall("exec_command", json.dumps({"cmd": patch}))
         case "call":

@@ -1,6 +1,6 @@
-"""One request to a real model provider, over HTTP or HTTPS, by way of the proxy that the environment names.
+"""One request to a real model provider, over HTTP or HTTPS, through the proxy that the environment names.
 
-`http.client`, because its socket can be shut from another thread: a run that is stopped does not wait for an answer.
+It uses `http.client`, whose socket can be shut down from another thread: a stopped run does not wait for an answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.request import getproxies, proxy_bypass
 
 CONNECT_SECONDS = 30.0
 QUIET_SECONDS = 600.0
-"""How long a provider may say nothing at all: Codex gives up sooner, by its `stream_idle_timeout_ms`."""
+"""Maximum silence of a provider; Codex gives up sooner, by its `stream_idle_timeout_ms`."""
 PIECE_BYTES = 64 * 1024
 OWN_CERTIFICATES = "CODEX_CA_CERTIFICATE"
 FOR_PROXY = "proxy-authorization"
@@ -27,13 +27,13 @@ LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 
 
 class ProviderFailed(Exception):
-    """The provider could not be asked, or its answer broke off; says why."""
+    """The provider could not be reached, or its answer broke off; the message says why."""
 
 
 class Upstream:
-    """A request that is under way. `close` may be called from any thread, and wakes the one that reads.
+    """A request in progress. `close` may be called from any thread, and wakes the reading one.
 
-    ``url``: one that `is_address` takes, and what follows it.
+    ``url``: one that `is_address` accepts, followed by the request's path.
     """
 
     def __init__(self, url: str) -> None:
@@ -44,16 +44,16 @@ class Upstream:
 
     @property
     def login(self) -> dict[str, str]:
-        """The header for the user and the password in the URL, which Codex would send unless it has another."""
+        """The header for the user and password in the URL, which Codex would send unless it has another one."""
         return _login("authorization", self._url)
 
     def send(self, method: str, headers: Mapping[str, str], body: bytes | None) -> tuple[int, dict[str, str]]:
-        """The status and the headers of the answer, names in lower case. Raises `NoAnswer`."""
+        """The status and the headers of the answer, names in lower case. Raises `ProviderFailed`."""
         target = f"{self._url.path or '/'}{f'?{self._url.query}' if self._url.query else ''}"
         try:
             proxy = _proxy(self._url)
             self._connection = connection = _connection(self._url, proxy)
-            if proxy is not None and self._url.scheme != "https":  # no tunnel through it: it is told the whole address
+            if proxy is not None and self._url.scheme != "https":  # no tunnel: it needs the absolute address
                 target = f"http://{self._place}{target}"
                 headers = {**headers, **_login(FOR_PROXY, proxy)}
             connection.connect()
@@ -65,11 +65,11 @@ class Upstream:
         return self._response.status, {name.lower(): value for name, value in self._response.getheaders()}
 
     def piece(self) -> bytes:
-        """What has come next, empty at the end. Raises `NoAnswer` where the answer broke off."""
+        """The next piece, empty at the end. Raises `ProviderFailed` if the answer broke off."""
         response = self._response
         try:
             data = response.read1(PIECE_BYTES) if response is not None else b""
-        except (OSError, HTTPException, ValueError, AttributeError) as error:  # the last: it was closed meanwhile
+        except (OSError, HTTPException, ValueError, AttributeError) as error:  # AttributeError: closed meanwhile
             raise ProviderFailed(f"the answer of {self._place} broke off: {error}") from error
         if not data and response is not None and response.length:
             raise ProviderFailed(f"the answer of {self._place} broke off, {response.length} bytes before its end")
@@ -77,7 +77,7 @@ class Upstream:
 
     def close(self) -> None:
         if self._connection is not None:
-            with suppress(OSError, AttributeError):  # not connected yet, or not any more
+            with suppress(OSError, AttributeError):  # not connected yet, or no longer
                 self._connection.sock.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
@@ -86,11 +86,11 @@ class Upstream:
 
 
 def is_address(url: str) -> bool:
-    """Whether there may be a provider at ``url``."""
+    """Whether a provider may be at ``url``."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of `port`, too
+    except ValueError:  # also from `port`
         return False
 
 
@@ -107,7 +107,7 @@ def _connection(url: SplitResult, proxy: SplitResult | None) -> HTTPConnection:
 
 
 def _proxy(url: SplitResult) -> SplitResult | None:
-    """As Codex finds it (measured on 0.163.0)."""
+    """The proxy that Codex would use (measured on 0.163.0)."""
     proxies, host = getproxies(), url.hostname or ""
     address = proxies.get(url.scheme) or proxies.get("all")
     if not address or host in LOOPBACK_NAMES or proxy_bypass(host):
@@ -129,7 +129,7 @@ def _login(header: str, url: SplitResult) -> dict[str, str]:
 
 @cache
 def certificates() -> ssl.SSLContext:
-    """Those of the system, and those that Codex is told to trust."""
+    """The system's certificates, and those that Codex is configured to trust."""
     context = ssl.create_default_context()
     if own := os.environ.get(OWN_CERTIFICATES):
         context.load_verify_locations(own)

@@ -1,1 +1,1 @@
-"""What people are told of a run, wherever they look: progress from its events, what its folder holds, in words."""
+"""What people see of a run, wherever they look: progress from its events, what its folder holds, in words."""

@@ -1,4 +1,4 @@
-"""Reading a run's events while they are written, by whichever process."""
+"""Reads a run's events while some process writes them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from codex_multi_role.run_folder.reading import read_records
 
 LOOK_SECONDS = 0.1
 LONGEST_LINE = 4 * 1024 * 1024
-"""What is longer is in pieces that mean nothing."""
+"""Maximum bytes of a line; a longer one is read in pieces that mean nothing."""
 
 
 class EventReader:
-    """Gives what was added to an ``events.jsonl`` since it was last asked; half a line waits for its end."""
+    """Returns what was added to an ``events.jsonl`` since the last call; an incomplete line waits for its end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -32,19 +32,19 @@ class EventReader:
 
     @property
     def behind(self) -> bool:
-        """Whether `lines` stopped though there was more."""
+        """Whether `lines` stopped before the end of the file."""
         with suppress(OSError):
             return self._stopped_early and self._path.stat().st_size > self._offset
         return False
 
     def lines(self, most: int | None = None) -> Iterator[bytes]:
-        """The new lines, ``most`` of them at once."""
+        """Yield the new lines, at most ``most`` of them."""
         self._stopped_early = False
         try:
             if self._path.stat().st_size <= self._offset:
                 return
             file = self._path.open("rb")
-        except FileNotFoundError:  # the run has told nothing yet
+        except FileNotFoundError:  # the run has no events yet
             return
         with file:
             file.seek(self._offset)
@@ -57,16 +57,16 @@ class EventReader:
         self._stopped_early = True
 
     def read(self) -> Iterator[Record]:
-        """The new events; lines that a kill cut short are passed over, as `read_events` does."""
+        """Yield the new events; skips lines that a kill cut short, as `read_events` does."""
         return read_records(self.lines())
 
 
 def follow(folder: RunFolder) -> Iterator[Record]:
-    """Every event of the run, and then those that come, until no process works on it."""
+    """Yield every event of the run, also those to come, until the run's process ends."""
     reader = EventReader(folder.events_path)
     alive = True
     while alive:
-        alive = is_alive(folder)  # looked at first: what a process tells it writes before it lets go of the run
+        alive = is_alive(folder)  # checked first: a process writes its events before it releases the run
         yield from reader.read()
         if alive:
             time.sleep(LOOK_SECONDS)
@@ -74,7 +74,7 @@ def follow(folder: RunFolder) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class RunNow:
-    """A run at one look: its ``run.json``, its status, and what it is doing where a process works on it."""
+    """The state of a run at one moment: its ``run.json``, its status, and its progress if a process works on it."""
 
     run_id: str
     record: dict[str, Any]
@@ -87,14 +87,14 @@ class RunNow:
 
 
 class RunsReader:
-    """Looks at all runs below ``runs_dir`` again and again; only what is new is read."""
+    """Looks at all runs below ``runs_dir`` again and again, reading only what is new."""
 
     def __init__(self, runs_dir: Path) -> None:
         self._records = Records(runs_dir)
         self._live: dict[str, tuple[EventReader, Progress]] = {}
 
     def look(self) -> list[RunNow]:
-        """The runs as they are, oldest first."""
+        """Return the current state of the runs, oldest first."""
         return [self._at(run.folder, run.record) for run in self._records.look()]
 
     def _at(self, folder: RunFolder, record: dict[str, Any]) -> RunNow:

@@ -1,4 +1,4 @@
-"""How a run ended in words, and the command that helps it on."""
+"""How a run ended, in words, and the command to continue with."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OUTCOMES = {
 
 
 def outcome_in_words(outcome: str) -> str:
-    """A run's ``outcome`` for people; a name that a flow gave its end is shown as it is."""
+    """Return a run's ``outcome`` for people; a flow's own name for an end is shown as it is."""
     return OUTCOMES.get(outcome) or one_line(outcome.replace("_", " ")).capitalize()
 
 
@@ -41,28 +41,28 @@ def exit_meaning(exit_code: object, otherwise: str = "see the reason") -> str:
 
 
 def show_command(run_id: str, runs_dir: Path) -> str:
-    """The command that looks closer at a run."""
+    """Return the command that shows a run in detail."""
     return f"{PROGRAM} show {run_id}{_where(runs_dir)}"
 
 
 def report_command(run_id: str, runs_dir: Path) -> str:
-    """The command that makes the page of a run."""
+    """Return the command that writes the page of a run."""
     return f"{PROGRAM} report {run_id}{_where(runs_dir)}"
 
 
 def resume_command(run_id: str, runs_dir: Path) -> str:
-    """The command that goes on with a run that has not ended yet."""
+    """Return the command that resumes a run."""
     return f"{PROGRAM} resume {run_id}{_where(runs_dir)}"
 
 
 def more_cycles(record: Mapping[str, Any]) -> int | None:
-    """The number of cycles to resume a run with that ended without its goal; None if more would not lead on."""
+    """Return the number of cycles to resume a run with that ended without its goal; None if more would not help."""
     found = re.fullmatch(r"resume RUN --cycles (\d+)", _suggestion(record))
     return int(found[1]) if found and record.get("exit_code") == ExitCode.GOAL_NOT_REACHED else None
 
 
 def _suggestion(record: Mapping[str, Any]) -> str:
-    """What ended the run suggests; runs of earlier versions have only their outcome."""
+    """Return what the end of the run suggests; runs of earlier versions recorded only their outcome."""
     if "suggestion" in record or record.get("outcome") != "cycles_used_up":
         return str(record.get("suggestion") or LOOK)
     cycles = int(record.get("options", {}).get("cycles", RunOptions.cycles))
@@ -70,7 +70,7 @@ def _suggestion(record: Mapping[str, Any]) -> str:
 
 
 def answer_commands(run_id: str, runs_dir: Path, open_keys: Sequence[str]) -> str:
-    """The two commands that answer a run's open question and go on with it; the oldest where there are several."""
+    """Return the two commands that answer a run's open question, the oldest of several, and resume the run."""
     which = f"{run_id}{_where(runs_dir)}"
     if len(open_keys) > 1:
         which += f" --question {shlex.quote(open_keys[0])}"
@@ -78,9 +78,9 @@ def answer_commands(run_id: str, runs_dir: Path, open_keys: Sequence[str]) -> st
 
 
 def next_command(folder: RunFolder, runs_dir: Path, exit_code: int | None) -> str:
-    """What to type when a run has ended so: a closer look at one that reached its goal, what helps any other on.
+    """Return the command to type next: a closer look at a run that reached its goal, otherwise what continues it.
 
-    That is an answer where it waits for one, what its end suggests where it has ended, otherwise a resume.
+    That is an answer if it waits for one, what its end suggests if it has ended, and a resume in all other cases.
     """
     if exit_code == ExitCode.GOAL_REACHED:
         return show_command(folder.run_id, runs_dir)
@@ -96,7 +96,7 @@ def next_command(folder: RunFolder, runs_dir: Path, exit_code: int | None) -> st
 
 
 def next_from_record(folder: RunFolder, runs_dir: Path, record: Mapping[str, Any], status: str) -> str:
-    """As `next_command`, for who looks at a run whose ``status`` is that of now; empty where nothing helps it on."""
+    """Return `next_command` for a run whose current status is ``status``; empty if nothing is left to do."""
     if (
         record.get("exit_code") == ExitCode.GOAL_REACHED
         or status == RunStatus.RUNNING

@@ -1,4 +1,4 @@
-"""A run in plain lines: one for each event that means something to a reader, with its time."""
+"""A run in plain lines: one per event that means something to a reader, with its time."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ NO_MODEL = "No model is asked: the answers come from the playbook {}."
 
 
 class PlainLines:
-    """Turns events into lines, in order."""
+    """Converts events to lines, in order."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
 
     def of(self, record: Record) -> list[str]:
-        """The lines of one event; many have none."""
+        """Return the lines of one event, often none."""
         cycle = self.progress.cycle
         self.progress.apply(record)
         said = []
@@ -42,7 +42,7 @@ def _run_started(record: Record) -> list[str]:
 
 
 def _python(python: Mapping[str, str]) -> list[str]:
-    """Which Python runs the tests, where any test needs one."""
+    """Name the Python that runs the tests, if any test needs one."""
     if not python.get("version"):
         return []
     return [f"tests run with Python {python['version']} ({one_line(python['source'])}): {one_line(python['path'])}"]

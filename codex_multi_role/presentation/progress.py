@@ -1,4 +1,4 @@
-"""What a run is doing, told from its events and nothing else; it prints nothing and reads no clock."""
+"""What a run is doing, computed from its events alone; prints nothing and reads no clock."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from codex_multi_role.presentation.wording import seconds_between
 from codex_multi_role.run_folder import Record
 
 OF_ANOTHER_VERSION = (LookupError, TypeError, AttributeError)
-"""What an event raises that lacks something, or has something else in its place."""
+"""What an event raises if a field is missing or has another type."""
 
 
 @dataclass
 class Progress:
-    """The whole run. ``at`` is the time of the latest event, ``began`` of the first since it was (re)started.
+    """The whole run. ``at`` is the time of the latest event, ``began`` of the first since the (re)start.
 
-    ``step`` may be one of a called flow, ``current_step`` is the run's own; ``steps``: all of the latter, each with its
-    visits so far. ``limits``: as in `RunStarted`. ``state``: the run's, where its flow names states; ``tasks``: those
-    of the latest fan-out, by unit. ``questions`` are those a person is asked now, by key. ``worked``: how long the run
-    was worked on, in seconds, as of ``worked_at``; the wait for a person is not work.
+    ``step`` may belong to a called flow, ``current_step`` is the run's own; ``steps``: the run's own, with their visits
+    so far. ``limits``: as in `RunStarted`. ``state``: the run's, if its flow names states. ``tasks``: those of the
+    latest fan-out, by unit. ``questions``: those a person is asked now, by key. ``worked``: how long the run was
+    worked on, in seconds, as of ``worked_at``; waiting for a person does not count.
     """
 
     run_id: str = ""
@@ -56,14 +56,14 @@ class Progress:
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> Self:
-        """The state after ``records``."""
+        """Return the state after ``records``."""
         progress = cls()
         for record in records:
             progress.apply(record)
         return progress
 
     def apply(self, record: Record) -> None:
-        """Take in one event; types of a newer version are passed over."""
+        """Apply one event; types of a newer version are ignored."""
         self.at = record["at"]
         handler = EVENT_HANDLERS.get(record["type"])
         if handler is not None:
@@ -74,7 +74,7 @@ class Progress:
 
     @property
     def tokens(self) -> int:
-        """In and out, of all roles."""
+        """Input and output tokens of all roles."""
         return sum(role.input_tokens + role.output_tokens for role in self.roles.values())
 
     @property
@@ -82,20 +82,20 @@ class Progress:
         return sum(state in ENDED_TASKS for state in self.tasks.values())
 
     def left(self, now: str) -> dict[str, float]:
-        """What is left of each limit at the moment ``now`` (as an event's ``at``)."""
+        """Return what is left of each limit at ``now`` (an event's ``at``)."""
         used = {"turns": self.turns_begun, "tokens": self.tokens, "seconds": self.worked_until(now)}
         return {name: max(0.0, limit - used.get(name, 0.0)) for name, limit in self.limits.items()}
 
     def worked_until(self, now: str) -> float:
-        """``worked``, at the moment ``now``."""
+        """Return ``worked`` at ``now``."""
         stands_still = self.questions or self.ended
         return self.worked + (0.0 if stands_still else seconds_between(self.worked_at, now))
 
     @property
     def where(self) -> str:
-        """``cycle 2 of 3``, or the run's state where it has one; and ``1 of 4 tasks`` within a fan-out.
+        """``cycle 2 of 3``, or the run's state if it has one; within a fan-out also ``1 of 4 tasks``.
 
-        A flow may go round more often than the cycles it was given, or not in cycles at all.
+        A flow may repeat more often than the cycles it was given, or not use cycles at all.
         """
         tasks = f", {self.tasks_over} of {len(self.tasks)} tasks" if self.tasks else ""
         return f"{self.state or self._cycle_in_words}{tasks}"
@@ -108,7 +108,7 @@ class Progress:
 
     @property
     def share(self) -> float | None:
-        """How much of a fan-out, or else of the cycles, is behind us, 0 to 1; None where there is neither."""
+        """The completed share of a fan-out, otherwise of the cycles, 0 to 1; None without either."""
         if self.tasks:
             return self.tasks_over / len(self.tasks)
         if not (self.cycle and self.cycles and self.roles):

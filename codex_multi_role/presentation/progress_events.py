@@ -1,4 +1,4 @@
-"""What each event changes in a run's `Progress`: a new event that shows is one function and one line."""
+"""How each event changes a run's `Progress`: a new event needs one function and one line."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _state_changed(progress: Progress, record: Record) -> None:
 
 
 def _is_called(key: str) -> bool:
-    """Whether it is in a flow that the run's flow called."""
+    """Whether the step or unit is in a flow that the run's flow called."""
     return "/" in key
 
 

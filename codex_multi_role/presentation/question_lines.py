@@ -1,4 +1,4 @@
-"""A question to a person, and what it is about, as lines of plain text."""
+"""A question to a person and its subject, as lines of plain text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LINES_SHOWN = 200
 
 
 def question_lines(question: Question) -> Iterator[str]:
-    """What a model wrote in it cannot control the terminal."""
+    """Format the question; what a model wrote in it cannot control the terminal."""
     yield f"review {question.key}: {one_line(question.question, 1000)}"
     lines = question.show.expandtabs().splitlines()
     yield from (f"  {printable(line)}" for line in lines[:LINES_SHOWN])

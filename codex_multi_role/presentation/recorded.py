@@ -1,4 +1,4 @@
-"""Reading what a run left in its folder."""
+"""Reads what a run left in its folder."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from codex_multi_role.run_folder.turn_folder import INHERITED
 
 
 def read_turns(folder: RunFolder) -> list[dict[str, Any]]:
-    """``turn.json`` of every turn in the order they began, with the handoff's ``summary``."""
+    """Read ``turn.json`` of every turn in the order they began, with the handoff's ``summary``."""
     return [_turn(role, turn) for role, turn in _in_order(folder)]
 
 
 def changed_files(folder: RunFolder) -> list[str]:
-    """The files that the run's own turns changed, relative to the workspace, in the order they were first changed."""
+    """Return the files that the run's own turns changed, relative to the workspace, in order of their first change."""
     return list(dict.fromkeys(path for _, turn in _in_order(folder) for path in _changed(turn)))
 
 
@@ -52,7 +52,7 @@ def _turn(role: str, turn: TurnFolder) -> dict[str, Any]:
 
 
 def read_tests(folder: RunFolder) -> list[dict[str, Any]]:
-    """``result.json`` of every test run in order, with its number and folder in front."""
+    """Read ``result.json`` of every test run in order, after its number and folder."""
     results = [(number_of(path.parent, ""), path) for path in (folder.path / "tests").glob("*/result.json")]
     return [
         {"number": number, "folder": str(path.parent), **read_object(path)}
@@ -62,7 +62,7 @@ def read_tests(folder: RunFolder) -> list[dict[str, Any]]:
 
 
 def read_record(folder: RunFolder) -> dict[str, Any]:
-    """``run.json``; where it cannot be read, one that says so, so that one bad run does not hide the others."""
+    """Read ``run.json``; if it cannot be read, return a record that says so: one bad run must not hide the others."""
     try:
         return folder.record()
     except RunNotFound as error:
@@ -70,13 +70,13 @@ def read_record(folder: RunFolder) -> dict[str, Any]:
 
 
 def status_now(folder: RunFolder, record: dict[str, Any]) -> str:
-    """The recorded status; a run that is recorded as running while no process works on it was killed."""
+    """Return the recorded status, or ``killed`` if a run recorded as running has no live process."""
     status = str(record.get("status", ""))
     return RunStatus.KILLED if status == RunStatus.RUNNING and not is_alive(folder) else status
 
 
 def totals_now(folder: RunFolder, record: dict[str, Any]) -> dict[str, float]:
-    """The recorded totals; those of a session without an end are what the run's turns tell, not the session's before.
+    """Return the recorded totals; for a session without an end, those of the run's turns instead of older ones.
 
     Empty for a run that ended before it had any.
     """
@@ -85,7 +85,7 @@ def totals_now(folder: RunFolder, record: dict[str, Any]) -> dict[str, float]:
 
 
 def open_questions(folder: RunFolder, record: dict[str, Any]) -> list[Question]:
-    """What the run asks a person now; none when it is over."""
+    """Return what the run asks a person now; empty when it is over."""
     return [] if has_reached_end(record) else Questions(folder.path).pending()
 
 
@@ -95,10 +95,10 @@ def is_alive(folder: RunFolder) -> bool:
 
 
 def lives(owner: Mapping[str, Any]) -> bool:
-    """Whether the process that `read_owner` named is running."""
+    """Whether the process that `read_owner` returned is running."""
     if "pid" not in owner:
         return False
-    import psutil  # here: most looks at a run need no process table
+    import psutil  # here: most views of a run need no process table
 
     from codex_multi_role import processes
 
@@ -110,5 +110,5 @@ def lives(owner: Mapping[str, Any]) -> bool:
 
 
 def read_owner(folder: RunFolder) -> dict[str, Any]:
-    """``pid`` and ``start_time`` of the process that owns the run; empty when it let go."""
+    """Read ``pid`` and ``start_time`` of the process that owns the run; empty once it has released the run."""
     return read_object(folder.owner_path)

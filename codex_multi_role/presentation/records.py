@@ -1,4 +1,4 @@
-"""The records of all runs, to be looked at again and again."""
+"""The records of all runs, cached for repeated reading."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codex_multi_role.run_folder.folder import RUN_ID
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run and its `read_record`, as ``version`` of its ``run.json`` has it."""
+    """A run and its `read_record`; ``version``: modification time in ns and size of its ``run.json``."""
 
     folder: RunFolder
     record: dict[str, Any]
@@ -23,14 +23,14 @@ class RecordedRun:
 
 
 class Records:
-    """The runs below one folder. What was read of a run stays until its ``run.json`` changes; threads may share it."""
+    """The runs below one folder. Each record is kept until its ``run.json`` changes; threads may share it."""
 
     def __init__(self, runs_dir: Path) -> None:
         self._runs_dir = runs_dir
         self._known: dict[str, RecordedRun] = {}
 
     def look(self) -> list[RecordedRun]:
-        """The runs as they are, oldest first."""
+        """Return the current runs, oldest first."""
         runs = sorted(self._read(), key=lambda run: (str(run.record.get("started_at", "")), run.folder.run_id))
         self._known = {run.folder.run_id: run for run in runs}
         return runs
@@ -42,7 +42,7 @@ class Records:
             try:
                 stat = folder.record_path.stat()
             except OSError:
-                continue  # not a run, or gone meanwhile
+                continue  # not a run, or removed meanwhile
             version = (stat.st_mtime_ns, stat.st_size)
             if name in known and known[name].version == version:
                 yield known[name]

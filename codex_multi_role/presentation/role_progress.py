@@ -13,7 +13,7 @@ BUSY = frozenset({WORKING, REPAIRING})
 
 @dataclass
 class RoleProgress:
-    """One role. ``state`` is a word of this module or, after a turn, that turn's status. Tokens and seconds add up."""
+    """One role. ``state``: a constant of this module or, after a turn, its status. Tokens and seconds add up."""
 
     name: str
     state: str = STARTING

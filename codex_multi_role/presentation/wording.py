@@ -11,13 +11,13 @@ ELLIPSIS = "..."
 
 
 def one_line(value: object, limit: int = 200) -> str:
-    """``value`` as at most ``limit`` printable characters; what a model wrote can then not steer a terminal."""
+    """Return ``value`` as at most ``limit`` printable characters, so that a model's text cannot control a terminal."""
     line = " ".join(filter(None, map(printable, str(value).split())))
     return line if len(line) <= limit else line[: limit - len(ELLIPSIS)].rstrip() + ELLIPSIS
 
 
 def printable(line: str) -> str:
-    """``line`` without control characters."""
+    """Remove control characters."""
     return "".join(letter for letter in line if not unicodedata.category(letter).startswith("C"))
 
 
@@ -46,17 +46,17 @@ def compact(number: float) -> str:
 
 
 def moment(at: str) -> datetime:
-    """An event's ``at``, in local time."""
+    """Convert an event's ``at`` to local time."""
     return datetime.fromisoformat(at).astimezone()
 
 
 def clock(at: str) -> str:
-    """An event's ``at`` as ``HH:MM:SS`` local time."""
+    """Format an event's ``at`` as ``HH:MM:SS`` local time."""
     return f"{moment(at):%H:%M:%S}"
 
 
 def seconds_between(start: str, end: str) -> float:
-    """Between the ``at`` of two events; 0 where one of them is empty, or they come the other way round."""
+    """Return the seconds between the ``at`` of two events; 0 if one is empty or they are in reverse order."""
     return max(0.0, (moment(end) - moment(start)).total_seconds()) if start and end else 0.0
 
 
@@ -66,7 +66,7 @@ def amounts(of: Mapping[str, float]) -> list[str]:
 
 
 def verdict(tests: Mapping[str, object]) -> str:
-    """``failed: 3 passed, 1 failed``: the status of a test result, and its counts that are not zero."""
+    """``failed: 3 passed, 1 failed``: the status of a test result and its nonzero counts."""
     counts = ", ".join(f"{tests[name]} {name}" for name in ("passed", "failed", "errors", "skipped") if tests.get(name))
     status = one_line(tests["status"])
     return f"{status}: {counts}" if counts else status

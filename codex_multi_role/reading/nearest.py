@@ -1,4 +1,4 @@
-"""What to say when a name is not known: the nearest right one, and all there are."""
+"""Messages for an unknown name: the nearest known one, and all of them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``; did you mean "planner"?`` for the nearest of ``known``, an empty string when none is near."""
-    from difflib import get_close_matches  # only a mistake pays for this import
+    """``; did you mean "planner"?`` for the nearest of ``known``, an empty string if none is near."""
+    from difflib import get_close_matches  # imported only after a mistake
 
     by_folded = {candidate.casefold(): candidate for candidate in known}
     close = get_close_matches(name.casefold(), by_folded, n=1)

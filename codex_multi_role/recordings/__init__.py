@@ -1,1 +1,1 @@
-"""Recording what the models of a run answered, replaying it, and telling whether a replay came to the same."""
+"""Record the answers of a run's models, replay them, and compare the replay with the recorded run."""

@@ -1,4 +1,4 @@
-"""The end of a run that is recorded, or replayed."""
+"""The end of a recorded or replayed run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARKED_OR_INTERRUPTED = (4, 5, 130)
 
 
 def close_recording(definitions: Definitions, folder: RunFolder, report: RunReport) -> list[str]:
-    """Write what a recorded run came to; say in what a replayed one differs from that. Returns what is to be told."""
+    """Write the outcome of a recorded run, or compare a replayed one with it. Returns messages for the user."""
     try:
         if definitions.options.record is not None:
             return _close(definitions, definitions.options.record, folder, report)
@@ -34,10 +34,10 @@ def close_recording(definitions: Definitions, folder: RunFolder, report: RunRepo
 
 def _close(definitions: Definitions, path: Path, folder: RunFolder, report: RunReport) -> list[str]:
     if not path.exists() or (header := Recording.load(path).header).get("run") != folder.run_id:
-        return []  # it never began
+        return []  # it never started
     if not any(list_turns(folder)):
         with storage_errors(path):
-            path.unlink()  # nothing came of it, and its name is free for another try
+            path.unlink()  # nothing was recorded; its name is free for another attempt
         return []
     if report.exit_code in PARKED_OR_INTERRUPTED:
         return [f"the recording {path} goes on when the run is resumed"]
@@ -47,13 +47,13 @@ def _close(definitions: Definitions, path: Path, folder: RunFolder, report: RunR
 
 
 def _compare(definitions: Definitions, recording: Recording, folder: RunFolder, report: RunReport) -> list[str]:
-    begun = kept_in(folder.path)
-    if recording.ended is None or "began_with" not in begun or report.exit_code == RunInterrupted.exit_code:
-        return []  # nothing to compare with, or the run never began, or did not come to an end of its own
-    now = _named(definitions, folder, outcome_of(report, definitions, folder, begun["began_with"]))
-    told = differences(recording.ended, now)
-    keep_end(folder.path, told)
-    return [f"{REPLAY_DIFFERS}{each}" for each in told]
+    kept = kept_in(folder.path)
+    if recording.ended is None or "began_with" not in kept or report.exit_code == RunInterrupted.exit_code:
+        return []  # nothing to compare with, or the run never started, or was interrupted
+    now = _named(definitions, folder, outcome_of(report, definitions, folder, kept["began_with"]))
+    found = differences(recording.ended, now)
+    keep_end(folder.path, found)
+    return [f"{REPLAY_DIFFERS}{each}" for each in found]
 
 
 def _named(definitions: Definitions, folder: RunFolder, outcome: Mapping[str, Any]) -> dict[str, Any]:

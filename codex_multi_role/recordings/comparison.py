@@ -1,8 +1,8 @@
-"""In what a replay is not as recorded: told at once, and kept in the run's folder for who reads it by machine.
+"""Differences between a replay and its recording: reported at once, and kept in the run's folder for programs.
 
-``replay.json`` has ``recording``, its name; ``began_with``, the state of the workspace; ``on_the_way``, what was other
-before the end; and, once the run has come to its end, ``differences``, in what it came to another one. The diffs of
-prompts are in ``replay/``.
+``replay.json`` has ``recording``, its name; ``began_with``, the state of the workspace; ``on_the_way``, the differences
+before the end; and, once the run has ended, ``differences``, those of its outcome. The diffs of prompts are in
+``replay/``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from codex_multi_role.run_options import REPLAY_DIFFERS
 
 FILE, DIFFS = "replay.json", "replay"
 LONGEST_NAME = 60
-"""Of who asked, in the name of a file, in characters: a unit's key can be longer than any name may be."""
+"""Maximum characters of a file name that come from who asked: a unit's key can be longer than any file name."""
 
 
 def kept_in(run_folder: Path) -> dict[str, Any]:
-    """``replay.json``; empty where the run is no replay, or never began, or the file is damaged."""
+    """``replay.json``; empty if the run is not a replay or never started, or if the file is damaged."""
     return read_json(run_folder / FILE) or {}
 
 
@@ -35,7 +35,7 @@ def keep_end(run_folder: Path, differences: Sequence[str]) -> None:
 
 
 class OnTheWay:
-    """Tells and keeps what is not as recorded while the run is at work. Threads may share it."""
+    """Reports and keeps differences while the run works. Threads may share it."""
 
     def __init__(self, folder: RunFolder, events: EventLog) -> None:
         self._folder, self._events = folder, events

@@ -1,4 +1,4 @@
-"""What stands where a run's model providers are expected: a playbook, a recording, or a recorder in front of them."""
+"""What replaces the model providers of a run: a playbook, a recording, or a recorder in front of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns
 from codex_multi_role.run_folder.events import Warning, now
 
-if TYPE_CHECKING:  # what is imported where it is needed: most runs record nothing
+if TYPE_CHECKING:  # lazy elsewhere: most runs record nothing
     from codex_multi_role.playbook.recording import Recording, RecordingFile
     from codex_multi_role.recordings.comparison import OnTheWay
 
@@ -27,8 +27,9 @@ PLAYBOOK_MODEL = "playbook"
 
 @dataclass(frozen=True)
 class ModelProviders:
-    """``provider``: the settings that beat all others, by role. ``through``: those that lead to the recorder, by all
-    settings of a role and the user's home they lean on. ``model``: which one a role has, where that is decided here.
+    """``provider``: by role, the settings that override all others. ``model``: by role, the model if decided here.
+
+    ``proxy_settings``: those that lead to the recorder, from all settings of a role and the user's home they depend on.
     """
 
     provider: Callable[[str], Settings] = lambda _: ()
@@ -37,7 +38,7 @@ class ModelProviders:
 
 
 def start_providers(definitions: Definitions, folder: RunFolder, events: EventLog, stack: ExitStack) -> ModelProviders:
-    """Start what the run asks for, until ``stack`` is left. Raises `UsageError`, `CodexUnavailable`, `StorageError`."""
+    """Start what the run requests, until ``stack`` exits. Raises `UsageError`, `CodexUnavailable`, `StorageError`."""
     if definitions.recording is not None:
         return _replayed(definitions, definitions.recording, folder, events, stack)
     played = ModelProviders()
@@ -53,7 +54,7 @@ def start_providers(definitions: Definitions, folder: RunFolder, events: EventLo
 
 
 def provider_settings(key: str, name: str, base_url: str, model: str) -> Settings:
-    """A provider on the loopback interface, which tries nothing again by itself."""
+    """The settings of a provider on the loopback interface, without its own retries."""
     retries = {"request_max_retries": 0, "stream_max_retries": 0}
     table = {"name": name, "base_url": base_url, "wire_api": "responses", **retries}
     return as_settings({"model_provider": key, "model": model, f"model_providers.{key}": table})
@@ -80,21 +81,21 @@ def _recorded(
         file.begin(_header(definitions, folder))
     proxy = stack.enter_context(RecordingProxy(file))
 
-    def tell_problem() -> None:
+    def report_problem() -> None:
         if file.problem:
             events.publish(Warning(file.problem))
 
-    stack.callback(tell_problem)
+    stack.callback(report_problem)
 
-    def through(settings: Settings, home: Path | None) -> Settings:
+    def proxy_settings(settings: Settings, home: Path | None) -> Settings:
         provider = provider_of(settings, home)
         return provider.at(proxy.through(provider.name, provider.base_url, provider.account_url))
 
-    return ModelProviders(played.provider, through, played.model)
+    return ModelProviders(played.provider, proxy_settings, played.model)
 
 
 def recording_file(definitions: Definitions, path: Path, folder: RunFolder) -> RecordingFile:
-    """What is written there: without secrets, and with names for paths."""
+    """The recording at ``path``, written without secrets and with names for paths."""
     from codex_multi_role.playbook.recording import RecordingFile
     from codex_multi_role.recordings.names import places_of
 
@@ -134,7 +135,7 @@ def _replayed(
 
     on_the_way = OnTheWay(folder, events)
     if not any(list_turns(folder)):
-        _tell_beginning(definitions, recording, folder, events, on_the_way)
+        _report_beginning(definitions, recording, folder, events, on_the_way)
     match, places = definitions.options.replay_match, places_of(definitions, folder)
     server = stack.enter_context(ReplayServer(recording, match, places, on_the_way.prompt_differs))
 
@@ -142,13 +143,13 @@ def _replayed(
         return recording.models.get(role, PLAYBOOK_MODEL)
 
     def provider(role: str) -> Settings:
-        # The name, too: Codex goes by it, when it compacts a conversation for example.
+        # The name as well: Codex depends on it, for example when it compacts a conversation.
         return provider_settings("replay", recording.providers.get(role, "replay"), server.base_url, model(role))
 
     return ModelProviders(provider, model=model)
 
 
-def _tell_beginning(
+def _report_beginning(
     definitions: Definitions, recording: Recording, folder: RunFolder, events: EventLog, on_the_way: OnTheWay
 ) -> None:
     from codex_multi_role.recordings.run_outcome import workspace_tree

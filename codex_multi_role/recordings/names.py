@@ -1,4 +1,4 @@
-"""The paths of a run that stand in a recording under a name."""
+"""The paths of a run for which a recording has names."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from codex_multi_role.spelling import as_on_disk
 
 
 def places_of(definitions: Definitions, folder: RunFolder) -> PathNames:
-    """What is found here and somewhere else on another machine, or in another run."""
+    """The paths that differ on another machine or in another run."""
     run = folder.path.resolve()
     return PathNames({**_around(definitions.workspace), "run folder": run, "runs": run.parent})
 
 
 def places_around(workspace: Path) -> PathNames:
-    """The part of `places_of` that is known before there is a run."""
+    """The part of `places_of` that is known before a run exists."""
     return PathNames(_around(as_on_disk(workspace)))
 
 

@@ -1,4 +1,4 @@
-"""What people answered in a recorded run, answered again in its replay."""
+"""People's answers in a recorded run, given again in its replay."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BY_RECORDING = "recording"
 
 
 def answers_of(run_folder: Path) -> list[dict[str, Any]]:
-    """Every question of the run that was answered, by whomever, in the order of their keys."""
+    """Every answered question of the run, whoever answered it, in the order of their keys."""
     answered = sorted(Questions(run_folder).answered(), key=lambda question: question.key)
     return [
         {"key": each.key, "question": each.question, "approved": each.answer.approved, "comment": each.answer.comment}
@@ -25,9 +25,9 @@ def answers_of(run_folder: Path) -> list[dict[str, Any]]:
 
 
 def as_recorded(recording: Recording, places: PathNames, otherwise: AskPerson | None) -> AskPerson | None:
-    """Answers as the recording does: the question of that key, else one of the same words; else asks ``otherwise``.
+    """Answers as recorded for the question's key, otherwise for its text; asks ``otherwise`` for any other.
 
-    ``places``: those of the run that asks now.
+    ``places``: the paths of the run that asks now.
     """
     known = places.placed((recording.ended or {}).get("answers", []))
     if not known:

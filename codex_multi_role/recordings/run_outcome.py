@@ -1,4 +1,4 @@
-"""What a run came to, as a recording keeps it, and in what another run of it differs."""
+"""The outcome of a run as a recording keeps it, and how another run of it differs."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ Line = dict[str, Any]
 
 COMPARED = ("status", "outcome", "exit_code")
 SUGGESTED = ("goal", "flow", "inputs", "cycles", "repair_attempts", "run_tests")
-"""The options that a replay takes from the recording, unless it is given others."""
+"""The options that a replay takes from the recording by default."""
 REMOVED = None
 SHOWN, MOST_PATHS = 200, 10
 
 
 def suggested_options(recording: Recording, workspace: Path) -> Line:
-    """`RunOptions` fields with which the recorded run can be run again in ``workspace``."""
+    """The `RunOptions` fields to run the recorded run again in ``workspace``."""
     suggested: Line = places_around(workspace).placed({name: recording.header[name] for name in SUGGESTED})
     return suggested
 
 
 def workspace_tree(definitions: Definitions, folder: RunFolder) -> str:
-    """The state of the workspace, as a name that is the same wherever it is. What git ignores is no part of it."""
+    """The state of the workspace, as an ID that does not depend on its path. It excludes what git ignores."""
     return snapshots_of(definitions, folder).take()
 
 
@@ -45,9 +45,9 @@ def snapshots_of(definitions: Definitions, folder: RunFolder) -> Snapshots:
 
 
 def outcome_of(report: RunReport, definitions: Definitions, folder: RunFolder, began_with: str) -> Line:
-    """How the run ended, what every turn handed over, in no order that chance could change, and the changed files.
+    """How the run ended, the handoffs of all turns in an order independent of chance, and the changed files.
 
-    ``began_with`` is the `workspace_tree` of the run's beginning. Raises `StorageError`.
+    ``began_with``: the `workspace_tree` at the beginning of the run. Raises `StorageError`.
     """
     snapshots, places = snapshots_of(definitions, folder), places_of(definitions, folder)
     record = definitions.options.record
@@ -80,24 +80,24 @@ def _in_order(entry: Line) -> str:
 
 
 def _hash(path: Path, places: PathNames) -> str | None:
-    """Of the content of a file, or of where a link leads."""
+    """The hash of a file's content or of a link's target; `REMOVED` for anything else."""
     with suppress(OSError):
         if path.is_symlink():
             return _digest(os.fsencode(path.readlink()), places)
-        if path.is_file():  # a pipe or a device can be read for ever
+        if path.is_file():  # reading a pipe or a device may never end
             return _digest(path.read_bytes(), places)
     return REMOVED
 
 
 def _digest(content: bytes, places: PathNames) -> str:
-    """SHA-256; of a text, with the names for the paths in it: another workspace has others."""
-    with suppress(ValueError):  # no text
+    """SHA-256. In a text, names replace the paths first, because another workspace has other paths."""
+    with suppress(ValueError):  # not text
         content = str(places.named(content.decode("utf-8"))).encode()
     return hashlib.sha256(content).hexdigest()
 
 
 def differences(recorded: Line, now: Line) -> list[str]:
-    """In what ``now`` is another outcome than ``recorded``, a line each; both have names for paths."""
+    """How ``now`` differs from ``recorded``, one line per difference; both have names for paths."""
     told = [
         f"{name} is {now[name]}, recorded is {recorded.get(name)}"
         for name in COMPARED
@@ -112,7 +112,7 @@ def differences(recorded: Line, now: Line) -> list[str]:
 
 
 def _what_is_missing(recorded: Line, now: Line) -> Iterator[str]:
-    """Of a run that ended otherwise: what it did not come to, in short."""
+    """A short list of what is missing in a run that ended differently."""
     before, after = (Counter(map(_in_order, entries["handoffs"])) for entries in (recorded, now))
     roles = Counter(_role(text) for text in (before - after).elements())
     if roles:

@@ -1,4 +1,4 @@
-"""From a model's text to a validated JSON object, or to the words that ask for it again."""
+"""From a model's text to a validated JSON object, or to the problem for the repair prompt."""
 
 from codex_multi_role.replies.refusal import with_error
 from codex_multi_role.replies.reply import EMPTY, Reply, read_reply

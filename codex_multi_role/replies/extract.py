@@ -1,7 +1,7 @@
-"""Find the JSON objects in a model's answer: between fences and prose, outside what it thought, never in one another.
+"""Find the JSON objects in a model's answer: between fences and prose, outside its thinking, never inside one another.
 
-Every ``{`` is tried from left to right. One that begins an object which cannot be read exactly ends the search, for
-what follows may be a part of it. Each stretch of the text is read once, so hostile text costs no more than its length.
+Every ``{`` is tried from left to right. One that begins an object which cannot be read exactly ends the search, because
+what follows may be part of that object. Each stretch of the text is read once, so hostile text costs linear time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TOO_DEEP = InexactObject("The JSON object is nested too deeply.")
 
 @dataclass(frozen=True)
 class FoundObject:
-    """An object that is not empty. ``repaired``: its text is not JSON, but could be read exactly."""
+    """A non-empty object. ``repaired``: its text is not JSON, but could be read exactly."""
 
     value: dict[str, object]
     repaired: bool
@@ -46,9 +46,9 @@ class FoundObject:
 
 @dataclass(frozen=True)
 class Extraction:
-    """``objects``: all that differ, in their order; without one, ``problem`` says what is wrong.
+    """``objects``: all distinct ones, in order; ``problem``: what is wrong if they are empty.
 
-    ``only_text``: the answer does not even try to be an object.
+    ``only_text``: the answer has no object, not even an attempt at one.
     """
 
     objects: tuple[FoundObject, ...] = ()
@@ -73,7 +73,7 @@ def find_objects(text: str) -> Extraction:
 
 
 class _Latest(NamedTuple):
-    """The object found last: whether it had to be repaired, and whether it is the first on its line."""
+    """The last object found: whether it had to be repaired, and whether it is the first on its line."""
 
     repaired: bool
     begins_line: bool
@@ -107,7 +107,7 @@ class _Search:
         self._check_behind(len(self._text))
 
     def _skip_thinking(self, tag: re.Match[str]) -> None:
-        if tag["end"]:  # it began before the answer did
+        if tag["end"]:  # the thinking began before the answer
             self.objects.clear()
             self._latest = None
             self._position = self._behind = tag.end()
@@ -119,7 +119,7 @@ class _Search:
         self._position = self._behind = end.end()
 
     def _skip_code(self, opening: re.Match[str]) -> None:
-        """Pass over a fence with code: its braces and quotation marks belong to no object."""
+        """Skip a fence with code: its braces and quotation marks belong to no object."""
         closing = re.compile(rf"\n[ \t]*{opening['fence']}[ \t\r]*(?:\n|\Z)").search(self._text, opening.end() - 1)
         self._skips_code = closing is not None  # otherwise no later fence is closed either
         if closing is not None:
@@ -152,15 +152,15 @@ class _Search:
         self.objects.setdefault(json.dumps(found.value, sort_keys=True), found)
 
     def _check_before(self, start: int) -> None:
-        """An object behind a key, or a brace that is still open, is only a part of one."""
+        """Reject an object after a key, or inside a brace that is still open: it is only part of one."""
         opened, closed = (self._text.count(brace, self._behind, start) for brace in "{}")
         if opened > closed or _KEY.search(self._text, self._behind, start):
             raise InexactObject("The JSON object does not parse: it is a part of an object whose beginning is damaged.")
 
     def _check_behind(self, end: int) -> None:
-        """An object that ends too early, at a brace inside a string that ended too early, leaves the rest behind it.
+        """Reject an object that ended too early, at a brace inside a string that ended too early: its rest follows it.
 
-        A closing brace too many is certain where the object begins a line.
+        If the object begins a line, a surplus closing brace after it is accepted.
         """
         text, behind = self._text, self._behind
         if self._latest is None or _is_over(text, behind, end, self._latest):
@@ -181,7 +181,7 @@ def _is_over(text: str, behind: int, end: int, latest: _Latest) -> bool:
 
 
 def _decode(text: str, start: int) -> tuple[dict[str, object], int, bool]:
-    """The object at ``start``, its end, and whether it had to be repaired. Raises `InexactObject`."""
+    """The object at ``start``, its end, and whether it was repaired. Raises `InexactObject`."""
     if _QUOTED_KEY.match(text, start):
         with suppress(json.JSONDecodeError):
             return *_strict(text, start), False
@@ -191,7 +191,7 @@ def _decode(text: str, start: int) -> tuple[dict[str, object], int, bool]:
 
 
 def _strict(text: str, start: int) -> tuple[dict[str, object], int]:
-    """The object at ``start``, and its end. Raises `JSONDecodeError`, else `InexactObject`: no repair could help."""
+    """The object at ``start``, and its end. Raises `JSONDecodeError`, or `InexactObject` if no repair could help."""
     try:
         value, end = _STRICT.raw_decode(text, start)
     except json.JSONDecodeError:
@@ -229,7 +229,7 @@ _STRICT = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_refus
 
 
 def _too_deep(value: object) -> bool:
-    """Whether ``value`` is nested deeper than what reads it later (schemas, pretty printing) can follow."""
+    """Whether ``value`` is nested too deeply for its later readers (schemas, pretty printing)."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         level = [child for item in level for child in _children(item)]
@@ -245,7 +245,7 @@ def _children(item: object) -> Iterable[object]:
 
 
 def _without_surrogates(value: dict[str, object], source: str) -> dict[str, object]:
-    """Put U+FFFD for every lone surrogate, which no UTF-8 file could hold. Raises `InexactObject`."""
+    """Replace every lone surrogate, which UTF-8 cannot encode, by U+FFFD. Raises `InexactObject`."""
     if not _MAY_HOLD_SURROGATE.search(source):
         return value
     clean = _LONE_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))

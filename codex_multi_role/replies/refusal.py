@@ -1,7 +1,7 @@
-"""How a role says that it cannot do its part: ``{"error": "<what is missing or wrong>"}``, as every prompt offers.
+"""How a role refuses its part: ``{"error": "<what is missing or wrong>"}``, as every prompt offers.
 
-With a strict schema a model can say only what the schema has. Providers take no alternatives at its top level, so the
-schema that is sent has a further field ``error``, null in an ordinary answer.
+With a strict schema a model can only say what the schema allows. Providers accept no alternatives at its top level, so
+the schema that is sent has an additional field ``error``, null in an ordinary answer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ ERROR = "error"
 
 
 def with_error(schema: Mapping[str, object] | None) -> Mapping[str, object] | None:
-    """``schema`` as it is sent: with a field ``error``, unless it has one of its own or does not list its fields."""
+    """``schema`` as sent: with a field ``error``, unless it declares its own or does not list its fields."""
     if schema is None or not _is_extended(schema):
         return schema
     properties, required = _properties(schema), schema.get("required", [])
@@ -22,16 +22,16 @@ def with_error(schema: Mapping[str, object] | None) -> Mapping[str, object] | No
 
 
 def without_error(value: dict[str, object], schema: Mapping[str, object]) -> dict[str, object]:
-    """``value`` without the empty ``error`` that only the sent schema asks for."""
+    """``value`` without the empty ``error`` that only the sent schema requires."""
     if _is_extended(schema) and value.get(ERROR, "") in ("", None):
         return {key: each for key, each in value.items() if key != ERROR}
     return value
 
 
 def refusal_in(value: Mapping[str, object], schema: Mapping[str, object] | None) -> str:
-    """The reason that ``value`` gives for being no handoff, or an empty text.
+    """The reason why ``value`` is not a handoff, or an empty string.
 
-    Where the sent schema forces further fields on a model, they count for nothing; elsewhere they make it a handoff.
+    Fields that the sent schema forces on a model are ignored; any other further field makes ``value`` a handoff.
     """
     reason = value.get(ERROR)
     if not isinstance(reason, str):
@@ -41,7 +41,7 @@ def refusal_in(value: Mapping[str, object], schema: Mapping[str, object] | None)
 
 
 def declares_error(schema: Mapping[str, object] | None) -> bool:
-    """Whether ``error`` is a field of the role's own handoff, which then fits its schema as any other."""
+    """Whether ``error`` is a field of the role's own handoff, which is then validated like any other."""
     return schema is not None and ERROR in _properties(schema)
 
 

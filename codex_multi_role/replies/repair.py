@@ -1,8 +1,8 @@
-"""Read a JSON object that is not quite JSON, exactly: no turn is spent on it, and nothing is guessed.
+"""Read a JSON object that is not quite JSON, exactly: without spending a turn and without guessing.
 
 The text may differ from JSON in a comma, an inner closing bracket, the style of its quotation marks and keys, comments,
-Python's literals and raw line ends. Every string is taken as it was written: one that is followed by anything but
-``,``, ``:``, a closing bracket or a comment may have ended too early, at a quotation mark that is not escaped.
+Python's literals and raw line ends. Every string is taken as written: one that is followed by anything but ``,``,
+``:``, a closing bracket or a comment may have ended too early, at an unescaped quotation mark.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _SINGLE_TO_DOUBLE = re.compile(r"""\\x(?P<hex>..)|\\(?P<quote>')|\\.|(?P<bare>")
 class InexactObject(Exception):
     """No object can be read exactly; ``position`` is where reading stopped.
 
-    ``is_object``: an object was meant, for the text has a key, a colon and a value, or ends before it could have them.
-    Otherwise it is a brace in prose, and an answer may follow it.
+    ``is_object``: an object was meant, because the text has a key, a colon and a value, or ends before it could have
+    them. Otherwise it is a brace in prose, and an answer may follow it.
     """
 
     def __init__(self, problem: str, position: int = 0, *, is_object: bool = True) -> None:
@@ -54,7 +54,7 @@ class InexactObject(Exception):
 
 @dataclass
 class _OpenBracket:
-    """A bracket that is not closed yet; ``expects`` an ``item``, a ``colon``, a ``value`` for ``key``, a ``comma``."""
+    """An unclosed bracket; ``expects`` is ``item``, ``colon``, ``value`` (for ``key``) or ``comma``."""
 
     bracket: str
     value: dict[str, object] | list[object]
@@ -70,7 +70,7 @@ class _OpenBracket:
 
 
 class TolerantReader:
-    """Reads the object that starts at ``start``, in time linear in its length; ``position`` is then its end."""
+    """Reads the object at ``start`` in time linear in its length; ``position`` is then its end."""
 
     def __init__(self, text: str, start: int) -> None:
         self._text = text
@@ -111,7 +111,7 @@ class TolerantReader:
         return _TOKEN.match(self._text, self.position) or self._refuse_rest()
 
     def _read_comment(self, blank: re.Match[str]) -> None:
-        """A comment is passed over, unless it may be part of a string or stand for something left out."""
+        """Skip a comment, unless it may be part of a string or stand for omitted content."""
         comment = blank["comment"]
         if comment.startswith("/*") and blank["end"] is None:
             self._refuse_truncated()
@@ -126,7 +126,7 @@ class TolerantReader:
         return line > 0 and not self._text[line : self.position].strip()
 
     def _read_mark(self, mark: str) -> str:
-        """Read a comma, colon or closing bracket; returns what it is for the token after it."""
+        """Read a comma, colon or closing bracket; returns its role for the next token."""
         top = self._open[-1]
         if mark in "]}":
             return self._close(mark, top)
@@ -144,14 +144,14 @@ class TolerantReader:
         self._open.pop()
         if _CLOSERS[top.bracket] == mark:
             return "closer"
-        # One bracket that is not closed can be closed in one place only, several could be closed in several.
+        # A single unclosed bracket can be closed in one place only, several in more than one.
         if top.expects != "comma" or not self._open or _CLOSERS[self._open[-1].bracket] != mark:
             self._refuse(f"unexpected {mark!r}")
         self._open.pop()
         return "implied closer"
 
     def _read_item(self, kind: str, token: str) -> None:
-        """Read a key, or a value; a bracket opens one."""
+        """Read a key or a value; a bracket opens a value."""
         top = self._open[-1]
         if top.expects == "comma":
             self._check_missing_comma(kind, top)
@@ -170,7 +170,7 @@ class TolerantReader:
             self._open.append(_OpenBracket(token, value))
 
     def _check_missing_comma(self, kind: str, top: _OpenBracket) -> None:
-        """A comma may be missing where both neighbours are certain; a string before it could have ended too early."""
+        """Allow a missing comma between two certain neighbours; a string before it could have ended too early."""
         if self._last in ("double", "single"):
             self._refuse('a string is followed by something else: write a quotation mark inside a string as \\"')
         certain = self._last == "closer" or (top.bracket == "{" and self._last != "implied closer")
@@ -236,7 +236,7 @@ class TolerantReader:
         self._refuse("a part of it was left out" if rest == "..." or rest[0] == "…" else f"unexpected {rest[0]!r}")
 
     def _refuse_unfinished(self) -> None:
-        """Refuse a number or a word that the end of the text may have cut off."""
+        """Refuse a number or a word that the end of the text may have truncated."""
         if _UNFINISHED.match(self._text, self.position):
             self._refuse_truncated()
 
@@ -251,7 +251,7 @@ class TolerantReader:
 
 
 def _double_quoted(found: re.Match[str]) -> str:
-    """An escape, or a bare quotation mark, of a single-quoted string as JSON has it."""
+    """Convert an escape, or a bare quotation mark, of a single-quoted string to JSON."""
     if found["hex"]:
         return f"\\u00{found['hex']}"
     return "'" if found["quote"] else '\\"' if found["bare"] else found[0]

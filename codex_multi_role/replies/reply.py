@@ -1,4 +1,4 @@
-"""Read one answer: its handoff, valid against its schema, or why the role refuses it; else what to ask again."""
+"""Read one answer: its handoff, valid against its schema, the role's refusal, or the problem to ask about again."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from codex_multi_role.replies.refusal import ERROR, declares_error, refusal_in, 
 from codex_multi_role.replies.schema import schema_problems
 
 EMPTY = "The answer was empty."
-"""The ``problem`` of an answer without a word."""
+"""The ``problem`` of an empty answer."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What an answer gave.
+    """The content of an answer.
 
-    ``handoff`` is the validated object, or None; ``repaired_locally`` says that its text was not JSON but could be read
-    exactly; ``problem`` is ``""`` for a good answer, otherwise what was wrong, in words for the repair prompt.
-    ``only_text``: there was no JSON object at all, not even a damaged one. ``refusal``: why the role cannot do its
-    part; ``handoff`` then holds that reason alone.
+    ``handoff``: the validated object, or None. ``repaired_locally``: its text was not JSON but could be read exactly.
+    ``problem``: empty for a good answer, otherwise what was wrong, in words for the repair prompt. ``only_text``: the
+    answer has no JSON object, not even a damaged one. ``refusal``: why the role cannot do its part; ``handoff`` then
+    holds only that reason.
     """
 
     handoff: dict[str, object] | None
@@ -31,7 +31,7 @@ class Reply:
 
 
 def read_reply(text: str, schema: Mapping[str, object] | None) -> Reply:
-    """Read a model's answer. ``schema`` is the JSON Schema of the handoff, None where any object will do.
+    """Read a model's answer. ``schema`` is the JSON Schema of the handoff, None if any object will do.
 
     Raises UsageError if ``schema`` is not a JSON Schema.
     """
@@ -44,7 +44,7 @@ def read_reply(text: str, schema: Mapping[str, object] | None) -> Reply:
 
 
 def _choose(replies: Sequence[Reply]) -> Reply:
-    """The only one that could be meant; where none fits its schema, the last, for an answer follows what it quotes."""
+    """The only valid reply; if none fits its schema, the last one, because an answer follows what it quotes."""
     good = [reply for reply in replies if not reply.problem]
     if len(good) > 1:
         return Reply(None, False, f"The answer holds {len(good)} different JSON objects that could be meant.")

@@ -1,4 +1,4 @@
-"""JSON Schema validation with problems that a model, and a person, can act on."""
+"""JSON Schema validation with problems that a model or a person can act on."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _HINT = "mend the role's output_schema or the step's reply schema"
 
 
 def schema_problems(value: object, schema: Mapping[str, object]) -> list[str]:
-    """Validate ``value`` against a JSON Schema (draft 2020-12) and name at most five problems, each with its path.
+    """Validate ``value`` against a JSON Schema (draft 2020-12); returns at most five problems, each with its path.
 
-    Raises UsageError if the schema itself is not one.
+    Raises UsageError if the schema itself is invalid.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError

@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file with all that happened in it, to read, search, print and pass on."""
+"""The report of a run: one HTML file with everything that happened, to read, search, print and pass on."""
 
 from codex_multi_role.report.page import write_report
 

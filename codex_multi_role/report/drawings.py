@@ -1,4 +1,4 @@
-"""The timeline and the flows as SVG. Sizes that depend on the run are attributes: the page's policy allows no style."""
+"""The timeline and the flows as SVG. Sizes that depend on the run are attributes: the page's policy forbids styles."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _bar(bar: Bar, y: int) -> Markup:
 
 
 def flow_picture(picture: Picture, number: int) -> Markup:
-    """``number``: the picture's on the page, from 1; the first is the run's own flow."""
+    """Render a flow; ``number``: its position on the page, from 1. The first is the run's own flow."""
     walked = f"taken {plural(picture.walks, 'time')}. " if number > 1 else ""
     about = (walked if picture.walks else "not taken. ") + picture.description
     piece = Markup('<details class="flow"{}>\n<summary><h3>{}</h3> <span>{}</span></summary>\n{}</details>\n')

@@ -1,4 +1,4 @@
-"""The entries of the report, in the order in which they began: turns, checks, and questions to a person."""
+"""The entries of the report in the order they began: turns, checks, and questions to a person."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFold
 GOOD, BAD, WARN, IDLE = "good", "bad", "warn", "idle"
 KILLED = "killed"
 LONGEST_RESULT = 8_000_000
-"""Up to how many bytes a check's result is read for its status, however little of it the page has room for."""
+"""Maximum bytes of a check's result that is read for its status, even if the page shows little of it."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class ReportEntry:
-    """A row of the report. ``data``: what it shows when opened, JSON that may stand in the page."""
+    """A row of the report. ``data``: what it shows when opened, as JSON that is safe in the page."""
 
     kind: str
     id: str
@@ -56,7 +56,7 @@ def question_id(key: str) -> str:
 
 
 def tone_of(status: str, otherwise: str = IDLE) -> str:
-    """Of a status; checks have words of their own for theirs, which are neither good nor bad."""
+    """Return the tone of a status; ``otherwise`` is for unknown ones, because checks name their own."""
     if status in ("completed", "passed", "succeeded"):
         return GOOD
     if status in (RUNNING, "killed", "interrupted", "cancelled", "unknown"):
@@ -65,7 +65,7 @@ def tone_of(status: str, otherwise: str = IDLE) -> str:
 
 
 def text_sizes(folder: RunFolder) -> Iterator[int]:
-    """The sizes of all files that entries show."""
+    """Yield the sizes of all files that entries show."""
     turns = (turn.path / name for _, turn in list_turns(folder) for name in FILES)
     results = ((folder.path / name).rglob("result.json") for name in ("tests", "checks"))
     for path in chain(turns, *results):
@@ -76,9 +76,9 @@ def text_sizes(folder: RunFolder) -> Iterator[int]:
 
 
 class Entries:
-    """Iterated once, it reads each turn when its entry comes: no more than one turn's texts are held.
+    """Reads each turn only when its entry is reached, so that no more than one turn's texts are held.
 
-    ``alive``: whether a process works on the run; a turn without an end was killed where none does.
+    ``alive``: whether a process works on the run; without one, a turn without an end was killed.
     """
 
     def __init__(self, folder: RunFolder, story: Story, cut_at: int, *, alive: bool) -> None:

@@ -1,4 +1,4 @@
-"""What the report says first: what the run was for, how it ended, what it cost, what to type next."""
+"""The head of the report: what the run was for, how it ended, what it cost, what to type next."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOAL_LENGTH = 10_000
 
 @dataclass(frozen=True)
 class Heading:
-    """``facts``: name and value. ``figures``: what is counted, in words, with the number in front."""
+    """``facts``: name and value. ``figures``: value, in words, and name."""
 
     run_id: str
     goal: str
@@ -50,7 +50,7 @@ class Heading:
 
 
 def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
-    """From ``run.json``, and where that cannot be read from the events."""
+    """Build the heading from ``run.json``, or from the events if it cannot be read."""
     record = folder.redact.within(read_record(folder))
     status = status_now(folder, record)
     exit_code = record.get("exit_code")

@@ -1,4 +1,4 @@
-"""HTML in pieces. `Markup.format` escapes whatever is put into a piece; nothing else may make one of a text."""
+"""HTML in pieces. `Markup.format` escapes all values; nothing else may turn a text into a piece."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTHING = Markup()
 
 
 def asset(name: str) -> Markup:
-    """A file of the package."""
+    """Read a file of the package."""
     return Markup((ASSETS / name).read_text(encoding="utf-8"))
 
 
@@ -27,20 +27,20 @@ def chip(words: str, tone: str) -> Markup:
 
 
 def time(at: str) -> Markup:
-    """A moment, as the clock on the wall showed it; nothing for one that is not known."""
+    """Render a moment in local time; nothing for an unknown one."""
     if not at:
         return NOTHING
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(at, clock(at))
 
 
 def scrolling(label: str, inside: Markup) -> Markup:
-    """What may be wider than the page; it can be reached, and scrolled, by keyboard."""
+    """Wrap what may be wider than the page, so that the keyboard can reach and scroll it."""
     piece = Markup('<div class="scroll" tabindex="0" role="region" aria-label="{}">\n{}\n</div>\n')
     return piece.format(label, inside)
 
 
 def table(label: str, headings: Iterable[tuple[str, str]], rows: Iterable[Iterable[object]]) -> Markup:
-    """``headings``: name and class of each column; the first cell of a row is its heading."""
+    """Render a table. ``headings``: name and class of each column; the first cell of a row is its heading."""
     columns = list(headings)
     head = joined(Markup('<th scope="col" class="{}">{}</th>').format(kind, name) for name, kind in columns)
     body = joined(_row([kind for _, kind in columns], list(row)) for row in rows)

@@ -1,4 +1,4 @@
-"""What a report has an entry for, in the order in which it began."""
+"""What a report has entries for, in the order it began."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from codex_multi_role.run_folder import Question, RunFolder, list_turns
 
 @dataclass(frozen=True)
 class Begun:
-    """``what``: a check is known by its folder. Tests that followed a turn belong to that."""
+    """``what``: a check is identified by its folder. Tests after a turn belong to that turn."""
 
     at: str
     what: ReportedTurn | Question | TestRun | Path
 
 
 def in_order(folder: RunFolder, story: Story, questions: Sequence[Question]) -> list[Begun]:
-    """All that began, the earliest first."""
+    """Return everything that began, earliest first."""
     found = [Begun(turn.began, turn) for turn in _turns(folder, story)]
     found += [Begun(tests.began, tests) for tests in story.tests.values() if not tests.turn]
     found += [Begun(question.asked_at, question) for question in questions]
@@ -28,7 +28,7 @@ def in_order(folder: RunFolder, story: Story, questions: Sequence[Question]) -> 
 
 
 def _turns(folder: RunFolder, story: Story) -> Iterator[ReportedTurn]:
-    """Those that events tell of, and after them what lies in the folder without one."""
+    """Yield the turns that have events, then those in the folder that have none."""
     yield from story.turns.values()
     last = story.at
     for role, turn in list_turns(folder):
@@ -45,7 +45,7 @@ def _checks(folder: RunFolder, visits: Mapping[tuple[str, int], Visit]) -> Itera
 
 
 def _visit(key: str, visits: Mapping[tuple[str, int], Visit]) -> Visit | None:
-    """The one that a unit's key, ``<step>.<visit>`` or ``<step>.<visit>.<index>``, is of. Ids may hold dots."""
+    """Find the visit of a unit's key, ``<step>.<visit>`` or ``<step>.<visit>.<index>``. Ids may contain dots."""
     unit = key
     for _ in range(2):
         unit, _, number = unit.rpartition(".")

@@ -1,4 +1,4 @@
-"""The page itself: everything it needs is in it, and it may load nothing else."""
+"""The page itself: it contains everything it needs and may load nothing else."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ PIECE = 1 << 16
 
 
 def write_report(folder: RunFolder, runs_dir: Path, path: Path | None = None) -> Path:
-    """Write the report of the run in ``folder`` to ``path``, its own folder's ``report.html`` unless given.
+    """Write the report of the run in ``folder`` to ``path``, by default its own ``report.html``; returns the path.
 
-    ``runs_dir`` is what the commands in it name. The run may still be going on. Turns are read one by one, as the page
-    is written. Returns the path. Raises `StorageError`.
+    The commands in it name ``runs_dir``. The run may still be working. Turns are read one by one while the page is
+    written. Raises `StorageError`.
     """
     path = path or folder.report_path
     write_pieces(path, _pieces(_page(folder, runs_dir)))
@@ -45,7 +45,7 @@ def write_report(folder: RunFolder, runs_dir: Path, path: Path | None = None) ->
 
 
 def _pieces(texts: Iterator[Markup]) -> Iterator[bytes]:
-    """``texts`` in larger pieces; what cannot be encoded (lone surrogates) becomes ``?``."""
+    """Encode ``texts`` in larger pieces; what cannot be encoded (lone surrogates) becomes ``?``."""
     held: list[str] = []
     size = 0
     for text in texts:
@@ -59,20 +59,20 @@ def _pieces(texts: Iterator[Markup]) -> Iterator[bytes]:
 
 def _page(folder: RunFolder, runs_dir: Path) -> Iterator[Markup]:
     story = Story.of(read_events(folder.inherited_events_path), read_events(folder.events_path))
-    told = heading(folder, story, runs_dir)
+    page_heading = heading(folder, story, runs_dir)
     cut_at = cut_length(text_sizes(folder))
-    entries = Entries(folder, story, cut_at, alive=told.alive)
+    entries = Entries(folder, story, cut_at, alive=page_heading.alive)
     written = f"{moment(now()):%Y-%m-%d %H:%M:%S %Z}"
     style, script = asset("report.css"), asset("report.js")
     lanes = timeline(story, entries.questions)
     states = folder.redact.within(story.states.as_json())
     has_tasks = bool(states["run"] or states["items"])
-    there = {"timeline": lanes is not None, "states": has_tasks, "warnings": bool(story.notes)}
-    yield sections.head(told, _policy(style, script), style, __version__)
-    yield sections.banner(told, written)
-    yield sections.navigation(name for name in sections.NAMES if there.get(name, True))
+    has_content = {"timeline": lanes is not None, "states": has_tasks, "warnings": bool(story.notes)}
+    yield sections.head(page_heading, _policy(style, script), style, __version__)
+    yield sections.banner(page_heading, written)
+    yield sections.navigation(name for name in sections.NAMES if has_content.get(name, True))
     answer = Reader(folder.path, folder.redact, cut_at).text(folder.path / "answer.md")
-    yield sections.facts(told, list(story.progress.roles.values()), answer)
+    yield sections.facts(page_heading, list(story.progress.roles.values()), answer)
     if lanes is not None:
         yield sections.section("timeline", "Timeline", swim_lanes(lanes))
     yield sections.section("flow", "Flow, and the way that was taken", _flows(folder, story))
@@ -85,7 +85,7 @@ def _page(folder: RunFolder, runs_dir: Path) -> Iterator[Markup]:
 
 
 def _policy(style: str, script: str) -> str:
-    """The page's own style and script, and nothing else."""
+    """Allow the page's own style and script, and nothing else."""
     return (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
     )
@@ -96,7 +96,7 @@ def _hash(text: str) -> str:
 
 
 def _flows(folder: RunFolder, story: Story) -> Markup:
-    """The run's flow and those that it calls, from the YAML it kept; else why that cannot be read."""
+    """Draw the run's flow and those it calls, from the YAML it kept; otherwise say why that cannot be read."""
     record = read_record(folder)
     name = str(record.get("flow") or story.progress.flow)
     try:
@@ -110,7 +110,7 @@ def _flows(folder: RunFolder, story: Story) -> Markup:
 
 
 def _without_secrets(flow: FlowSpec, redact: Redactor) -> FlowSpec:
-    """Before it is drawn: a text that is wrapped or cut hides a part of a secret only. Raises `DefinitionError`."""
+    """Redact before drawing: in wrapped or cut text, a secret is hidden only in part. Raises `DefinitionError`."""
     try:
         return FlowSpec.model_validate(redact.within(flow.model_dump(by_alias=True, exclude_unset=True)))
     except ValueError as error:

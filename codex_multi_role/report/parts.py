@@ -1,7 +1,7 @@
 """What an entry of the report shows when it is opened, as JSON for the page.
 
-A part is ``{title, kind, file}`` with ``text``, or ``value`` in the shape that its ``kind`` has; ``of`` where ``text``
-is only the beginning: how many bytes the whole has.
+A part is ``{title, kind, file}`` with ``text``, or with ``value`` in the shape of its ``kind``. If ``text`` is only the
+beginning, ``of`` is the size of the whole in bytes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ BY_HAND = ("analysis_md", "analysis_md_path")
 
 
 def turn_parts(reader: Reader, turn: ReportedTurn, folder: TurnFolder, result: Mapping[str, Any]) -> Iterator[Part]:
-    """The parts of a turn in the order in which they came about; ``result`` is its ``turn.json``, redacted."""
+    """Yield the parts of a turn in chronological order; ``result`` is its ``turn.json``, redacted."""
     path = folder.path
     yield from _text(reader, path / "prompt.txt", "Prompt")
     yield from _calls(reader, path / CALLS)
     if result.get("approvals"):
         yield {"title": "Approvals", "kind": "approvals", "value": result["approvals"]}
-    yield from _said(reader, path)
+    yield from _answer_parts(reader, path)
     yield from _text(reader, path / "analysis.md", "Analysis")
     for name, title in PATCHES.items():
         yield from _text(reader, path / name, title, "diff", exact=True)
@@ -54,7 +54,7 @@ def turn_parts(reader: Reader, turn: ReportedTurn, folder: TurnFolder, result: M
 
 
 def test_parts(reader: Reader, folder: Path, title: str) -> Iterator[Part]:
-    """A test run's result, or another check's, and what the programs printed."""
+    """Yield the result of a test run or another check, and what the programs printed."""
     path = folder / "result.json"
     result = reader.value(path)
     if isinstance(result, dict):
@@ -67,7 +67,7 @@ def test_parts(reader: Reader, folder: Path, title: str) -> Iterator[Part]:
 
 
 def question_parts(reader: Reader, question: Question) -> Iterator[Part]:
-    """What the question was about, and its answer in full."""
+    """Yield what the question was about, and its answer in full."""
     if question.show:
         yield _part("What it was about", "text", reader.cut(question.show), f"reviews/{question.key}.json")
     if question.answer is not None and question.answer.comment:
@@ -85,18 +85,18 @@ def _text(reader: Reader, path: Path, title: str, kind: str = "text", *, exact: 
         yield _part(title, kind, text, reader.name(path))
 
 
-def _said(reader: Reader, path: Path) -> Iterator[Part]:
-    """The answer and the handoff; once, where the one is nothing but the other. What else it did, before them."""
-    said = path / "assistant_text.txt"
-    if (answer := reader.text(said)) is None:
-        answer = reader.text(said := path / "delta_text.txt")
+def _answer_parts(reader: Reader, path: Path) -> Iterator[Part]:
+    """Yield what else the turn did, then its answer and handoff; only one if the answer is nothing but the handoff."""
+    answer_path = path / "assistant_text.txt"
+    if (answer := reader.text(answer_path)) is None:
+        answer = reader.text(answer_path := path / "delta_text.txt")
     handoff = reader.value(path / HANDOFF)
     items = reader.text(path / "items_text.md")
     if items and not (answer and _repeats(items, answer)):
         yield _part("What it did and said", "text", items, reader.name(path / "items_text.md"))
-    same = isinstance(handoff, dict) and answer is not None and _is(answer.text, handoff)
+    same = isinstance(handoff, dict) and answer is not None and _is_handoff(answer.text, handoff)
     if answer and not same:
-        yield _part("Answer", "text", answer, reader.name(said))
+        yield _part("Answer", "text", answer, reader.name(answer_path))
     if handoff is not None:
         title = "Answer, which is the handoff" if same else "Handoff"
         yield {"title": title, "kind": "tree", "value": handoff, "file": reader.name(path / HANDOFF)}
@@ -105,24 +105,24 @@ def _said(reader: Reader, path: Path) -> Iterator[Part]:
 
 
 def _repeats(items: Text, answer: Text) -> bool:
-    """Whether a turn did nothing but say its answer. Both may have been cut."""
+    """Whether a turn did nothing except give its answer. Both texts may be cut."""
     begins, body = items.text.startswith(MESSAGE), items.text.removeprefix(MESSAGE).strip()
     return begins and (body == answer.text.strip() or (items.of is not None and answer.text.strip().startswith(body)))
 
 
-def _is(answer: str, handoff: Mapping[str, Any]) -> bool:
+def _is_handoff(answer: str, handoff: Mapping[str, Any]) -> bool:
     with suppress(ValueError, RecursionError):
-        said = json.loads(answer)
-        return isinstance(said, dict) and _without(said) == _without(handoff)
+        parsed = json.loads(answer)
+        return isinstance(parsed, dict) and _without_analysis(parsed) == _without_analysis(handoff)
     return False
 
 
-def _without(handoff: Mapping[str, Any]) -> dict[str, Any]:
+def _without_analysis(handoff: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in handoff.items() if name not in BY_HAND}
 
 
 def _calls(reader: Reader, path: Path) -> Iterator[Part]:
-    """The lines of a log that could be read; of a long one the first."""
+    """Yield the readable lines of a log; only the first ones of a long log."""
     if (text := reader.text(path)) is None:
         return
     calls = []
@@ -134,6 +134,6 @@ def _calls(reader: Reader, path: Path) -> Iterator[Part]:
 
 
 def _details(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``turn.json`` has besides what is shown elsewhere, and is not empty."""
+    """Return the nonempty fields of ``turn.json`` that are not shown elsewhere."""
     shown = {name: value for name, value in result.items() if name not in IN_THE_ROW}
     return {name: value for name, value in shown.items() if value not in (None, "", [], {}, False)}

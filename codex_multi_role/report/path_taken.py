@@ -1,4 +1,4 @@
-"""The way that a run went through its flows, from the visits of their steps."""
+"""The path of a run through its flows, from the visits of their steps."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _VISIT_AND_INDEX = r"\.\d+(\.\d+)?"
 
 @dataclass
 class PathTaken:
-    """Of one flow, in all its walks: ``walks`` of them, ``visits`` of each step, and how often ``ways`` were taken.
+    """Path through one flow in all its walks: ``walks``, ``visits`` of each step, and how often ``ways`` were taken.
 
-    ``stopped``: the step at which the run's own walk ended without one of the flow's ends, and with what.
+    ``stopped``: step and end of the run's own walk if it did not finish with one of the flow's ends.
     """
 
     walks: int = 0
@@ -33,7 +33,7 @@ class PathTaken:
 def paths_taken(
     flows: Mapping[str, FlowSpec], name: str, visits: Iterable[Visit], ended: Record | None
 ) -> dict[str, PathTaken]:
-    """By flow. A walk of a called flow is known by its key; of its end is known what leaves no choice."""
+    """Return the paths by flow. A key identifies a called flow's walk; its end is known only if there is no choice."""
     walks: dict[str, list[str]] = {}
     for visit in visits:
         key, _, step = visit.step.rpartition("/")
@@ -54,7 +54,7 @@ def _called(flows: Mapping[str, FlowSpec], known: Mapping[str, FlowSpec | None],
     caller = known.get(above)
     steps = caller.steps if caller is not None else ()
     found = [step for step in steps if step.call and re.fullmatch(re.escape(step.id) + _VISIT_AND_INDEX, unit)]
-    longest = max(found, key=lambda step: len(step.id), default=None)  # ids may hold dots
+    longest = max(found, key=lambda step: len(step.id), default=None)  # ids may contain dots
     return flows.get(longest.call or "") if longest is not None else None
 
 

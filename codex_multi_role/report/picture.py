@@ -1,7 +1,7 @@
-"""A flow as a drawing: its steps below each other, in its order, and the ways that lead elsewhere beside them.
+"""A flow as a drawing: its steps below each other in order, and transitions to other places beside them.
 
-Left to right: the steps; when the ways out of them are taken, each on a line of its own; the ends; and the tracks on
-which ways run up or down to the step they lead to. Nothing crosses a text, whatever the flow. Sizes in pixels.
+From left to right: the steps; the conditions of their transitions, each on its own line; the ends; and the tracks on
+which transitions run up or down to their step. Nothing crosses a text, whatever the flow. Sizes in pixels.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Box:
-    """A step, or an end (``kind`` "end good", "end bad"). ``count``: how often the run came by; 0: not at all."""
+    """A step, or an end (``kind`` "end good", "end bad"). ``count``: how often the run was there; 0: never."""
 
     kind: str
     x: float
@@ -46,7 +46,7 @@ class Box:
 
 @dataclass(frozen=True)
 class DrawnTransition:
-    """``line``: an SVG path, its arrow at the end. ``label``: when it is taken, with ``count`` where it was."""
+    """``line``: an SVG path, its arrow at the end. ``label``: its condition. ``count``: how often it was taken."""
 
     line: str
     label: Words
@@ -67,7 +67,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class _Out:
-    """The ways of a step that lead to one place, together: which of them was taken, events do not tell."""
+    """A step's transitions to one place, combined: the events do not say which of them was taken."""
 
     label: str
     to: str | End
@@ -75,7 +75,7 @@ class _Out:
 
 
 def draw(flow: FlowSpec, path: PathTaken, roles: Sequence[str] = ()) -> Picture:
-    """``roles``: those that ``ask: "*"`` asks."""
+    """Draw a flow. ``roles``: those that ``ask: "*"`` asks."""
     return _FlowDrawing(flow, path, roles).picture
 
 
@@ -97,7 +97,7 @@ class _FlowDrawing:
         self.picture.height += PADDING
 
     def _outs(self, index: int) -> Iterator[_Out]:
-        """The ways out of a step by where they lead, the following step last; and a stop that no way leads to."""
+        """Yield a step's transitions by target, the following step last; then a stop that no transition leads to."""
         step = self._flow.steps[index]
         by_place: dict[str | End, list[str]] = {}
         for arrow in arrows(self._flow, index):
@@ -121,7 +121,7 @@ class _FlowDrawing:
         y, boxes = float(TOP), {}
         for index, step in enumerate(self._flow.steps):
             words = list(self._words(step, y))
-            beside = sum(not self._falls(index, out) for out in outs[index])
+            beside = sum(not self._leads_to_next(index, out) for out in outs[index])
             height = max(len(words) * LINE, LINE + beside * BESIDE) + PADDING
             count = self._path.visits[step.id]
             title = f"{step.id}: {one_line(step_words(step), 300)}"
@@ -139,7 +139,7 @@ class _FlowDrawing:
         for number, line in enumerate([one_line(step.id, COLUMNS), *lines]):
             yield Words(LEFT + 14, y + LINE * (number + 1) - 1, line, "" if number else "name")
 
-    def _falls(self, index: int, out: _Out) -> bool:
+    def _leads_to_next(self, index: int, out: _Out) -> bool:
         return index + 1 < len(self._flow.steps) and out.to == self._flow.steps[index + 1].id
 
     def _start(self) -> None:
@@ -152,13 +152,13 @@ class _FlowDrawing:
 
     def _draw_outs(self, step: StepSpec, outs: list[_Out]) -> None:
         box, index = self._boxes[step.id], [each.id for each in self._flow.steps].index(step.id)
-        beside = [out for out in outs if not self._falls(index, out)]
+        beside = [out for out in outs if not self._leads_to_next(index, out)]
         for number, out in enumerate(beside):
             y = box.y + LINE + BESIDE * (number + 0.5) + 4
             line = self._to_end(out.to, out.count, y) if isinstance(out.to, End) else self._to_step(out.to, y)
             self._add(out, line, Words(LEFT + BOX + 10, y - 5, self._label(out)))
         for out in outs:
-            if self._falls(index, out):
+            if self._leads_to_next(index, out):
                 middle, bottom = LEFT + BOX / 2, box.y + box.height
                 self._add(
                     out, f"M{middle} {bottom}v{GAP - 2}", Words(middle + 10, bottom + GAP / 2 + 3, self._label(out))
@@ -179,7 +179,7 @@ class _FlowDrawing:
         return f"M{LEFT + BOX} {y}H{self._ends_x - 2}"
 
     def _to_step(self, to: str, y: float) -> str:
-        """To the right, along a track, and back to the line of the step's name."""
+        """Return the line to the right, along a track, and back to the height of the step's name."""
         target = self._boxes[to].y + LINE / 2 + 2
         x = self._tracks_x + TRACK * self._free_track(min(y, target), max(y, target))
         return f"M{LEFT + BOX} {y}H{x}V{target}H{LEFT + BOX + 2}"

@@ -1,4 +1,4 @@
-"""The parts of the page, in their order, but for the drawings."""
+"""The sections of the page in order, except the drawings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def head(heading: Heading, policy: str, style: Markup, version: str) -> Markup:
 
 
 def banner(heading: Heading, written: str) -> Markup:
-    """The first thing to read: what for, how it ended, what it cost, what to type next."""
+    """Render what to read first: the goal, how the run ended, what it cost, what to type next."""
     figure = Markup("<li><b>{}</b> <span>{}</span></li>\n")
     following = Markup(
         '<p class="next"><span>Next</span> <code id="next-command">{}</code>'
@@ -65,7 +65,7 @@ def banner(heading: Heading, written: str) -> Markup:
 
 
 def navigation(names: Iterable[str]) -> Markup:
-    """``names``: the sections there are."""
+    """Render links to the sections in ``names``."""
     links = joined(Markup('<li><a href="#{}">{}</a></li>\n').format(name, NAMES[name]) for name in names)
     piece = Markup(
         '<nav class="bar" aria-label="Report">\n<div class="inner">\n<ul>\n{}</ul>\n{}</div>\n</nav>\n<main>\n'
@@ -80,9 +80,9 @@ def section(name: str, title: str, inside: Markup) -> Markup:
 
 def facts(heading: Heading, roles: Sequence[RoleProgress], answer: Text | None) -> Markup:
     fact = Markup("<div><dt>{}</dt> <dd>{}</dd></div>\n")
-    told = joined(fact.format(*each) for each in heading.facts)
+    fact_list = joined(fact.format(*each) for each in heading.facts)
     people = table("Roles", ROLE_HEADINGS, map(_role, roles)) if roles else NOTHING
-    columns = Markup('<div class="columns">\n<dl class="facts">\n{}</dl>\n{}</div>\n').format(told, people)
+    columns = Markup('<div class="columns">\n<dl class="facts">\n{}</dl>\n{}</div>\n').format(fact_list, people)
     return section("facts", "Facts", joined([columns, _files(heading), _answer(answer)]))
 
 
@@ -111,15 +111,15 @@ def note(words: str) -> Markup:
 
 
 def what_happened(entries: Iterable[ReportEntry], number: int) -> Iterator[Markup]:
-    """``number``: of entries, of which one at a time is held."""
+    """Render ``number`` entries, of which only one at a time is held."""
     yield Markup(
         '<section id="what-happened" aria-labelledby="turns-heading">\n<div class="heading-row">\n'
         '<h2 id="turns-heading">What happened</h2>\n<p id="count" role="status">{}</p>\n'
         '<button type="button" id="open-all" hidden>Open all</button>\n'
         '<button type="button" id="close-all" hidden>Close all</button>\n</div>\n'
     ).format("1 entry" if number == 1 else f"{number:,} entries")
-    said = "What was said in each turn is shown by a script, which this viewer does not run."
-    yield Markup('<p class="cut" id="no-script">{}</p>\n').format(said)
+    notice = "What was said in each turn is shown by a script, which this viewer does not run."
+    yield Markup('<p class="cut" id="no-script">{}</p>\n').format(notice)
     if not number:
         yield note("Nothing: no turn was begun.")
     yield Markup('<div id="entries">\n')
@@ -137,26 +137,26 @@ def _entry(entry: ReportEntry) -> Markup:
     ).format(
         *(entry.id, entry.kind, entry.status.tone, time(entry.at), entry.who, entry.what),
         *(chips, entry.about, entry.cost),
-        Markup(entry.data),  # JSON in which nothing is left that HTML would read: see `texts.embedded`
+        Markup(entry.data),  # JSON without anything that HTML would interpret: see `texts.embedded`
     )
 
 
 def tasks(states: Mapping[str, Any]) -> Markup:
-    """``states`` as `ToldStates.as_json` has them."""
+    """Render the tasks; ``states`` as in `ToldStates.as_json`."""
     run = Markup("<p>The run: {}</p>\n").format(_history(states["run"])) if states["run"] else NOTHING
     rows = map(_task, states["items"])
     return section("states", "Tasks", run + (table("Tasks", TASK_HEADINGS, rows) if states["items"] else NOTHING))
 
 
-def _task(told: Mapping[str, Any]) -> list[object]:
-    unit, state = Markup("<code>{}</code>").format(told["unit"]), str(told["state"])
+def _task(task: Mapping[str, Any]) -> list[object]:
+    unit, state = Markup("<code>{}</code>").format(task["unit"]), str(task["state"])
     status = chip(one_line(state, 40), TASK_TONES.get(state, "idle"))
-    return [one_line(told["item"], 80), unit, status, _history(told), one_line(told["reason"], 500)]
+    return [one_line(task["item"], 80), unit, status, _history(task), one_line(task["reason"], 500)]
 
 
-def _history(told: Mapping[str, Any]) -> Markup:
+def _history(states: Mapping[str, Any]) -> Markup:
     return joined(
-        (Markup("{} {}").format(one_line(each["state"], 40), time(each["at"])) for each in told["history"]), " → "
+        (Markup("{} {}").format(one_line(each["state"], 40), time(each["at"])) for each in states["history"]), " → "
     )
 
 

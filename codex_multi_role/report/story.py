@@ -1,4 +1,4 @@
-"""What happened in a run, in order, from its events: small facts of every turn, no text of any."""
+"""What happened in a run, in order, from its events: small facts about every turn, but no texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_NOTES = 500
 
 @dataclass
 class TestRun:
-    """``role`` and ``turn`` say after which turn; ``turn`` 0: a check of the flow ran them."""
+    """``role`` and ``turn``: after which turn it ran; ``turn`` 0: a check of the flow ran it."""
 
     __test__ = False
     number: int
@@ -33,7 +33,7 @@ class TestRun:
 
 @dataclass
 class ReportedTurn:
-    """``ended`` is empty where nothing tells of an end. ``summary``: what the turn says of itself, or why it failed."""
+    """``ended`` is empty without a recorded end. ``summary``: what the turn says of itself, or why it failed."""
 
     role: str
     number: int
@@ -50,7 +50,7 @@ class ReportedTurn:
 
 @dataclass(frozen=True)
 class Visit:
-    """A step's visit; ``step`` as the event has it, with the unit that called its flow in front."""
+    """A step's visit; ``step`` as in the event, after the unit that called its flow."""
 
     step: str
     visit: int
@@ -59,16 +59,16 @@ class Visit:
 
 @dataclass(frozen=True)
 class Note:
-    """Something to know that is no part of a turn."""
+    """Something to know that does not belong to a turn."""
 
     at: str
     words: str
 
 
 class Story:
-    """Built up event by event, the inherited ones first; ``at`` is the time of the latest.
+    """Built event by event, the inherited ones first; ``at`` is the time of the latest.
 
-    ``progress`` has what every view of a run shows: what the run did itself. ``roles``: who is in the team.
+    ``progress``: what every view of a run shows, the run's own work only. ``roles``: the members of the team.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Story:
 
     @classmethod
     def of(cls, inherited: Iterable[Record], own: Iterable[Record]) -> Story:
-        """``inherited``: the events of the runs before a fork."""
+        """Build the story. ``inherited``: the events of the runs before a fork."""
         story = cls()
         for record in inherited:
             story._apply(record)
@@ -98,7 +98,7 @@ class Story:
 
     @property
     def worked(self) -> list[ReportedTurn | TestRun]:
-        """All in which a role or a program was at work."""
+        """All turns and test runs."""
         return [*self.turns.values(), *self.tests.values()]
 
     def _apply(self, record: Record) -> None:
@@ -110,7 +110,7 @@ class Story:
         self.at = record["at"]
 
     def _run_started(self, record: Record) -> None:
-        """What is still open was cut short with the session before: nothing is known of it after that's last event."""
+        """End what the previous session left open with that session's last event: nothing more is known about it."""
         self.roles = list(record["roles"])
         for each in self.worked:
             if not each.ended:
@@ -144,12 +144,12 @@ class Story:
             tests.errors, tests.skipped = record["errors"], record["skipped"]
 
     def _step_started(self, record: Record) -> None:
-        # A resumed run tells of the visit it was in once more.
+        # A resumed run reports its current visit again.
         self.visits.setdefault((record["step"], record["visit"]), Visit(record["step"], record["visit"], record["at"]))
 
     def _note(self, record: Record) -> None:
         if len(self.notes) < MOST_NOTES:
-            self.notes.append(Note(record["at"], one_line(_NOTED[record["type"]](record), 500)))
+            self.notes.append(Note(record["at"], one_line(_NOTE_WORDS[record["type"]](record), 500)))
         else:
             self.notes_left_out += 1
 
@@ -157,7 +157,7 @@ class Story:
         return self.turns.get((record["role"], record["turn"]))
 
 
-_NOTED: dict[str, Callable[[Record], str]] = {
+_NOTE_WORDS: dict[str, Callable[[Record], str]] = {
     "warning": lambda record: record["message"],
     "protected_restored": lambda record: (
         f"{record['role'] or 'before tests'}: protected, put back as before: {', '.join(record['paths'])}"
@@ -174,5 +174,5 @@ _HANDLERS: dict[str, Callable[[Story, Record], None]] = {
     "tests_started": Story._tests_started,
     "tests_ended": Story._tests_ended,
     "step_started": Story._step_started,
-    **dict.fromkeys(_NOTED, Story._note),
+    **dict.fromkeys(_NOTE_WORDS, Story._note),
 }

@@ -1,4 +1,4 @@
-"""Texts as they go into a page: without secrets, not longer than all of them together allow, harmless as JSON."""
+"""Texts for the page: without secrets, cut to a common limit, and safe as JSON."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 from codex_multi_role.redaction import Redactor
 
 ALL_BYTES = 8_000_000
-"""What the texts of a run may come to before they are cut shorter: with what JSON adds, the page stays below 15 MB."""
+"""Total size of a run's texts above which they are cut shorter: with JSON's overhead, the page stays below 15 MB."""
 LONGEST, SHORTEST = 200_000, 4_000
-"""Where a text is cut at most, and where it is not cut, however many there are."""
+"""Maximum length of a text, and the length to which texts are never cut, however many there are."""
 MARGIN = 8_192
-"""What is read beyond a cut, so that a secret that lies across it is known for one."""
-_NOT_IN_A_SCRIPT = "<>&\u2028\u2029"
+"""Characters read beyond a cut, so that a secret across the cut is recognized."""
+_UNSAFE_IN_SCRIPT = "<>&\u2028\u2029"
 
 
 def cut_length(sizes: Iterable[int]) -> int:
-    """The length at which texts of these sizes are cut to come to no more than `ALL_BYTES` together."""
+    """Return the length to which texts of these sizes are cut, so that together they stay within `ALL_BYTES`."""
     left, ordered = ALL_BYTES, sorted(sizes)
     for position, size in enumerate(ordered):
         share = left // (len(ordered) - position)
@@ -33,7 +33,7 @@ def cut_length(sizes: Iterable[int]) -> int:
 
 @dataclass(frozen=True)
 class Text:
-    """``of``: how many bytes the whole has, where this is only its beginning."""
+    """``of``: size of the whole in bytes, if this is only the beginning."""
 
     text: str
     of: int | None = None
@@ -41,9 +41,9 @@ class Text:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads the files of the run in ``folder``. What is exact there loses its secrets here: a report is passed on.
+    """Reads the files of the run in ``folder``. Exact files are redacted here, because a report is passed on.
 
-    Texts for people have been stored without them.
+    Texts for people are already stored without secrets.
     """
 
     folder: Path
@@ -51,7 +51,7 @@ class Reader:
     cut_at: int
 
     def text(self, path: Path, *, exact: bool = False) -> Text | None:
-        """None for a file that is not there, cannot be read, or is empty. ``exact``: it is stored with its secrets."""
+        """Read a file; None if it is not found, unreadable or empty. ``exact``: it is stored with its secrets."""
         try:
             size = path.stat().st_size
             with path.open(encoding="utf-8", errors="replace", newline="") as file:
@@ -61,19 +61,19 @@ class Reader:
         if len(read) <= self.cut_at:
             return Text(self.redact(read) if exact else read) if read else None
         beginning = read[: self.cut_at]
-        if exact:  # a secret that lies across the cut is known for one in what was read beyond it
-            beginning = commonprefix([self.redact(beginning), self.redact(read)])  # noqa: RUF071 - of letters
+        if exact:  # what was read beyond the cut shows that a secret lies across it
+            beginning = commonprefix([self.redact(beginning), self.redact(read)])  # noqa: RUF071 - of characters
         return Text(beginning, size)
 
     def cut(self, text: str) -> Text:
-        """A text that lies in a file among others."""
+        """Cut a text that is stored in one file with others."""
         whole = len(text.encode("utf-8", "replace"))
         return Text(text) if len(text) <= self.cut_at else Text(text[: self.cut_at], whole)
 
-    def value(self, path: Path, longest: int | None = None) -> Any:  # noqa: ANN401 - whatever JSON is there
-        """The JSON of a file that is not too long to be shown whole, without secrets; None for any other.
+    def value(self, path: Path, longest: int | None = None) -> Any:  # noqa: ANN401 - any JSON value
+        """Read a JSON file without secrets; None if it is unreadable or too long to be shown whole.
 
-        ``longest``: how long it may be where only a little of it is shown, in bytes.
+        ``longest``: the limit in bytes if only a little of it is shown.
         """
         try:
             if path.stat().st_size > (longest or self.cut_at):
@@ -87,14 +87,14 @@ class Reader:
 
 
 def embedded(value: object) -> str:
-    """``value`` as JSON that may stand in a script element: nothing in it ends that, or begins anything else.
+    """Encode ``value`` as JSON that is safe in a script element: nothing in it ends the element or begins another.
 
-    What Python takes for numbers and browsers do not (``NaN``, ``1e999``) becomes text.
+    Numbers that Python accepts but browsers do not (``NaN``, ``1e999``) become text.
     """
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:
         text = json.dumps(json.loads(json.dumps(value), parse_constant=str), ensure_ascii=False)
-    for sign in _NOT_IN_A_SCRIPT:
+    for sign in _UNSAFE_IN_SCRIPT:
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text

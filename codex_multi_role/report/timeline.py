@@ -1,4 +1,4 @@
-"""Who worked when: a lane for the flow's steps, one for each role's process, for the tests and for a person."""
+"""Who worked when: a lane for the flow's steps, one per role's process, one for the tests and one for a person."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codex_multi_role.report.story import ReportedTurn, Story, TestRun
 from codex_multi_role.run_folder import Question
 
 LONGEST_PAUSE, LONGEST_PAUSE_SECONDS = 0.08, 60.0
-"""Where no turn and no test went on for longer than both, the scale is cut. The first: of the time in which one did."""
+"""The scale cuts a pause without turns and tests that exceeds both; the first is a share of the time with them."""
 CUT_PAUSE = 0.02
 PIXELS_A_TICK = 140
 NARROWEST = 0.12
@@ -24,7 +24,7 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True)
 class Bar:
-    """``x`` and ``width`` in percent of the scale; ``target``: the entry that it stands for, empty for none."""
+    """``x`` and ``width`` in percent of the scale; ``target``: the entry it represents, or empty."""
 
     x: float
     width: float
@@ -36,7 +36,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Lane:
-    """``kind``: flow, role, tests or person; two lanes may have one name."""
+    """``kind``: flow, role, tests or person; two lanes may have the same name."""
 
     name: str
     kind: str
@@ -51,7 +51,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Timeline:
-    """``pixels``: how wide it is drawn at least. ``cuts``: where nothing happened for as long as its words say."""
+    """``pixels``: minimum width. ``cuts``: pauses that were cut, each with its duration."""
 
     lanes: list[Lane]
     ticks: list[Mark]
@@ -60,9 +60,9 @@ class Timeline:
 
 
 class Scale:
-    """From moments to percent. Long pauses between ``spans`` (seconds) are cut.
+    """Converts moments to percent. Long pauses between ``spans`` (seconds) are cut.
 
-    Where the clock was set back meanwhile, a span may end before it begins: then it has no length.
+    If the clock was set back, a span may end before it begins: its length is then zero.
     """
 
     def __init__(self, spans: Iterable[Span]) -> None:
@@ -90,21 +90,21 @@ class Scale:
 
     @property
     def cuts(self) -> list[Mark]:
-        """Where pauses were cut, with how long they were."""
+        """The pauses that were cut, with their durations."""
         return [Mark(100 * place / self._length, duration(pause)) for place, pause in self._cuts]
 
     def ticks(self, number: int) -> list[Mark]:
-        """The time since the beginning at ``number`` evenly spaced places."""
+        """Return the time since the beginning at ``number`` evenly spaced places."""
         moments = [_between(self._length * n / number, self._drawn, self._moments) for n in range(number)]
         return [Mark(100 * n / number, f"+{duration(at - self._moments[0])}") for n, at in enumerate(moments)]
 
     def place(self, moment: float) -> float:
-        """In percent."""
+        """Return a moment in percent."""
         return 100 * _between(moment, self._moments, self._drawn) / self._length
 
 
 def _between(value: float, known: Sequence[float], wanted: Sequence[float]) -> float:
-    """The value of ``wanted`` where ``known``, in the same order, has ``value``."""
+    """Interpolate the value of ``wanted`` where ``known``, in the same order, has ``value``."""
     after = bisect_left(known, value)
     if after in (0, len(known)):
         return wanted[min(after, len(wanted) - 1)]
@@ -113,7 +113,7 @@ def _between(value: float, known: Sequence[float], wanted: Sequence[float]) -> f
 
 
 def _merged(spans: Iterable[Span]) -> Iterator[Span]:
-    """The times in which at least one of ``spans`` is."""
+    """Merge spans that overlap."""
     current: Span | None = None
     for start, end in sorted(spans):
         if current is not None and start <= current[1]:
@@ -127,7 +127,7 @@ def _merged(spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def timeline(story: Story, questions: Sequence[Question]) -> Timeline | None:
-    """None for a run in which nothing was begun."""
+    """Build the timeline; None for a run in which nothing began."""
     if not (story.turns or story.tests or questions):
         return None
     drawing = _TimelineDrawing(story, questions)
@@ -141,7 +141,7 @@ class _TimelineDrawing:
         self._questions = questions
         self._visits = [visit for visit in story.visits.values() if "/" not in visit.step]
         moments = [*(visit.at for visit in self._visits), *(question.asked_at for question in questions)]
-        self._last = _seconds(story.at or max(moments))  # where the events are gone, the questions still tell something
+        self._last = _seconds(story.at or max(moments))  # without events, the questions still have times
         spans = [(_seconds(each.began), self._end(each.ended)) for each in story.worked]
         self.scale = Scale([*spans, *((_seconds(at), _seconds(at)) for at in moments)])
 
@@ -149,7 +149,7 @@ class _TimelineDrawing:
         return _seconds(at) if at else self._last
 
     def lanes(self) -> Iterator[Lane]:
-        """Those that have anything; the roles in the order in which they came."""
+        """Yield the nonempty lanes; roles in the order of their first turn."""
         roles: dict[str, list[Bar]] = {}
         for turn in self._story.turns.values():
             roles.setdefault(turn.role, []).append(self._turn(turn))

@@ -1,4 +1,4 @@
-"""Writing files so that a reader, or a kill, never meets half of one."""
+"""Write files so that neither a reader nor a kill ever leaves half of one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codex_multi_role.errors import StorageError
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn an ``OSError`` about ``path`` into a `StorageError` that names it."""
+    """Convert an ``OSError`` about ``path`` to a `StorageError` that names it."""
     try:
         yield
     except OSError as error:
@@ -30,7 +30,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
-    """As `write_bytes`, piece by piece; where making one fails, ``path`` stays as it was, and that error is raised."""
+    """Like `write_bytes`, piece by piece. If producing one fails, ``path`` stays as it was and that error is raised."""
     with storage_errors(path):
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     file = os.fdopen(descriptor, "wb")
@@ -50,12 +50,12 @@ def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """As `write_bytes`, UTF-8; what cannot be encoded (lone surrogates) becomes ``?``."""
+    """Like `write_bytes`, UTF-8; what cannot be encoded (lone surrogates) becomes ``?``."""
     write_bytes(path, text.encode("utf-8", "replace"))
 
 
 def write_json(path: Path, value: object) -> None:
-    """As `write_text`, indented JSON with a final newline."""
+    """Like `write_text`, indented JSON with a final newline."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
@@ -67,7 +67,7 @@ def make_folder(path: Path) -> Path:
 
 
 def append_text(path: Path, text: str) -> None:
-    """Write ``text`` to the end of a file that others keep, through no link. Raises `StorageError`."""
+    """Append ``text`` to a file that others own, without following a link. Raises `StorageError`."""
     with storage_errors(path):
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
@@ -75,7 +75,7 @@ def append_text(path: Path, text: str) -> None:
 
 
 def still_there(path: Path) -> Path:
-    """``path``, whose folder was resolved before. Raises `StorageError` where a link leads elsewhere by now."""
+    """Return ``path``, whose folder was resolved before. Raises `StorageError` if a link now leads elsewhere."""
     if path.parent.resolve() != path.parent:
         raise StorageError(f"{path.parent} leads elsewhere since the run began")
     return path

@@ -1,4 +1,4 @@
-"""Which items of a run's fan-outs somebody cancelled: ``cancelled/<unit>.json``, written from any process."""
+"""The cancelled items of a run's fan-outs: ``cancelled/<unit>.json``, written from any process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Cancellation:
 
 
 class Cancellations:
-    """Those of the run in ``run_folder``, by the item's unit."""
+    """The cancellations of the run in ``run_folder``, by the item's unit."""
 
     def __init__(self, run_folder: Path) -> None:
         self._folder = run_folder / "cancelled"
@@ -37,7 +37,7 @@ class Cancellations:
             return None
 
     def cancel(self, unit: str, comment: str = "") -> Cancellation:
-        """Ask for the item to be cancelled, in the name of this process's user. Raises `StorageError`."""
+        """Request the item's cancellation in the name of this process's user. Raises `StorageError`."""
         cancellation = Cancellation(user_name(), comment, now())
         make_folder(self._path(unit).parent)  # the unit of a called flow has a "/"
         write_json(self._path(unit), asdict(cancellation))

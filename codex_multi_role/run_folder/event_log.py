@@ -1,4 +1,4 @@
-"""The log of a run's events, which is their only home: written first, shown after."""
+"""The log of a run's events, which is their only storage: an event is written first and shown afterwards."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from codex_multi_role.run_folder.events import Record, RunEvent, Warning
 from codex_multi_role.run_folder.reading import read_records
 
 MAX_WARNINGS = 100
-"""Distinct warnings of Codex that a run shows."""
+"""Maximum number of distinct Codex warnings that a run shows."""
 
 Subscriber = Callable[[Record], None]
 
 
 def read_events(path: Path) -> Iterator[Record]:
-    """The events of ``events.jsonl`` in order; a line that a kill cut short is passed over."""
+    """The events of ``events.jsonl`` in order; a line that a kill truncated is skipped."""
     if path.exists():
         with path.open("rb") as lines:
             yield from read_records(lines)
 
 
-def _ends_within_a_line(path: Path) -> bool:
-    """Whether a kill or a full disk cut the last line short; what comes next must not be lost with it."""
+def _ends_mid_line(path: Path) -> bool:
+    """Whether a kill or a full disk truncated the last line; the next event must not be lost with it."""
     if not path.exists() or path.stat().st_size == 0:
         return False
     with path.open("rb") as file:
@@ -36,9 +36,9 @@ def _ends_within_a_line(path: Path) -> bool:
 
 
 class EventLog:
-    """Appends events to ``events.jsonl`` and then shows them to the subscribers, in one order for all threads.
+    """Appends events to ``events.jsonl`` and then shows them to the subscribers, in the same order for all threads.
 
-    Both through ``redact``: what is shown is what is kept.
+    ``redact`` applies to both: what is shown is what is stored.
     """
 
     def __init__(self, path: Path, redact: Redactor) -> None:
@@ -48,7 +48,7 @@ class EventLog:
         self._subscribers: list[Subscriber] = []
         self._warned: set[str] = set()
         with storage_errors(path):
-            cut_short = _ends_within_a_line(path)
+            cut_short = _ends_mid_line(path)
             self._file = path.open("a", encoding="utf-8", errors="replace")
             if cut_short:
                 self._file.write("\n")
@@ -61,8 +61,8 @@ class EventLog:
         """Write the event, then show it. Raises `StorageError`."""
         with self._lock:
             if self._file.closed:
-                return  # the run has ended; whoever is late has no one left to tell
-            record = self._redact.within(event.as_record())  # here, not above: the times are in order too
+                return  # the run has ended, so nobody reads late events
+            record = self._redact.within(event.as_record())  # inside the lock, so that the times are in order too
             with storage_errors(self._path):
                 self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
                 self._file.flush()
@@ -70,7 +70,7 @@ class EventLog:
                 subscriber(record)
 
     def warn_once(self, role: str, text: str) -> None:
-        """Publish a warning of Codex, unless this run has shown one of that text, for whichever role."""
+        """Publish a warning of Codex, unless this run has already shown one with that text, for whichever role."""
         text = self._redact(text)
         with self._lock:
             if not self._warned:

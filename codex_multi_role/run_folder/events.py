@@ -1,7 +1,7 @@
 """The typed events of a run.
 
-The live view, ``--json``, ``watch``, the report and telemetry read these and nothing else, so that a run looks the
-same while it lives and after. ``as_record`` gives the JSON object of one line: ``type`` and ``at`` first.
+The live view, ``--json``, ``watch``, the report and telemetry read only these, so that a run looks the same during and
+after it. ``as_record`` returns the JSON object of one line: ``type`` and ``at`` first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Record = dict[str, Any]
 
 
 def now() -> str:
-    """The present moment, ISO 8601 in UTC with milliseconds."""
+    """The current time, ISO 8601 in UTC with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -30,10 +30,10 @@ class RunEvent:
 
 @dataclass(frozen=True)
 class RunStarted(RunEvent):
-    """A session begins. ``steps``: the flow's, in order. ``limits``: of turns, tokens and seconds, those there are.
+    """A session starts. ``steps``: the flow's, in order. ``limits``: of turns, tokens and seconds, as far as set.
 
-    ``worked_seconds`` as in `TurnEnded`: those of the sessions before. ``python``: the one that runs the tests,
-    ``{path, version, source}``; its version is empty where nothing needs it.
+    ``worked_seconds`` as in `TurnEnded`, of the earlier sessions. ``python``: the interpreter for the tests, ``{path,
+    version, source}``; its version is empty if nothing needs it.
     """
 
     run_id: str
@@ -64,10 +64,10 @@ class RoleStarted(RunEvent):
 
 @dataclass(frozen=True)
 class StepStarted(RunEvent):
-    """A visit of a step begins.
+    """A visit of a step starts.
 
-    ``journal_step`` is its place in the journal, 0 in a called flow; ``workspace`` the workspace's state among the
-    run's snapshots, empty where nothing of the run can change it.
+    ``journal_step`` is its place in the journal, 0 in a called flow; ``workspace`` is the workspace's state among the
+    run's snapshots, empty if nothing in the run can change it.
     """
 
     step: str
@@ -79,7 +79,7 @@ class StepStarted(RunEvent):
 
 @dataclass(frozen=True)
 class TurnStarted(RunEvent):
-    """``unit``: the key of the unit that asks, empty in a team. ``worked_seconds`` as in `TurnEnded`."""
+    """``unit``: the key of the asking unit, empty in a team. ``worked_seconds`` as in `TurnEnded`."""
 
     role: str
     turn: int
@@ -95,7 +95,7 @@ class TurnStarted(RunEvent):
 
 @dataclass(frozen=True)
 class RoleActivity(RunEvent):
-    """What a role is doing inside its turn, one line."""
+    """What a role is doing during its turn, in one line."""
 
     role: str
     turn: int
@@ -124,7 +124,7 @@ class ToolCalled(RunEvent):
 
 @dataclass(frozen=True)
 class CommandEnded(RunEvent):
-    """A command that a role's Codex ran is over; ``exit_code`` is -1 where it has none. The wire log has its output."""
+    """A command that a role's Codex ran has ended; ``exit_code`` is -1 if it has none. The wire log has its output."""
 
     role: str
     turn: int
@@ -137,7 +137,7 @@ class CommandEnded(RunEvent):
 class TurnEnded(RunEvent):
     """``status``, ``outcome`` (one word) and ``reason`` (a sentence) as in ``turn.json``.
 
-    ``worked_seconds``: how long the run was worked on so far, as ``--max-seconds`` counts.
+    ``worked_seconds``: the time worked on the run so far, as ``--max-seconds`` counts it.
     """
 
     role: str
@@ -154,7 +154,7 @@ class TurnEnded(RunEvent):
 
 @dataclass(frozen=True)
 class ReplyRepaired(RunEvent):
-    """A damaged JSON object was mended without asking the model again."""
+    """A damaged JSON object was repaired without asking the model again."""
 
     role: str
     turn: int
@@ -172,7 +172,7 @@ class FilesApplied(RunEvent):
 
 @dataclass(frozen=True)
 class ProtectedRestored(RunEvent):
-    """Files that ``protect`` names were put back after a turn, or before or after tests (``turn`` 0: a check's)."""
+    """Files that match ``protect`` were restored after a turn, or before or after tests (``turn`` 0: by a check)."""
 
     role: str
     turn: int
@@ -181,7 +181,7 @@ class ProtectedRestored(RunEvent):
 
 @dataclass(frozen=True)
 class CopyMerged(RunEvent):
-    """What a role did in a copy of the workspace came back. ``status``: merged, unchanged or conflicts."""
+    """A role's changes in a copy of the workspace were merged. ``status``: merged, unchanged or conflicts."""
 
     copy: str
     status: str
@@ -211,7 +211,7 @@ class TestsEnded(RunEvent):
 
 @dataclass(frozen=True)
 class DoneIgnored(RunEvent):
-    """A role that may not finish said DONE."""
+    """A role that is not allowed to finish said DONE."""
 
     role: str
     turn: int
@@ -225,9 +225,9 @@ class RoleRestarted(RunEvent):
 
 @dataclass(frozen=True)
 class RolesReloaded(RunEvent):
-    """What somebody saved holds from each role's next turn on: the keys that changed, by role.
+    """Saved changes apply from each role's next turn on: the changed keys, by role.
 
-    ``catalog_file``: the YAML from now on, below the run's ``catalog/``.
+    ``catalog_file``: the YAML in use from now on, below the run's ``catalog/``.
     """
 
     roles: dict[str, list[str]]
@@ -236,7 +236,7 @@ class RolesReloaded(RunEvent):
 
 @dataclass(frozen=True)
 class RoleSkipped(RunEvent):
-    """An optional role failed; the run goes on without its handoff."""
+    """An optional role failed; the run continues without its handoff."""
 
     role: str
     reason: str
@@ -262,7 +262,7 @@ class ReviewAnswered(RunEvent):
 
 @dataclass(frozen=True)
 class StateChanged(RunEvent):
-    """``unit``: the key of a fan-out's item, which goes by ``item``; both empty for the run itself."""
+    """``unit``: the key of a fan-out's item, ``item``: its name; both empty for the run itself."""
 
     unit: str
     item: str

@@ -1,7 +1,7 @@
-"""The layout of ``runs/<id>/``: where everything a run did lies, and how a run is found again.
+"""The layout of ``runs/<id>/``: where everything about a run is stored, and how a run is found again.
 
 run.json  controller_state.json  events.jsonl  states.json  catalog/  journal.sqlite  owner.json
-<role>/events.jsonl  <role>/stderr.log  <role>/turn_<nnn>/…   (see turns.py)
+<role>/events.jsonl  <role>/stderr.log  <role>/turn_<nnn>/…   (see turn_folder.py)
 tests/<nnn>/…                                                 (see the check ``tests``)
 items/<unit>.json                                             (see item_results.py)
 cancelled/<unit>.json                                         (see cancellations.py)
@@ -40,7 +40,7 @@ FOR_READING = ("goal", "inputs", "reason", "suggestion")
 
 
 class RunFolder:
-    """The folder of one run. What is for people to read is stored without the secrets of ``environment``."""
+    """The folder of one run. Texts for people are stored without the secrets of ``environment``."""
 
     def __init__(self, path: Path, environment: Mapping[str, str] = os.environ) -> None:
         self.path = path
@@ -62,7 +62,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, runs_dir: Path, run_id: str | None = None) -> RunFolder:
-        """Make a new run's folder. Raises `UsageError`, `StorageError`."""
+        """Create a new run's folder. Raises `UsageError`, `StorageError`."""
         run_id = run_id or new_run_id()
         if not RUN_ID.fullmatch(run_id) or run_id == LATEST:
             raise UsageError(
@@ -71,7 +71,7 @@ class RunFolder:
         path = make_runs_folder(runs_dir) / run_id
         with storage_errors(path):
             try:
-                path.mkdir(mode=0o700)  # some of what it takes must be exact, secrets included
+                path.mkdir(mode=0o700)  # some of its files are stored exactly, secrets included
             except FileExistsError:
                 raise UsageError(
                     f"the run {run_id} exists already in {runs_dir}",
@@ -81,7 +81,7 @@ class RunFolder:
 
     @classmethod
     def find(cls, runs_dir: Path, reference: str) -> RunFolder:
-        """The run that ``reference`` (an id, a unique prefix, or ``latest``) names. Raises `RunNotFound`."""
+        """The run named by ``reference`` (an id, a unique prefix, or ``latest``). Raises `RunNotFound`."""
         names = [path.name for path in _recorded(runs_dir)]
         latest = (runs_dir / LATEST).resolve().name
         matches = [name for name in names if name == (latest if reference == LATEST else reference)]
@@ -102,15 +102,15 @@ class RunFolder:
         return make_folder(self.path / role)
 
     def codex_home(self, role: str) -> Path:
-        """The role's own CODEX_HOME: it holds the thread, so it lives as long as the run."""
+        """The role's own CODEX_HOME: it has the thread, so it is kept as long as the run."""
         return make_folder(self.path / ".codex" / role)
 
     def new_tests_folder(self) -> Path:
-        """The next ``tests/<nnn>``; its name is the number."""
+        """Create the next ``tests/<nnn>``; its name is the number."""
         return new_numbered(make_folder(self.path / "tests"), "")
 
     def record(self) -> dict[str, Any]:
-        """``run.json``. Raises `RunNotFound` when it cannot be read."""
+        """``run.json``. Raises `RunNotFound` if it cannot be read."""
         hint = "What the run did lies beside it: restore run.json from a copy, or start another run."
         try:
             record = json.loads(self.record_path.read_text(encoding="utf-8"))
@@ -121,13 +121,13 @@ class RunFolder:
         return record
 
     def write_record(self, record: Mapping[str, Any]) -> None:
-        """Write ``run.json``; with its first record a run becomes ``latest``. Raises `StorageError`.
+        """Write ``run.json``; the first record makes the run ``latest``. Raises `StorageError`.
 
-        Its ``options`` are what a resume repeats, and stay as they are.
+        Its ``options`` are stored as they are, because a resume repeats them.
         """
         first = not self.record_path.exists()
-        told = {name: self.redact.within(record[name]) for name in FOR_READING if name in record}
-        write_json(self.record_path, {**record, **told})
+        redacted = {name: self.redact.within(record[name]) for name in FOR_READING if name in record}
+        write_json(self.record_path, {**record, **redacted})
         if first:
             self._point_latest()
 
@@ -139,12 +139,12 @@ def has_reached_end(record: Mapping[str, Any]) -> bool:
 
 
 def new_run_id() -> str:
-    """The time, and a random part."""
+    """The current time and a random part."""
     return f"{datetime.now():%Y%m%d_%H%M%S}_{secrets.token_hex(4)}"
 
 
 def make_runs_folder(runs_dir: Path) -> Path:
-    """The real path of ``runs_dir``, made where it is not there; left out of git while it is empty.
+    """The real path of ``runs_dir``, created if missing; an empty one is excluded from git.
 
     Raises `StorageError`.
     """
@@ -156,7 +156,7 @@ def make_runs_folder(runs_dir: Path) -> Path:
 
 
 def new_numbered(parent: Path, prefix: str) -> Path:
-    """Make ``<parent>/<prefix><nnn>`` with the number after the highest there; never one that exists."""
+    """Create ``<parent>/<prefix><nnn>`` with the number after the highest one; never returns an existing folder."""
     with storage_errors(parent):
         highest = max((number_of(path, prefix) for path in parent.iterdir()), default=0)
         for number in range(highest + 1, highest + 1 + MOST_AT_ONCE):

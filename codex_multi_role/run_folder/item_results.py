@@ -1,4 +1,4 @@
-"""What each item of a fan-out came to: ``items/<unit>.json``, for people, and for a run that does one of them again."""
+"""The result of each fan-out item: ``items/<unit>.json``, for people, and for a run that repeats one of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codex_multi_role.run_folder.atomic import make_folder, write_json
 
 
 class ItemResults:
-    """Those of the run in ``run_folder``: ``{value, outcome}``, the item as the list has it and what became of it."""
+    """The results of the run in ``run_folder``: ``{value, outcome}``, the item from the list and its outcome."""
 
     def __init__(self, run_folder: Path) -> None:
         self._folder = run_folder / "items"

@@ -1,4 +1,4 @@
-"""One live owner a run: an advisory lock that dies with its process, and says whose it is."""
+"""One live owner per run: an advisory lock that ends with its process and names it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from codex_multi_role.run_folder.atomic import storage_errors
 
 
 class Owner:
-    """Holds ``owner.json`` locked while this process works on the run.
+    """Keeps ``owner.json`` locked while this process works on the run.
 
-    The kernel drops the lock when the process ends, however it ends; pid **and** start time inside tell a reader
-    which process it is, since pids are used again.
+    The kernel releases the lock however the process ends. The pid **and** the start time in the file identify the
+    process, because pids are reused.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.abandoned = False
-        """Whether the owner before was killed."""
+        """Whether the previous owner was killed."""
         self._file: TextIO | None = None
 
     def acquire(self) -> None:
-        """Take the lock or raise `RunBusy`, naming the process that has it. Raises `StorageError` as well."""
+        """Take the lock. Raises `RunBusy`, which names the process that has it, or `StorageError`."""
         with storage_errors(self.path), ExitStack() as stack:
             file = stack.enter_context(self.path.open("a+", encoding="utf-8"))
             self._lock(file)
@@ -37,7 +37,7 @@ class Owner:
         self._file = file
 
     def release(self) -> None:
-        """Give the lock back and leave the file empty. Raises `StorageError`."""
+        """Release the lock and leave the file empty. Raises `StorageError`."""
         if self._file is not None:
             with storage_errors(self.path), self._file as file:
                 self._file = None
@@ -58,7 +58,7 @@ class Owner:
             ) from error
 
     def _sign(self, file: TextIO) -> None:
-        import psutil  # here, not above: only a process that starts a run pays for it
+        import psutil  # imported here, because only a process that starts a run needs it
 
         file.truncate(0)
         file.write(json.dumps({"pid": os.getpid(), "start_time": psutil.Process().create_time()}) + "\n")

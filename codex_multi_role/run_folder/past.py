@@ -1,6 +1,6 @@
-"""What a run has behind it at the beginning of a step's visit, and how a fork inherits it.
+"""A run's past at the start of a step's visit, and how a fork inherits it.
 
-inherited_events.jsonl   in a fork: the events of the runs before it, up to where it begins
+inherited_events.jsonl   in a fork: the events of the earlier runs, up to the start of the fork
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from codex_multi_role.run_folder.folder import RunFolder
 from codex_multi_role.run_folder.turn_folder import INHERITED, TurnFolder
 
 BY_UNIT = ("checks", "reviews")
-"""Folders of the run that hold what belongs to a unit or a turn under its key: ``<step>.<visit>``, and more behind."""
+"""Folders of the run with the data of a unit or a turn under its key: ``<step>.<visit>``, and possibly more."""
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where a visit of a step of the run's own flow began.
+    """Where a visit of a step of the run's own flow started.
 
-    ``place`` is its place in the journal; ``workspace`` the workspace's state then among the run's snapshots, empty
-    where nothing of the run could change it; ``position`` the number of events before it.
+    ``place`` is its place in the journal; ``workspace`` the workspace's state then among the run's snapshots, empty if
+    nothing in the run could change it; ``position`` the number of earlier events.
     """
 
     step: str
@@ -42,14 +42,14 @@ class Beginning:
 
 
 def events_with_inherited(folder: RunFolder) -> list[Record]:
-    """All that happened in the run, and in those before it that it inherited from."""
+    """All events of the run, after those that it inherited from earlier runs."""
     return [*read_events(folder.inherited_events_path), *read_events(folder.events_path)]
 
 
 def beginnings(events: Iterable[Record]) -> list[Beginning]:
     """Every visit of a step of the run's own flow, in order.
 
-    A run that was resumed tells of the visit it was in once more: what counts is when nothing of it was done.
+    A resumed run reports its current visit again: the first report counts, when nothing of the visit was done.
     """
     found: dict[str, Beginning] = {}
     for position, event in enumerate(events):
@@ -60,9 +60,9 @@ def beginnings(events: Iterable[Record]) -> list[Beginning]:
 
 
 def inherit(parent: RunFolder, fork: RunFolder, events: Sequence[Record], start: Beginning) -> None:
-    """Copy to ``fork`` what lies behind ``start``; ``events`` are the parent's with its inherited ones.
+    """Copy everything before ``start`` to ``fork``; ``events`` are the parent's, including its inherited ones.
 
-    The turns are marked as inherited: the fork did not pay for them. Raises `StorageError`.
+    The turns are marked as inherited, because the fork did not pay for them. Raises `StorageError`.
     """
     past = events[: start.position]
     turns = {(event["role"], event["turn"]) for event in past if event["type"] == "turn_started"}
@@ -88,7 +88,7 @@ def inherit_turn(parent: RunFolder, fork: RunFolder, instance: str, number: int)
 
 
 def _of_past_units(folder: Path, past: dict[str, bool]) -> Iterator[Path]:
-    """What is in ``folder`` under the keys that ``past`` says to be over. Ids may hold dots: the longest key fits."""
+    """Entries of ``folder`` whose key is over according to ``past``. Ids may have dots, so the longest key applies."""
     with contextlib.suppress(FileNotFoundError):
         for path in folder.iterdir():
             name = path.name.removesuffix(".json")

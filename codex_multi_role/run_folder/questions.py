@@ -1,4 +1,4 @@
-"""Questions to a person: ``reviews/<key>.json``. The run writes them; whoever is first answers, from any process."""
+"""Questions to a person: ``reviews/<key>.json``. The run writes them; the first answer from any process counts."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """``show``: what the decision is about. ``default`` is the answer once ``time_limit_seconds`` have passed.
+    """``show``: what the decision is about. ``default`` is the answer after ``time_limit_seconds``.
 
-    ``key`` is the unit's that asks: ``<step>.<visit>``, with the item's index and below the step that called. A role
-    that asks within its turn wants ``words``, the answer's comment; the key is the turn's then.
+    ``key`` is the asking unit's: ``<step>.<visit>``, with the item's index, below the calling step. A role that asks
+    during its turn needs ``words``, the answer's comment; the key is then the turn's.
     """
 
     key: str
@@ -53,7 +53,7 @@ class Question:
 
     @property
     def seconds_left(self) -> float | None:
-        """Until the default holds, 0 once it does; None without a time limit. By the clock on the wall."""
+        """Until the default applies, 0 from then on; None without a time limit. By the wall clock."""
         if self.time_limit_seconds is None:
             return None
         passed = datetime.now(UTC) - datetime.fromisoformat(self.asked_at)
@@ -65,24 +65,24 @@ class Question:
 
 
 AskPerson = Callable[[Question, Callable[[], bool]], Answer | None]
-"""Asks whoever is there: ``ask(question, is_over)``. None: nobody answered, or ``is_over()`` said not to wait on."""
+"""Asks a person: ``ask(question, is_over)``. None: nobody answered, or ``is_over()`` ended the wait."""
 
 
 def answer_of_person(approved: bool, comment: str) -> Answer:
-    """The answer of the user of this process, now."""
+    """The answer of this process's user, at the current time."""
     return Answer(approved, comment, user_name(), now())
 
 
 def user_name() -> str:
-    """Of this process."""
+    """The user of this process."""
     try:
         return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # the user id has no name here; which of them depends on the version
+    except (OSError, KeyError, ImportError):  # the user id has no name; which error depends on the version
         return f"user {os.getuid()}"
 
 
 class Questions:
-    """The questions of the run in ``run_folder``. What is asked is kept without secrets, an answer as it was given."""
+    """The questions of the run in ``run_folder``. Questions are stored without secrets, answers as given."""
 
     def __init__(self, run_folder: Path, redact: Callable[[str], str] = str) -> None:
         self._redact = redact
@@ -90,7 +90,7 @@ class Questions:
         self._run_id = run_folder.name
 
     def ask(self, question: Question) -> Question:
-        """Write the question. Where it was asked before, it keeps its time and its answer. Raises `StorageError`."""
+        """Store the question. If it was asked before, it keeps its time and its answer. Raises `StorageError`."""
         question = replace(question, question=self._redact(question.question), show=self._redact(question.show))
         with self._locked():
             known = self.find(question.key)
@@ -101,19 +101,19 @@ class Questions:
         return question
 
     def find(self, key: str) -> Question | None:
-        """The question as it is now; None for one that was not asked, or whose file is damaged."""
+        """The question's current state; None if it was not asked, or its file is damaged."""
         return _read(self._path(key))
 
     def pending(self) -> list[Question]:
-        """Those without an answer, the oldest first."""
+        """The questions without an answer, oldest first."""
         return [question for question in self.asked() if question.answer is None]
 
     def answered(self) -> list[Question]:
-        """Those with an answer, the oldest first."""
+        """The questions with an answer, oldest first."""
         return [question for question in self.asked() if question.answer is not None]
 
     def settle(self, key: str, answer: Answer) -> Question:
-        """Give the question its answer; returns it with the one that holds: the first. Raises `StorageError`."""
+        """Answer the question; returns it with the answer that counts: the first. Raises `StorageError`."""
         with self._locked():
             question = self.find(key)
             if question is None:
@@ -124,7 +124,7 @@ class Questions:
         return question
 
     def close_words(self) -> None:
-        """Close what was asked within turns that a kill ended; nobody waits for it. Raises `StorageError`."""
+        """Close questions from turns that a kill ended, because nobody waits for them. Raises `StorageError`."""
         for question in self.pending():
             if question.words:
                 self.settle(question.key, Answer(False, "", BY_KILL, now()))
@@ -132,7 +132,8 @@ class Questions:
     def answer(self, key: str | None, answer: Answer) -> Question:
         """Answer the open question ``key``, or the only one.
 
-        Raises `UsageError` where there is none, or several, or it has an answer, or its time is up; `StorageError`.
+        Raises `UsageError` if none or several are open, if it is already answered, or if its time is up;
+        `StorageError`.
         """
         question = self._choose(key)
         if question.words and answer.approved and not answer.comment:
@@ -180,7 +181,7 @@ class Questions:
         )
 
     def asked(self) -> list[Question]:
-        """All of them, the oldest first."""
+        """All questions, oldest first."""
         found = map(_read, self._folder.rglob("*.json"))
         return sorted(filter(None, found), key=lambda question: (question.asked_at, question.key))
 
@@ -201,7 +202,7 @@ class Questions:
 
 
 def _lock(file: TextIO) -> None:
-    """Take the lock that is let go when ``file`` is closed. Raises `StorageError` when it stays taken."""
+    """Lock ``file`` until it is closed. Raises `StorageError` if another process keeps the lock."""
     for _ in range(LOCK_ATTEMPTS):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

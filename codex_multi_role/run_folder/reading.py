@@ -1,4 +1,4 @@
-"""Reading JSON that somebody else wrote, or that a kill cut short: what cannot be read is not there."""
+"""Read JSON that others wrote, or that a kill truncated: what cannot be read counts as missing."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ UNREADABLE = (OSError, ValueError, RecursionError)
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON it holds
-    """The value that the file holds; None where there is none, or it is nested too deep."""
+    """The value in the file; None if it is missing, invalid, or nested too deeply."""
     with suppress(*UNREADABLE):
         return json.loads(path.read_text(encoding="utf-8"))
     return None
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """As `read_json`, where an object is expected; an empty one for anything else."""
+    """Like `read_json`, for a file with an object; empty for anything else."""
     value = read_json(path)
     return value if isinstance(value, dict) else {}
 
 
 def read_records(lines: Iterable[bytes]) -> Iterator[Record]:
-    """The events of these lines of an ``events.jsonl``, without those that a kill cut short, be it within a letter."""
+    """The events of these ``events.jsonl`` lines, without those that a kill truncated, even within a character."""
     for line in lines:
         with suppress(*UNREADABLE):
             yield json.loads(line.decode())

@@ -1,7 +1,7 @@
 """The states that a run and the items of its fan-outs went through.
 
-Events tell them, and nothing else knows them: ``states.json`` is what the events add up to, written before anyone is
-shown the event that changes it.
+Events are their only source: ``states.json`` is the sum of the events, written before anyone is shown the event that
+changes it.
 """
 
 from __future__ import annotations
@@ -17,55 +17,55 @@ from codex_multi_role.run_folder.folder import RunFolder
 from codex_multi_role.run_folder.past import events_with_inherited
 
 RUN = ""
-"""In place of a unit's key: the run itself."""
+"""The run itself, in place of a unit's key."""
 PENDING, IN_PROGRESS, COMPLETED, FAILED, SKIPPED = "PENDING", "IN_PROGRESS", "COMPLETED", "FAILED", "SKIPPED"
-"""The states of an item. One that failed may be tried again; a skipped one was not begun, or cancelled."""
+"""The states of an item. A failed one may be retried; a skipped one was not started, or was cancelled."""
 OVER = (COMPLETED, SKIPPED)
-"""Those after which nothing comes."""
+"""The final states."""
 
 
 class ToldStates:
-    """What ``records`` tell of states: by the key of the unit, in order."""
+    """The states in ``records``: by the unit's key, in order."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
-        self._told: dict[str, list[Record]] = {}
+        self._by_unit: dict[str, list[Record]] = {}
         for record in records:
             self.apply(record)
 
     def apply(self, record: Record) -> bool:
-        """Take in one event; whether it told a state."""
+        """Add one event; returns whether it was a state."""
         if record["type"] != "state_changed":
             return False
-        self._told.setdefault(record["unit"], []).append(record)
+        self._by_unit.setdefault(record["unit"], []).append(record)
         return True
 
     def latest(self, unit: str) -> str:
-        """Empty before the first."""
-        told = self._told.get(unit)
-        return str(told[-1]["state"]) if told else ""
+        """Empty before the first state."""
+        known = self._by_unit.get(unit)
+        return str(known[-1]["state"]) if known else ""
 
     def as_json(self) -> dict[str, Any]:
-        """``{run, items}``, each ``{unit, item, state, reason, history: [{state, at, reason}]}``, the run's or null."""
-        told = dict(self.summaries())
-        return {"run": told.pop(RUN, None), "items": list(told.values())}
+        """``{run, items}``, each ``{unit, item, state, reason, history: [{state, at, reason}]}``, ``run`` or null."""
+        known = dict(self.summaries())
+        return {"run": known.pop(RUN, None), "items": list(known.values())}
 
     def summaries(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each unit and its state, as in `as_json`."""
-        return ((unit, self.summary(unit)) for unit in self._told)
+        return ((unit, self.summary(unit)) for unit in self._by_unit)
 
     def summary(self, unit: str) -> dict[str, Any]:
-        records = self._told[unit]
+        records = self._by_unit[unit]
         history = [{name: each[name] for name in ("state", "at", "reason")} for each in records]
         return {**{name: records[-1][name] for name in ("unit", "item", "state", "reason")}, "history": history}
 
 
 def read_states(folder: RunFolder) -> dict[str, Any]:
-    """As `ToldStates.as_json`, of the run in ``folder`` with what it inherited."""
+    """`ToldStates.as_json` for the run in ``folder``, including what it inherited."""
     return ToldStates(events_with_inherited(folder)).as_json()
 
 
 class States:
-    """The states of the run that ``events`` belong to; it goes on from those it had. Threads may share it."""
+    """The states of the run that ``events`` belong to, continued from the recorded ones. Threads may share it."""
 
     def __init__(self, folder: RunFolder, events: EventLog) -> None:
         self._path = folder.path / "states.json"
@@ -74,24 +74,24 @@ class States:
         self._texts = {unit: _as_text(summary) for unit, summary in self._known.summaries()}
         if self._texts:
             self._write()  # a kill may have come between an event and the file
-        events.subscribe(self._take_in)
+        events.subscribe(self._on_event)
 
     def latest(self, unit: str) -> str:
         return self._known.latest(unit)
 
     def move(self, unit: str, item: str, state: str, reason: str = "") -> None:
-        """The unit, or `RUN`, is in ``state`` now; nothing where it is already. Raises `StorageError`."""
+        """Set the state of the unit, or of `RUN`, unless it has that state already. Raises `StorageError`."""
         if self._known.latest(unit) != state:
             self._events.publish(StateChanged(unit, item, state, reason))
 
-    def _take_in(self, record: Record) -> None:
+    def _on_event(self, record: Record) -> None:
         if self._known.apply(record):
             unit = record["unit"]
             self._texts[unit] = _as_text(self._known.summary(unit))
             self._write()
 
     def _write(self) -> None:
-        """As `write_json` would write `ToldStates.as_json`, with the texts of what has not changed since."""
+        """Writes the same as `write_json` of `ToldStates.as_json`, reusing the texts of unchanged units."""
         run = self._texts.get(RUN, "null")
         items = ",\n".join(f"    {text}".replace("\n", "\n    ") for unit, text in self._texts.items() if unit != RUN)
         listed = f"[\n{items}\n  ]" if items else "[]"
@@ -100,10 +100,10 @@ class States:
 
 
 class ItemStates:
-    """What is told of one item: each state once, before anything is done in it, and none when a run is replayed.
+    """Reports each state of one item once, before anything is done in it, and none while a run is replayed.
 
-    `become` says what the item is in; `tell` is called when something is really done, and at its end. ``states`` is
-    None where nothing is to be told.
+    `become` sets the item's state; `tell` reports it when real work starts, and at the end. ``states`` is None if
+    nothing is to be reported.
     """
 
     def __init__(self, states: States | None, unit: str, item: str) -> None:

@@ -1,4 +1,4 @@
-"""The items of a run's fan-outs as a person names them."""
+"""The items of a run's fan-outs, by the names that people use."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from codex_multi_role.run_folder.states import OVER, read_states
 
 
 def find_task(folder: RunFolder, task: str) -> dict[str, Any]:
-    """What `read_states` has of the item that goes by ``task``: its id or its unit. Of several it is the last.
+    """The entry in `read_states` of the item named ``task``, its id or its unit; the last of several.
 
-    Raises `UsageError` with those there are.
+    Raises `UsageError`, which lists the existing ones.
     """
     items = read_states(folder)["items"]
     found = [each for each in items if task in (each["item"], each["unit"])]

@@ -1,4 +1,4 @@
-"""One turn's folder, ``<role>/turn_<nnn>/``: everything that was said and done in it."""
+"""One turn's folder, ``<role>/turn_<nnn>/``, with everything said and done in it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ PREFIX = "turn_"
 KILLED = {"status": "interrupted", "outcome": "killed", "reason": "the run was killed during this turn"}
 ANALYSIS = "analysis.md"
 ANALYSIS_PATH = "analysis_md_path"
-"""The key of a handoff that says where its analysis is."""
+"""The key of a handoff with the path of its analysis."""
 INHERITED = "inherited"
-"""In ``turn.json`` of a fork: a turn that the run it was forked from took."""
+"""In ``turn.json`` of a fork: a turn of the run that it was forked from."""
 
 
 @dataclass(frozen=True)
 class TurnFolder:
-    """Writes the artifacts of one turn; a turn that is begun never shares its folder with another.
+    """Writes the artifacts of one turn; a started turn never shares its folder with another.
 
-    What is for people to read is stored through ``redact``; the handoff, the patches and ``turn.json`` are exact.
+    Texts for people are stored through ``redact``; the handoff, the patches and ``turn.json`` are exact.
     """
 
     path: Path
@@ -41,7 +41,7 @@ class TurnFolder:
 
     @classmethod
     def latest(cls, run: RunFolder, instance: str) -> TurnFolder | None:
-        """The turn the instance took last, if it took any."""
+        """The instance's latest turn, None before the first."""
         numbers = [int(path.name.removeprefix(PREFIX)) for path in (run.path / instance).glob(f"{PREFIX}*")]
         return cls.of(run, instance, max(numbers)) if numbers else None
 
@@ -51,21 +51,21 @@ class TurnFolder:
 
     @property
     def patch_path(self) -> Path:
-        """Where what the turn changed belongs."""
+        """The file for the turn's changes."""
         return self.path / "changes.patch"
 
     @property
     def undone_path(self) -> Path:
-        """Where that belongs which the turn had changed when it was cut short, and was taken back."""
+        """The file for the changes of an interrupted turn, which were reverted."""
         return self.path / "undone.patch"
 
     def begin(self, prompt: str, details: Mapping[str, Any]) -> None:
-        """Record the prompt and that the turn is running, before anything is sent."""
+        """Record the prompt and the status ``running`` before anything is sent."""
         write_text(self.path / "prompt.txt", self.redact(prompt))
         self.write_result({"status": "running", "outcome": "", "reason": "", **details})
 
     def write_long_prompt(self, prompt: str) -> Path:
-        """Keep a prompt that is too long to be sent whole, for the role to read; returns where."""
+        """Store a prompt that is too long to be sent whole, for the role to read; returns its path."""
         path = self.path / "prompt_whole.txt"
         write_text(path, self.redact(prompt))
         return path.absolute()
@@ -87,11 +87,11 @@ class TurnFolder:
 
     @property
     def _analysis_reference(self) -> str:
-        """How the stored handoff names the analysis: relative to the run folder, which may be moved."""
+        """The analysis's path in the stored handoff: relative to the run folder, which may be moved."""
         return str(self.path.relative_to(self.path.parents[1]) / ANALYSIS)
 
     def passed_on(self, handoff: dict[str, Any]) -> dict[str, Any]:
-        """The turn's ``handoff`` for other roles, with an absolute path to its analysis: they work elsewhere."""
+        """The turn's ``handoff`` for other roles, with its analysis's absolute path, because they work elsewhere."""
         if handoff.get(ANALYSIS_PATH) != self._analysis_reference:
             return handoff
         return {**handoff, ANALYSIS_PATH: str((self.path / ANALYSIS).absolute())}
@@ -100,41 +100,41 @@ class TurnFolder:
         write_json(self.path / "applied_files.json", applied)
 
     def files(self) -> list[dict[str, Any]]:
-        """``applied_files.json``, or an empty list where the turn handed no files in."""
+        """``applied_files.json``, or an empty list if the turn submitted no files."""
         return read_json(self.path / "applied_files.json") or []
 
     def add_tool_call(self, line: str) -> None:
-        """One more line of ``tool_calls.jsonl``: a call as a JSON object."""
+        """Append a call, a JSON object, to ``tool_calls.jsonl``."""
         path = self.path / "tool_calls.jsonl"
         with storage_errors(path), path.open("a", encoding="utf-8", errors="replace") as file:
             file.write(f"{self.redact(line)}\n")
 
     def write_kept(self, kept: Mapping[str, Any]) -> None:
-        """What the tools that were called keep for the handoff."""
+        """Store what the called tools keep for the handoff."""
         write_json(self.path / "kept.json", kept)
 
     def kept(self) -> dict[str, Any]:
-        """``kept.json``, or an empty object where no tool kept anything."""
+        """``kept.json``, or an empty object if no tool kept anything."""
         return read_object(self.path / "kept.json")
 
     def write_protected(self, patch: bytes) -> None:
-        """What the turn had changed of the files it must leave as they are, and was put back."""
+        """Store the turn's changes of protected files, which were reverted."""
         write_bytes(self.path / "protected.patch", patch)
 
     def write_result(self, result: Mapping[str, Any]) -> None:
         write_json(self.path / "turn.json", result)
 
     def result(self) -> dict[str, Any]:
-        """``turn.json``, or an empty object where a kill came before it was written."""
+        """``turn.json``, or an empty object if a kill came before it was written."""
         return read_object(self.path / "turn.json")
 
     @property
     def unfinished(self) -> bool:
-        """Whether nobody has recorded yet how it ended."""
+        """Whether its end is not recorded yet."""
         return bool(self.result().get("status", "running") == "running")
 
     def handoff(self) -> Any:  # noqa: ANN401 - whatever JSON the role left
-        """``handoff.json``, or None where there is none."""
+        """``handoff.json``, or None if it is missing."""
         return read_json(self.path / "handoff.json")
 
 
@@ -146,15 +146,15 @@ def list_turns(run: RunFolder) -> Iterator[tuple[str, TurnFolder]]:
 
 
 def own_turns(run: RunFolder) -> Iterator[tuple[str, dict[str, Any]]]:
-    """``(role, turn.json)`` of the turns that this run paid for: not of those that a fork inherited."""
+    """``(role, turn.json)`` of the turns that this run paid for, without those that a fork inherited."""
     results = ((role, turn.result()) for role, turn in list_turns(run))
     return ((role, result) for role, result in results if not result.get(INHERITED))
 
 
 def totals_of(run: RunFolder, seconds: float = 0.0) -> dict[str, float]:
-    """What the run itself came to: ``{turns, repairs, input_tokens, output_tokens, seconds}``.
+    """The run's own totals: ``{turns, repairs, input_tokens, output_tokens, seconds}``.
 
-    ``seconds``: how long it is known to have been worked on; it was so up to its latest turn at least.
+    ``seconds``: the known working time, which is at least that of its latest turn.
     """
     turns = [turn for _, turn in own_turns(run)]
     return {
@@ -167,9 +167,10 @@ def totals_of(run: RunFolder, seconds: float = 0.0) -> dict[str, float]:
 
 
 def inherited_threads(run: RunFolder) -> dict[str, str]:
-    """The threads of the turns that a fork inherited: by id, Codex's id of the last such turn on it that was answered.
+    """The threads of a fork's inherited turns: by id, Codex's id of the last answered one of them on it.
 
-    It is empty for a thread without one. Others are no end for a thread: Codex does not know one that it died in.
+    It is empty for a thread without one. Unanswered turns do not count, because Codex does not know one that it died
+    in.
     """
     found: dict[str, str] = {}
     for _, turn in list_turns(run):
@@ -181,7 +182,7 @@ def inherited_threads(run: RunFolder) -> dict[str, str]:
 
 
 def begun_turns(run: RunFolder) -> dict[int, TurnFolder]:
-    """The turns that this run began, by their places in the journal; of several the finished one, or the last."""
+    """The turns that this run started, by place in the journal; of several the finished one, or the last."""
     found: dict[int, TurnFolder] = {}
     finished = set()
     for _, turn in list_turns(run):
@@ -194,7 +195,7 @@ def begun_turns(run: RunFolder) -> dict[int, TurnFolder]:
 
 
 def close_unfinished(run: RunFolder) -> int:
-    """Mark turns that a kill left ``running`` as interrupted; returns how many there were."""
+    """Mark turns that a kill left ``running`` as interrupted; returns their number."""
     unfinished = [turn for _, turn in list_turns(run) if turn.unfinished]
     for turn in unfinished:
         turn.write_result({**turn.result(), **KILLED})

@@ -1,4 +1,4 @@
-"""One file per step kind. A kind is carried out through a recorder, so that finished work is never done again."""
+"""The step kinds, one per file. A kind runs through a recorder, so that finished work is never repeated."""
 
 from codex_multi_role.steps.ask import Ask, ask, payload_from, role_for
 from codex_multi_role.steps.carry_out import KINDS, carry_out

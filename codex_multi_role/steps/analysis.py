@@ -12,7 +12,7 @@ MAX_CHARACTERS = 50_000
 
 
 def with_analyses(role: RoleSpec, payload: Any, run_folder: Path) -> Any:  # noqa: ANN401 - JSON
-    """``payload`` as ``role`` can read it: with the text of each analysis if every command of the role is declined."""
+    """``payload`` as ``role`` can read it: with the text of each analysis, if all commands of the role are declined."""
     if role.approval_policy != "untrusted" or role.auto_approve.commands:
         return payload
     return _with_texts(payload, run_folder.absolute())
@@ -31,7 +31,7 @@ def _with_texts(value: Any, run_folder: Path) -> Any:  # noqa: ANN401 - JSON
 
 
 def _analysis(named: object, run_folder: Path) -> str | None:
-    """The text of a turn's analysis; None for any other path, which a model may have put there."""
+    """The text of a turn's analysis; None for any other path, which a model may have written."""
     path = Path(str(named))
     is_of_run = path.parent.parent.parent == run_folder and ".." not in path.parts
     if not is_of_run or path.name != ANALYSIS or not path.is_file():

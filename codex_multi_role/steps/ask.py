@@ -1,7 +1,6 @@
-"""The step kind ``ask``: one role, one prompt, and all that comes of it.
+"""The step kind ``ask``: one role, one prompt, and everything that follows from it.
 
-turn → repair turns → files → tests, each recorded apart, so that a killed run goes on after the last one that was
-finished.
+turn → repair turns → files → tests, each recorded separately, so that a killed run resumes after the last finished one.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ from codex_multi_role.steps.unit import AskResult, StepOutcome, Unit
 from codex_multi_role.workspace import apply_files
 
 WEB_SEARCHES = "web_searches"
-"""The field of a handoff that counts how often its role searched the web; missing if it did not."""
+"""The handoff field with the number of the role's web searches; missing if there were none."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What a role is asked: the handoff it starts from and the latest test result, either may be missing.
+    """What a role is asked: the handoff it starts from and the latest test result, both optional.
 
     ``instance``: the process to ask, named after the role; ``thread`` as in `TurnPrompt`. ``earlier``: the role's own
-    last handoff, for a thread that was lost. ``visit`` counts the asks of this role. ``tolerate``: a failure is an
-    answer, not the end of the run. ``copy``: the key of the copy of the workspace it works in, or empty. ``unit``:
-    the key of the unit that asks, empty in a team. ``may_decline``: a refusal is an answer, for the next role to see.
+    last handoff, for a lost thread. ``visit``: the number of this ask of the role. ``tolerate``: a failure is an answer
+    and does not end the run. ``copy``: the key of the workspace copy to work in, or empty. ``unit``: the key of the
+    asking unit, empty in a team. ``may_decline``: a refusal is an answer, which the next role sees.
     """
 
     role: RoleSpec
@@ -57,13 +56,13 @@ class Ask:
 
 
 def ask(run: RunResources, question: Ask, record: Recorder) -> AskResult:
-    """Carry out the ask. Raises `RoleFailed` or `CodexError` where a failure is not tolerated."""
+    """Carry out the ask. Raises `RoleFailed` or `CodexError` if a failure is not tolerated."""
     role = question.role
     turn = _turn_with_repairs(run, question, record)
     if turn.handoff is None:
         return AskResult(role.name, turn.instance, turn.thread_id, turn.turn, None, turn.problem, None, False)
     changed, put_back, tests = turn.changed_paths, turn.protected_restored, None
-    # Recorded even where the options of this session leave nothing to do: those of another must find the same places.
+    # Recorded even if this session's options leave nothing to do, because every session must find the same slots.
     if "files" in turn.handoff:
         applied = record("apply files", lambda _: _apply(run, question, turn))
         changed, put_back = applied["changed_paths"], sorted({*put_back, *applied.get("protected", ())})
@@ -85,7 +84,7 @@ def ask_step(run: RunResources, unit: Unit) -> StepOutcome:
 
 
 def role_for(role: RoleSpec, step: StepSpec, fill: Callable[[str], object]) -> RoleSpec:
-    """``role`` as the step wants it: with its prompt, filled in, its reply and limits where it has its own."""
+    """``role`` with the prompt (rendered), the reply and the limits of the step, if it has its own."""
     changes: dict[str, Any] = {}
     if step.prompt is not None:
         changes["prompt_text"] = str(fill(step.prompt))
@@ -98,7 +97,7 @@ def role_for(role: RoleSpec, step: StepSpec, fill: Callable[[str], object]) -> R
 
 
 def _turn_with_repairs(run: RunResources, question: Ask, record: Recorder) -> TurnResult:
-    """The last turn; what it changed, restored and searched is that of all turns it took."""
+    """The last turn, with the changes, restored files and searches of all turns it took."""
     asked = _first_prompt(run, question)
     turn = _recorded_turn(run, asked, question, record)
     changed, put_back, searches = set(turn.changed_paths), set(turn.protected_restored), turn.web_searches
@@ -149,7 +148,7 @@ def _recorded_turn(run: RunResources, asked: TurnPrompt, question: Ask, record: 
 
 
 def _turn_or_failure(run: RunResources, asked: TurnPrompt, question: Ask) -> TurnResult:
-    """The turn; a tolerated failure becomes a result, any other is raised."""
+    """The turn. A tolerated failure becomes a result; any other is raised."""
     try:
         turn = take_turn(run, asked)
         if turn.gave_up:
@@ -172,7 +171,7 @@ def _turn_or_failure(run: RunResources, asked: TurnPrompt, question: Ask) -> Tur
 
 
 def _declined(run: RunResources, asked: TurnPrompt, question: Ask, turn: TurnResult) -> TurnResult:
-    """The refusal, where it is an answer or a tolerated failure. Raises `RoleFailed` elsewhere."""
+    """The refusal, if it is an answer or a tolerated failure. Raises `RoleFailed` otherwise."""
     declined = f"role {asked.instance} declined: {turn.problem}"
     if question.may_decline:
         return turn
@@ -184,7 +183,7 @@ def _declined(run: RunResources, asked: TurnPrompt, question: Ask, turn: TurnRes
 
 
 def _apply(run: RunResources, question: Ask, turn: TurnResult) -> Json:
-    """Write ``files[]`` into the workspace, if the role may; the turn's patch then covers all it changed."""
+    """Write ``files[]`` into the workspace if the role may; the turn's patch then covers all changes."""
     if not (question.role.behaviors.apply_files and turn.snapshot):
         return {"changed_paths": turn.changed_paths}
     run = run.in_copy(question.copy, fresh=False)
@@ -205,7 +204,7 @@ def _apply(run: RunResources, question: Ask, turn: TurnResult) -> Json:
 
 
 def _test(run: RunResources, question: Ask, turn: TurnResult, put_back: list[str]) -> Json:
-    """The tests' result, empty where they are not to run."""
+    """The test result; empty if the run has no tests."""
     if not run.tests.enabled:
         return {}
     return run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.turn, put_back=put_back)
@@ -218,7 +217,7 @@ def named_paths(entries: object) -> list[str]:
 
 
 def payload_from(handoffs: dict[str, Any]) -> Json | None:
-    """One handoff goes as it is; several go under the names of their roles."""
+    """A single handoff as it is; several under the names of their roles."""
     if len(handoffs) == 1:
         only: Json = next(iter(handoffs.values()))
         return only

@@ -1,4 +1,4 @@
-"""One prompt sent once: hear it out, read the reply, and leave everything in the turn's folder."""
+"""One attempt at a prompt: send it, observe the turn, read the reply, and store everything in the turn's folder."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ COMPLETED, INVALID = "completed", "invalid_reply"
 
 
 class Attempt:
-    """One try of a turn, on the process lent for it. Raises `BudgetUsedUp`, `CodexError` before anything is sent."""
+    """One attempt at a turn, on a borrowed process. Raises `BudgetUsedUp`, `CodexError` before anything is sent."""
 
     def __init__(self, run: RunResources, asked: TurnPrompt, attempt: int, client: RoleClient) -> None:
         self.run, self.asked, self.attempt = run, asked, attempt
         self.role = asked.role
         self.instance = asked.instance
-        self.client = _on_its_thread(run, asked, client)
+        self.client = _on_thread(run, asked, client)
         run.budget.reserve_turn(asked.role.name)
         self.cut_short = cut_short(run, asked.instance, asked.place)
         self.folder = TurnFolder.create(run.folder, asked.instance)
@@ -59,17 +59,17 @@ class Attempt:
         self.guard: ProtectedState | None = None
 
     def take(self) -> tuple[TurnResult | None, TurnOutcome]:
-        """Send the prompt; the result is None where Codex did not answer it, and the outcome says why.
+        """Send the prompt. The result is None if Codex did not answer, for the reason in the outcome.
 
-        What it raises, `StorageError` above all, is in ``turn.json`` as well.
+        Errors, above all `StorageError`, are also recorded in ``turn.json``.
         """
         try:
             return self._take()
         except CodexMultiRoleError as error:
-            self._break_off(error)
+            self._record_failure(error)
             raise
 
-    def _break_off(self, error: CodexMultiRoleError) -> None:
+    def _record_failure(self, error: CodexMultiRoleError) -> None:
         if self.folder.unfinished:
             with suppress(StorageError):
                 reason = f"{error.reason}: {error}"
@@ -174,24 +174,24 @@ class Attempt:
             thread_id=self.client.thread.id,
             handoff=handoff,
             problem="" if end.status == COMPLETED else end.reason,
-            ask_again=self._goes_on(reply) or (end.status == INVALID and self.asked.repair < self.run.repair_attempts),
+            ask_again=self._is_open(reply) or (end.status == INVALID and self.asked.repair < self.run.repair_attempts),
             snapshot=before,
             changed_paths=changed,
             protected_restored=put_back,
             outcome=end.outcome,
             kept=self.kept,
-            unfinished=self._goes_on(reply),
+            unfinished=self._is_open(reply),
         )
 
-    def _goes_on(self, reply: Reply) -> bool:
-        """Whether the turn said that its work is over neither by its answer nor by ``terminate``, and may go on."""
+    def _is_open(self, reply: Reply) -> bool:
+        """Whether neither an answer nor ``terminate`` ended the turn's work, and the role may continue."""
         first_answer = self.asked.repair == 0 and self.asked.step < self.role.max_steps
         return reply.only_text and first_answer and TERMINATED not in self.kept
 
     def _end(self, outcome: TurnOutcome, reply: Reply | None) -> TurnEnd:
         if reply is None:
             return end_of(outcome, reply)
-        return gave_up(self.kept) or (UNFINISHED if self._goes_on(reply) else end_of(outcome, reply))
+        return gave_up(self.kept) or (UNFINISHED if self._is_open(reply) else end_of(outcome, reply))
 
     def _store_changes(self, before: str) -> list[str]:
         after = self.run.snapshots.take()
@@ -201,8 +201,8 @@ class Attempt:
         return round(time.monotonic() - self.began, 3)
 
 
-def _on_its_thread(run: RunResources, asked: TurnPrompt, client: RoleClient) -> RoleClient:
-    """The process on the thread that is to take the turn; one that breaks as it changes threads is replaced, once.
+def _on_thread(run: RunResources, asked: TurnPrompt, client: RoleClient) -> RoleClient:
+    """The process on the thread for the turn. A process that breaks while it changes threads is replaced once.
 
     Raises `CodexError`.
     """
@@ -220,7 +220,7 @@ def _on_its_thread(run: RunResources, asked: TurnPrompt, client: RoleClient) -> 
 
 
 def store_patch(run: RunResources, folder: TurnFolder, before: str, after: str) -> list[str]:
-    """Write ``changes.patch`` from one state of the workspace to the other; returns the paths that differ."""
+    """Write ``changes.patch`` from one state of the workspace to another; returns the paths that differ."""
     if after == before:
         return []
     run.snapshots.write_patch(before, after, folder.patch_path)

@@ -1,4 +1,4 @@
-"""What a run may use at most: reserved before a turn begins, counted once however often the run is resumed."""
+"""Limits of what a run may use: reserved before a turn starts, counted once however often the run is resumed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MORE = "Raise the limit and `codex-multi-role resume` the run; no finished turn 
 
 @dataclass(frozen=True)
 class Limits:
-    """``--max-turns``, ``--max-tokens``, ``--max-seconds``; None is no limit."""
+    """``--max-turns``, ``--max-tokens``, ``--max-seconds``; None means unlimited."""
 
     turns: int | None = None
     tokens: int | None = None
@@ -24,10 +24,9 @@ class Limits:
 
 
 class Budget:
-    """Counts what is used against the limits. The ledger of earlier sessions is what their ``turn.json`` say.
+    """Counts usage against the limits. The ledger of earlier sessions is read from their ``turn.json``.
 
-    ``clock`` counts the seconds that the run was worked on, by all its sessions; turns side by side take theirs at the
-    same time.
+    ``clock`` counts the seconds that all sessions worked on the run; turns that run in parallel share them.
     """
 
     def __init__(self, limits: Limits, ledger: Iterable[tuple[str, Mapping[str, Any]]], clock: WorkClock) -> None:
@@ -44,7 +43,7 @@ class Budget:
             self._seconds[role] += turn.get("seconds", 0.0)
 
     def reserve_turn(self, role: str) -> None:
-        """Take one turn before it begins. Raises `BudgetUsedUp` when there is none left."""
+        """Reserve one turn before it starts. Raises `BudgetUsedUp` if none is left."""
         with self._lock:
             self._check("turns", self._turns.total(), self._limits.turns, self._turns)
             self._check("tokens", self._tokens.total(), self._limits.tokens, self._tokens)
@@ -52,13 +51,13 @@ class Budget:
             self._turns[role] += 1
 
     def spend(self, role: str, tokens: int, seconds: float) -> None:
-        """What a turn took."""
+        """Count what a turn used."""
         with self._lock:
             self._tokens[role] += tokens
             self._seconds[role] += seconds
 
     def doubt(self) -> bool:
-        """Note that a provider's counts cannot be relied on; whether nobody had noted it before."""
+        """Note that a provider's counts are unreliable; returns whether this is the first time."""
         with self._lock:
             first, self._doubted = not self._doubted, True
             return first

@@ -8,5 +8,5 @@ from codex_multi_role.steps.unit import StepOutcome, Unit
 
 
 def call_step(run: RunResources, unit: Unit) -> StepOutcome:
-    """Walk the called flow with its inputs rendered. How it ended is output to route on, not a failure."""
+    """Walk the called flow with rendered inputs. How it ended is output to route on, not a failure."""
     return unit.call_flow(unit, render(unit.step.with_, unit.context, f"{unit.where}: with"))

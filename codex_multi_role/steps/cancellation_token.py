@@ -1,4 +1,4 @@
-"""The wish that work ends: an event that wakes whoever waits for something else meanwhile."""
+"""Cancellation: an event that also wakes a thread that waits for something else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class CancellationToken(threading.Event):
-    """Set once and for all, from any thread."""
+    """Set once and permanently, from any thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class CancellationToken(threading.Event):
 
     @contextmanager
     def calling(self, call: Callable[[], None]) -> Iterator[None]:
-        """``call`` when it is set within the block, at once if it is set already."""
+        """``call`` is called when the token is set within the block, or at once if it is already set."""
         with self._calling:
             self._calls.append(call)
         if self.is_set():

@@ -1,4 +1,4 @@
-"""Carrying out one unit of any kind: its retries, and whether its failure ends the run."""
+"""Carry out one unit of any kind: its retries, and whether its failure ends the run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ KINDS: dict[str, StepKind] = {"ask": ask_step, "check": check_step, "review": re
 
 
 def carry_out(run: RunResources, unit: Unit) -> StepOutcome:
-    """The unit's outcome after at most ``retry.attempts`` tries; the pauses between them are recorded as well.
+    """The unit's outcome after at most ``retry.attempts`` attempts; the pauses between them are also recorded.
 
-    Raises what its kind raises, when the last try failed and the failure is not tolerated.
+    Raises what its kind raises if the last attempt failed and the failure is not tolerated.
     """
     unit, retry = run.observe(unit), unit.step.retry
     attempts = retry.attempts if retry else 1

@@ -21,9 +21,9 @@ COULD_NOT_RUN = "could not run"
 
 
 def check_step(run: RunResources, unit: Unit) -> StepOutcome:
-    """Carry out the step's check with its ``with:`` options rendered; a bad verdict is a result.
+    """Carry out the step's check with its rendered ``with:`` options; a bad verdict is a result.
 
-    Raises `CheckFailed`, `UsageError`, `DefinitionError` where a failure is not tolerated.
+    Raises `CheckFailed`, `UsageError`, `DefinitionError` if a failure is not tolerated.
     """
     name = unit.step.check or ""
     options = render(unit.step.with_, unit.context, f"{unit.where}: with")
@@ -60,9 +60,9 @@ def run_tests(
     options: Mapping[str, object] | None = None,
     put_back: Collection[str] = (),
 ) -> Json:
-    """The check ``tests`` on the workspace as it is; the result names its ``number`` (``tests/<nnn>``).
+    """Run the check ``tests`` on the current workspace; the result has its ``number`` (``tests/<nnn>``).
 
-    ``put_back``: protected files that the turn before had changed.
+    ``put_back``: protected files that the previous turn had changed.
     """
     folder = run.folder.new_tests_folder()
     number = int(folder.name)
@@ -96,7 +96,7 @@ def _context(
 
 
 def load_settings(name: str, roles: Path) -> Any:  # noqa: ANN401 - whatever model the check declares
-    """What the check called ``name`` is configured by, None where it is by nothing.
+    """The settings of the check called ``name``; None if it has none.
 
     Raises `DefinitionError` with file and key path.
     """

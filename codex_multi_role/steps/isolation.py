@@ -1,4 +1,4 @@
-"""Bringing back what was done in a copy of the workspace."""
+"""Merge work from a copy of the workspace."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from codex_multi_role.steps.unit import StepOutcome
 
 
 def merged_back(run: RunResources, step: StepSpec, key: str, outcome: StepOutcome, record: Recorder) -> StepOutcome:
-    """The outcome of an isolated unit with its ``copy`` and, where the step merges, the ``merge``'s result.
+    """The outcome of an isolated unit with its ``copy`` and, if the step merges, the ``merge`` result.
 
-    A conflict is a result to route on; the copy of a failed unit is left as it is.
+    A conflict is a result to route on. The copy of a failed unit is left as it is.
     """
     if step.isolate is None:
         return outcome

@@ -1,4 +1,4 @@
-"""A prompt that is longer than Codex takes: its beginning and its end are sent, and the whole is a file to read in."""
+"""Prompts that are too long for Codex: send the beginning and the end, and store the whole as a file to read."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from codex_multi_role.codex.turn import LONGEST_PROMPT
 from codex_multi_role.run_folder import TurnFolder
 
 KEPT_CHARACTERS = 100_000
-"""At either end: who is asked what stands first, the form of the answer last; handoffs and test results in between."""
+"""At each end, because the role comes first, the answer format last, and handoffs and test results in between."""
 
 
 def sendable(prompt: str, folder: TurnFolder, section: str) -> str:
-    """What is sent for ``prompt``: itself, unless it is too long. Raises `StorageError`.
+    """The text to send for ``prompt``: the prompt itself, unless it is too long. Raises `StorageError`.
 
-    ``section``: the catalog's text for what is left out.
+    ``section``: the catalog's text about the omitted part.
     """
     if len(prompt) <= LONGEST_PROMPT:
         return prompt

@@ -1,4 +1,4 @@
-"""Keeping files as they are: what a role changed of those it must leave alone is put back, and is said."""
+"""Protected files: what a role changed although it must not is restored and reported."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.workspace import ProtectedFiles, RestoredFiles, in_place, is_repository
 
 TOLD = "protected_restored"
-"""The field of a handoff, of a check's result and of ``turn.json`` with the paths that were put back."""
+"""The field of a handoff, of a check's result and of ``turn.json`` with the restored paths."""
 GOOD = ("passed", "ok", "no tests")
 SHOWN_PATHS = 20
 HEAD = "HEAD"
-"""Without it git does not take a folder for a repository, whose ``config`` it would obey."""
+"""Without it git does not consider a folder a repository, whose ``config`` it would obey."""
 
 
 def _files(run: RunResources, globs: Iterable[str]) -> ProtectedFiles:
@@ -27,7 +27,7 @@ def _files(run: RunResources, globs: Iterable[str]) -> ProtectedFiles:
 
 
 def _remove_steering(run: RunResources) -> RestoredFiles:
-    """Remove what would steer the next run and was not there when this one began."""
+    """Remove what would steer the next run and did not exist when this one began."""
     root = run.workspace.root
     created = [each for each in run.steering_absent if in_place(root, each) and (each != HEAD or is_repository(root))]
     return _files(run, created).remove() if created else RestoredFiles()
@@ -35,14 +35,14 @@ def _remove_steering(run: RunResources) -> RestoredFiles:
 
 @dataclass(frozen=True)
 class ProtectedState:
-    """What a turn must leave as it is, and the ``tree`` it was when the turn began; none where nothing is protected."""
+    """The files that a turn must not change, and their ``tree`` when it began; without files nothing is protected."""
 
     files: ProtectedFiles | None = None
     tree: str = ""
 
     @classmethod
     def of(cls, run: RunResources, role: RoleSpec, first_try: TurnFolder | None) -> ProtectedState:
-        """For a turn about to begin. A turn that is taken again keeps to what its first try found."""
+        """The state for a turn about to start. A repeated turn uses the state that its first attempt found."""
         globs = (*run.protect, *role.protect)
         if not globs:
             return cls()
@@ -51,7 +51,7 @@ class ProtectedState:
         return cls(files, known or files.take())
 
     def put_back(self, run: RunResources, instance: str, folder: TurnFolder) -> list[str]:
-        """Undo what the turn changed of it, keep that as ``protected.patch``, and tell. Returns the paths."""
+        """Undo the turn's changes to the files, keep them as ``protected.patch``, and report. Returns the paths."""
         with run.workspace_lock:
             undone = self.files.put_back(self.tree) if self.files else RestoredFiles()
             undone |= _remove_steering(run)
@@ -62,16 +62,16 @@ class ProtectedState:
 
 
 def protected_among(run: RunResources, role: RoleSpec, paths: Iterable[str]) -> set[str]:
-    """Those of the ``paths`` that a role handed in which it must leave as they are."""
+    """Those of the ``paths`` submitted by a role that it must not change."""
     globs = (*run.protect, *role.protect)
     return _files(run, globs).among(paths) if globs else set()
 
 
 def checked(run: RunResources, folder: Path, check: Callable[[], Json], said: Collection[str], role: str) -> Json:
-    """What ``check`` returns with the flow's protected files as the run found them; ``folder`` has its artifacts.
+    """Run ``check`` with the flow's protected files as the run found them; ``folder`` has its artifacts.
 
-    They are put back before it, and after it: a good result for which one had to be rewritten is none. The result, and
-    ``result.json``, tell all that was put back, ``said`` (by the turn before) included.
+    The files are restored before and after it. A good result does not count if one had to be rewritten afterwards. The
+    result and ``result.json`` list all restored paths, including those ``said`` by the turn before.
     """
     before = _put_back_first(run, role, folder / "protected.patch")
     result = check()

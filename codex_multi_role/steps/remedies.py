@@ -1,4 +1,4 @@
-"""What is done about a turn that failed: how long to wait before the next try, and how a run parks on a usage limit."""
+"""What to do about a failed turn: how long to pause before the next attempt, and how to park on a usage limit."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ ADVICE: Mapping[str, str] = {
     "unauthorized": "Log in with `codex-multi-role codex login`, or mend the key that the provider's env_key names.",
     "unreachable": "Check the network and the provider's base_url.",
 }
-"""What helps a role that failed for this reason, besides trying again."""
+"""What helps a role that failed for this reason, besides another attempt."""
 
 
 def next_try(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> TurnPrompt | None:
-    """What to send after ``outcome``, where trying again is the remedy; None where it is none.
+    """The prompt to send after ``outcome``, if another attempt is the remedy; otherwise None.
 
-    Raises `QuotaUsedUp` where the run is to park, `RunInterrupted` where it was stopped.
+    Raises `QuotaUsedUp` if the run must park, `RunInterrupted` if it was stopped.
     """
     if outcome.reason == RunInterrupted.reason:
         raise RunInterrupted
@@ -54,9 +54,9 @@ def next_try(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> Turn
 
 
 def pause(stopping: Event, tries: int, wanted_seconds: float | None = None) -> None:
-    """Wait after so many ``tries``: as long as the provider wants, else longer each time, and not all roles alike.
+    """Wait after so many ``tries``: as long as the provider wants, otherwise longer each time and with jitter.
 
-    Never longer than `LONGEST_PAUSE_SECONDS`. Raises `RunInterrupted` when ``stopping`` is set meanwhile.
+    Never longer than `LONGEST_PAUSE_SECONDS`. Raises `RunInterrupted` if ``stopping`` is set meanwhile.
     """
     seconds = wanted_seconds or FIRST_PAUSE_SECONDS * 2.0 ** (tries - 1) * random.uniform(0.5, 1.0)
     if stopping.wait(min(seconds, LONGEST_PAUSE_SECONDS)):
@@ -64,7 +64,7 @@ def pause(stopping: Event, tries: int, wanted_seconds: float | None = None) -> N
 
 
 def failure(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> RoleFailed:
-    """That the role has failed for good."""
+    """The error that the role has failed permanently."""
     advice = f"{TOO_MANY_FILES}." if lacks_descriptors(outcome.message) else ADVICE.get(outcome.reason, "")
     return RoleFailed(
         f"role {asked.role.name}: {outcome.message} ({outcome.reason})",

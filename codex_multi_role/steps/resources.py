@@ -1,4 +1,4 @@
-"""What a live run lends its steps."""
+"""The live parts of a run that its steps use."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 Work = Callable[[int], Json]
 Recorder = Callable[[str, Work], Json]
-"""Runs work once and for all: ``record(name, work)`` returns what ``work`` returned, now or in an earlier process.
+"""Runs and records work once: ``record(name, work)`` returns what ``work`` returned, now or in an earlier process.
 
-``work`` is told its place in the journal, the same whenever it is done again.
-What ``work`` raises is not recorded: it ends the run, and a resumed run does the work again.
+``work`` gets its journal position, which is the same whenever the work is repeated.
+What ``work`` raises is not recorded: it ends the run, and a resumed run repeats the work.
 """
 
 
@@ -45,20 +45,20 @@ class TestSettings:
 
 @dataclass(frozen=True)
 class RunResources:
-    """One run's live parts. ``sandbox`` wraps a command; ``stopping`` is set once, when the run is asked to stop.
+    """One run's live parts. ``sandbox`` wraps a command; ``stopping`` is set once, when the run must stop.
 
-    ``catalog_now``: the roles as they are now, which may change while the run works.
-    ``earlier_turns``: those of earlier sessions, by their places in the journal.
-    ``changes_workspace``: something of the run can. ``killed_turns``: how many the session before left unfinished;
-    ``under_way``: the instances that take a turn now. ``copy``: the key of the copy it is `in_copy` of, or empty.
-    ``steering_absent``: globs of files that steer a run and that nobody had created when it began.
-    ``protect``: what the flow keeps every role from changing, and ``first_protected`` its state when the run began.
-    ``running_items``: the items of fan-outs that are, by unit, and what stops each.
-    ``waits_for``: the keys of the questions for which it is to park.
-    ``states``: where changes of state are told, None where nothing is done.
-    ``observe`` is shown every unit and may wrap it; only a rehearsal does.
+    ``catalog_now`` returns the current roles, which may change while the run works.
+    ``earlier_turns``: those of earlier sessions, by journal position.
+    ``changes_workspace``: whether anything may. ``killed_turns``: how many the previous session left unfinished.
+    ``running_instances``: those that take a turn now. ``copy``: the key of the copy it is `in_copy` of, or empty.
+    ``steering_absent``: globs of files that steer a run and did not exist when it began.
+    ``protect``: what the flow keeps every role from changing; ``first_protected``: its state when the run began.
+    ``running_items``: the running items of fan-outs, by unit, each with its cancellation token.
+    ``waits_for``: the keys of the questions for which the run must park.
+    ``states`` receives changes of state; None if nothing is executed.
+    ``observe`` gets every unit and may wrap it; only a rehearsal uses it.
     ``searches_web``: whether the role of that name has Codex's own web search.
-    ``yes`` approves every review; ``ask_person`` asks whoever is there, None where nobody is.
+    ``yes`` approves every review; ``ask_person`` asks the person who is present, None if nobody is.
     """
 
     goal: str
@@ -99,10 +99,9 @@ class RunResources:
         return self.catalog_now()
 
     def in_copy(self, key: str, *, fresh: bool) -> RunResources:
-        """The same run at work in the copy of that key instead of the workspace; without a key, the run itself.
+        """The same run, working in the copy with that key instead of the workspace; without a key, the run itself.
 
-        ``fresh``: the copy is made, or brought back to the state it was made in: what an interrupted turn left in it
-        is not the next one's business.
+        ``fresh``: create or reset the copy, because the next turn must not see what an interrupted one left.
         """
         if not key:
             return self
@@ -111,6 +110,6 @@ class RunResources:
                 copy = self.worktrees.create(key)
         else:
             copy = self.worktrees.open(key)
-        if fresh and self.protect:  # a copy is without what git ignores
+        if fresh and self.protect:  # a copy lacks what git ignores
             ProtectedFiles(copy.snapshots, copy.workspace, self.protect).put_back(self.first_protected)
         return replace(self, workspace=copy.workspace, snapshots=copy.snapshots, copy=key)

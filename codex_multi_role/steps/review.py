@@ -1,4 +1,4 @@
-"""The step kind ``review``: a person's decision, recorded once; until there is one, the run waits on disk."""
+"""The step kind ``review``: a person's decision, recorded once. Until it is made, the run waits on disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BY_TIME_LIMIT = "time limit"
 def review_step(run: RunResources, unit: Unit) -> StepOutcome:
     """Ask a person and wait; a rejection is an output to route on, not a failure.
 
-    Raises `ReviewWaiting` when nobody is there to ask. That is never tolerated: the answer is still to come.
+    Raises `ReviewWaiting` if nobody is present. That is never tolerated, because the answer is still to come.
     """
     step = unit.step
     question = Question(
@@ -35,19 +35,19 @@ def review_step(run: RunResources, unit: Unit) -> StepOutcome:
 
 
 def _text(value: object) -> str:
-    """A text as it is, anything else as JSON; without what no file can hold, so that it reads back the same."""
+    """A string as it is, anything else as JSON; without characters that no file can hold, to read back the same."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
     return text.encode("utf-8", "replace").decode()
 
 
 def answered_meanwhile(run: RunResources) -> bool:
-    """Whether a question that the run waits for is decided by now: it can go on."""
+    """Whether a question that the run waits for has been decided, so that the run can continue."""
     questions = map(Questions(run.folder.path).find, run.waits_for)
     return any(each is not None and (each.answer is not None or each.out_of_time) for each in questions)
 
 
 class _Review:
-    """One question on its way to an answer."""
+    """One question until it is answered."""
 
     def __init__(self, run: RunResources, question: Question) -> None:
         self._run = run
@@ -55,7 +55,7 @@ class _Review:
         self._question = question
 
     def decide(self) -> Json:
-        """The answer that holds: ``approved``, ``comment``, ``by``, ``at``."""
+        """The final answer: ``approved``, ``comment``, ``by``, ``at``."""
         self._question = self._questions.ask(self._question)
         if self._question.answer is None:
             self._run.events.publish(ReviewAsked(self._question.key, self._question.question))
@@ -68,7 +68,7 @@ class _Review:
         return asdict(answer)
 
     def _wait(self) -> Answer:
-        """An answer from wherever it comes first. Raises `ReviewWaiting`, `RunInterrupted`."""
+        """The first answer from any source. Raises `ReviewWaiting`, `RunInterrupted`."""
         if self._run.yes:
             return Answer(True, "", BY_OPTION, now())
         given = None
@@ -79,13 +79,13 @@ class _Review:
             raise RunInterrupted
         given = given or self._answered_elsewhere()
         if given is None and self._question.out_of_time:
-            return Answer(False, "", BY_TIME_LIMIT, now())  # the only default there is: reject
+            return Answer(False, "", BY_TIME_LIMIT, now())  # reject is the only default
         if given is None:
             raise self._waiting()
         return given
 
     def _is_over(self) -> bool:
-        """Whether whoever is asked need not answer any more."""
+        """Whether an answer is no longer needed."""
         return self._run.stopping.is_set() or self._question.out_of_time or self._answered_elsewhere() is not None
 
     def _answered_elsewhere(self) -> Answer | None:

@@ -1,4 +1,4 @@
-"""What a role asks a person within its turn. Where nobody is, or nobody wants to, it is told at once to go on."""
+"""Questions of a role to a person within its turn. If nobody can or wants to answer, the role continues at once."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LONGEST_QUESTION_TOLD = 200
 
 
 class TurnQuestions:
-    """The questions of one turn, one after the other; each has an answer for ``patience_seconds`` to come.
+    """The questions of one turn, one after the other; an answer may take ``patience_seconds``.
 
-    ``seconds``: how long they took so far.
+    ``seconds``: how long they have taken so far.
     """
 
     def __init__(self, run: RunResources, instance: str, turn: int, patience_seconds: float) -> None:
@@ -32,17 +32,17 @@ class TurnQuestions:
         self.seconds = 0.0
 
     def put(self, params: Params) -> dict[str, str]:
-        """The answers there are, by question id. A secret is not asked for: it would lie in the run folder."""
+        """The available answers, by question ID. Secrets are not asked for, because the run folder would store them."""
         asked = [each for each in params.get("questions", ()) if not each.get("isSecret")]
         answers = {str(each["id"]): self.ask(str(each["question"]), "\n".join(_options(each))) for each in asked}
         return {name: answer.comment for name, answer in answers.items() if answer and answer.approved}
 
     def ask(self, question: str, show: str) -> Answer | None:
-        """A person's answer; None where nobody is there or is to be asked, or nobody answered in time."""
+        """A person's answer; None if nobody is present, is to be asked, or answered in time."""
         ask_person = None if self._run.yes else self._run.ask_person
         if ask_person is None:
-            told = self._run.folder.redact(question)[:LONGEST_QUESTION_TOLD]
-            self._run.events.publish(Warning(f"{self._instance} goes on without an answer, nobody is there: {told}"))
+            shown = self._run.folder.redact(question)[:LONGEST_QUESTION_TOLD]
+            self._run.events.publish(Warning(f"{self._instance} goes on without an answer, nobody is there: {shown}"))
             return None
         began = time.monotonic()
         try:

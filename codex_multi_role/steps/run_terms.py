@@ -1,4 +1,4 @@
-"""What the bounds of a run depend on, from its options and the checks there are."""
+"""What the bounds of a run depend on, from its options and the available checks."""
 
 from __future__ import annotations
 

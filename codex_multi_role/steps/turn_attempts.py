@@ -1,4 +1,4 @@
-"""Taking a turn: try until Codex answers, within bounds."""
+"""Take a turn: retry until Codex answers, within limits."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from codex_multi_role.steps.turn_result import TurnResult
 
 
 def take_turn(run: RunResources, asked: TurnPrompt) -> TurnResult:
-    """Send the prompt until Codex answers it, `PROVIDER_ATTEMPTS` times at most, with growing pauses.
+    """Send the prompt until Codex answers it, at most `PROVIDER_ATTEMPTS` times, with growing pauses.
 
-    Raises `RoleFailed` when no attempt was answered, `CodexError` when no process started, `QuotaUsedUp`, and
-    `RunInterrupted` when the run is stopping.
+    Raises `RoleFailed` if no attempt was answered, `CodexError` if no process started, `QuotaUsedUp`, and
+    `RunInterrupted` if the run is stopping.
     """
     for attempt in range(1, PROVIDER_ATTEMPTS + 1):
         last = attempt == PROVIDER_ATTEMPTS
@@ -40,7 +40,7 @@ def take_turn(run: RunResources, asked: TurnPrompt) -> TurnResult:
 
 
 def _attempt(run: RunResources, asked: TurnPrompt, attempt: int) -> tuple[TurnResult | None, TurnOutcome]:
-    """Send the prompt once, as soon as there is room for its process."""
+    """Send the prompt once, as soon as its process may run."""
     with run.fleet.borrowed(asked.instance) as client, run.clock.turn():
         run.running_instances.add(asked.instance)
         try:

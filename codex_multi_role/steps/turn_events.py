@@ -1,4 +1,4 @@
-"""What a turn tells while it is taken, and at its end."""
+"""The events of a turn, while it runs and at its end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_EXIT_CODE = -1
 
 
 class TurnEvents:
-    """Tells of the turn of that number. ``approvals``: what Codex asked for and how it was answered, so far."""
+    """Publishes the events of turn ``number``. ``approvals``: what Codex has requested, with the decisions."""
 
     def __init__(self, run: RunResources, role: RoleSpec, instance: str, number: int) -> None:
         self._run = run
@@ -73,7 +73,7 @@ class TurnEvents:
                 pass
 
     def ended(self, end: TurnEnd, outcome: TurnOutcome, reply: Reply | None, seconds: float) -> None:
-        """``reply`` is None where Codex did not answer."""
+        """``reply`` is None if Codex did not answer."""
         if reply is not None and reply.repaired_locally:
             self._publish(ReplyRepaired(self._instance, self._number))
         handoff = (reply and reply.handoff) or {}
@@ -103,7 +103,7 @@ class TurnEvents:
         )
 
     def _short(self, text: object) -> str:
-        """Without secrets before it is cut: nobody knows the beginning of one."""
+        """Redacted before it is cut, because the beginning of a secret is not recognized."""
         return self._run.folder.redact(str(text))[:SUMMARY_LENGTH]
 
     def _tell_activity(self, activity: str) -> None:
@@ -116,5 +116,5 @@ class TurnEvents:
 
 
 def says_done(handoff: Mapping[str, Any]) -> bool:
-    """Whether the handoff's ``status`` is DONE, in any case of letters."""
+    """Whether the handoff's ``status`` is DONE, in any case."""
     return str(handoff.get("status", "")).strip().upper() == "DONE"

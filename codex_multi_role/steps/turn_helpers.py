@@ -1,4 +1,4 @@
-"""What a role may call on within its turn: a person's words, and the controller's tools."""
+"""What a role can call within its turn: a person's answers, and the controller's tools."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ LONGEST_PROBLEM = 500
 
 
 class TurnHelpers:
-    """The `Helpers` of one turn of ``instance``; every call of a tool is in the turn's folder.
+    """The `Helpers` of one turn of ``instance``; every tool call is stored in the turn's folder.
 
-    ``kept`` gains what the tools keep for the handoff.
+    ``kept`` collects what the tools store for the handoff.
     """
 
     def __init__(self, run: RunResources, role: RoleSpec, instance: str, folder: TurnFolder, kept: Json) -> None:
@@ -42,7 +42,7 @@ class TurnHelpers:
         return self._questions.put(params)
 
     def call_tool(self, name: str, arguments: object) -> ToolReply:
-        """Carry out the call, record it, tell of it. Raises `StorageError`."""
+        """Carry out the call, record it, publish it. Raises `StorageError`."""
         began, at = time.monotonic(), now()
         reply = self._reply(name, arguments)
         seconds = round(time.monotonic() - began, 3)
@@ -61,7 +61,7 @@ class TurnHelpers:
             return self._call(find_tool(name), arguments)
         except StorageError:
             raise
-        except Exception as error:  # whatever an installed tool raises: the turn goes on without it
+        except Exception as error:  # whatever an installed tool raises, the turn continues
             return _refused(f"the tool {name} failed: {str(error) or type(error).__name__}")
 
     def _call(self, tool: Tool, arguments: Json) -> ToolReply:

@@ -1,4 +1,4 @@
-"""A prompt about to be sent: to whom, on which thread, and as which try."""
+"""A prompt to send: to whom, on which thread, and as which attempt."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ NEW_THREAD = "new"
 
 @dataclass(frozen=True)
 class TurnPrompt:
-    """A prompt about to be sent. ``visit``: which ask of this role it is; ``step``: how often it
-    was continued; ``repair``: 0, or the repair turn's number.
+    """A prompt to send. ``visit``: the number of this ask of the role; ``step``: how often it was continued.
 
-    ``instance`` is the process that takes it. ``thread``: `CURRENT_THREAD` of that process, `NEW_THREAD`, or an id.
-    ``opened``: an earlier attempt is on that thread already. ``place`` is the turn's in the journal, ``unit`` the key
-    of the unit that asks. ``when_forgotten`` is sent instead where that thread holds nothing of the role's earlier
-    turns. ``kept``: what tools kept for the handoff in the turns of this ask before.
+    ``repair``: the number of the repair turn, or 0. ``instance``: the process that gets the prompt. ``thread``:
+    `CURRENT_THREAD` of that process, `NEW_THREAD`, or an ID. ``opened``: an earlier attempt already switched to it.
+    ``place``: the turn's journal position; ``unit``: the key of the asking unit. ``when_forgotten`` is sent instead if
+    the thread has lost the role's earlier turns. ``kept``: what tools stored for the handoff in earlier turns of this
+    ask.
     """
 
     role: RoleSpec
@@ -41,13 +41,13 @@ class TurnPrompt:
 
 
 def repair_of(asked: TurnPrompt, prompt: str, turn: TurnResult) -> TurnPrompt:
-    """The prompt that asks once more for what ``turn`` should have answered, on the same thread."""
+    """The prompt that asks again, on the same thread, for what ``turn`` should have answered."""
     after = _after(asked, prompt, turn)
     return replace(after, repair=asked.repair + 1, repair_of=turn.turn, continues=None)
 
 
 def continued(asked: TurnPrompt, prompt: str, turn: TurnResult) -> TurnPrompt:
-    """The prompt that has the role go on with what ``turn`` left unfinished, on the same thread."""
+    """The prompt that lets the role continue, on the same thread, what ``turn`` left unfinished."""
     return replace(_after(asked, prompt, turn), step=asked.step + 1, continues=turn.turn)
 
 

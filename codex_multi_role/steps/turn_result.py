@@ -1,4 +1,4 @@
-"""What a finished turn leaves for the journal, and what becomes of a turn that was cut short."""
+"""What a finished turn leaves for the journal, and how an interrupted turn is repeated."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ DECLINED = "declined"
 
 @dataclass(frozen=True)
 class TurnResult:
-    """What a finished turn left: its number, its handoff, or the ``problem`` with its reply, called ``outcome``.
+    """What a finished turn left: its number, its handoff, or the ``problem`` with its reply, classified by ``outcome``.
 
     A turn that `declined` has both: its reason is the ``problem``, and the handoff holds it for the next role.
-    ``ask_again``: a repair turn is to follow, or, if ``unfinished``, one that continues it. ``snapshot`` is the
-    workspace's state before the turn's changes, empty where it could change nothing. ``protected_restored``: files that
-    it changed but must not, and that were put back. ``kept``: what tools kept for the handoff, in this ask so far.
-    ``web_searches``: how often the role searched the web by itself.
+    ``ask_again``: a repair turn must follow or, if ``unfinished``, one that continues it. ``snapshot``: the workspace
+    before the turn's changes, empty if it could change nothing. ``protected_restored``: protected files that it changed
+    and that were restored. ``kept``: what tools stored for the handoff, in this ask so far. ``web_searches``: how often
+    the role itself searched the web.
     """
 
     instance: str
@@ -45,12 +45,12 @@ class TurnResult:
 
     @property
     def gave_up(self) -> bool:
-        """The role itself said that it failed."""
+        """Whether the role itself reported that it failed."""
         return self.outcome == GAVE_UP
 
     @property
     def declined(self) -> bool:
-        """The role answered that it cannot do its part."""
+        """Whether the role answered that it cannot do its part."""
         return self.outcome == DECLINED
 
     def as_json(self) -> Json:
@@ -58,9 +58,9 @@ class TurnResult:
 
 
 class TurnEnd(NamedTuple):
-    """How a turn ended, as ``turn.json`` and the events say it: ``outcome`` is one word, ``reason`` a sentence.
+    """How a turn ended, in ``turn.json`` and in events: ``outcome`` is one word, ``reason`` a sentence.
 
-    ``outcome`` is the run's as well, where the turn ends the run.
+    ``outcome`` is also the run's if the turn ends the run.
     """
 
     status: str
@@ -72,7 +72,7 @@ UNFINISHED = TurnEnd("unfinished", "unfinished", "it ended without terminate and
 
 
 def gave_up(kept: Json) -> TurnEnd | None:
-    """How a turn ended whose role called ``terminate`` to say that it failed."""
+    """How a turn ended whose role reported its failure with ``terminate``; None for any other."""
     said = kept.get(TERMINATED, {})
     return TurnEnd(GAVE_UP, GAVE_UP, said["reason"] or "no reason given") if said.get("status") == FAILURE else None
 
@@ -86,10 +86,10 @@ def end_of(outcome: TurnOutcome, reply: Reply | None) -> TurnEnd:
 
 
 def finished_before(run: RunResources, place: int, *, may_decline: bool) -> TurnResult | None:
-    """The turn that was finished at this place of the journal, where a kill came before the journal knew it.
+    """The turn finished at this journal position, if a kill came before the journal recorded it.
 
-    Whichever instance took it: the one that is asked now may be another. Not one that ended its role: that is to be
-    asked again. ``may_decline``: a refusal is an answer, too.
+    Any instance may have taken it, not only the one that is asked now. A turn that ended its role does not count,
+    because the role must be asked again. ``may_decline``: a refusal is also an answer.
     """
     left = run.earlier_turns.get(place)
     recorded = left.result().get("recorded") if left else None
@@ -101,7 +101,7 @@ def finished_before(run: RunResources, place: int, *, may_decline: bool) -> Turn
 
 
 def cut_short(run: RunResources, instance: str, place: int) -> TurnFolder | None:
-    """The instance's latest turn, or one of an earlier session, if it was this very one and came to no end."""
+    """The unfinished earlier attempt at this turn: the instance's latest turn, or one of an earlier session."""
     latest = TurnFolder.latest(run.folder, instance)
     if latest and latest.result().get("journal_step") == place:
         return latest
@@ -109,15 +109,15 @@ def cut_short(run: RunResources, instance: str, place: int) -> TurnFolder | None
 
 
 def kept_when_cut_short(first_try: TurnFolder | None) -> Json:
-    """What tools had kept in a first try of a turn that came to no answer: its thread remembers that they did."""
+    """What tools stored in a first attempt that produced no answer: its thread remembers that they did."""
     return first_try.kept() if first_try and not first_try.result().get("recorded") else {}
 
 
 def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) -> str:
-    """The workspace's state before a turn. A turn that is taken again begins where its first try began.
+    """The workspace before a turn. A repeated turn starts from the state before its first attempt.
 
-    What that left is taken back, and kept as a patch; but not where others worked in the workspace at the same time,
-    for then no one can tell whose changes they are. In a copy nobody else works.
+    Changes of that attempt are undone and kept as a patch, unless others worked in the workspace at the same time,
+    because then nobody can tell whose changes they are. Nobody else works in a copy.
     """
     now = run.snapshots.take()
     first = str(first_try.result().get("snapshot", "")) if first_try else ""
@@ -139,7 +139,7 @@ def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) 
 
 
 def _others_changed_it(run: RunResources, instance: str, turn: int) -> bool:
-    """Whether what others did in the workspace was finished since that turn began; it would be taken back with it."""
+    """Whether others have finished changes to the workspace since that turn began, which would be undone with it."""
     begin = ("turn_started", instance, turn)
     events = dropwhile(lambda event: _gist(event) != begin, read_events(run.folder.events_path))
     return any(event.get("role") != instance and _changed_it(run, event) for event in events)

@@ -1,4 +1,4 @@
-"""One piece of a step's work, and what comes of it: the shape every step kind has."""
+"""One unit of a step's work, and its outcome: the interface of every step kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codex_multi_role.steps.resources import Recorder, RunResources
 
 @dataclass(frozen=True)
 class AskResult:
-    """What came of an ask. ``error`` says why it failed, where that was tolerated, or why the role declined.
+    """The result of an ask. ``error``: why it failed, if that was tolerated, or why the role declined.
 
     ``handoff`` is None after a failure; after a refusal it holds the reason.
     """
@@ -32,10 +32,10 @@ class AskResult:
 class Unit:
     """A step, or one item of a step that fans out.
 
-    ``key`` is unique in the run: ``<step>.<visit>`` and the item's index, below the key of the step that called.
-    ``context`` is what its templates see. ``ask_role`` asks the step's role with the process, thread and number that
-    the walk has for it; ``call_flow`` walks another flow and returns what it came to. ``tolerate``: a failure is an
-    outcome, not the end of the run. ``set_state(state, reason)`` records the state of an item.
+    ``key`` is unique in the run: ``<step>.<visit>`` and the item's index, below the key of the calling step.
+    ``context``: what its templates see. ``ask_role`` asks the step's role with the process, thread and number that the
+    walk assigns; ``call_flow`` walks another flow and returns its outcome. ``tolerate``: a failure is an outcome and
+    does not end the run. ``set_state(state, reason)`` records the state of an item.
     """
 
     step: StepSpec
@@ -49,31 +49,31 @@ class Unit:
 
     @property
     def where(self) -> str:
-        """The place of the step's templates, for errors."""
+        """The location of the step's templates, for errors."""
         return f"step {self.step.id}"
 
     @property
     def given(self) -> Json:
-        """What its step's templates come to, whatever the cycles, and its item. Raises `DefinitionError`."""
+        """The step's rendered templates, independent of the cycles, and its item. Raises `DefinitionError`."""
         step, item = self.step, self.context.get("item")
         templates = {"with": step.with_, "prompt": step.prompt, "review": step.review, "show": step.show}
         filled: Json = render(templates, {**self.context, "cycles": 1}, self.where)
         return {**filled, "item": item}
 
     def prompt(self, template: str) -> object:
-        """The step's own prompt, filled in. Raises `DefinitionError`."""
+        """The step's own prompt, rendered. Raises `DefinitionError`."""
         return render(template, self.context, f"{self.where}: prompt")
 
     @property
     def payload(self) -> Json | None:
-        """What an ask hands to its role in place of the handoff before, if its ``with`` says so."""
+        """What an ask gives its role instead of the previous handoff, if its ``with`` is not empty."""
         filled: Json = render(self.step.with_, self.context, f"{self.where}: with")
         return filled or None
 
 
 @dataclass(frozen=True)
 class StepOutcome:
-    """``output``: the fields templates see. ``error``: why it failed, where that was tolerated, or was ``skipped``.
+    """``output``: the fields that templates see. ``error``: why it failed, if that was tolerated, or was ``skipped``.
 
     ``handoffs``: those that a called flow shows, by role, the most recent last.
     """
@@ -87,7 +87,7 @@ class StepOutcome:
 
     @classmethod
     def of(cls, record: Json) -> StepOutcome:
-        """What `as_json` was made of."""
+        """The inverse of `as_json`."""
         answer = record["answer"]
         return cls(**{**record, "answer": AskResult(**answer) if answer else None})
 

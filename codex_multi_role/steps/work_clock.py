@@ -1,4 +1,4 @@
-"""How long a run is worked on, which is not how long it takes."""
+"""How long a run is worked on, in contrast to how long it takes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 
 class WorkClock:
-    """Counts seconds; begins with those of the sessions ``before``.
+    """Counts seconds, starting from those of the sessions ``before``.
 
-    It stands still while a person is waited for and no turn is under way: what a person takes to answer is not the
-    run's time, and nothing is spent meanwhile. A turn that waits for the answer itself does not count as one, and
-    neither does a check that runs beside a question.
+    It stands still while the run waits for a person and no turn is running: the time of a person is not the run's, and
+    nothing is spent meanwhile. A turn that itself waits for the answer does not count as running, and neither does a
+    check that runs beside a question.
     """
 
     def __init__(self, before: float, now: Callable[[], float] = time.monotonic) -> None:
@@ -32,7 +32,7 @@ class WorkClock:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Around a turn that is under way."""
+        """Around a running turn."""
         self._change(turns=1)
         try:
             yield
@@ -56,7 +56,7 @@ class WorkClock:
             self._waits += waits
 
     def _count(self) -> None:
-        """Take in the time since the last change, if the clock was running."""
+        """Add the time since the last change, if the clock was running."""
         now = self._now()
         if self._turns or not self._waits:
             self._counted += now - self._since

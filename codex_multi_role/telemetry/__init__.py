@@ -1,4 +1,4 @@
-"""A run's events as OpenTelemetry spans and metrics, where the environment says where to send them (extra ``otel``)."""
+"""A run's events as OpenTelemetry spans and metrics, if the environment names a receiver (extra ``otel``)."""
 
 from codex_multi_role.telemetry.export import exported
 

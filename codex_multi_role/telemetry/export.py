@@ -1,4 +1,4 @@
-"""Sending them: off unless OpenTelemetry's own variables name a receiver."""
+"""Export to OpenTelemetry, off unless its own variables name a receiver."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Subscriber = Callable[[Record], None]
 
 
 def receiver_variable(signal: str) -> str:
-    """OpenTelemetry's variable for where a signal is sent, or, as `GENERAL`, every one."""
+    """Return OpenTelemetry's variable for the receiver of a signal or, for `GENERAL`, of every signal."""
     return f"OTEL_EXPORTER_OTLP_{signal}ENDPOINT"
 
 
 def wanted(environment: Mapping[str, str]) -> set[str]:
-    """The signals that have a receiver, its own or the general one; none where OpenTelemetry is switched off."""
+    """Return the signals that have a receiver, their own or the general one; empty if OpenTelemetry is off."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return set()
     named = {each for each in (GENERAL, TRACES, METRICS) if environment.get(receiver_variable(each), "").strip()}
@@ -35,9 +35,9 @@ def wanted(environment: Mapping[str, str]) -> set[str]:
 
 @contextmanager
 def exported(take: Subscriber | None) -> Iterator[Subscriber | None]:
-    """A subscriber that tells ``take`` and, where it is `wanted`, OpenTelemetry; delivered when the context is left.
+    """Yield a subscriber that passes events to ``take`` and, if `wanted`, to OpenTelemetry; delivers at the end.
 
-    What cannot be delivered is logged as a warning: it never changes a run.
+    A failed delivery is logged as a warning and never changes a run.
     """
     pipeline = _pipeline()
     if pipeline is None:
@@ -62,11 +62,11 @@ def _pipeline() -> Pipeline | None:
     if not signals:
         return None
     try:
-        from codex_multi_role.telemetry.pipeline import Pipeline  # here: of an extra, and only for those who ask for it
+        from codex_multi_role.telemetry.pipeline import Pipeline  # here: part of an extra, and rarely needed
 
         return Pipeline.to_receiver(__version__, traces=TRACES in signals, metrics=METRICS in signals)
     except ImportError as error:
         LOG.warning("telemetry is off: %s; `pip install 'codex-multi-role[otel]'` brings it", error)
-    except Exception as error:  # whatever OpenTelemetry makes of what its variables say
+    except Exception as error:  # whatever OpenTelemetry raises for its variables
         LOG.warning("telemetry is off: %s", error)
     return None

@@ -1,4 +1,4 @@
-"""What a run used and how long it took, as OpenTelemetry metrics: those of the GenAI conventions, and a few of ours."""
+"""A run's usage and durations as OpenTelemetry metrics: those of the GenAI conventions, and a few of our own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codex_multi_role.telemetry.spans import OWN, PROVIDER, Attributes
 
 
 class RunMetrics:
-    """Takes a run's events in order."""
+    """Receives a run's events in order."""
 
     def __init__(self, meter: Meter) -> None:
         self._tokens = meter.create_histogram(
@@ -36,13 +36,16 @@ class RunMetrics:
             case "reply_repaired":
                 self._repairs.add(1, {**self._agent(record["role"]), f"{OWN}.repair": record["how"]})
             case "approval":
-                told = {f"{OWN}.approval.decision": record["decision"], f"{OWN}.approval.method": record["method"]}
-                self._approvals.add(1, {**self._agent(record["role"]), **told})
+                attributes = {
+                    f"{OWN}.approval.decision": record["decision"],
+                    f"{OWN}.approval.method": record["method"],
+                }
+                self._approvals.add(1, {**self._agent(record["role"]), **attributes})
             case "turn_ended":
                 self._turn_ended(record)
             case "run_ended":
-                told = {"gen_ai.workflow.name": self._flow, f"{OWN}.run.outcome": record["outcome"]}
-                self._runs.record(record["totals"]["seconds"] - self._worked_before, told)
+                attributes = {"gen_ai.workflow.name": self._flow, f"{OWN}.run.outcome": record["outcome"]}
+                self._runs.record(record["totals"]["seconds"] - self._worked_before, attributes)
 
     def _turn_ended(self, record: Record) -> None:
         common = self._agent(record["role"])
@@ -52,7 +55,7 @@ class RunMetrics:
         self._turns.record(record["seconds"], {**common, **failed})
 
     def _agent(self, role: str) -> Attributes:
-        """Roles, not their processes: a fan-out of hundreds is one series."""
+        """Return the attributes of a role, not of its processes: a fan-out of hundreds is one series."""
         name = role if role in self._roles else role.rpartition(".")[0]
         attributes: Attributes = {
             "gen_ai.operation.name": "invoke_agent",

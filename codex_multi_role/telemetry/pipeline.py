@@ -1,4 +1,4 @@
-"""OpenTelemetry's own parts put together: providers, processors and the exporter to a receiver."""
+"""The setup of OpenTelemetry: providers, processors and the exporter to a receiver."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_COMPLAINTS = 10
 
 
 class Complaints(logging.Handler):
-    """Keeps what OpenTelemetry complains of: on a terminal it would be written into the view."""
+    """Collects OpenTelemetry's warnings, which would otherwise appear in the middle of a terminal's view."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -50,7 +50,7 @@ class Complaints(logging.Handler):
 
 
 class Pipeline:
-    """Takes a run's events, and never raises. ``complaints``: why something could not be delivered."""
+    """Receives a run's events, and never raises. ``complaints``: why something could not be delivered."""
 
     def __init__(self, tracing: TracerProvider, metering: MeterProvider, version: str, complaints: Complaints) -> None:
         self._tracing = tracing
@@ -61,9 +61,9 @@ class Pipeline:
 
     @classmethod
     def to_receiver(cls, version: str, *, traces: bool, metrics: bool) -> Self:
-        """Over HTTP to where OpenTelemetry's variables say; each delivery takes `DELIVERY_SECONDS` at most.
+        """Export over HTTP to the receiver in OpenTelemetry's variables, in at most `DELIVERY_SECONDS` per delivery.
 
-        Raises whatever OpenTelemetry does for variables that make no sense to it.
+        Raises whatever OpenTelemetry raises for invalid variables.
         """
         with ExitStack() as undo:
             complaints = undo.enter_context(closing(Complaints()))
@@ -82,12 +82,12 @@ class Pipeline:
         return self._complaints.said
 
     def __call__(self, record: Record) -> None:
-        with self._complaining():
+        with self._collecting_complaints():
             self._spans(record)
             self._metrics(record)
 
     def close(self) -> None:
-        """Deliver what is left and end the threads, in `CLOSING_SECONDS`; more, or Ctrl-C, is a complaint."""
+        """Deliver the rest and end the threads within `CLOSING_SECONDS`; a timeout or Ctrl-C is a complaint."""
         ending = threading.Thread(target=self._end, name="telemetry-end", daemon=True)
         try:
             ending.start()
@@ -99,11 +99,11 @@ class Pipeline:
 
     def _end(self) -> None:
         for end in (self._spans.close, self._tracing.shutdown, self._metering.shutdown, self._complaints.close):
-            with self._complaining():
+            with self._collecting_complaints():
                 end()
 
     @contextmanager
-    def _complaining(self) -> Iterator[None]:
+    def _collecting_complaints(self) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # telemetry never changes a run

@@ -1,7 +1,7 @@
-"""Spans of a run, as its events tell of it: run → step → turn → tool call.
+"""Spans of a run, from its events: run → step → turn → tool call.
 
-By the semantic conventions for generative AI (https://opentelemetry.io/docs/specs/semconv/gen-ai/): the run is an
-``invoke_workflow``, a turn an ``invoke_agent``, a call of a tool an ``execute_tool``. No prompt, no answer is in them.
+Follows the semantic conventions for generative AI (https://opentelemetry.io/docs/specs/semconv/gen-ai/): the run is an
+``invoke_workflow``, a turn an ``invoke_agent``, a tool call an ``execute_tool``. They contain no prompts or answers.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_
 from codex_multi_role.run_folder import Record
 
 PROVIDER = "openai"
-"""Whose protocol is spoken; which server answers is Codex's business."""
+"""The protocol's provider; which server answers is up to Codex."""
 OWN = "codex_multi_role"
 Attributes = dict[str, str | int | float | bool]
 
 
 class RunSpans:
-    """Takes a run's events in order; times are those of the events, so that a recorded run gives the same spans."""
+    """Receives a run's events in order; times are those of the events, so that a recorded run gives the same spans."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
@@ -35,7 +35,7 @@ class RunSpans:
             handler(self, record)
 
     def close(self, at: str = "") -> None:
-        """End what is open still: nobody has told how it ended."""
+        """End all spans that are still open; how they ended is unknown."""
         for span in [*self._turns.values(), *self._steps.values(), *([self._run] if self._run else [])]:
             span.end(nanoseconds(at) if at else None)
         self._turns.clear()
@@ -54,7 +54,7 @@ class RunSpans:
         self._run = self._start(f"invoke_workflow {record['flow']}", attributes, record["at"], None)
 
     def step_started(self, record: Record) -> None:
-        """A step ends when the next one of its walk begins, and so does what it called."""
+        """Start a step's span; the previous step of its walk ends, with everything it called."""
         walk = _walk(record["step"])
         self._end_steps(walk, record["at"])
         name = record["step"].rpartition("/")[2]
@@ -70,8 +70,8 @@ class RunSpans:
             f"{OWN}.turn.attempt": record["attempt"],
             f"{OWN}.turn.repair": record["repair_of"] is not None,
         }
-        told = {"gen_ai.request.model": record.get("model"), "gen_ai.conversation.id": record.get("thread_id")}
-        attributes |= {name: value for name, value in told.items() if value}
+        optional = {"gen_ai.request.model": record.get("model"), "gen_ai.conversation.id": record.get("thread_id")}
+        attributes |= {name: value for name, value in optional.items() if value}
         parent = self._steps.get(_walk(record.get("unit", "")), self._run)
         span = self._start(f"invoke_agent {record['role']}", attributes, record["at"], parent, SpanKind.CLIENT)
         self._turns[record["role"], record["turn"]] = span
@@ -98,8 +98,8 @@ class RunSpans:
     def approval(self, record: Record) -> None:
         span = self._turns.get((record["role"], record["turn"]))
         if span is not None:
-            told = {f"{OWN}.approval.method": record["method"], f"{OWN}.approval.decision": record["decision"]}
-            span.add_event("approval", told, nanoseconds(record["at"]))
+            attributes = {f"{OWN}.approval.method": record["method"], f"{OWN}.approval.decision": record["decision"]}
+            span.add_event("approval", attributes, nanoseconds(record["at"]))
 
     def run_ended(self, record: Record) -> None:
         self._end_steps("", record["at"])
@@ -131,7 +131,7 @@ class RunSpans:
         return self._tracer.start_span(name, context, kind, attributes, start_time=nanoseconds(at))
 
     def _parent_of(self, walk: str) -> Span | None:
-        """The step whose call, or whose item, the walk belongs to."""
+        """Return the step whose call or item the walk belongs to."""
         return self._steps.get(_walk(walk.removesuffix("/")), self._run) if walk else self._run
 
     def _end_steps(self, walk: str, at: str) -> None:
@@ -140,7 +140,7 @@ class RunSpans:
 
 
 def _walk(key: str) -> str:
-    """Where a step's or unit's key was called from: ``batch.1.3/`` of ``batch.1.3/analyse``, else empty."""
+    """Return the caller in a step's or unit's key: ``batch.1.3/`` of ``batch.1.3/analyse``, otherwise empty."""
     return "".join(key.rpartition("/")[:2])
 
 
@@ -152,7 +152,7 @@ def _end(span: Span, record: Record, *, failed: bool) -> None:
 
 
 def nanoseconds(at: str) -> int:
-    """An event's ``at`` as OpenTelemetry counts: since 1970."""
+    """Convert an event's ``at`` to nanoseconds since 1970."""
     return int(datetime.fromisoformat(at).timestamp() * 1_000_000) * 1000
 
 

@@ -1,6 +1,6 @@
-"""Tools: what a role's model may call within its turn, one module each, offered by the role's ``tools``.
+"""Tools that a role's model may call within its turn, one module each, enabled by the role's ``tools``.
 
-Others come by entry point ``codex_multi_role.tools``: each loads a `Tool`.
+Plug-ins add more by entry point ``codex_multi_role.tools``: each loads a `Tool`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _REGISTRY: Registry[Tool] = Registry("tool", __name__, TOOLS)
 
 
 def tool_names() -> list[str]:
-    """The names of all tools there are, built in and installed, sorted."""
+    """Sorted names of all tools, built in and installed."""
     return _REGISTRY.names()
 
 
 def find_tool(name: str) -> Tool:
     """The tool called ``name``.
 
-    Raises UsageError for a name that no tool has, and for an installed one that does not load or is no such tool.
+    Raises UsageError for an unknown name, and for an installed tool that does not load or is not a `Tool` of that name.
     """
     tool = _REGISTRY.find(name)
     if name not in TOOLS:
@@ -39,7 +39,7 @@ def find_tool(name: str) -> Tool:
 
 
 def _check_installed(name: str, tool: object) -> None:
-    from jsonschema import Draft202012Validator  # only an installed tool pays for this import
+    from jsonschema import Draft202012Validator  # imported only for an installed tool
     from jsonschema.exceptions import SchemaError
 
     hint = "mend or remove it"

@@ -1,7 +1,7 @@
-"""Arithmetic as people write it: Python's syntax read as a tree, decimals by `decimal`, functions by mpmath.
+"""Arithmetic in Python's syntax: parsed into a tree, decimals by `decimal`, functions by mpmath.
 
 Nothing is evaluated as a program: a node of the tree is a number, a known name, an operator or a known function, or is
-refused. Every step of the calculation is bounded in size, and so is its time.
+refused. Every step of the calculation is limited in size, and so is its time.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ import mpmath
 from codex_multi_role.python_source import NotPython, syntax_tree
 
 DIGITS = 100
-"""Of every intermediate result."""
+"""Precision of every intermediate result."""
 SHOWN_DIGITS = 30
-"""Of a result that is not exact."""
+"""Precision of an inexact result."""
 LARGEST_EXPONENT = 1_000
 LARGEST_FACTORIAL = 400
 MOST_PARTS = 500
 
 _TRAPS = [DivisionByZero, InvalidOperation, Overflow, Underflow]
 _CONTEXT = Context(prec=DIGITS, Emin=-LARGEST_EXPONENT, Emax=LARGEST_EXPONENT, traps=_TRAPS)
-_NOTHING = Decimal(1).scaleb(10 - DIGITS)
+_NEGLIGIBLE = Decimal(1).scaleb(10 - DIGITS)
 _MPMATH = mpmath.MPContext()
 _MPMATH.dps = DIGITS + 10
 _functions_lock = Lock()
-"""Its functions raise their context's precision while they work."""
+"""Guards the precision of mpmath's context, which its functions raise while they work."""
 
 
 def calculate(expression: str) -> str:
-    """The value of ``expression``, all its digits where it is exact. Raises ValueError with what is wrong."""
+    """The value of ``expression``, with all digits if it is exact. Raises ValueError with what is wrong."""
     with localcontext(_CONTEXT) as context:
         try:
             tree = syntax_tree(expression.strip(), "eval")
@@ -92,7 +92,7 @@ class _Calculation:
         raise ValueError(f"not taken: {shown[:60]!r}; the known names are: {', '.join([*_CONSTANTS, *_FUNCTIONS])}")
 
     def _number(self, node: ast.Constant) -> Decimal:
-        """As it was written: a float would have lost digits."""
+        """The number as written: a float would have lost digits."""
         return +Decimal((ast.get_source_segment(self._text, node) or str(node.value)).replace("_", ""))
 
     def _call(self, name: str, arguments: list[Decimal]) -> Decimal:
@@ -110,11 +110,11 @@ def _shown(value: Decimal, *, exact: bool) -> str:
 
 
 def _decimal(number: Any) -> Decimal:  # noqa: ANN401 - mpmath has no types
-    """What mpmath gave, as a decimal that is known not to be exact. Raises ValueError for what is no real number."""
+    """mpmath's result as a decimal that is marked inexact. Raises ValueError if it is not a real number."""
     if isinstance(number, _MPMATH.mpc) or not _MPMATH.isfinite(number):
         raise ValueError("the result is no real number")
     found = +Decimal(_MPMATH.nstr(number, DIGITS + 5, strip_zeros=False))
-    return found if abs(found) > _NOTHING else Decimal(0)  # sin(pi) is 0 but for the digits that pi has not
+    return found if abs(found) > _NEGLIGIBLE else Decimal(0)  # sin(pi) is 0, except for the digits that pi lacks
 
 
 def _by_mpmath(name: str) -> Callable[..., Decimal]:
@@ -134,7 +134,7 @@ def _power(base: Decimal, exponent: Decimal) -> Decimal:
 
 
 def _floor_division(left: Decimal, right: Decimal) -> Decimal:
-    """Rounded down, as in Python; decimals alone round towards zero."""
+    """Round down, as Python does; decimals alone round towards zero."""
     quotient, rest = divmod(left, right)
     return quotient - 1 if rest and (rest < 0) != (right < 0) else quotient
 
@@ -153,7 +153,7 @@ def _round(value: Decimal, digits: Decimal = Decimal(0)) -> Decimal:
 
 
 def _exactly(value: Decimal, unit: Decimal, rounding: str) -> Decimal:
-    """Rounded on purpose, which makes nothing inexact."""
+    """Round on purpose, without marking the result inexact."""
     with localcontext() as context:
         context.prec = LARGEST_EXPONENT + DIGITS
         return value.quantize(unit, rounding)

@@ -1,4 +1,4 @@
-"""The tool ``ask_user``: a question to a person, within the turn."""
+"""The tool ``ask_user``: ask a person a question within the turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool ``calculator``: one expression, worked out in decimals."""
+"""The tool ``calculator``: evaluate one expression in decimals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SCHEMA = {
 
 
 def _call(context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-    from codex_multi_role.tools.arithmetic import calculate  # only a calculation pays for this import
+    from codex_multi_role.tools.arithmetic import calculate  # imported only for a calculation
 
     try:
         return ToolResult(calculate(str(arguments["expression"])))

@@ -1,4 +1,4 @@
-"""The tool ``knowledge_lookup``: the lines of the workspace's text files that say most of what is asked for."""
+"""The tool ``knowledge_lookup``: find the lines of the workspace's text files with the most words of a query."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_LINE = 300
 MOST_RESULTS = 50
 RESULTS = 10
 FOLDERS_LEFT_OUT = frozenset({"__pycache__", "node_modules", "venv"})
-"""Besides those whose name begins with a dot."""
+"""In addition to folders whose name begins with a dot."""
 
 _WORD = re.compile(r"\w+")
 _SCHEMA = {
@@ -39,7 +39,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class Line:
-    """A line that holds ``words`` of the query's words."""
+    """A line with ``words`` of the query's words."""
 
     words: int
     path: str
@@ -51,7 +51,7 @@ class Line:
 
 
 class Search:
-    """One search; it stops at its limits, and ``stopped_at`` says which it was."""
+    """One search; if it stops at a limit, ``stopped_at`` names the limit."""
 
     def __init__(self, context: ToolContext, words: frozenset[str]) -> None:
         self._context = context
@@ -62,12 +62,12 @@ class Search:
         self.stopped_at = ""
 
     def best(self, number: int) -> list[Line]:
-        """The best first; among equals in the order of files and lines. ``found`` counts all there are."""
+        """The best lines first, equal ones in the order of files and lines. ``found`` counts all matches."""
         lines = (line for path in self._paths() for line in self._lines_of(path))
         return heapq.nsmallest(number, lines, key=lambda line: (-line.words, line.path, line.number))
 
     def _paths(self) -> Iterator[str]:
-        """Regular files by name, folder by folder; no link is followed."""
+        """Regular files by name, folder by folder; links are not followed."""
         root = self._context.workspace.root
         for folder, names, files in os.walk(root):
             names[:] = sorted(name for name in names if not name.startswith(".") and name not in FOLDERS_LEFT_OUT)
@@ -101,7 +101,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def _text(workspace: Workspace, relative: str) -> str:
-    """The text of a file; nothing for one that is no text, is large, or lies elsewhere."""
+    """The text of a file; empty if it is not text, is too large, or is outside the workspace."""
     try:
         path = workspace.resolve_inside(relative)
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -118,12 +118,12 @@ def _text(workspace: Workspace, relative: str) -> str:
 def _call(context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
     search = Search(context, words_of(str(arguments["query"])))
     shown = search.best(int(arguments.get("max_results", RESULTS)))
-    told = [str(line) for line in shown] or ["Nothing in the workspace's text files has any of these words."]
+    output = [str(line) for line in shown] or ["Nothing in the workspace's text files has any of these words."]
     if search.found > len(shown):
-        told.append(f"({search.found - len(shown)} more lines have some of the words; ask with others)")
+        output.append(f"({search.found - len(shown)} more lines have some of the words; ask with others)")
     if search.stopped_at:
-        told.append(f"(the search stopped at {search.stopped_at}: not every file was looked into)")
-    return ToolResult("\n".join(told))
+        output.append(f"(the search stopped at {search.stopped_at}: not every file was looked into)")
+    return ToolResult("\n".join(output))
 
 
 knowledge_lookup = Tool(

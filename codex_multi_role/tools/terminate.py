@@ -1,4 +1,4 @@
-"""The tool ``terminate``: the role says that its work is over, and how it went."""
+"""The tool ``terminate``: the role reports that its work is over, and how it went."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tool is: something of ours that a role's model may call within its turn, and what it may use then."""
+"""The interface of a tool, which a role's model may call within its turn, and what the tool may use then."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from codex_multi_role.run_folder import Answer
 from codex_multi_role.workspace import Workspace
 
 NAME = re.compile(r"(?!mcp__)[A-Za-z0-9_-]{1,64}")
-"""What Codex and the Responses API take for a tool's name."""
+"""What Codex and the Responses API accept as a tool's name."""
 
 Ask = Callable[[str, str], Answer | None]
-"""Puts a question to a person and waits: ``ask(question, show)``. None: nobody is there, or nobody answered in time."""
+"""Ask a person and wait: ``ask(question, show)``. None: nobody is available, or nobody answered in time."""
 
 
 @dataclass(frozen=True)
 class ToolContext:
     """What a call may use of the run.
 
-    ``role`` is the process that calls (``planner``, ``planner.2``), ``folder`` that of its turn, for what the call
-    leaves. ``stopping`` is set when the run is asked to stop. The time that ``ask_person`` takes is a person's; all
-    other time is the turn's, and nothing interrupts a tool: whatever it waits for needs a deadline. ``kept``: what the
-    calls of this ask have kept so far.
+    ``role`` is the process that calls (``planner``, ``planner.2``), ``folder`` is its turn's, for files that the call
+    leaves. ``stopping`` is set when the run must stop. The time that ``ask_person`` takes is a person's; all other time
+    is the turn's, and nothing interrupts a tool: whatever it waits for needs a deadline. ``kept``: what earlier calls
+    of this ask have kept.
     """
 
     role: str
@@ -39,9 +39,9 @@ class ToolContext:
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What the model gets to read. ``success`` is false for a call that came to nothing, and the text says why.
+    """The text for the model. ``success`` is false for a failed call, and the text says why.
 
-    ``keep``: fields, JSON, that the role's handoff is to have; a later call's come in place of an earlier one's.
+    ``keep``: JSON fields for the role's handoff; a later call's replace an earlier one's.
     """
 
     text: str
@@ -53,7 +53,7 @@ class ToolResult:
 class Tool:
     """``description`` tells the model when to call it and what it gets; ``input_schema`` is a JSON Schema of an object.
 
-    ``call`` gets arguments that fit the schema. What it raises, but for StorageError, is told to the model and ends
+    ``call`` gets arguments that match the schema. Its errors, except StorageError, are reported to the model and end
     nothing.
     """
 

@@ -1,4 +1,4 @@
-"""The tool ``validate_plan``: whether the plan that was written can be followed."""
+"""The tool ``validate_plan``: whether the latest plan can be followed."""
 
 from __future__ import annotations
 

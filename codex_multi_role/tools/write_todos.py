@@ -1,4 +1,4 @@
-"""The tool ``write_todos``: the plan, as a list of tasks."""
+"""The tool ``write_todos``: write the plan as a list of tasks."""
 
 from __future__ import annotations
 

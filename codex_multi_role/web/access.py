@@ -1,4 +1,4 @@
-"""Who may use the server: under which names it is reached, with which token, from which pages."""
+"""Access control of the server: its names, its token, its cookie, and the origin of requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _name_in(public_url: str) -> str:
-    """The host of an address that is one, and no more: the pages' links begin at its root."""
+    """Return the host of a URL that has no path, because the pages' links begin at its root. Raises `UsageError`."""
     with suppress(ValueError):
         parts = urlsplit(public_url)
         if parts.hostname and parts.scheme in ("http", "https") and public_url == f"{parts.scheme}://{parts.netloc}":
@@ -36,9 +36,9 @@ def _name_in(public_url: str) -> str:
 
 @dataclass(frozen=True)
 class Access:
-    """``host``: where the server listens. ``token``: what a visitor needs to have, or None.
+    """``host``: where the server listens. ``token``: what visitors need, or None.
 
-    ``names``: those it is reached under, beside addresses. ``public_url``: of a proxy in front, None without one.
+    ``names``: host names it is reached under, besides addresses. ``public_url``: of a proxy in front, or None.
     ``form_secret`` is in every form of this server, and in no page that another site can read.
     """
 
@@ -50,9 +50,9 @@ class Access:
 
     @classmethod
     def to(cls, host: str, token: str | None, public_url: str | None = None) -> Access:
-        """For a server on ``host``, which makes its own token where one is needed and none given.
+        """Create the access to a server on ``host``; generates a token if one is needed but not given.
 
-        Raises `UsageError` for a token that could be guessed, and for a public address that is none.
+        Raises `UsageError` for a token that could be guessed and for an invalid public address.
         """
         if token is not None and len(token) < LEAST_TOKEN_CHARACTERS:
             raise UsageError(
@@ -63,17 +63,17 @@ class Access:
         if public_url is not None:
             public_url = public_url.rstrip("/").lower()
             names.add(_name_in(public_url))
-        made = secrets.token_urlsafe(32) if names else None
-        return cls(host, token or made, frozenset(map(str.lower, names)), public_url)
+        generated = secrets.token_urlsafe(32) if names else None
+        return cls(host, token or generated, frozenset(map(str.lower, names)), public_url)
 
     def serves(self, host_header: str) -> bool:
-        """Whether a request for this ``Host`` is meant for us; other names belong to pages that point theirs here.
+        """Whether the ``Host`` header means this server; other names belong to pages that point their names here.
 
-        Nobody can point a name's pages at us and have the browser say an address, so addresses are no risk.
+        Addresses are safe: no page can make a browser send one by pointing its name here.
         """
         try:
             parts = urlsplit(f"//{host_header}")
-            name, _ = (parts.hostname or "").lower(), parts.port  # which is read for what it raises
+            name, _ = (parts.hostname or "").lower(), parts.port  # reading the port validates it
         except ValueError:
             return False
         if is_loopback(name) or name in self.names:
@@ -83,22 +83,22 @@ class Access:
         return False
 
     def is_own_origin(self, origin: str, host_header: str) -> bool:
-        """Whether a page of that origin is one of ours, where the request came with this ``Host``."""
+        """Whether a page of ``origin`` is ours, for a request with this ``Host``."""
         return origin in (f"http://{host_header}", self.public_url)
 
     def admits(self, token: str) -> bool:
-        """Whether that is the token, compared in constant time."""
+        """Whether the token is valid, compared in constant time."""
         return self.token is None or hmac.compare_digest(token.encode(), self.token.encode())
 
     @cached_property
     def cookie(self) -> str:
-        """What a visitor's browser keeps instead of the token."""
+        """What a visitor's browser stores instead of the token."""
         return hmac.new((self.token or "").encode(), b"codex-multi-role cookie", hashlib.sha256).hexdigest()
 
     def knows(self, cookie: str) -> bool:
-        """Whether that is the cookie, compared in constant time."""
+        """Whether the cookie is valid, compared in constant time."""
         return self.token is None or hmac.compare_digest(cookie.encode(), self.cookie.encode())
 
     def is_own_form(self, secret: str) -> bool:
-        """Whether a form with this secret comes from a page of this server, compared in constant time."""
+        """Whether the secret is that of this server's forms, compared in constant time."""
         return hmac.compare_digest(secret.encode(), self.form_secret.encode())

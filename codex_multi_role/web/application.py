@@ -1,4 +1,4 @@
-"""The pages of one folder of runs, as an ASGI application."""
+"""The pages of one runs folder, as an ASGI application."""
 
 from __future__ import annotations
 
@@ -32,37 +32,37 @@ from codex_multi_role.web.templating import FOLDER, page
 def create_application(
     runs_dir: Path, roles: Path | None, access: Access, is_ending: Callable[[], bool] = lambda: False
 ) -> RequestGuard:
-    """``roles``: as of `run`, for the forms. Streams, and what is waited for, end once ``is_ending``."""
+    """Build the application. ``roles``: as in `run`, for the forms. Streams and waits end once ``is_ending``."""
     starter = RunStarter(runs_dir, roles, is_ending)
     followers = Followers(access.form_secret, is_ending)
-    one = RunPages(runs_dir, followers, starter, is_ending)
-    every = _FirstPages(runs_dir, roles, access, starter)
+    run_pages = RunPages(runs_dir, followers, starter, is_ending)
+    first_pages = _FirstPages(runs_dir, roles, access, starter)
     forms = {
-        "/start": every.start,
-        "/runs/{run}/answer": one.answer,
-        "/runs/{run}/stop": one.stop,
-        "/runs/{run}/cancel-task": one.cancel_task,
-        "/runs/{run}/resume": one.resume,
+        "/start": first_pages.start,
+        "/runs/{run}/answer": run_pages.answer,
+        "/runs/{run}/stop": run_pages.stop,
+        "/runs/{run}/cancel-task": run_pages.cancel_task,
+        "/runs/{run}/resume": run_pages.resume,
     }
     application = Starlette(
         routes=[
-            Route("/", every.runs),
-            Route("/start", every.start_form),
-            Route("/runs/{run}", one.show),
-            Route("/runs/{run}/events", one.events),
-            Route("/runs/{run}/report", one.report),
-            Route("/runs/{run}/files/{path:path}", one.files),
+            Route("/", first_pages.runs),
+            Route("/start", first_pages.start_form),
+            Route("/runs/{run}", run_pages.show),
+            Route("/runs/{run}/events", run_pages.events),
+            Route("/runs/{run}/report", run_pages.report),
+            Route("/runs/{run}/files/{path:path}", run_pages.files),
             *(Route(path, with_form(access, act), methods=["POST"]) for path, act in forms.items()),
             Mount("/static", StaticFiles(directory=FOLDER / "static")),
         ],
         middleware=[Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BYTES)],
-        exception_handlers={HTTPException: _http_problem, 500: _our_problem},
+        exception_handlers={HTTPException: _http_error, 500: _internal_error},
     )
-    return RequestGuard(application, access)  # around the answer to an error of ours, too
+    return RequestGuard(application, access)  # outermost, so that it also guards error responses
 
 
 class _FirstPages:
-    """What is not about one run: the list, and the form that starts another."""
+    """The pages that are not about one run: the list, and the form that starts a run."""
 
     def __init__(self, runs_dir: Path, roles: Path | None, access: Access, starter: RunStarter) -> None:
         self._list = RunList(runs_dir)
@@ -72,11 +72,10 @@ class _FirstPages:
         self._starter = starter
 
     def runs(self, request: Request) -> Response:
-        """All runs."""
         self._starter.reap()
         search, show = request.query_params.get("q", ""), request.query_params.get("show", EVERY)
         number = 1
-        with suppress(ValueError):  # no number, or one too long to be read
+        with suppress(ValueError):  # not a number, or too long for one
             number = int(request.query_params.get("page", ""))
         listed = self._list.page(search=search, show=show, number=number)
 
@@ -86,11 +85,11 @@ class _FirstPages:
         return page("runs.html", runs=listed, search=search, show=show, link=link, runs_dir=str(self._runs_dir))
 
     def start_form(self, request: Request) -> Response:
-        """The flows; or, once one is chosen, its form."""
+        """Show the flows or, once one is chosen, its form."""
         return self._form_page(request.query_params.get("flow", ""), {})
 
     async def start(self, request: Request, form: Form) -> Response:
-        """Start what the form asks for; where that cannot be, the form as it was sent says why."""
+        """Start the run that the form describes; on an error, show the form as it was sent, with the reason."""
         return await run_in_threadpool(self._start, form)
 
     def _start(self, sent: Form) -> Response:
@@ -114,10 +113,10 @@ class _FirstPages:
         return page("start.html", status_code, form=form, form_secret=secret, wrong=wrong, hint=hint)
 
 
-async def _http_problem(request: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return problem(error.status_code, error.detail)
 
 
-async def _our_problem(request: Request, error: Exception) -> Response:
+async def _internal_error(request: Request, error: Exception) -> Response:
     return problem(500, "Something went wrong here", "The terminal in which the server runs says more.")

@@ -1,4 +1,4 @@
-"""The files of a run that can be looked at: none that is hidden, none outside its folder, whatever links say."""
+"""The files of a run that can be viewed: none hidden and none outside its folder, even through links."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHUNK_BYTES = 256 * 1024
 
 @dataclass(frozen=True)
 class ArtifactEntry:
-    """A file or a folder; ``path`` is relative to the run's folder. ``size`` in bytes, None of a folder."""
+    """A file or a folder; ``path`` is relative to the run's folder. ``size`` in bytes, None for a folder."""
 
     name: str
     path: str
@@ -26,16 +26,16 @@ class ArtifactEntry:
 
 
 def is_shown(path: Path) -> bool:
-    """Whether that path, relative to a run's folder, may be looked at, and can be named in an address."""
-    return not any(part.startswith((".", JOURNAL)) or _is_no_text(part) for part in path.parts)
+    """Whether ``path``, relative to a run's folder, may be viewed and can be part of a URL."""
+    return not any(part.startswith((".", JOURNAL)) or _is_not_utf8(part) for part in path.parts)
 
 
-def _is_no_text(name: str) -> bool:
+def _is_not_utf8(name: str) -> bool:
     return name.encode("utf-8", "ignore").decode() != name
 
 
 def real_path(root: Path, wanted: str) -> Path | None:
-    """Where ``wanted`` really lies, relative to ``root``; None where it may not be looked at, or is not there."""
+    """Resolve ``wanted`` relative to ``root``; None if it is not found or may not be viewed."""
     if "\0" in wanted or not is_shown(Path(wanted)) or Path(wanted).is_absolute():
         return None
     real_root = root.resolve()
@@ -47,16 +47,14 @@ def real_path(root: Path, wanted: str) -> Path | None:
 
 
 def list_folder(root: Path, folder: Path) -> list[ArtifactEntry]:
-    """What can be looked at in ``folder``, a `real_path`; folders first. Links are left out, and what comes after
-    `MOST_ENTRIES`.
-    """
+    """List what can be viewed in ``folder``, a `real_path`: folders first, no links, at most `MOST_ENTRIES`."""
     found = []
     with os.scandir(root / folder) as entries:
         for each in entries:
             path = folder / each.name
             if each.is_symlink() or not is_shown(path):
                 continue
-            with suppress(FileNotFoundError):  # it has gone meanwhile
+            with suppress(FileNotFoundError):  # it was removed meanwhile
                 if each.is_dir(follow_symlinks=False):
                     found.append(ArtifactEntry(each.name, path.as_posix(), None))
                 elif each.is_file(follow_symlinks=False):
@@ -65,18 +63,18 @@ def list_folder(root: Path, folder: Path) -> list[ArtifactEntry]:
 
 
 def open_file(root: Path, path: Path) -> tuple[BinaryIO, int] | None:
-    """The regular file at ``path``, a `real_path`, and its size; None where there is none.
+    """Open the regular file at ``path``, a `real_path`; returns it with its size, or None if there is no such file.
 
-    Folders are opened one by one and no link is followed: one that a role puts there meanwhile leads nowhere.
+    Opens folder by folder and follows no link, so that one created meanwhile by a role leads nowhere.
     """
     with ExitStack() as stack:
         try:
-            place = os.open(root.resolve(), os.O_RDONLY | os.O_DIRECTORY)
-            stack.callback(os.close, place)
+            parent = os.open(root.resolve(), os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, parent)
             for part in path.parts[:-1]:
-                place = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
-                stack.callback(os.close, place)
-            descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place)
+                parent = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+                stack.callback(os.close, parent)
+            descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
         except OSError:
             return None
         state = os.fstat(descriptor)
@@ -87,7 +85,7 @@ def open_file(root: Path, path: Path) -> tuple[BinaryIO, int] | None:
 
 
 def chunks(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """The first ``size`` bytes; a file that grows meanwhile is as long as it was."""
+    """Yield the first ``size`` bytes, even if the file grows meanwhile."""
     while size > 0 and (chunk := file.read(min(CHUNK_BYTES, size))):
         size -= len(chunk)
         yield chunk

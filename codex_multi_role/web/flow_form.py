@@ -1,4 +1,4 @@
-"""The form of a flow: a field for each of its inputs, by what the flow's YAML says of it."""
+"""The form of a flow: one field per input, as the flow's YAML describes it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ NUMBERS = ("integer", "number")
 
 @dataclass(frozen=True)
 class StartableFlows:
-    """Those that can be started. ``parts``: those that others call, and that say nothing of a goal; ``broken`` cannot
-    be read.
-    """
+    """``whole``: meant to be started. ``parts``: called by others and without a goal. ``broken``: unreadable."""
 
     whole: list[FlowEntry]
     parts: list[FlowEntry]
@@ -36,7 +34,7 @@ class StartableFlows:
 
 @dataclass(frozen=True)
 class Field:
-    """One input. ``kind``: of the form's field. ``value`` is what was sent before, or else the default."""
+    """One input. ``kind``: of the form field. ``value``: as sent before, otherwise the default."""
 
     name: str
     kind: str
@@ -51,7 +49,7 @@ class Field:
 
 @dataclass(frozen=True)
 class FlowForm:
-    """What the form of one flow shows; ``goal`` to ``playbook``: what was sent before, or else the defaults."""
+    """The form of one flow; ``goal`` to ``playbook``: as sent before, otherwise the defaults."""
 
     flow: FlowSpec
     fields: list[Field]
@@ -63,7 +61,7 @@ class FlowForm:
 
 
 def read_flows(roles: Path | None) -> StartableFlows:
-    """All flows of the roles folder, and the shipped ones."""
+    """Read the flows of the roles folder and the shipped ones."""
     from codex_multi_role.catalog import GoalSpec, list_flows  # here: only the forms need the catalog
     from codex_multi_role.definitions import roles_folder
 
@@ -78,7 +76,7 @@ def read_flows(roles: Path | None) -> StartableFlows:
 
 
 def read_playbooks(roles: Path | None) -> list[str]:
-    """Their names."""
+    """Return the names of the playbooks."""
     from codex_multi_role.definitions import roles_folder  # as above
     from codex_multi_role.playbook import list_playbooks
 
@@ -86,7 +84,7 @@ def read_playbooks(roles: Path | None) -> list[str]:
 
 
 def form_of(flow: FlowSpec, playbooks: list[str], sent: Form | None = None) -> FlowForm:
-    """The form, empty or as it was ``sent``."""
+    """Build the form, empty or as it was ``sent``."""
     sent = sent or {}
     return FlowForm(
         flow=flow,
@@ -100,9 +98,9 @@ def form_of(flow: FlowSpec, playbooks: list[str], sent: Form | None = None) -> F
 
 
 def wanted_run(form: FlowForm, sent: Form) -> NewRun:
-    """What was sent, as a run; inputs that were left empty are the flow's defaults.
+    """Convert what was sent to a run; inputs left empty get the flow's defaults.
 
-    Raises `UsageError` for a playbook that is not there: nobody who names one means the model, which is paid for.
+    Raises `UsageError` for an unknown playbook: whoever names one does not want the model, which costs money.
     """
     if form.playbook and form.playbook not in form.playbooks:
         raise UsageError(f"there is no playbook {form.playbook}", "Choose one of those the form has.")
@@ -133,7 +131,7 @@ def _field(name: str, spec: InputSpec, sent: Form) -> Field:
 
 
 def _text(value: object) -> str:
-    """As it would be typed after ``--input``."""
+    """Convert to what would be typed after ``--input``."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -143,4 +141,4 @@ def _text(value: object) -> str:
     if isinstance(value, str | int | float):
         return str(value)
 
-    return json.dumps(value, ensure_ascii=False)  # which is YAML, too
+    return json.dumps(value, ensure_ascii=False)  # JSON is also YAML

@@ -1,4 +1,4 @@
-"""Who looks at which run: one follower a run, shared by all its viewers, gone soon after the last of them."""
+"""Followers of runs: one per run, shared by all its viewers, closed soon after the last of them leaves."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from codex_multi_role.web.run_state import RunState, Snapshot
 
 LOOK_SECONDS = 0.2
 LINGER_LOOKS = 25
-"""How often a follower looks on with nobody there: a page comes first, its stream of events a moment later."""
+"""Looks without a visitor before a follower closes: a page opens its stream of events a moment later."""
 MOST_VIEWERS = 100
 MOST_FOLLOWED = 200
 WAKE_SECONDS = 1.0
 FIRST_SECONDS = 20.0
-"""How long a page waits until a log is read to its end."""
+"""Maximum wait of a page until a log is read to its end."""
 
 
 class TooManyViewers(Exception):
-    """No more can look on now."""
+    """The limit of viewers or of followed runs is reached."""
 
 
 class Follower:
-    """Looks at one run again and again; ``visitors`` are those who wait for what it finds."""
+    """Reads one run again and again; ``visitors`` counts those that wait for news."""
 
     def __init__(self, state: RunState) -> None:
         self.state = state
@@ -44,25 +44,25 @@ class Follower:
         return self.state.snapshot
 
     async def follow(self, is_ending: Callable[[], bool]) -> None:
-        """Until the server ends, the run is gone, or nobody was there for a while."""
-        left = LINGER_LOOKS
+        """Look until the server ends, the run is gone, or there was no visitor for a while."""
+        looks_left = LINGER_LOOKS
         try:
-            while left and not is_ending():
+            while looks_left and not is_ending():
                 if await to_thread.run_sync(self.state.look):
                     self._wake()
                 if not self.state.behind:
                     await asyncio.sleep(LOOK_SECONDS)
-                left = LINGER_LOOKS if self.visitors else left - 1
+                looks_left = LINGER_LOOKS if self.visitors else looks_left - 1
         except (OSError, CodexMultiRoleError):
-            pass  # the run's folder is gone: whoever looks on is told by the end of it
-        except Exception as error:  # kept for the page: a fault of ours must not look like a run that is gone
+            pass  # the run's folder is gone: viewers see the follower close
+        except Exception as error:  # kept for the page: an error of ours must not look like a run that is gone
             self.failure = error
         finally:
             self.closed = True
             self._wake()
 
     async def change(self) -> None:
-        """Until there is something new, or `WAKE_SECONDS` have passed."""
+        """Wait for news, at most `WAKE_SECONDS`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(WAKE_SECONDS):
                 await self._changed.wait()
@@ -73,7 +73,7 @@ class Follower:
 
 
 class Followers:
-    """Those of one server; `is_ending` says when it ends."""
+    """The followers of one server; ``is_ending`` says when the server ends."""
 
     def __init__(self, form_secret: str, is_ending: Callable[[], bool]) -> None:
         self._form_secret = form_secret
@@ -82,12 +82,12 @@ class Followers:
         self._viewers = 0
 
     async def snapshot(self, folder: RunFolder) -> Snapshot:
-        """The run as it is now. Raises `TooManyViewers`, and what is wrong with the follower itself."""
+        """Return the run's current state. Raises `TooManyViewers` and the follower's own failure."""
         async with self._visit(folder) as follower:
             end = time.monotonic() + FIRST_SECONDS
             while not follower.closed and (follower.snapshot.facts is None or follower.state.behind):
                 if time.monotonic() > end:
-                    break  # the rest comes with the stream
+                    break  # the stream delivers the rest
                 await follower.change()
             if follower.failure is not None:
                 raise follower.failure
@@ -95,11 +95,11 @@ class Followers:
 
     @property
     def full(self) -> bool:
-        """Whether there is no place for another viewer."""
+        """Whether the limit of viewers is reached."""
         return self._viewers >= MOST_VIEWERS
 
     async def stream(self, folder: RunFolder, after: int) -> AsyncIterator[ServerSentEvent]:
-        """What is new after that many events, and whatever comes, until the viewer or the server goes."""
+        """Yield what is new after event number ``after``, until the viewer or the server leaves."""
         if self.full:
             return
         self._viewers += 1
@@ -111,7 +111,7 @@ class Followers:
                         yield news
                     await follower.change()
         except TooManyViewers:
-            pass  # the browser comes back by itself
+            pass  # the browser reconnects by itself
         finally:
             self._viewers -= 1
 
@@ -149,12 +149,12 @@ class _Seen:
         self._versions: dict[str, str] = {}
 
     def news(self, snapshot: Snapshot) -> ServerSentEvent | None:
-        """What the viewer lacks, None where it lacks nothing. The event's id is the number to go on from."""
+        """Return what the viewer lacks, or None. The event's id is the number to continue from."""
         lines = snapshot.lines_after(self._number)
         parts = [part for part in snapshot.parts if self._versions.get(part.name) != part.version]
         if not lines and not parts:
             return None
         self._number = snapshot.number
         self._versions |= {part.name: part.version for part in parts}
-        told = {"status": snapshot.status, "lines": lines, "parts": [vars(part) for part in parts]}
-        return ServerSentEvent(json.dumps(told), event="news", id=str(snapshot.number))
+        payload = {"status": snapshot.status, "lines": lines, "parts": [vars(part) for part in parts]}
+        return ServerSentEvent(json.dumps(payload), event="news", id=str(snapshot.number))

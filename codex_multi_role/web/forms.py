@@ -1,4 +1,4 @@
-"""What is sent with a form: a few texts, from a page of this server."""
+"""Forms: a few texts, accepted only from pages of this server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STALE = (
 def with_form(
     access: Access, act: Callable[[Request, Form], Awaitable[Response]]
 ) -> Callable[..., Awaitable[Response]]:
-    """An endpoint that calls ``act`` with what was sent, once it is known to come from a page of ours."""
+    """Create an endpoint that checks that the form comes from a page of ours and passes it to ``act``."""
 
     async def endpoint(request: Request) -> Response:
         form = await _read(request)
@@ -41,7 +41,7 @@ def with_form(
 
 
 def problem(status_code: int, title: str, advice: str = "") -> Response:
-    """A page that says what is wrong, and what to do."""
+    """Render a page that says what is wrong and what to do."""
     return page("problem.html", status_code, title=title, advice=advice)
 
 

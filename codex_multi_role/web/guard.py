@@ -1,4 +1,4 @@
-"""What every request meets first: host, token, origin; and what every answer is sent with."""
+"""The checks of every request (host, token, origin) and the headers of every response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codex_multi_role.web.templating import page
 COOKIE = "codex_multi_role"
 COOKIE_SECONDS = 30 * 24 * 3600
 OPEN_PATHS = "/static/"
-"""What a page that asks for the token needs; there is nothing of a run in it."""
+"""What the page that asks for the token needs; it contains nothing of a run."""
 SAFE_METHODS = ("GET", "HEAD")
 POLICY = "; ".join(
     [
@@ -30,16 +30,16 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",  # with no-referrer a browser hides a form's origin, from us as well
+    "Referrer-Policy": "same-origin",  # "no-referrer" would hide a form's origin from us as well
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Of every answer, unless it says otherwise."""
+"""Default headers of every response."""
 
 
 class RequestGuard:
-    """Refuses, before anything is done, what does not come from a page of this server or its address line."""
+    """Refuses every request that comes neither from a page of this server nor from the address bar."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app = app
@@ -56,17 +56,17 @@ class RequestGuard:
         await (self._refusal(Request(scope)) or self.app)(scope, receive, send_guarded)
 
     def _refusal(self, request: Request) -> Response | None:
-        """The answer to a request that goes no further."""
+        """Return the response to a refused request; None if it may continue."""
         if not self._access.serves(request.headers.get("host", "")):
             return PlainTextResponse("This server does not go by that name.", 421)
-        if self._comes_from_elsewhere(request):
+        if self._is_cross_site(request):
             return PlainTextResponse("Requests of other sites are not answered.", 403)
         if self._access.token is None or request.scope["path"].startswith(OPEN_PATHS):
             return None
-        return self._by_token(request)
+        return self._check_token(request)
 
-    def _by_token(self, request: Request) -> Response | None:
-        cookie = f"{COOKIE}_{request.url.port or 0}"  # cookies of one host are those of all its ports
+    def _check_token(self, request: Request) -> Response | None:
+        cookie = f"{COOKIE}_{request.url.port or 0}"  # all ports of a host share its cookies
         given, safe = request.query_params.get("token"), request.method in SAFE_METHODS
         admitted = safe and given is not None and self._access.admits(given)
         if not admitted:
@@ -86,8 +86,8 @@ class RequestGuard:
         )
         return answer
 
-    def _comes_from_elsewhere(self, request: Request) -> bool:
-        """Whether another site's page made the browser send this; a link that was followed to a page is harmless."""
+    def _is_cross_site(self, request: Request) -> bool:
+        """Whether another site's page made the browser send this; following a link to a page is harmless."""
         site = request.headers.get("sec-fetch-site", "none")
         followed = request.method in SAFE_METHODS and request.headers.get("sec-fetch-dest") == "document"
         if site not in ("none", "same-origin") and not followed:

@@ -1,4 +1,4 @@
-"""All runs for the first page: the newest first, searched, a page at a time."""
+"""All runs for the first page: newest first, searchable, in pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WAITING, WORKING, EVERY = "waiting", "running", "all"
 
 @dataclass(frozen=True)
 class RunRow:
-    """One run as the list shows it. ``status``: that of now, ``waiting`` where a person is asked something."""
+    """One run in the list. ``status``: the current one, or ``waiting`` if a person is asked something."""
 
     folder: RunFolder
     record: dict[str, Any]
@@ -31,7 +31,7 @@ class RunRow:
 
     @cached_property
     def totals(self) -> dict[str, float]:
-        """Not before it is shown: of a run without an end they are read from its turns."""
+        """Computed only for rows that are shown: without a recorded end, it reads the run's turns."""
         return totals_now(self.folder, self.record)
 
     @property
@@ -44,14 +44,19 @@ class RunRow:
 
     def matches(self, words: list[str]) -> bool:
         record = self.record
-        told = (self.run_id, self.status, self.question, *(record.get(name) for name in ("goal", "flow", "outcome")))
-        text = " ".join(str(each) for each in told if each).lower()
+        searched = (
+            self.run_id,
+            self.status,
+            self.question,
+            *(record.get(name) for name in ("goal", "flow", "outcome")),
+        )
+        text = " ".join(str(each) for each in searched if each).lower()
         return all(word in text for word in words)
 
 
 @dataclass(frozen=True)
 class RunPage:
-    """A page of the list; ``counts`` by what can be shown (`EVERY`, `WORKING`, `WAITING`)."""
+    """A page of the list; ``counts``: number of runs per filter (`EVERY`, `WORKING`, `WAITING`)."""
 
     rows: list[RunRow]
     number: int
@@ -67,14 +72,14 @@ class RunList:
         self._records = Records(runs_dir)
 
     def page(self, *, search: str = "", show: str = EVERY, number: int = 1) -> RunPage:
-        """The page of that number, or the nearest there is."""
+        """Return page ``number``, or the nearest existing one."""
         words = search.lower().split()
         every = [row for row in self._rows() if row.matches(words)]
-        shown = {EVERY: every, WORKING: _of(every, WORKING), WAITING: _of(every, WAITING)}
+        shown = {EVERY: every, WORKING: _with_status(every, WORKING), WAITING: _with_status(every, WAITING)}
         rows = shown.get(show, every)
         pages = max(1, -(-len(rows) // ROWS))
         number = min(max(1, number), pages)
-        counts = {name: len(those) for name, those in shown.items()}
+        counts = {name: len(matching) for name, matching in shown.items()}
         return RunPage(rows[(number - 1) * ROWS : number * ROWS], number, pages, len(rows), counts)
 
     def _rows(self) -> list[RunRow]:
@@ -87,9 +92,9 @@ class RunList:
 
 
 def shown_status(status: str, asked: Sequence[Question]) -> str:
-    """The status of now, or that the run waits for an answer."""
+    """Return the current status, or `WAITING` if the run waits for an answer."""
     return WAITING if asked else status
 
 
-def _of(rows: list[RunRow], status: str) -> list[RunRow]:
+def _with_status(rows: list[RunRow], status: str) -> list[RunRow]:
     return [row for row in rows if row.status == status]

@@ -1,4 +1,4 @@
-"""One run: its page, the stream of what is new, its files, and what a person can do about it."""
+"""One run: its page, its stream of events, its files, and what a person can do about it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from codex_multi_role.web.templating import page
 PING_SECONDS = 15
 REPORT_POLICY = "; ".join(
     [
-        "sandbox allow-scripts allow-modals",  # without allow-same-origin it is a stranger to our pages
+        "sandbox allow-scripts allow-modals",  # without allow-same-origin it cannot reach our pages
         "default-src 'none'",
         *(f"{what}-src 'unsafe-inline'" for what in ("script", "style")),
         *(f"{what}-src data:" for what in ("img", "font")),
@@ -47,7 +47,7 @@ DONE = {
     "resumed": "The run goes on.",
     "started": "The run has begun.",
 }
-"""What a page says of what was just done; nothing else can be made to stand there by a link."""
+"""Confirmations by their name in the URL, so that a link cannot make the page show any other text."""
 TOO_MANY = ("Too many are looking on", "Close other pages of this server, or try again later.")
 
 APPROVE = "approve"
@@ -68,14 +68,14 @@ class RunPages:
         self._is_ending = is_ending
 
     async def show(self, request: Request) -> Response:
-        """The page of a run. ``latest`` and the beginning of an id lead to it."""
+        """Show the page of a run. ``latest`` and the beginning of an id redirect to it."""
         folder = self._folder(request)
         if folder is None:
-            return await run_in_threadpool(self._lead_on, request.path_params["run"])
+            return await run_in_threadpool(self._redirect_to_run, request.path_params["run"])
         return await self._page(folder, done=DONE.get(request.query_params.get("done", ""), ""))
 
     async def events(self, request: Request) -> Response:
-        """What is new, as server-sent events, after ``Last-Event-ID`` or ``?after=``."""
+        """Stream what is new after ``Last-Event-ID`` or ``?after=`` as server-sent events."""
         folder = self._folder(request)
         if folder is None:
             return _no_run()
@@ -88,7 +88,7 @@ class RunPages:
         return EventSourceResponse(stream, ping=PING_SECONDS)
 
     def files(self, request: Request) -> Response:
-        """A file of the run, to be saved; or what is in a folder of it."""
+        """Send a file of the run as a download, or list one of its folders."""
         folder, wanted = self._folder(request), request.path_params["path"]
         path = real_path(folder.path, wanted) if folder is not None else None
         if folder is None or path is None:
@@ -101,7 +101,7 @@ class RunPages:
         return self._send(folder, path, "text/plain; charset=utf-8", kind)
 
     def report(self, request: Request) -> Response:
-        """The run's report, as a page that can reach nothing of ours."""
+        """Send the run's report as a page that cannot reach anything of ours."""
         folder = self._folder(request)
         path = real_path(folder.path, folder.report_path.name) if folder is not None else None
         if folder is None:
@@ -124,7 +124,7 @@ class RunPages:
         return await self._act(request, form, self._resume)
 
     async def _act(self, request: Request, form: Form, act: Act) -> Response:
-        """Do it, then lead to the run's page; where it cannot be done, that page says why."""
+        """Call ``act``, then redirect to the run's page; on an error, show the page with the reason."""
         folder = self._folder(request)
         if folder is None:
             return _no_run()
@@ -152,7 +152,7 @@ class RunPages:
         known = RUN_ID.fullmatch(run_id) and folder.record_path.is_file() and not folder.path.is_symlink()
         return folder if known else None
 
-    def _lead_on(self, reference: str) -> Response:
+    def _redirect_to_run(self, reference: str) -> Response:
         try:
             return RedirectResponse(f"/runs/{RunFolder.find(self._runs_dir, reference).run_id}", 303)
         except RunNotFound:
@@ -167,7 +167,7 @@ class RunPages:
         return _FileResponse(file, chunks(file, size), media_type=media_type, headers=headers)
 
     def _answer(self, folder: RunFolder, form: Form) -> str:
-        from codex_multi_role import app  # here: it loads what runs need
+        from codex_multi_role import app  # here: it loads everything that runs need
 
         if form.get("verdict") not in VERDICTS:
             raise UsageError("That form says neither yes nor no", "Press one of its buttons.")
@@ -195,7 +195,7 @@ class RunPages:
 
 
 class _FileResponse(StreamingResponse):
-    """Sends ``content``, pieces of ``file``, which is closed in the end even where nobody took them all."""
+    """Sends ``content``, the chunks of ``file``; closes ``file`` in the end, even if not all were sent."""
 
     def __init__(self, file: BinaryIO, content: Iterator[bytes], *, media_type: str, headers: dict[str, str]) -> None:
         super().__init__(content, media_type=media_type, headers=headers)

@@ -1,4 +1,4 @@
-"""One run as its page shows it, read piece by piece as its ``events.jsonl`` grows."""
+"""One run as its page shows it, updated as its ``events.jsonl`` grows."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from codex_multi_role.web.templating import fill
 KEPT_LINES = 1000
 EVENTS_A_LOOK = 5000
 FACTS_SECONDS = 1.0
-"""How old the run's record, its questions and whether it lives may be while it tells nothing."""
+"""Maximum age of the run's record, questions and liveness while it records no events."""
 PARTS = ("questions", "overview", "controls")
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the events do not tell: the files beside them, and whether a process works on the run."""
+    """What the events do not contain: the files beside them, and whether a process works on the run."""
 
     record: dict[str, Any]
     status: str
@@ -43,19 +43,19 @@ class Facts:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether a resume would do anything."""
+        """Whether resuming would do anything."""
         ended_for_good = has_reached_end(self.record) and self.more_cycles is None
         return not self.alive and not ended_for_good and "options" in self.record
 
     @property
     def more_cycles(self) -> int | None:
-        """What to go on with where as many cycles as there were would only end it again; None where they would not."""
+        """Number of cycles to resume with if the same number would only end the run again; otherwise None."""
         return more_cycles(self.record)
 
 
 @dataclass(frozen=True)
 class PagePart:
-    """A piece of the page; ``version`` changes with its content."""
+    """A part of the page; ``version`` changes with its content."""
 
     name: str
     html: str
@@ -64,7 +64,7 @@ class PagePart:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The page after ``number`` events. ``lines``: the latest of the log, with the number of the event each is of."""
+    """The page after ``number`` events. ``lines``: the latest of the log, each with the number of its event."""
 
     number: int = 0
     lines: tuple[tuple[int, str], ...] = ()
@@ -74,7 +74,7 @@ class Snapshot:
 
     @property
     def status(self) -> str:
-        """That of the facts; empty before there are any."""
+        """The status in the facts; empty before they are read."""
         return self.facts.status if self.facts is not None else ""
 
     def lines_after(self, number: int) -> list[str]:
@@ -82,7 +82,7 @@ class Snapshot:
 
 
 class RunState:
-    """Follows one run. Only one thread may `look` at a time; what it returns may be shared."""
+    """Follows one run. Only one thread may `look` at a time; threads may share what it returns."""
 
     def __init__(self, folder: RunFolder, form_secret: str) -> None:
         self._folder = folder
@@ -90,7 +90,7 @@ class RunState:
         self._plain = PlainLines(Progress())
         self._states = ToldStates()
         self._lines: deque[tuple[int, str]] = deque(maxlen=KEPT_LINES)
-        self._told = 0
+        self._line_count = 0
         self._number = 0
         self._reader = EventReader(folder.events_path)
         self._facts: Facts | None = None
@@ -98,11 +98,11 @@ class RunState:
         self.snapshot = Snapshot()
 
     def look(self) -> bool:
-        """Read on; whether `snapshot` is another one now. Raises `RunNotFound` when the run is gone."""
+        """Read on; returns whether `snapshot` changed. Raises `RunNotFound` if the run is gone."""
         before = self._number
         for line in self._reader.lines(EVENTS_A_LOOK):
             self._number += 1
-            self._take_in(line)
+            self._apply_line(line)
         if self._number == before and time.monotonic() - self._facts_at < FACTS_SECONDS:
             return False
         self._facts = self._read_facts()
@@ -117,12 +117,12 @@ class RunState:
         """Whether there is more to read at once."""
         return self._reader.behind
 
-    def _take_in(self, line: bytes) -> None:
-        with suppress(ValueError, *OF_ANOTHER_VERSION):  # cut short by a kill, or of another version
+    def _apply_line(self, line: bytes) -> None:
+        with suppress(ValueError, *OF_ANOTHER_VERSION):  # cut short by a kill, or from another version
             record: Record = json.loads(line)
-            said = self._plain.of(record)
-            self._told += len(said)
-            self._lines.extend((self._number, each) for each in said)
+            lines = self._plain.of(record)
+            self._line_count += len(lines)
+            self._lines.extend((self._number, each) for each in lines)
             self._states.apply(record)
 
     def _read_facts(self) -> Facts:
@@ -157,7 +157,7 @@ class RunState:
         return Snapshot(
             number=self._number,
             lines=tuple(self._lines),
-            dropped=self._told - len(self._lines),
+            dropped=self._line_count - len(self._lines),
             parts=tuple(_part(name, fill(f"{name}.html", **values)) for name in PARTS),
             facts=facts,
         )

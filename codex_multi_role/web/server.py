@@ -1,4 +1,4 @@
-"""The server's life: it listens, says where, and ends promptly when it is asked to."""
+"""The server's life cycle: it listens, says where, and ends promptly on request."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from codex_multi_role.web.application import create_application
 
 ENDING_SECONDS = 5
 SEND_SECONDS = 30.0
-"""How long a visitor may take in nothing of what is sent."""
+"""Maximum time in which a visitor may read nothing."""
 CONNECTIONS = 400
 BACKLOG = 128
 
 
 class Connection(H11Protocol):
-    """As uvicorn's, but a visitor who takes in nothing of what waits to be sent is let go, the end of an answer too."""
+    """Like uvicorn's, but disconnects a visitor who reads none of the waiting data, also at a response's end."""
 
-    _letting_go: asyncio.TimerHandle
+    _abort_timer: asyncio.TimerHandle
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        transport.set_write_buffer_limits(high=0)  # whatever has to wait pauses the writing
+        transport.set_write_buffer_limits(high=0)  # any data that has to wait pauses the writing
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._letting_go = self.loop.call_later(SEND_SECONDS, self.transport.abort)
+        self._abort_timer = self.loop.call_later(SEND_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._letting_go.cancel()
+        self._abort_timer.cancel()
 
 
 class _Server(uvicorn.Server):
-    """As uvicorn's, but a signal is no failure of it: it is how a server ends."""
+    """Like uvicorn's, but a signal is its normal end, not a failure."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -66,24 +66,23 @@ class _Server(uvicorn.Server):
 
 
 def serve(runs_dir: Path, roles: Path | None, access: Access, port: int, on_ready: Callable[[str], None]) -> None:
-    """Serve until one of `stopping_signals`; ``on_ready`` gets the address to open.
+    """Serve until one of `stopping_signals`; calls ``on_ready`` with the address to open.
 
-    Raises `UsageError` where it cannot listen there.
+    Raises `UsageError` if it cannot listen there.
     """
     AppStatus.enable_automatic_graceful_drain = False  # it cuts streams off; ours end by themselves
-    listening = _listen(access.host, port)
+    listener = _listen(access.host, port)
     application = create_application(runs_dir, roles, access, lambda: server.should_exit)
-    server = _Server(configuration(application), lambda: on_ready(_address(access, listening)))
-    with listening:
-        server.run(sockets=[listening])
+    server = _Server(configuration(application), lambda: on_ready(_address(access, listener)))
+    with listener:
+        server.run(sockets=[listener])
 
 
 def configuration(application: ASGIApp) -> uvicorn.Config:
-    """Of a server of ``application``."""
     return uvicorn.Config(
         application,
         http=Connection,
-        access_log=False,  # an address may hold the token
+        access_log=False,  # a URL may contain the token
         log_level="warning",
         lifespan="off",
         ws="none",
@@ -98,14 +97,14 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except (OSError, UnicodeError) as error:  # a name may be none
+    except (OSError, UnicodeError) as error:  # the host name may be invalid
         number = getattr(error, "errno", None)
         why = os.strerror(number) if isinstance(number, int) and number > 0 else str(error)
         raise UsageError(f"cannot listen on {host}, port {port}: {why}", "Name another --port or --host.") from error
 
 
-def _address(access: Access, listening: socket.socket) -> str:
-    port = listening.getsockname()[1]
+def _address(access: Access, listener: socket.socket) -> str:
+    port = listener.getsockname()[1]
     host = socket.gethostname() if access.host in ("0.0.0.0", "::", "") else access.host
     shown = f"[{host}]" if ":" in host else host
     return f"{access.public_url or f'http://{shown}:{port}'}/" + (

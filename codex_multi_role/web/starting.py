@@ -1,4 +1,4 @@
-"""Starting and resuming runs: each is a process of its own session, which goes on when the server ends."""
+"""Starts and resumes runs, each in a process with its own session, which continues when the server ends."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ LOOK_SECONDS = 0.05
 MOST_AT_ONCE = 32
 SAID_BYTES = 8000
 ENDINGS = (ExitCode.GOAL_REACHED, ExitCode.GOAL_NOT_REACHED, ExitCode.WAITING, ExitCode.BUDGET_USED_UP)
-"""Exit codes of a run that had begun, and may have been too quick to be seen."""
+"""Exit codes of a run that began, and may have ended before it was seen."""
 STARTING = ".starting"
 OUTPUT = "output.log"
-"""In a run's folder: what its process says on stderr, where a page started it."""
+"""In a run's folder: stderr of its process, if a page started it."""
 
 
 class NotBegun(CodexMultiRoleError):
-    """The process ended before the run began, and the message is what it said; or it has not begun yet."""
+    """The process ended before the run began, and the message is its output; or the run has not started yet."""
 
 
 @dataclass(frozen=True)
 class NewRun:
-    """What a form asks for. ``inputs``: only those that were filled in."""
+    """What a form describes. ``inputs``: only those that were filled in."""
 
     flow: str
     goal: str = ""
@@ -50,9 +50,9 @@ class NewRun:
     inputs: Mapping[str, str] = field(default_factory=dict)
 
     def arguments(self) -> list[str]:
-        """Of ``run``, which gets the goal on standard input: one may be longer than an argument.
+        """Return the arguments of ``run``, which reads the goal from stdin: it may be too long for an argument.
 
-        An option and its value are in one, so that a value may begin with a dash.
+        An option and its value are one argument, so that a value may begin with a dash.
         """
         named = {"flow": self.flow, "goal-file": "-" if self.goal else "", "cycles": self.cycles}
         named |= {"workspace": self.workspace, "playbook": self.playbook}
@@ -71,9 +71,9 @@ class RunStarter:
         self._children: list[subprocess.Popen[bytes]] = []
 
     def start(self, wanted: NewRun) -> str:
-        """Start a run and wait until it has begun; returns its id.
+        """Start a run and wait until it is recorded; returns its id.
 
-        Raises `NotBegun` with what its process said, `UsageError` for too many at once, `StorageError`.
+        Raises `NotBegun` with the output of its process, `UsageError` for too many at once, `StorageError`.
         """
         run_id = new_run_id()
         roles = [f"--roles={self._roles}"] if self._roles else []
@@ -83,12 +83,12 @@ class RunStarter:
         return run_id
 
     def resume(self, folder: RunFolder, cycles: str = "") -> None:
-        """Go on with a run, with that many cycles where they are to be others. Raises what `start` raises."""
+        """Resume a run, with another number of cycles if given. Raises what `start` raises."""
         arguments = ["resume", folder.run_id, *([f"--cycles={cycles}"] if cycles else [])]
         self._begin(folder, arguments, lambda child: read_owner(folder).get("pid") == child.pid)
 
     def reap(self) -> int:
-        """Let go of the processes that have ended; returns how many there are still."""
+        """Forget the processes that have ended; returns how many are left."""
         with self._lock:
             self._children = [child for child in self._children if child.poll() is None]
             return len(self._children)
@@ -103,52 +103,54 @@ class RunStarter:
         if self.reap() >= MOST_AT_ONCE:
             raise UsageError(f"{MOST_AT_ONCE} runs that were started here are going on", "Wait for one to end.")
         runs_dir = folder.path.parent
-        said = make_folder(runs_dir / STARTING) / f"{folder.run_id}.{secrets.token_hex(4)}.log"
-        child = self._spawn([*arguments, f"--runs-dir={runs_dir}", "--await-answers", "--quiet"], said, text)
+        log_path = make_folder(runs_dir / STARTING) / f"{folder.run_id}.{secrets.token_hex(4)}.log"
+        child = self._spawn([*arguments, f"--runs-dir={runs_dir}", "--await-answers", "--quiet"], log_path, text)
         end = time.monotonic() + BEGIN_SECONDS
         while not (begun := has_begun(child)) and child.poll() is None:
             if time.monotonic() > end or self._is_ending():
-                raise NotBegun("The run has not begun yet", f"Process {child.pid} goes on; what it says is in {said}.")
+                raise NotBegun(
+                    "The run has not begun yet", f"Process {child.pid} goes on; what it says is in {log_path}."
+                )
             time.sleep(LOOK_SECONDS)
         if begun or has_begun(child) or child.returncode in ENDINGS:
             with suppress(OSError):
-                said.replace(folder.path / OUTPUT)
+                log_path.replace(folder.path / OUTPUT)
             return
         meaning = exit_meaning(child.returncode, "the process was ended")
-        raise NotBegun(_take_words(said), f"Exit code {child.returncode}: {meaning}.")
+        raise NotBegun(_take_output(log_path), f"Exit code {child.returncode}: {meaning}.")
 
-    def _spawn(self, arguments: list[str], said: Path, text: str) -> subprocess.Popen[bytes]:
+    def _spawn(self, arguments: list[str], log_path: Path, text: str) -> subprocess.Popen[bytes]:
         environment = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
-        # -P: a module that lies in the current folder, perhaps a role's, is not taken for one of ours
+        # -P: a module in the current folder, perhaps a role's, must not replace one of ours
         command = [sys.executable, "-P", "-m", "codex_multi_role", *arguments]
         with ExitStack() as stack:
-            with storage_errors(said):
-                output = stack.enter_context(said.open("wb"))
-                given = stack.enter_context(TemporaryFile())  # no pipe: nobody has to wait until it is read
-                given.write(text.encode())
-                given.seek(0)
+            with storage_errors(log_path):
+                output = stack.enter_context(log_path.open("wb"))
+                stdin_file = stack.enter_context(TemporaryFile())  # not a pipe: nobody has to wait until it is read
+                stdin_file.write(text.encode())
+                stdin_file.seek(0)
             try:
                 child = subprocess.Popen(
                     command,
-                    stdin=given,
+                    stdin=stdin_file,
                     stdout=subprocess.DEVNULL,
                     stderr=output,
                     env=environment,
                     start_new_session=True,
                 )
-            except (ValueError, OSError) as error:  # a NUL; longer than a command line may be
-                said.unlink()
+            except (ValueError, OSError) as error:  # a NUL, or longer than a command line may be
+                log_path.unlink()
                 raise UsageError(f"that cannot be handed to a process: {error}") from error
         with self._lock:
             self._children.append(child)
         return child
 
 
-def _take_words(said: Path) -> str:
-    """The end of what the process said, in printable lines; it is in no file any more."""
+def _take_output(log_path: Path) -> str:
+    """Return the end of the process's output in printable lines, and delete the file."""
     try:
-        text = said.read_bytes()[-SAID_BYTES:].decode("utf-8", "replace")
-        said.unlink()
+        text = log_path.read_bytes()[-SAID_BYTES:].decode("utf-8", "replace")
+        log_path.unlink()
     except OSError:
         return ""
     return "\n".join(map(printable, text.splitlines())).strip()

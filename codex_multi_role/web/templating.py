@@ -1,4 +1,4 @@
-"""Pages from the templates in this room; whatever is filled in is escaped."""
+"""Pages from the templates in this folder; all values are escaped."""
 
 from __future__ import annotations
 
@@ -36,16 +36,15 @@ SYMBOLS = {
     "interrupted": "■",
     "killed": "✗",
 }
-"""Beside a status, for whom colours say nothing."""
+"""Symbols beside a status, for people who cannot tell its colour."""
 
 
 def page(name: str, status_code: int = 200, **values: Any) -> HTMLResponse:  # noqa: ANN401 - what the template names
-    """The whole page of that template."""
+    """Render the template as a response."""
     return HTMLResponse(fill(name, **values), status_code)
 
 
 def fill(name: str, **values: Any) -> str:  # noqa: ANN401 - as above
-    """The template with what it names filled in."""
     return _environment().get_template(name).render(**values)
 
 
@@ -63,9 +62,9 @@ def _environment() -> Environment:
         "lines": _lines,
         "duration": duration,
         "compact": compact,
-        "clock": _of_time(clock),
-        "day": _of_time(lambda at: f"{moment(at):%Y-%m-%d %H:%M}"),
-        "machine_time": _of_time(lambda at: moment(at).astimezone(UTC).isoformat()),
+        "clock": _time_filter(clock),
+        "day": _time_filter(lambda at: f"{moment(at):%Y-%m-%d %H:%M}"),
+        "machine_time": _time_filter(lambda at: moment(at).astimezone(UTC).isoformat()),
         "amounts": amounts,
         "plural": plural,
         "verdict": verdict,
@@ -77,8 +76,8 @@ def _environment() -> Environment:
     return environment
 
 
-def _of_time(shown: Callable[[str], str]) -> Callable[[Any], str]:
-    """``shown``, of what a file says is a time; empty where it is none."""
+def _time_filter(shown: Callable[[str], str]) -> Callable[[Any], str]:
+    """Create a filter for times from a file; it returns an empty text for an invalid one."""
 
     def show(at: object) -> str:
         with suppress(ValueError, OverflowError):
@@ -89,5 +88,5 @@ def _of_time(shown: Callable[[str], str]) -> Callable[[Any], str]:
 
 
 def _lines(text: str) -> str:
-    """``text`` with its lines, without other control characters."""
+    """Remove control characters, except line breaks."""
     return "\n".join(map(printable, text.expandtabs().splitlines()))

@@ -1,4 +1,4 @@
-"""Write the files that a handoff carries, atomically and inside the workspace only; record each, written or not."""
+"""Write the files of a handoff, atomically and only inside the workspace; record each, written or not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _one_writer = Lock()
 
 @dataclass(frozen=True)
 class AppliedFile:
-    """What became of one entry of ``files[]``: written, with its size and digest, or skipped, with the reason."""
+    """The result of one entry of ``files[]``: written, with its size and digest, or skipped, with the reason."""
 
     status: Literal["WROTE", "SKIPPED"]
     path: str | None = None
@@ -40,10 +40,10 @@ class AppliedFile:
 
 
 def apply_files(workspace: Workspace, files: object, protected: Collection[str] = ()) -> list[AppliedFile]:
-    """Write ``files``, a handoff's ``[{path, content}]``, into the workspace; one record for each, in order.
+    """Write ``files``, a handoff's ``[{path, content}]``, into the workspace; one record per entry, in order.
 
-    Never raises for what a model wrote or a disk refused: that is a record with its reason. A path named twice is
-    written twice, the last content stays. The paths ``protected``, written like this, are skipped.
+    Never raises for a model's mistake or a disk error: the record has the reason. A path listed twice is written twice,
+    and the last content stays. Paths in ``protected``, spelled alike, are skipped.
     """
     if not isinstance(files, list):
         return [_skipped("files is not a list")]
@@ -78,14 +78,14 @@ def _skipped(reason: str, path: str | None = None) -> AppliedFile:
 
 
 def write_inside(workspace: Workspace, relative: str, data: bytes) -> None:
-    """Replace the file ``relative`` by ``data`` in one step, keeping its permissions; parents are made.
+    """Replace the file ``relative`` by ``data`` in one step, keeping its permissions; creates its parent folders.
 
-    The resolved path is walked folder by folder without following symlinks, so that one put there in between cannot
-    lead outside. Raises PathRefused, OSError.
+    The resolved path is opened folder by folder without following symlinks, so that one created in between cannot lead
+    outside. Raises PathRefused, OSError.
     """
     parts = workspace.resolve_writable(relative).relative_to(workspace.root).parts
     with _open_folder(workspace.root, parts[:-1]) as folder:
-        # The name follows from the target, so a run killed here leaves nothing that its resume does not replace.
+        # The name depends only on the target, so the resume of a run killed here replaces what was left.
         temporary = f".codex-multi-role-{hashlib.sha256(parts[-1].encode()).hexdigest()[:16]}.tmp"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=folder)
@@ -109,7 +109,7 @@ def _write_new(folder: int, temporary: str, target: str, data: bytes) -> None:
 
 @contextlib.contextmanager
 def _open_folder(root: Path, parts: Sequence[str]) -> Iterator[int]:
-    """A descriptor of the folder ``parts`` below ``root``, made where missing, no symlink followed."""
+    """A descriptor of the folder ``parts`` below ``root``; creates missing folders and follows no symlink."""
     folder = os.open(root, _FOLDER)
     try:
         for part in parts:

@@ -1,4 +1,4 @@
-"""Run one command to its end: bounded in time, in output, and in what it leaves running."""
+"""Run one command to its end, with limits on its time and output, and end whatever it leaves running."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _CHUNK_BYTES = 65_536
 class CommandResult:
     """How a command ended.
 
-    ``returncode`` is None when it was ended by the deadline, negative when a signal ended it. ``output`` is standard
-    output and error in one, its middle left out when ``truncated``. ``seconds`` is its whole duration. With standard
-    error kept apart ``output`` is standard output alone, and ``errors`` is standard error, bounded alike.
+    ``returncode`` is None after a timeout, negative if a signal ended the command. ``output`` is standard output and
+    error combined, without its middle if ``truncated``. ``seconds`` is the whole duration. With separate errors,
+    ``output`` is standard output alone, and ``errors`` is standard error with the same limit.
     """
 
     returncode: int | None
@@ -49,8 +49,8 @@ def run_command(
 ) -> CommandResult:
     """Run ``argv`` in ``cwd`` with exactly ``environment``, without input, and end everything it started.
 
-    At the deadline the command and all its descendants get SIGTERM, then SIGKILL; what a command that ended by itself
-    left behind is ended too. Raises UsageError if it cannot be started, RunInterrupted once ``stopping`` is set.
+    At the deadline the command and all its descendants get SIGTERM, then SIGKILL; descendants that outlive the command
+    are ended too. Raises UsageError if it cannot be started, RunInterrupted once ``stopping`` is set.
     """
     started = time.monotonic()
     family = Family()
@@ -107,7 +107,7 @@ def _started(
 def _collect(process: subprocess.Popen[bytes], pipes: Mapping[int, _Output], deadline: float, stopping: Event) -> None:
     """Read until the pipes close, the deadline passes, or the run is stopping.
 
-    A process that inherited a pipe can hold it open after the command has ended; it is waited for only briefly.
+    A process that inherited a pipe can hold it open after the command has ended; we wait for it only briefly.
     """
     with selectors.DefaultSelector() as selector:
         for pipe in pipes:
@@ -124,9 +124,9 @@ def _collect(process: subprocess.Popen[bytes], pipes: Mapping[int, _Output], dea
 
 
 def _read_rest(pipes: Mapping[int, _Output]) -> None:
-    """Read what the pipes hold once all who wrote there have ended.
+    """Read what is left in the pipes after all writers have ended.
 
-    The end of a process may be seen before its last output. Whoever escaped with a pipe must not hold us.
+    The end of a process may be seen before its last output. A process that escaped with a pipe must not block us.
     """
     deadline = time.monotonic() + _DRAIN_SECONDS
     for pipe, output in pipes.items():
@@ -136,7 +136,7 @@ def _read_rest(pipes: Mapping[int, _Output]) -> None:
 
 
 def _still_runs(process: subprocess.Popen[bytes], deadline: float, stopping: Event) -> bool:
-    """Wait for the process to end, until the deadline passes or the run is stopping."""
+    """Wait until the process ends, the deadline passes or the run is stopping; returns whether it still runs."""
     while process.poll() is None and time.monotonic() < deadline and not stopping.is_set():
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
@@ -144,7 +144,7 @@ def _still_runs(process: subprocess.Popen[bytes], deadline: float, stopping: Eve
 
 
 class _Output:
-    """The first and the last half of ``limit`` bytes; what lies between is counted, not kept."""
+    """Keeps the first and the last half of ``limit`` bytes; the bytes in between are only counted."""
 
     def __init__(self, limit: int) -> None:
         self._half = limit // 2
@@ -153,7 +153,7 @@ class _Output:
         self.omitted = 0
 
     def read(self, descriptor: int) -> bool:
-        """Take what is there to read; False at the end of the stream."""
+        """Read what is available; False at the end of the stream."""
         chunk = os.read(descriptor, _CHUNK_BYTES)
         room = self._half - len(self._head)
         self._head += chunk[:room]

@@ -1,4 +1,4 @@
-"""What is known of a copy of the workspace, and where everything about it lies."""
+"""What is known about a copy of the workspace, and where its files are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codex_multi_role.workspace.snapshots import Snapshots
 
 MANIFEST = "manifest.json"
 _NAME = "[A-Za-z0-9][A-Za-z0-9_.-]{0,199}"
-_KEY = re.compile(f"{_NAME}(/{_NAME})*")  # what a called flow's unit has lies below the unit that called
+_KEY = re.compile(f"{_NAME}(/{_NAME})*")  # the key of a called flow's unit is below the caller's
 
 Kind = Literal["worktree", "copy"]
 State = Literal["active", "unchanged", "merged", "conflicts", "kept"]
@@ -24,10 +24,10 @@ State = Literal["active", "unchanged", "merged", "conflicts", "kept"]
 class Copy:
     """One copy of the workspace. ``path``: its root below the manifest's folder; ``base``: the tree it was made from.
 
-    A worktree stands at ``commit`` of ``repository``, the git folder that it shares. ``left_out`` are the folders that
-    its snapshots leave out, ``nested`` the repositories in the workspace, which are empty folders in the copy.
-    ``theirs``, ``paths`` and ``conflicts`` are known once it was merged: its tree then, what was changed in the
-    workspace, and what was not.
+    A worktree is at ``commit`` of ``repository``, the git folder that it shares. ``left_out`` are the folders that its
+    snapshots exclude, ``nested`` the repositories in the workspace, which are empty folders in the copy. ``theirs``,
+    ``paths`` and ``conflicts`` are known after a merge: the copy's tree at that time, the paths changed in the
+    workspace, and those that were not.
     """
 
     key: str
@@ -47,7 +47,7 @@ class Copy:
 
 
 class CopyPaths:
-    """Where everything about the copy ``key`` lies, below the manifest's ``folder``. Raises UsageError."""
+    """The paths of everything about the copy ``key``, below the manifest's ``folder``. Raises UsageError."""
 
     def __init__(self, folder: Path, key: str) -> None:
         if not _KEY.fullmatch(key) or key == MANIFEST:
@@ -61,13 +61,13 @@ class CopyPaths:
 
 
 def top_of(folder: Path, copy: Copy) -> Path:
-    """The top of the worktree that ``copy`` lies in; of a plain folder its root."""
+    """The top folder of the worktree that contains ``copy``; for a plain folder its root."""
     own = CopyPaths(folder, copy.key).copy
     return own / (folder / copy.path).relative_to(own).parts[0]
 
 
 def workspace_of(folder: Path, copy: Copy) -> Workspace:
-    """The copy as a workspace, without the folders that the original is without. Raises StorageError."""
+    """The copy as a workspace, without the folders that the original excludes. Raises StorageError."""
     root = folder / copy.path
     if not root.is_dir():
         raise StorageError(f"the copy {root} of the workspace is gone", "Was it removed by hand, or by `gc`?")
@@ -75,5 +75,5 @@ def workspace_of(folder: Path, copy: Copy) -> Workspace:
 
 
 def snapshots_of(folder: Path, copy: Copy) -> Snapshots:
-    """The copy's snapshots, in a private repository that knows those of the workspace too. Raises StorageError."""
+    """The copy's snapshots, in a private repository that also has those of the workspace. Raises StorageError."""
     return Snapshots(CopyPaths(folder, copy.key).snapshots, workspace_of(folder, copy))

@@ -21,7 +21,7 @@ _UNNAMED = "workspace"
 
 
 def describe(folder: Path, key: str, workspace: Workspace, snapshots: Snapshots) -> Copy:
-    """The copy ``key`` that the workspace would have now, in ``folder``: its state is recorded, no file of it is made.
+    """Describe the copy ``key`` of the current workspace in ``folder``: records its state, writes none of its files.
 
     Raises UsageError, StorageError.
     """
@@ -30,7 +30,7 @@ def describe(folder: Path, key: str, workspace: Workspace, snapshots: Snapshots)
     repository = Repository.around(root)
     tree = snapshots.take(force=repository.tracked_though_ignored(root) if repository else ())
     nested = repositories_in(private(snapshots, workspace), tree)
-    # The folder keeps its name: a package that is the workspace itself is imported by it.
+    # The folder keeps its name, because a workspace that is a package is imported by it.
     top = repository.top if repository else root
     path = CopyPaths(folder, key).copy / (top.name or _UNNAMED) / root.relative_to(top)
     return Copy(
@@ -47,12 +47,12 @@ def describe(folder: Path, key: str, workspace: Workspace, snapshots: Snapshots)
 
 
 def private(snapshots: Snapshots, workspace: Workspace) -> Git:
-    """Git on the private repository that holds ``snapshots``."""
+    """Git on the private repository of ``snapshots``."""
     return Git(snapshots._git.git_dir, workspace.root)
 
 
 def register(folder: Path, copy: Copy) -> None:
-    """Let the user's repository know the copy, where there is one: one caller at a time. Raises StorageError."""
+    """Add the copy to the user's repository, if there is one; only one caller at a time. Raises StorageError."""
     with _storage_errors(folder / copy.path):
         CopyPaths(folder, copy.key).copy.mkdir(parents=True)
     if copy.repository and copy.commit:
@@ -60,7 +60,7 @@ def register(folder: Path, copy: Copy) -> None:
 
 
 def fill(folder: Path, copy: Copy, workspace: Workspace, snapshots: Snapshots) -> None:
-    """Write the files of the copy, and those that the user's repository has around it. Raises StorageError."""
+    """Write the copy's files, and those of the user's repository around it. Raises StorageError."""
     root, git_dir = folder / copy.path, CopyPaths(folder, copy.key).snapshots
     theirs, ours = git_dir / "objects", private(snapshots, workspace).git_dir / "objects"
     with _storage_errors(root):
@@ -73,10 +73,10 @@ def fill(folder: Path, copy: Copy, workspace: Workspace, snapshots: Snapshots) -
         with _storage_errors(root / path):
             (root / path).mkdir(parents=True, exist_ok=True)
     if copy.repository:
-        _surround(top_of(folder, copy), workspace)
+        _copy_surroundings(top_of(folder, copy), workspace)
 
 
-def _surround(top: Path, workspace: Workspace) -> None:
+def _copy_surroundings(top: Path, workspace: Workspace) -> None:
     repository = Repository.around(workspace.root)
     if repository is None:
         return
@@ -88,7 +88,7 @@ def _surround(top: Path, workspace: Workspace) -> None:
 
 
 def _copy_file(source: Path, target: Path) -> None:
-    """Nothing is copied where a file is gone, or has become a folder: a repository of its own, perhaps."""
+    """Copies nothing if a file is gone, or has become a folder, perhaps a nested repository."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
         shutil.copy2(source, target, follow_symlinks=False)

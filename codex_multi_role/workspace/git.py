@@ -1,6 +1,6 @@
-"""Git without anybody's settings: no user or system configuration, hooks, prompts or inherited variables.
+"""Git without anyone's settings: no user or system configuration, hooks, prompts or inherited variables.
 
-Nor is it a program of that name which a role may have written.
+It is never a program of that name which a role may have written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GIT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Git:
-    """Runs git on the repository ``git_dir`` whose work tree is ``work_tree``. Git is ended after GIT_SECONDS."""
+    """Runs git on the repository ``git_dir`` with the work tree ``work_tree``. Git is ended after GIT_SECONDS."""
 
     git_dir: Path
     work_tree: Path
@@ -40,9 +40,9 @@ class Git:
         index: Path | None = None,
         output: IO[bytes] | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run ``git <arguments>``, on the index file ``index`` if given; what it prints goes to ``output``, if given.
+        """Run ``git <arguments>``, with the index file ``index`` and its output to ``output`` if those are given.
 
-        Raises UsageError where there is no git, StorageError when git does not end with one of the ``allowed`` codes.
+        Raises UsageError if git is missing, StorageError if its exit code is not in ``allowed``.
         """
         environment = {**self.environment, "GIT_INDEX_FILE": str(index)} if index else self.environment
         done = self._run(["git", *arguments], stdin, environment, output)
@@ -60,7 +60,7 @@ class Git:
             _end(process)
             hint = "keep large data out of the workspace, or name it in .gitignore"
             raise StorageError(f"git {argv[1]} took longer than {GIT_SECONDS:.0f} s", hint) from error
-        except BaseException:  # Ctrl-C above all
+        except BaseException:  # in particular Ctrl-C
             _end(process)
             raise
         return subprocess.CompletedProcess(argv, process.returncode, printed, errors)
@@ -86,7 +86,7 @@ class Git:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End git, and what git started: all of it is in a session of its own."""
+    """End git and everything it started, all of which is in its own session."""
     family = Family()
     family.leader = process.pid
     family.end()
@@ -95,7 +95,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _failure(done: subprocess.CompletedProcess[bytes], command: str) -> StorageError:
-    """That git did not end well, and why: what it says, or the signal that ended it."""
+    """The error for a failed git command, with git's message or the signal that ended it."""
     if done.returncode >= 0:
         return StorageError(f"git {command} failed: {last_words(done.stderr)}", "is the disk full or read-only?")
     number = -done.returncode
@@ -107,7 +107,7 @@ def _failure(done: subprocess.CompletedProcess[bytes], command: str) -> StorageE
 
 
 def last_words(stderr: bytes) -> str:
-    """The line of git's complaint that says most: the first fatal one, else the last."""
+    """The most telling line of git's message: the first fatal one, otherwise the last."""
     lines = stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
     return next((line for line in lines if line.startswith("fatal:")), lines[-1])
 
@@ -118,7 +118,7 @@ def _environment(git_dir: Path, work_tree: Path) -> dict[str, str]:
         "LC_ALL": "C",
         "HOME": str(git_dir),
         "XDG_CONFIG_HOME": str(git_dir),
-        RUN: str(git_dir),  # a run's own repositories lie in its folder, so it is known whose git this is
+        RUN: str(git_dir),  # a run's own repositories are in its folder, which shows whose git this is
         "GIT_DIR": str(git_dir),
         "GIT_WORK_TREE": str(work_tree),
         "GIT_CONFIG_GLOBAL": os.devnull,

@@ -1,6 +1,6 @@
-"""Globs that name files of a workspace: ``*``, ``?`` and ``[…]`` within a name, ``**`` any folders.
+"""Globs for files of a workspace: ``*``, ``?`` and ``[…]`` within a name, ``**`` for any folders.
 
-A glob that names a folder covers everything in it. Names match in any case of their letters.
+A glob that matches a folder covers everything in it. Case is ignored.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ def patterns_of(globs: Iterable[str]) -> tuple[Pattern, ...]:
 
 
 def covers(patterns: Iterable[Pattern], path: str) -> bool:
-    """Whether one of ``patterns`` names ``path`` (relative, with ``/``) or a folder above it."""
+    """Whether one of ``patterns`` matches ``path`` (relative, with ``/``) or a folder above it."""
     parts = folded(path).split("/")
     return any(_matches(pattern, parts) for pattern in patterns)
 
 
 def in_place(root: Path, glob: str) -> bool:
-    """Whether ``glob`` matches anything in ``root``, a dangling symlink included."""
+    """Whether ``glob`` matches anything in ``root``, including a dangling symlink."""
     return bool(glob_in(glob, root_dir=root))  # noqa: PTH207 - Path.glob leaves dangling symlinks out
 
 

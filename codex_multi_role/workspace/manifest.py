@@ -1,4 +1,4 @@
-"""``manifest.json``: which copies of the workspace a run made, and what has become of each."""
+"""``manifest.json``: the copies of the workspace that a run made, and the state of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codex_multi_role.workspace.paths import Workspace
 
 
 class Manifest:
-    """The copies in ``folder``, one writer at a time; threads may share it. Raises StorageError."""
+    """The copies in ``folder``, one writer at a time. Threads may share it. Raises StorageError."""
 
     def __init__(self, folder: Path, run_id: str = "") -> None:
         self.folder = folder.resolve()
@@ -32,13 +32,13 @@ class Manifest:
         return self._copies.get(key)
 
     def copy(self, key: str) -> Copy:
-        """Raises StorageError where there is no such copy."""
+        """Raises StorageError if there is no such copy."""
         if found := self._copies.get(key):
             return found
         raise StorageError(f"{self._path} knows no copy {key}", "Was the run folder restored from an older state?")
 
     def put(self, copy: Copy) -> Copy:
-        """Record ``copy`` on disk, then here."""
+        """Record ``copy`` on disk, then in memory."""
         with self._lock:
             copies = {**self._copies, copy.key: copy}
             listed = {"version": 1, "run_id": self.run_id, "copies": [asdict(each) for each in copies.values()]}
@@ -68,12 +68,12 @@ def _copy(content: dict[str, Any]) -> Copy:
 
 
 def write_json(path: Path, value: object) -> None:
-    """As `write_file`, indented JSON."""
+    """Like `write_file`, with indented JSON."""
     write_file(path, (json.dumps(value, indent=2) + "\n").encode())
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Replace ``path`` by ``content`` in one step; its folder is made. Raises StorageError."""
+    """Replace ``path`` by ``content`` in one step; creates its folder. Raises StorageError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_inside(Workspace(path.parent), path.name, content)

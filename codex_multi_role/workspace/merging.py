@@ -1,6 +1,6 @@
 """The three-way merge of a copy's changes into the workspace, file by file: planned on trees, carried out on disk.
 
-Renames are not followed: git's own merge moves files by likeness, and could then not leave a conflicting path alone.
+Renames are not followed: git's own merge moves files by similarity, and could then not leave a conflicting path alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NOT_MERGEABLE = 255
 
 @dataclass(frozen=True)
 class Conflict:
-    """A path that was left as it is in the workspace, and why."""
+    """A path that was left unchanged in the workspace, and why."""
 
     path: str
     kind: Kind
@@ -52,7 +52,7 @@ class Plan:
 
     @classmethod
     def read(cls, path: Path) -> Plan | None:
-        """The plan that was written to ``path``, or None."""
+        """The plan stored in ``path``, or None."""
         if not path.exists():
             return None
         plan = json.loads(path.read_text())
@@ -69,7 +69,7 @@ def _entry_of(value: list[str] | None) -> TreeEntry | None:
 
 
 def plan_merge(git: Git, base: str, ours: str, theirs: str, scratch: Path) -> Plan:
-    """The plan that brings what changed from ``base`` to ``theirs`` into ``ours``, all of them trees ``git`` knows.
+    """Plan how to apply the changes from ``base`` to ``theirs`` to ``ours``; ``git`` must have all three trees.
 
     ``scratch`` is a folder for the files that both sides changed. Raises StorageError.
     """
@@ -90,7 +90,7 @@ def plan_merge(git: Git, base: str, ours: str, theirs: str, scratch: Path) -> Pl
 
 
 def _colliding(planned: Mapping[str, Change], ours: set[str]) -> set[str]:
-    """The changes that need a folder where a file stays, or the other way round, and those that go with them."""
+    """The changes that need a folder where a file stays, or vice versa, and those that go with them."""
     gone = {path for path, (_, after) in planned.items() if after is None}
     files = (ours | planned.keys()) - gone
     folders = {parent for path in files for parent in _parents(path)}
@@ -118,7 +118,7 @@ class _Texts:
         check_out(self._git, files, self._scratch / side)
 
     def merged(self, path: str, here: Change | None, there: Change) -> Change | Kind:
-        """What becomes of ``path`` in the workspace, before and after, or why nothing can."""
+        """The change of ``path`` in the workspace, before and after, or the reason why it conflicts."""
         base, theirs = there
         ours = here[1] if here else base
         if any(entry is not None and entry.mode == REPOSITORY for entry in (base, ours, theirs)):

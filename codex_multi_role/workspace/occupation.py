@@ -1,4 +1,4 @@
-"""Noticing that another run works in the same workspace: both take a lock on the folder itself, without a file."""
+"""Detects another run in the same workspace: both lock the folder itself, without a file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 @contextmanager
 def occupied(workspace: Path) -> Iterator[bool]:
-    """Take part in ``workspace`` during the block; yields whether others had taken part before.
+    """Hold a shared lock on ``workspace`` during the block; yields whether others held one before.
 
-    The kernel drops the lock with the process. Where the folder cannot be read, or its file system has no such
-    locks, nobody is noticed.
+    The kernel releases the lock with the process. If the folder cannot be read, or its file system has no such locks,
+    no other run is detected.
     """
     try:
         descriptor = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,6 +1,6 @@
 """Where a model's path leads: inside the workspace, or refused.
 
-A path is judged twice: as text (what no relative path may say) and on disk, with every symlink followed.
+A path is checked twice: as text (what no relative path may contain) and on disk, with every symlink followed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from codex_multi_role.workspace.globs import Pattern, covers, patterns_of
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
 CODEX_FOLDERS = (".codex", ".agents")
-"""Codex starts servers and hooks that ``.codex`` of a trusted project names, outside every sandbox (measured)."""
+"""Codex starts the servers and hooks of a trusted project's ``.codex`` outside every sandbox (measured)."""
 _UNSAFE_TEXT = re.compile(r"[/~]|[A-Za-z]:|.*\\", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -32,7 +32,7 @@ Refusal = Literal["unsafe path", "invalid path"]
 
 
 class PathRefused(Exception):
-    """A model's path was not taken. ``reason`` is the one recorded in ``applied_files.json``."""
+    """A model's path was refused. ``reason`` is recorded in ``applied_files.json``."""
 
     def __init__(self, reason: Refusal) -> None:
         super().__init__(reason)
@@ -43,8 +43,8 @@ class PathRefused(Exception):
 class Workspace:
     """The folder ``root`` that the roles work on, without the ``forbidden`` folders (the run folders).
 
-    Both are kept as real paths. ``steering``: globs of files that may be read, but that no model may write.
-    Raises UsageError if ``root`` is not a folder.
+    Both are stored as real paths. ``steering``: globs of files that may be read, but that no model may write. Raises
+    UsageError if ``root`` is not a folder.
     """
 
     root: Path
@@ -60,7 +60,7 @@ class Workspace:
 
     @classmethod
     def of_run(cls, root: Path, run_folder: Path, steering: tuple[str, ...] = ()) -> Workspace:
-        """Without the folder of all runs; or without the run's own, where ``root`` lies in that of all."""
+        """Exclude the folder of all runs or, if ``root`` is inside it, only the run's own folder."""
         runs_dir = run_folder.parent
         return cls(root, (run_folder if root.is_relative_to(runs_dir) else runs_dir,), steering)
 
@@ -68,7 +68,7 @@ class Workspace:
         """The real path of a file that a model named relative to the workspace; it need not exist.
 
         Raises PathRefused: ``unsafe path`` leads, or tries to lead, where nothing may be written; ``invalid path`` is
-        no file's name or names something that is not a file.
+        not a file name, or names something that is not a file.
         """
         _refuse_text(relative)
         path = Path(os.path.realpath(self.root / relative))
@@ -79,20 +79,20 @@ class Workspace:
                 raise PathRefused("unsafe path")
             if path.exists() and not path.is_file():
                 raise PathRefused("invalid path")
-        except OSError as error:  # where nobody may look, the reason is that of the write that fails
-            if error.errno == errno.ENAMETOOLONG:  # with the root before it, or where a link leads
+        except OSError as error:  # without access, the failing write reports the reason
+            if error.errno == errno.ENAMETOOLONG:  # with the root, or after a link
                 raise PathRefused("invalid path") from None
         return path
 
     def resolve_writable(self, relative: str) -> Path:
-        """As `resolve_inside`, for a file that is about to be written or deleted."""
+        """Like `resolve_inside`, for a file that is about to be written or deleted."""
         path = self.resolve_inside(relative)
         if self.is_off_limits(path.relative_to(self.root).as_posix()):
             raise PathRefused("unsafe path")
         return path
 
     def is_off_limits(self, path: str) -> bool:
-        """Whether the file ``path`` (real, relative) steers a run, or would lie in what git takes for a repository."""
+        """Whether the file ``path`` (real, relative) steers a run, or would be in what git takes for a repository."""
         parts = path.split("/")
         return covers(self._steering, path) or any(
             is_repository(self.root.joinpath(*parts[:depth]), name) for depth, name in enumerate(parts)
@@ -103,7 +103,7 @@ class Workspace:
         return patterns_of(self.steering)
 
     def is_forbidden(self, path: Path) -> bool:
-        """Whether ``path`` is or lies in a folder that is off limits: by name, and by identity.
+        """Whether ``path`` is in or is a forbidden folder, compared by name and by identity.
 
         A file system may know one folder by several spellings.
         """
@@ -129,12 +129,12 @@ def _refuse_text(relative: str) -> None:
 
 
 def _steers_programs(parts: Sequence[str]) -> bool:
-    """Whether git, at any depth, or Codex, at the top, reads this as what to run."""
+    """Whether git (at any depth) or Codex (at the top) reads this as something to run."""
     return any(map(is_git_folder, parts)) or _plain("".join(parts[:1])) in CODEX_FOLDERS
 
 
 def is_git_folder(name: str) -> bool:
-    """Whether some file system takes ``name`` for ``.git``: in any case, with invisible characters, as a short name.
+    """Whether some file system treats ``name`` as ``.git``: in any case, with invisible characters, as a short name.
 
     Source: git's own ``verify_path`` (is_hfs_dotgit, is_ntfs_dotgit).
     """
@@ -142,7 +142,7 @@ def is_git_folder(name: str) -> bool:
 
 
 def is_repository(folder: Path, name: str = "") -> bool:
-    """Whether git takes ``folder`` for a repository once it has ``name``: it would run what ``config`` names there.
+    """Whether git takes ``folder`` for a repository once it has ``name``: it would run what its ``config`` names.
 
     Source: git's ``is_git_directory``; ``commondir`` says where the rest is.
     """

@@ -1,8 +1,8 @@
-"""Files that must stay as they are: which those are, their state, and how they are put back to it.
+"""Files that must not change: which they are, their state, and how it is restored.
 
-A glob names paths relative to the workspace: ``*``, ``?`` and ``[…]`` within a name, ``**`` any folders. One that names
-a folder covers all in it. What git ignores counts as well. Symlinks are covered themselves, not what they lead to.
-Names match in any case of their letters: there are file systems, and folders of file systems, that know no difference.
+A glob names paths relative to the workspace: ``*``, ``?`` and ``[…]`` within a name, ``**`` for any folders. One that
+matches a folder covers everything in it. Files that git ignores are included. Symlinks themselves are covered, not
+their targets. Case is ignored, because some file systems, and folders of file systems, ignore it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from codex_multi_role.workspace.paths import PathRefused, Workspace, is_git_fold
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.trees import Change, changes
 
-# Left out unless a glob has the name: they are made anew all the time, or hold thousands of files of others.
+# Excluded unless a glob has the name: they are recreated all the time, or hold thousands of third-party files.
 CACHES = ("__pycache__", ".*_cache", ".hypothesis", ".venv", "node_modules", ".tox", ".nox")
 _WILD = frozenset("*?[")
 
 
 @dataclass(frozen=True)
 class RestoredFiles:
-    """What had to be put back: every path, those of them that were there before (``damaged``), and all as a patch."""
+    """What had to be restored: all paths, those that existed before (``damaged``), and the changes as a patch."""
 
     paths: tuple[str, ...] = ()
     damaged: tuple[str, ...] = ()
@@ -46,10 +46,10 @@ class RestoredFiles:
 
 
 class ProtectedFiles:
-    """The files of ``workspace`` that ``globs`` name. A state of them is a tree in the repository of ``snapshots``.
+    """The files of ``workspace`` that match ``globs``. Their state is a tree in the repository of ``snapshots``.
 
-    Nothing is taken from an earlier look at the files: each is read anew. Threads may share it; of those that put back
-    one at a time. Raises UsageError where there is no git, StorageError when it fails.
+    Nothing is cached: each file is read again every time. Threads may share it, but only one at a time may put files
+    back. Raises UsageError if git is missing, StorageError if it fails.
     """
 
     def __init__(self, snapshots: Snapshots, workspace: Workspace, globs: Sequence[str]) -> None:
@@ -60,13 +60,13 @@ class ProtectedFiles:
         self._caches = [name for name in CACHES if not any(name in pattern for pattern in self._patterns)]
 
     def take(self) -> str:
-        """Their state now."""
+        """The current state."""
         git = self._snapshots.repository()
         with _index(git) as index:
             return self._state(git, index)
 
     def first(self) -> str:
-        """Their state when this was called for these globs for the first time, in whichever process."""
+        """The state at the first call for these globs, in whichever process."""
         git = self._snapshots.repository()
         name = f"refs/protected/{hashlib.sha256(chr(0).join(self._globs).encode()).hexdigest()[:32]}"
         known = git.run("rev-parse", "--verify", "--quiet", name, allowed=(0, 1)).stdout.decode().strip()
@@ -76,11 +76,11 @@ class ProtectedFiles:
         return known
 
     def remove(self) -> RestoredFiles:
-        """Remove them all: there were none before."""
+        """Remove all of them: originally none existed."""
         return self.put_back(self._snapshots.repository().run("mktree").stdout.decode().strip())
 
     def put_back(self, tree: str) -> RestoredFiles:
-        """Make them what they were in the state ``tree``; no other file is touched but caches of their bytecode."""
+        """Restore the state ``tree``; no other file is touched, except caches of their bytecode."""
         git = self._snapshots.repository()
         with _index(git) as index:
             now = self._state(git, index)
@@ -88,10 +88,10 @@ class ProtectedFiles:
             if found:
                 git.run("read-tree", "--reset", "-u", tree, index=index)
             self._drop_bytecode()
-        return self._told(tree, now, found)
+        return self._report(tree, now, found)
 
     def among(self, paths: Iterable[str]) -> set[str]:
-        """Those of ``paths``, as a role wrote them, that lead to such a file; it need not be there."""
+        """Those of ``paths``, as a role wrote them, that lead to such a file, existing or not."""
         found = set()
         for path in paths:
             with contextlib.suppress(PathRefused):
@@ -100,7 +100,7 @@ class ProtectedFiles:
                     found.add(path)
         return found
 
-    def _told(self, tree: str, now: str, found: dict[str, Change]) -> RestoredFiles:
+    def _report(self, tree: str, now: str, found: dict[str, Change]) -> RestoredFiles:
         if not found:
             return RestoredFiles()
         damaged = [path for path, (before, _) in found.items() if before is not None]
@@ -117,21 +117,21 @@ class ProtectedFiles:
     def _files(self) -> set[str]:
         found = set()
         for start in {each for glob in self._globs for each in self._on_disk(_fixed_part(glob))}:
-            if link := self._link_on_the_way(start):
+            if link := self._first_symlink(start):
                 found.add(link)
             else:
                 found.update(path for path in self._below(start) if self._covers(path))
         return found
 
     def _on_disk(self, fixed: str) -> list[str]:
-        """What ``fixed`` is called in the workspace, in every case that is there; a link on the way ends it."""
+        """All spellings of ``fixed`` that exist in the workspace; a symlink on the way ends the path."""
         starts = [""]
         for name in filter(None, fixed.split("/")):
             starts = [each for start in starts for each in self._next(start, folded(name))]
         return starts
 
     def _next(self, start: str, wanted: str) -> list[str]:
-        if self._link_on_the_way(start):
+        if self._first_symlink(start):
             return [start]
         return [_join(start, name) for name in self._names(start) if folded(name) == wanted]
 
@@ -142,14 +142,14 @@ class ProtectedFiles:
         with os.scandir(place) as entries:
             return [entry.name for entry in entries]
 
-    def _link_on_the_way(self, path: str) -> str:
-        """The first symlink on the way to ``path``, itself included, or nothing."""
+    def _first_symlink(self, path: str) -> str:
+        """The first symlink on the way to ``path``, including ``path`` itself, or an empty string."""
         parts = path.split("/")
         ways = ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
         return next((way for way in ways if way and (self._workspace.root / way).is_symlink()), "")
 
     def _below(self, start: str) -> Iterator[str]:
-        """Every file at ``start`` or below it; no symlink is followed."""
+        """Every file at or below ``start``; follows no symlink."""
         waiting = [start]
         while waiting:
             path = waiting.pop()
@@ -166,7 +166,7 @@ class ProtectedFiles:
         return covers(self._patterns, path)
 
     def _drop_bytecode(self) -> None:
-        """Python runs what a ``__pycache__`` holds instead of the source, if that seems to be as old and as long."""
+        """Delete the bytecode: Python runs a ``__pycache__`` file if it seems to match the source's age and length."""
         folders = {(self._workspace.root / path).parent for path in self._files() if path.endswith(".py")}
         for cache in (folder / "__pycache__" for folder in folders):
             if cache.is_symlink():
@@ -176,7 +176,7 @@ class ProtectedFiles:
 
 
 def _fixed_part(glob: str) -> str:
-    """The folders of ``glob`` before its first wildcard: where its files can lie."""
+    """The folders of ``glob`` before its first wildcard, which contain all its files."""
     parts = glob.split("/")
     wild = next((number for number, part in enumerate(parts) if _WILD & set(part)), len(parts))
     return "/".join(parts[:wild])
@@ -188,7 +188,7 @@ def _join(folder: str, name: str) -> str:
 
 @contextlib.contextmanager
 def _index(git: Git) -> Iterator[Path]:
-    """The place of an index of one's own; what a kill leaves there is in nobody's way."""
+    """The path of a private index; one that a kill leaves behind does no harm."""
     index = git.git_dir / f"index.protected.{uuid.uuid4().hex}"
     try:
         yield index

@@ -1,4 +1,4 @@
-"""Remove copies of the workspace: those that the manifest owns, once nothing in them would be lost."""
+"""Remove copies of the workspace that the manifest owns, once nothing in them would be lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMED_CONFLICTS = 3
 
 @dataclass(frozen=True)
 class RemovedCopies:
-    """What became of one copy, and why."""
+    """What was done with one copy, and why."""
 
     key: str
     path: Path
@@ -30,11 +30,10 @@ class RemovedCopies:
 
 
 def collect(manifest_path: Path, *, alive: bool, dry_run: bool) -> list[RemovedCopies]:
-    """Remove the copies of one run that were merged and are as they were then; keep all others, and say why.
+    """Remove a run's copies that were merged and have not changed since; keep all others, and report why.
 
-    ``alive``: the run is being worked on, so nothing of it is touched; the caller keeps it from being resumed
-    meanwhile. What git ignores in a copy does not count as a change. Raises StorageError when there is no reading the
-    manifest.
+    ``alive``: a process works on the run, so nothing of it is touched; the caller prevents a resume meanwhile. Files
+    that git ignores in a copy do not count as changes. Raises StorageError if the manifest cannot be read.
     """
     manifest = Manifest(manifest_path.parent)
     there = [copy for copy in manifest if not copy.removed_at or CopyPaths(manifest.folder, copy.key).copy.exists()]
@@ -56,7 +55,7 @@ def _collect(manifest: Manifest, copy: Copy, alive: bool, dry_run: bool) -> Remo
 
 
 def _reason_to_keep(folder: Path, copy: Copy) -> str:
-    """Why ``copy`` has to stay, or ``""``."""
+    """Why ``copy`` must stay, or an empty string."""
     root = folder / copy.path
     if root.resolve() != root or CopyPaths(folder, copy.key).copy not in root.parents:
         return "it lies outside the run's folder"
@@ -82,13 +81,13 @@ def _conflicts_in_words(copy: Copy) -> str:
 
 
 def remove(manifest: Manifest, copy: Copy) -> None:
-    """Remove the copy, whatever is in it; what its merge did stays recorded. Raises StorageError."""
+    """Remove the copy, whatever it contains; the record of its merge stays. Raises StorageError."""
     manifest.change(copy.key, removed_at=copy.removed_at or datetime.now(UTC).isoformat(timespec="milliseconds"))
     clear(manifest.folder, copy)
 
 
 def clear(folder: Path, copy: Copy) -> None:
-    """Delete the copy's files, whole or half made, and let the user's repository forget it. Raises StorageError."""
+    """Delete the copy's files, complete or not, and its worktree in the user's repository. Raises StorageError."""
     places = CopyPaths(folder, copy.key)
     delete_folder(top_of(folder, copy))
     if copy.repository:
@@ -98,7 +97,7 @@ def clear(folder: Path, copy: Copy) -> None:
 
 
 def delete_folder(path: Path) -> None:
-    """Delete ``path`` with all that is in it, if it is there. Raises StorageError."""
+    """Delete ``path`` with its contents, if it exists. Raises StorageError."""
     try:
         if path.is_symlink():
             path.unlink()
@@ -111,7 +110,7 @@ def delete_folder(path: Path) -> None:
 
 
 def _closed_folders(path: Path) -> Iterator[Path]:
-    """The folders from which nothing can be deleted, each before what is in it."""
+    """The folders from which nothing can be deleted, each before its subfolders."""
     for parent, names, _ in os.walk(path):
         for folder in (Path(parent, name) for name in names):
             if not folder.is_symlink() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):

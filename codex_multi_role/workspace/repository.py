@@ -1,4 +1,4 @@
-"""The user's git repository around a workspace: worktrees are added and removed, nothing else changes there."""
+"""The user's git repository around a workspace: only worktrees are added and removed there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_THERE = 128
 
 
 class UserGit(Git):
-    """Git on a repository that is not ours: none of its hooks and monitors run either."""
+    """Git on a repository that is not ours: its hooks and monitors do not run either."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -35,16 +35,16 @@ class UserGit(Git):
 
 @dataclass(frozen=True)
 class Repository:
-    """The repository whose work tree is ``top``. ``git_dir`` is the one that all its worktrees share."""
+    """The repository with the work tree ``top``. ``git_dir`` is the one that all its worktrees share."""
 
     top: Path
     git_dir: Path
 
     @classmethod
     def around(cls, root: Path) -> Repository | None:
-        """The repository ``root`` lies in; None where there is none, or a broken one, or one that ignores ``root``.
+        """The repository that contains ``root``; None if it is missing or broken, or if it ignores ``root``.
 
-        Raises UsageError where there is no git, StorageError when it fails.
+        Raises UsageError if git is missing, StorageError if it fails.
         """
         for top in (root, *root.parents):
             if (top / ".git").is_file() or (top / ".git" / "HEAD").exists():
@@ -60,7 +60,7 @@ class Repository:
         return UserGit(self.top / ".git", self.top)
 
     def head(self) -> str:
-        """The commit that is checked out; before the first one, a new empty commit that no branch holds."""
+        """The checked-out commit; before the first one, a new empty commit that no branch holds."""
         found = self.git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1)).stdout
         if not found:
             tree = self.git.run("hash-object", "-t", "tree", "-w", "--stdin").stdout.decode().strip()
@@ -68,13 +68,13 @@ class Repository:
         return found.decode().strip()
 
     def tracked_though_ignored(self, root: Path) -> list[str]:
-        """The files below ``root`` that the repository tracks although a ``.gitignore`` names them, relative to it."""
+        """The tracked files below ``root`` that match a ``.gitignore``, relative to ``root``."""
         ignored = ("--ignored", "--exclude-per-directory=.gitignore")
         below = root.relative_to(self.top)
         return [str(Path(path).relative_to(below)) for path in self._list(*ignored, "--", f":(literal){below}")]
 
     def tracked_around(self, root: Path) -> list[str]:
-        """The files that the repository tracks outside ``root``, relative to ``top``."""
+        """The tracked files outside ``root``, relative to ``top``."""
         below = root.relative_to(self.top)
         return self._list("--", ".", f":(exclude,literal){below}") if below.parts else []
 
@@ -83,7 +83,7 @@ class Repository:
 
 
 def named_below(root: Path, wanted: Collection[str], left_out: Path) -> tuple[Path, ...]:
-    """What is called one of ``wanted`` in any subfolder of ``root``; nothing in caches, nor in ``left_out``."""
+    """Every file and folder in subfolders of ``root`` with a name in ``wanted``, outside caches and ``left_out``."""
     found = []
     for folder, names, files in os.walk(root):
         here = Path(folder)
@@ -98,14 +98,14 @@ def named_below(root: Path, wanted: Collection[str], left_out: Path) -> tuple[Pa
 
 
 def add_worktree(git_dir: Path, path: Path, commit: str) -> None:
-    """A worktree at ``path`` that stands, detached, at ``commit``; its index is filled, its files are not written."""
+    """Add a worktree at ``path``, detached at ``commit``; its index is filled, its files are not written."""
     options = ("--quiet", "--detach", "--no-checkout", str(path), commit)
     UserGit(git_dir, git_dir).run("worktree", "add", *options)
     UserGit(path / ".git", path).run("read-tree", commit)
 
 
 def forget_worktree(git_dir: Path, path: Path) -> None:
-    """Let the repository forget its worktree at ``path``, whose folder is gone already, and that one only."""
+    """Remove the worktree at ``path``, whose folder is already deleted, from the repository, and no other."""
     if not git_dir.is_dir():
         return
     options = ("--force", "--force", str(path))
@@ -115,7 +115,7 @@ def forget_worktree(git_dir: Path, path: Path) -> None:
 
 
 def has_own_commits(worktree: Path, commit: str) -> bool:
-    """Whether ``worktree`` stands at commits made since ``commit`` that no branch or tag holds."""
+    """Whether ``worktree`` is at commits made since ``commit`` that no branch or tag holds."""
     git = UserGit(worktree / ".git", worktree)
     known = ("--not", commit, "--branches", "--tags", "--remotes")
     return bool(git.run("rev-list", "--max-count=1", "HEAD", *known, allowed=(0, NOT_THERE)).stdout)

@@ -1,7 +1,7 @@
 """What a turn changed: trees of the workspace in a private git repository, and the patch between two of them.
 
-The user's own repository is never touched: the private one has its own index, and its attributes switch off every
-conversion, so that a snapshot holds the bytes on disk. Repositories nested in the workspace are left out.
+The user's own repository is never touched: the private one has its own index, and its attributes turn off every
+conversion, so that a snapshot holds the bytes on disk. Nested repositories are excluded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codex_multi_role.workspace.git import Git, last_words
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 from codex_multi_role.workspace.trees import repositories_in, without
 
-# `!diff` leaves it to git to find out what is binary.
+# `!diff` lets git detect binary files.
 _ATTRIBUTES = "* -text -eol -ident -filter !working-tree-encoding !diff !merge\n"
 _CONFIGURATION = """\
 [core]
@@ -37,10 +37,10 @@ _CACHES = ("__pycache__/", "*.py[co]", ".venv/", "node_modules/", ".tox/", ".nox
 
 
 class Snapshots:
-    """Snapshots of ``workspace`` kept in the repository ``git_dir``, which is made on first use.
+    """Snapshots of ``workspace`` in the repository ``git_dir``, which is created on first use.
 
-    A snapshot is a git tree id. What ``.gitignore`` names, caches and the forbidden folders are left out. Safe to
-    share between threads. Every method raises UsageError where there is no git, StorageError when it fails.
+    A snapshot is a git tree id. It excludes files that match ``.gitignore``, caches and the forbidden folders. Threads
+    may share it. Every method raises UsageError if git is missing, StorageError if it fails.
     """
 
     def __init__(self, git_dir: Path, workspace: Workspace) -> None:
@@ -50,9 +50,9 @@ class Snapshots:
         self._ready = False
 
     def take(self, force: Iterable[str] = ()) -> str:
-        """Snapshot the workspace as it is now; return the tree id.
+        """Snapshot the current workspace; returns the tree id.
 
-        ``force`` names files, relative to the workspace, that are taken even when ignored, now and from then on.
+        ``force`` names files, relative to the workspace, that are included even if ignored, now and from then on.
         """
         with self._lock:
             self._prepare()
@@ -64,22 +64,22 @@ class Snapshots:
             return self._write_tree()
 
     def repository(self) -> Git:
-        """The private repository, made if it is not there yet."""
+        """The private repository, created if missing."""
         with self._lock:
             self._prepare()
         return self._git
 
     def restore(self, tree: str) -> None:
-        """Make the workspace what it was at the snapshot ``tree``; what snapshots leave out stays as it is."""
+        """Restore the workspace to the snapshot ``tree``; files that snapshots exclude stay as they are."""
         now = self.take()
         with self._lock:
             self._git.run("read-tree", "-m", "-u", now, tree)
 
     def fill_from(self, source: Path, tree: str, leave_out: Sequence[str] = ()) -> list[str]:
-        """Fill the workspace, which is empty, with ``tree`` of another run's repository; know all that one knows.
+        """Fill the empty workspace with ``tree`` of another run's repository, and copy all objects of that repository.
 
-        ``leave_out`` are folders, relative to the workspace. Returns where repositories are nested: their files are in
-        no snapshot. ``source`` is only read, and may be in use.
+        ``leave_out`` are folders, relative to the workspace. Returns the paths of nested repositories, whose files are
+        in no snapshot. ``source`` is only read, and may be in use.
         """
         with self._lock:
             self._prepare()
@@ -95,10 +95,10 @@ class Snapshots:
         return nested
 
     def with_ignored(self, tree: str, paths: Iterable[str]) -> str:
-        """``tree`` with the present content of those ``paths`` that it lacks only because they are ignored.
+        """``tree`` with the current content of those ``paths`` that it lacks only because they are ignored.
 
-        To be called just before a turn's files are written: without it, the patch of an ignored file that was there
-        already would create it, and taking the patch back would delete it.
+        Call it just before a turn's files are written. Otherwise the patch of an existing ignored file would create it,
+        and reverting the patch would delete it.
         """
         with self._lock:
             self._prepare()
@@ -116,15 +116,15 @@ class Snapshots:
     def patch(self, before: str, after: str) -> bytes:
         """The changes between two snapshots as a unified diff, binary files included.
 
-        ``git apply -R`` in the workspace takes it back. Where the workspace lies inside a git repository the names are
-        relative to that repository's top, because that is how git reads them there. A repository that converts files
-        (line ends against its own rule, filters such as LFS) converts them then too; byte for byte it is always
-        ``git --git-dir=<git_dir> --work-tree=. apply -R``, in a workspace that is a repository's top or in none.
+        ``git apply -R`` in the workspace reverts it. If the workspace is inside a git repository, the names are
+        relative to that repository's top, because git reads them that way there. A repository that converts files (line
+        ends against its own rule, filters such as LFS) also converts them then; ``git --git-dir=<git_dir> --work-tree=.
+        apply -R`` is always byte-exact, in a workspace that is a repository's top or in none.
         """
         return self._patch(before, after)
 
     def write_patch(self, before: str, after: str, path: Path) -> None:
-        """As `patch`, into the file ``path`` in one step: it can be as large as all that was changed."""
+        """Write `patch` to the file ``path`` in one step; it can be as large as everything that changed."""
         part = path.with_name(f".{path.name}.part")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ class Snapshots:
 
     def _difference(self, before: str, after: str, *options: str, output: IO[bytes] | None = None) -> bytes:
         fixed = ("--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
-        # A .gitignore can bring a forbidden folder back in, so it is left out here once more.
+        # A .gitignore can re-include a forbidden folder, so it is excluded here again.
         without = (f":(exclude,literal){folder}" for folder in self._forbidden())
         arguments = (*fixed, *options, before, after, "--", ".", *without)
         return self._git.run("diff-tree", "-r", *arguments, output=output).stdout
@@ -158,7 +158,7 @@ class Snapshots:
         return self._git.run("write-tree", index=index).stdout.decode().strip()
 
     def _trackable(self, paths: Iterable[str], *, existing: bool = False) -> bytes:
-        """``paths`` the way git reads them, without those that git could not take; or only those that exist."""
+        """``paths`` as git reads them, without those that git cannot track; with ``existing`` only existing files."""
         found = set()
         for path in paths:
             with contextlib.suppress(PathRefused):
@@ -179,7 +179,7 @@ class Snapshots:
         ]
 
     def _prepare(self) -> None:
-        """Make the repository, or take it over from a run that was killed in the middle of a call."""
+        """Create the repository, or take it over from a run that was killed during a call."""
         if self._ready:
             return
         git_dir = self._git.git_dir
@@ -201,7 +201,7 @@ class Snapshots:
 
 
 def _copy_objects(source: Path, target: Path) -> None:
-    """Git never changes an object that it has written, so that a second name for it will do."""
+    """Hard links are enough, because git never changes an object once it is written."""
     try:
         shutil.copytree(
             source, target, ignore=shutil.ignore_patterns("tmp_*"), copy_function=_link_or_copy, dirs_exist_ok=True
@@ -218,12 +218,12 @@ def _link_or_copy(source: str, target: str) -> None:
 
 
 def _escaped(folder: str) -> str:
-    """``folder`` as a pattern of an exclude file."""
+    """``folder`` as a pattern for an exclude file."""
     return "".join(f"\\{character}" if character in "\\*?[ #!" else character for character in folder)
 
 
 def _path_below_repository(root: Path) -> str:
-    """The path from the top of the git repository around ``root`` to it, ``sub/folder/``, or ``""``."""
+    """The path of ``root`` below the top of its git repository, as ``sub/folder/``, or an empty string."""
     for parent in (root, *root.parents):
         if (parent / ".git").is_file() or (parent / ".git" / "HEAD").exists():
             below = root.relative_to(parent).as_posix()

@@ -1,4 +1,4 @@
-"""Trees of a private repository, file by file: what differs, and their files brought back to disk."""
+"""Trees of a private repository, file by file: their differences, and writing their files to disk."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class TreeEntry:
 
 
 Change = tuple[TreeEntry | None, TreeEntry | None]
-"""A file before and after; None where it is not there."""
+"""A file before and after; None if it does not exist."""
 
 
 def changes(git: Git, before: str, after: str) -> dict[str, Change]:
-    """The files that differ between two trees; a renamed one is one deleted and one added."""
+    """The files that differ between two trees; a rename is a deletion and an addition."""
     fields = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", before, after).stdout.split(b"\0")[:-1]
     return {os.fsdecode(path): _change(header.decode()) for header, path in zip(fields[::2], fields[1::2], strict=True)}
 
@@ -44,18 +44,18 @@ def _change(header: str) -> Change:
 
 
 def paths_of(git: Git, tree: str) -> set[str]:
-    """All files of ``tree``, repositories nested in it among them."""
+    """All files of ``tree``, including nested repositories."""
     return set(os.fsdecode(git.run("ls-tree", "-r", "-z", "--name-only", tree).stdout).split("\0")[:-1])
 
 
 def repositories_in(git: Git, tree: str) -> list[str]:
-    """Where other repositories are nested in ``tree``: it knows their commits, not their files."""
+    """The paths of repositories nested in ``tree``, which has their commits but not their files."""
     listed = os.fsdecode(git.run("ls-tree", "-r", "-z", tree).stdout).split("\0")[:-1]
     return [entry.partition("\t")[2] for entry in listed if entry.startswith(REPOSITORY)]
 
 
 def without(git: Git, tree: str, paths: Sequence[str]) -> str:
-    """``tree`` without those files and folders."""
+    """``tree`` without the files and folders ``paths``."""
     if not paths or not git.run("ls-tree", "-z", "--name-only", tree, "--", *paths).stdout:
         return tree
     index = git.git_dir / "index.without"

@@ -1,9 +1,9 @@
-"""Copies of the workspace for roles that write at the same time: made from its present state, merged back, kept.
+"""Copies of the workspace for roles that write at the same time: made from its current state, merged back, or kept.
 
-A copy holds what a snapshot of the workspace holds, uncommitted and untracked changes included. Caches are not copied,
-nor what ``.gitignore`` names, except where the user's repository tracks it all the same or a role of this run wrote it.
-In a git repository a copy is a detached worktree at the user's own commit, on which the changes lie uncommitted as they
-do in the workspace; elsewhere, and where the repository ignores the workspace, it is a plain folder.
+A copy holds what a snapshot of the workspace holds, including uncommitted and untracked changes. Caches and files that
+match ``.gitignore`` are not copied, unless the user's repository tracks them or a role of this run wrote them. In a git
+repository a copy is a detached worktree at the user's own commit, and the changes are uncommitted as in the workspace.
+Elsewhere, and if the repository ignores the workspace, it is a plain folder.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Status = Literal["merged", "unchanged", "conflicts"]
 
 @dataclass(frozen=True)
 class IsolatedWorkspace:
-    """A copy of the workspace, made from the snapshot ``base``. ``snapshots`` are its own, and know that one."""
+    """A copy of the workspace, made from the snapshot ``base``, which its own ``snapshots`` include."""
 
     key: str
     kind: Kind
@@ -40,10 +40,10 @@ class IsolatedWorkspace:
 
 @dataclass(frozen=True)
 class MergeResult:
-    """What a merge did. ``paths`` were changed in the workspace, ``conflicts`` were left as they are there.
+    """The result of a merge. ``paths`` were changed in the workspace, ``conflicts`` were left as they are there.
 
-    All that the copy changed since it was made, conflicts included, is in the copy's ``changes.patch``, as
-    `Snapshots.patch` makes it.
+    Everything the copy changed since it was made, including conflicts, is in its ``changes.patch``, a
+    `Snapshots.patch`.
     """
 
     status: Status
@@ -57,11 +57,10 @@ class MergeResult:
 
 
 class Worktrees:
-    """The copies that one run made of its workspace, in ``folder`` (``runs/<id>/worktrees``). Threads may share it.
+    """One run's copies of its workspace, in ``folder`` (``runs/<id>/worktrees``). Threads may share it.
 
-    A copy goes by a ``key``, ``<step>.<visit>.<index>``. Every method raises UsageError where there is no git,
-    StorageError when it or the disk fails. `create` and `merge` read or write the workspace: no turn may be writing
-    files there meanwhile.
+    A copy's ``key`` is ``<step>.<visit>.<index>``. Every method raises UsageError if git is missing, StorageError if
+    git or the disk fails. `create` and `merge` read or write the workspace: no turn may write files there meanwhile.
     """
 
     def __init__(self, folder: Path, workspace: Workspace, snapshots: Snapshots, run_id: str) -> None:
@@ -73,10 +72,10 @@ class Worktrees:
         self._lock = RLock()
 
     def create(self, key: str) -> IsolatedWorkspace:
-        """A copy of the workspace as it is now.
+        """Create a copy of the current workspace.
 
-        The copy that ``key`` named before, in this process or a killed one, is made again as it was at first, unless
-        something has come of it: a merge that was begun, or `keep`.
+        An earlier copy with this ``key``, from this process or a killed one, is recreated as it was at first, unless a
+        merge of it was started or `keep` was called.
         """
         with self._lock:
             copy = self._manifest.find(key)
@@ -93,7 +92,7 @@ class Worktrees:
         return self.open(key)
 
     def open(self, key: str) -> IsolatedWorkspace:
-        """The copy as it is."""
+        """Return an existing copy, unchanged."""
         with self._lock:
             if key not in self._open:
                 copy = self._manifest.copy(key)
@@ -107,21 +106,21 @@ class Worktrees:
             return self._open[key]
 
     def keep(self, key: str) -> None:
-        """Nothing of the copy is wanted in the workspace; it stays to be looked at, and ``gc`` says so."""
+        """Keep the copy for inspection without merging any of it; ``gc`` reports it."""
         with self._lock:
             if self._manifest.copy(key).state == "active":
                 self._manifest.change(key, state="kept")
 
     def discard(self, key: str) -> None:
-        """Remove the copy, whatever is in it."""
+        """Remove the copy, whatever it contains."""
         with self._lock:
             self._open.pop(key, None)
             remove(self._manifest, self._manifest.copy(key))
 
     def merge(self, key: str) -> MergeResult:
-        """Bring what the copy changed into the workspace, file by file; conflicting files are left as they are there.
+        """Merge the copy's changes into the workspace, file by file; conflicting files stay as they are there.
 
-        Done once: afterwards, and after a kill, the same result comes back.
+        Done only once: later calls, even after a kill, return the same result.
         """
         with self._lock:
             copy = self._manifest.copy(key)
@@ -130,14 +129,14 @@ class Worktrees:
             return MergeResult(cast(Status, copy.state), copy.paths, copy.conflicts)
 
     def _merged(self, copy: Copy) -> Copy:
-        plan = Plan.read(CopyPaths(self._folder, copy.key).plan) or self._planned(copy)
-        paths, conflicts = self._carried_out(copy, plan)
+        plan = Plan.read(CopyPaths(self._folder, copy.key).plan) or self._stored_plan(copy)
+        paths, conflicts = self._carry_out(copy, plan)
         state: State = "conflicts" if conflicts else "unchanged" if plan.theirs == copy.base else "merged"
         outcome = {"theirs": plan.theirs, "paths": tuple(paths), "conflicts": tuple(conflicts)}
         return self._manifest.change(copy.key, state=state, **outcome)
 
-    def _planned(self, copy: Copy) -> Plan:
-        """The plan, on disk before anything of it is done: it must not be made from a half-merged workspace."""
+    def _stored_plan(self, copy: Copy) -> Plan:
+        """The plan, stored before any of it is carried out: it must not be made from a half-merged workspace."""
         places, isolated = CopyPaths(self._folder, copy.key), self.open(copy.key)
         theirs = isolated.snapshots.take()
         plan = Plan(theirs, {}, ())
@@ -147,17 +146,17 @@ class Worktrees:
             ours = self._snapshots.with_ignored(self._snapshots.take(), plain)
             delete_folder(places.scratch)
             plan = plan_merge(self._git(copy), copy.base, ours, theirs, places.scratch)
-            # Named as in the workspace, which may lie elsewhere in a repository than the copy.
+            # Names are as in the workspace, whose place in a repository may differ from the copy's.
             Snapshots(places.snapshots, self._workspace).write_patch(copy.base, theirs, places.patch)
         write_json(places.plan, plan.as_json())
         return plan
 
-    def _carried_out(self, copy: Copy, plan: Plan) -> tuple[list[str], list[Conflict]]:
+    def _carry_out(self, copy: Copy, plan: Plan) -> tuple[list[str], list[Conflict]]:
         scratch = CopyPaths(self._folder, copy.key).scratch
         delete_folder(scratch)
         check_out(self._git(copy), {path: after for path, (_, after) in plan.changes.items() if after}, scratch)
         paths, conflicts = carry_out(self._workspace, plan, scratch)
-        # Not the links: a snapshot takes a forced path for the file that it leads to.
+        # Without symlinks, because a snapshot resolves a forced path to its target.
         written = [path for path in paths if (after := plan.changes[path][1]) and after.is_file]
         if written:
             self._snapshots.take(force=written)

@@ -1,4 +1,4 @@
-"""Carry out the changes of a merge in the workspace: files of any kind, each in one step, inside only."""
+"""Carry out the changes of a merge in the workspace: files of any kind, each in one step, only inside it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def carry_out(workspace: Workspace, plan: Plan, staged: Path) -> tuple[list[str], list[Conflict]]:
-    """Make the changes of ``plan``, whose new files lie in ``staged``; returns the paths and all conflicts.
+    """Apply the changes of ``plan``, whose new files are in ``staged``; returns the changed paths and all conflicts.
 
-    What was done already is left alone, so that a merge that was cut short can be done again. Raises StorageError.
+    Changes already made are skipped, so that an interrupted merge can be repeated. Raises StorageError.
     """
     done, conflicts = [], list(plan.conflicts)
-    # What is deleted goes first: a file may become a folder, and a folder a file.
+    # Deletions come first: a file may become a folder, and a folder a file.
     for path, change in sorted(plan.changes.items(), key=lambda each: (each[1][1] is not None, each[0])):
         try:
             problem = _carry_out(workspace, path, change, staged / path)
@@ -41,15 +41,15 @@ def carry_out(workspace: Workspace, plan: Plan, staged: Path) -> tuple[list[str]
 
 
 def _carry_out(workspace: Workspace, path: str, change: Change, staged: Path) -> Kind | None:
-    """Bring ``path`` from the first to the second state of ``change``, or say why it was left as it is."""
+    """Bring ``path`` from the first to the second state of ``change``, or return why it was left unchanged."""
     before, after = change
     try:
         _judge(workspace, path)
-        now = _now(workspace.root, path, after or before)
+        now = _entry_on_disk(workspace.root, path, after or before)
     except PathRefused:
         return "off limits"
     except (NotADirectoryError, IsADirectoryError):
-        # A file that was to be deleted is gone then, perhaps because this merge put what follows in its place.
+        # A file to be deleted is already gone then, perhaps because this merge replaced it.
         return None if after is None else "file and folder"
     if now not in (before, after):
         return "changed meanwhile"
@@ -61,18 +61,18 @@ def _carry_out(workspace: Workspace, path: str, change: Change, staged: Path) ->
 
 
 def _judge(workspace: Workspace, path: str) -> None:
-    """Raises PathRefused for what a model may not write either; a symlink is judged itself, not where it leads."""
+    """Raises PathRefused for a path that no model may write either; checks a symlink itself, not its target."""
     place = workspace.root / path
     if place.is_dir() and not place.is_symlink():
         raise IsADirectoryError(path)
-    # Beside a symlink, the same folders lead to a name that follows no link.
+    # A name beside a symlink is in the same folder, but follows no link.
     beside = f"{path}.codex-multi-role" if place.is_symlink() else path
     if workspace.resolve_inside(beside) != workspace.root / beside or workspace.is_off_limits(path):
         raise PathRefused("unsafe path")
 
 
-def _now(root: Path, path: str, like: TreeEntry | None) -> TreeEntry | None:
-    """The file as it is on disk, in the terms of a tree whose ids look like the one of ``like``."""
+def _entry_on_disk(root: Path, path: str, like: TreeEntry | None) -> TreeEntry | None:
+    """The file on disk as a tree entry, with an id of the same kind as that of ``like``."""
     *parents, name = path.split("/")
     try:
         with _open_folder(root, parents) as folder:
@@ -90,7 +90,7 @@ def _now(root: Path, path: str, like: TreeEntry | None) -> TreeEntry | None:
 
 
 def _oid(size: int, blocks: Iterable[bytes], like: TreeEntry | None) -> str:
-    """Git's id of a content of ``size`` bytes: SHA-1, or SHA-256 where the repository was made so."""
+    """Git's id of ``size`` bytes of content: SHA-1, or SHA-256 if the repository uses that."""
     kind = "sha256" if like and len(like.oid) > hashlib.sha1().digest_size * 2 else "sha1"
     digest = hashlib.new(kind, b"blob %d\0" % size, usedforsecurity=False)
     for block in blocks:
@@ -101,7 +101,7 @@ def _oid(size: int, blocks: Iterable[bytes], like: TreeEntry | None) -> str:
 def _write(root: Path, path: str, entry: TreeEntry, staged: Path) -> None:
     *parents, name = path.split("/")
     with _open_folder(root, parents, make=True) as folder:
-        # The name follows from the target, so a run killed here leaves nothing that its resume does not replace.
+        # The name depends only on the target, so the resume of a run killed here replaces what was left.
         temporary = f".codex-multi-role-{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}.tmp"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=folder)
@@ -118,7 +118,7 @@ def _write(root: Path, path: str, entry: TreeEntry, staged: Path) -> None:
 
 
 def _write_new(folder: int, temporary: str, target: str, executable: bool, staged: Path) -> None:
-    """A new file with the content of ``staged``; who may read and write it is as with ``target``."""
+    """Write ``staged`` to a new file, readable and writable by the same users as ``target``."""
     descriptor = os.open(temporary, _NEW_FILE, 0o777 if executable else 0o666, dir_fd=folder)
     with os.fdopen(descriptor, "wb") as file, staged.open("rb") as content:
         with contextlib.suppress(FileNotFoundError):
@@ -130,7 +130,7 @@ def _write_new(folder: int, temporary: str, target: str, executable: bool, stage
 
 
 def _delete(root: Path, path: str) -> None:
-    """Delete the file, and the folders that are empty then: git knows none."""
+    """Delete the file and the folders it leaves empty, because git does not track empty folders."""
     *parents, name = path.split("/")
     with contextlib.suppress(FileNotFoundError), _open_folder(root, parents) as folder:
         os.unlink(name, dir_fd=folder)
@@ -146,7 +146,7 @@ def _delete(root: Path, path: str) -> None:
 
 @contextlib.contextmanager
 def _open_folder(root: Path, parts: Sequence[str], make: bool = False) -> Iterator[int]:
-    """A descriptor of the folder ``parts`` below ``root``, no symlink followed."""
+    """A descriptor of the folder ``parts`` below ``root``; follows no symlink."""
     folder = os.open(root, _FOLDER)
     try:
         for part in parts:

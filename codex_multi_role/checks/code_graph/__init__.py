@@ -1,1 +1,1 @@
-"""The check ``code_graph``: what a folder of source code consists of, and which file depends on which."""
+"""The check ``code_graph``: the contents of a folder of source code, and which file depends on which."""

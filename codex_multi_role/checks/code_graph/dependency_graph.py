@@ -1,4 +1,4 @@
-"""The check itself: walk, read, connect, and tell."""
+"""The check itself: walk, read, connect and report."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from codex_multi_role.errors import UsageError
 ANALYSED, EMPTY = "analysed", "empty"
 MOST_FILES = 3_000
 MOST_NAMES = 100_000
-"""Of all symbols together: a flow hands the graph on, and a template takes so many values only."""
+"""Limit for all symbols together: a flow passes the graph on, and templates limit the number of values."""
 PYTHON = "Python"
-_OF_SYMBOLS = ("functions", "classes", "constants", "problem", "partly")
+_SYMBOL_FIELDS = ("functions", "classes", "constants", "problem", "partly")
 
 
 class CodeGraphOptions(CheckOptions):
@@ -36,7 +36,7 @@ class CodeGraphOptions(CheckOptions):
 
 @dataclass
 class Known:
-    """What was read: what is told of each file, and its symbols, both by path."""
+    """The files read so far: the reported facts and the symbols of each, both by path."""
 
     files: dict[str, dict[str, object]] = field(default_factory=dict)
     symbols: dict[str, Symbols] = field(default_factory=dict)
@@ -46,30 +46,29 @@ class Known:
 @only_looks
 @lasts(lambda _, deadline_seconds: deadline_seconds)
 def read_code_graph(context: CheckContext) -> dict[str, object]:
-    """Analyse a folder of source code; nothing in it is imported or run. Leaves ``result.json``.
+    """Analyse a folder of source code without importing or running it. Leaves ``result.json``.
 
-    Options: `CodeGraphOptions`. Returns what ``result.json`` holds: ``{status: analysed|empty, reason, repo, name,
+    Options: `CodeGraphOptions`. Returns the content of ``result.json``: ``{status: analysed|empty, reason, repo, name,
     files: [{path, language, lines, bytes, sha256, layer, dependencies, deferred, functions, classes, constants,
     problem, partly}], layers: [[path]], cycles: [[path]], batches: [[path]], mermaid, mermaid_of: files|folders,
     external: [name], problems: n, partly: n, other: {ending: n}, languages: {language: n}}``.
 
-    A layer depends on those before it; the files of a circle share one. ``deferred``: what a file imports only once a
-    function of it runs, which makes no layer. ``batches``: three files of a layer each. ``external``: what is imported
-    from elsewhere. A file with a ``problem`` (binary, not UTF-8, too large, no syntax, no grammar installed) is listed
-    without symbols, one read ``partly`` with those outside the named lines; ``other`` counts files that are no source.
+    A layer depends on those before it; the files of a cycle share one. ``deferred``: imports inside functions, which do
+    not count for layers. ``batches``: three files of a layer each. ``external``: names imported from elsewhere. A file
+    with a ``problem`` (binary, not UTF-8, too large, invalid syntax, no grammar installed) is listed without symbols,
+    one read ``partly`` with those outside the named lines. ``other`` counts the files that are not source code.
 
-    Raises UsageError for a wrong option, a folder that is not there or has more than ``MOST_FILES`` source files
-    or ``MOST_NAMES`` symbols;
-    CheckFailed when it takes too long, RunInterrupted.
+    Raises UsageError for a wrong option, a missing folder, or one with more than ``MOST_FILES`` source files or
+    ``MOST_NAMES`` symbols; CheckFailed when it takes too long, RunInterrupted.
     """
     options = read_options(CodeGraphOptions, context, "code_graph")
     root = repository(context, options.repo, "code_graph")
     known = _read(context, root, options)
-    return write_result(context, _told(root, options.repo, known))
+    return write_result(context, _result(root, options.repo, known))
 
 
 def repository(context: CheckContext, repo: str, check: str) -> Path:
-    """The folder that the user named. Raises UsageError where there is none."""
+    """The folder that the user named. Raises UsageError if it is not a folder."""
     root = (context.workspace.root / repo).resolve()
     if not root.is_dir():
         what = "is not a folder" if root.exists() else "there is no such folder"
@@ -105,7 +104,7 @@ def _read(context: CheckContext, root: Path, options: CodeGraphOptions) -> Known
 
 
 def symbols_of(file: SourceFile) -> Symbols:
-    """What the file defines and imports, as its language has it."""
+    """The names that the file defines and imports, read by its language."""
     if file.problem:
         return Symbols(problem=file.problem)
     if file.language == PYTHON:
@@ -113,7 +112,7 @@ def symbols_of(file: SourceFile) -> Symbols:
     return other_code.read_other(file.language, file.text)
 
 
-def _told(root: Path, repo: str, known: Known) -> dict[str, object]:
+def _result(root: Path, repo: str, known: Known) -> dict[str, object]:
     connections = _connected(root, known)
     dependencies = connections.dependencies
     layers, cycles = layers_of(dependencies)
@@ -125,7 +124,7 @@ def _told(root: Path, repo: str, known: Known) -> dict[str, object]:
             "layer": layer_of[path],
             "dependencies": sorted(dependencies[path]),
             "deferred": sorted(connections.deferred[path]),
-            **{name: getattr(known.symbols[path], name) for name in _OF_SYMBOLS},
+            **{name: getattr(known.symbols[path], name) for name in _SYMBOL_FIELDS},
         }
         for path, facts in known.files.items()
     ]
@@ -149,7 +148,7 @@ def _told(root: Path, repo: str, known: Known) -> dict[str, object]:
 
 
 def _connected(root: Path, known: Known) -> Connections:
-    """Python imports Python; the other languages name files, of whichever language."""
+    """Connect Python imports to Python files, and imports in the other languages to files of any of these."""
     python = {path: each for path, each in known.symbols.items() if known.files[path]["language"] == PYTHON}
     others = {path: each for path, each in known.symbols.items() if path not in python}
     return python_code.connect_modules(python, root.name) | other_code.connect_files(others)

@@ -1,4 +1,4 @@
-"""The source files of a folder: found without following links, read with a limit, told by language."""
+"""Read the source files of a folder, without following links and with a size limit, and detect their language."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LANGUAGE_OF = {suffix: language for language, suffixes in _LANGUAGES.items() for
 
 @dataclass(frozen=True)
 class SourceFile:
-    """``path`` is relative to the folder; ``text`` is empty where ``problem`` says why it cannot be read."""
+    """``path`` is relative to the folder; ``text`` is empty if ``problem`` says why it cannot be read."""
 
     path: str
     language: str
@@ -46,9 +46,9 @@ class SourceFile:
 
 
 class Folder:
-    """A walk through ``root``, but not into the folders ``forbidden``.
+    """A walk through ``root`` that skips the ``forbidden`` folders.
 
-    ``other`` counts the files that are no source, by their ending, once it is over.
+    Afterwards, ``other`` counts the files that are not source code by their ending.
     """
 
     def __init__(self, root: Path, exclude: Sequence[str] = (), forbidden: Collection[Path] = ()) -> None:
@@ -58,7 +58,7 @@ class Folder:
         self._forbidden = forbidden
 
     def sources(self) -> Iterator[SourceFile]:
-        """Each source file, sorted. Hidden folders, links, environments and what is excluded are left out.
+        """Each source file, sorted, without hidden folders, links, environments and excluded paths.
 
         Raises ValueError for a folder of more than ``MAX_ENTRIES`` files.
         """
@@ -94,7 +94,7 @@ class Folder:
 
 
 def _is_plain(path: Path) -> bool:
-    """A regular file, and one that can be named in UTF-8. A pipe would be waited for; a link may lead anywhere."""
+    """Whether it is a regular file with a UTF-8 name. A pipe would block; a link may lead anywhere."""
     try:
         os.fspath(path).encode()
     except UnicodeEncodeError:
@@ -103,7 +103,7 @@ def _is_plain(path: Path) -> bool:
 
 
 def read_source(place: Path, path: str) -> SourceFile:
-    """The file at ``place``, with the text of at most ``MAX_FILE_BYTES`` that it is, or the reason why it is none."""
+    """The file at ``place`` with its text of at most ``MAX_FILE_BYTES``, or with the reason why it has none."""
     language = LANGUAGE_OF[Path(path).suffix.lower()]
     try:
         size = place.stat().st_size

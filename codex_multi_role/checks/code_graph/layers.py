@@ -1,4 +1,4 @@
-"""A dependency graph in layers, each file above all it depends on; circles count as one. And its drawing."""
+"""Layers of a dependency graph, each file above its dependencies and a cycle as one node, and its diagram."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import PurePosixPath
 
 BATCH = 3
 MOST_NODES = 60
-"""A drawing of more files than that is drawn by folders, and of more folders not in full."""
+"""A graph of more files is drawn by folders, and one of more folders only in part."""
 
 Dependencies = Mapping[str, Set[str]]
 
 
 def layers_of(dependencies: Dependencies) -> tuple[list[list[str]], list[list[str]]]:
-    """The layers, the first without dependencies, and the circles of more than one file, all of it sorted."""
+    """The layers, the first without dependencies, and the cycles of more than one file, everything sorted."""
     import networkx
 
     graph: networkx.DiGraph[str] = networkx.DiGraph()
@@ -27,12 +27,12 @@ def layers_of(dependencies: Dependencies) -> tuple[list[list[str]], list[list[st
 
 
 def batches_of(layers: Sequence[Sequence[str]], size: int = BATCH) -> list[list[str]]:
-    """The files of each layer, ``size`` at a time."""
+    """The files of each layer, at most ``size`` at a time."""
     return [list(layer[start : start + size]) for layer in layers for start in range(0, len(layer), size)]
 
 
 def drawn(dependencies: Dependencies) -> tuple[str, str]:
-    """A Mermaid flowchart, and what its nodes are: ``files``, or ``folders`` where there are too many files."""
+    """A Mermaid flowchart, and what its nodes are: ``files``, or ``folders`` if there are too many files."""
     if len(dependencies) <= MOST_NODES:
         return _flowchart(dependencies), "files"
     folders: dict[str, set[str]] = {}
@@ -55,5 +55,5 @@ def _flowchart(dependencies: Dependencies) -> str:
 
 
 def _label(path: str) -> str:
-    """Mermaid has no escapes but its own entities."""
+    """Escape a label by Mermaid's own entities, its only escapes."""
     return path.replace("#", "#35;").replace('"', "#quot;").replace("<", "#lt;").replace(">", "#gt;")

@@ -1,4 +1,4 @@
-"""Other languages, through tree-sitter: symbols by the tags query of each grammar, imports by a query of ours."""
+"""Other languages, through tree-sitter: symbols by the tags query of each grammar, imports by our own query."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _CLASSES = {"class", "interface", "type", "enum", "struct", "trait"}
 _FUNCTIONS = {"function", "method"}
 _INDEX_FILES = ("index", "mod", "lib")
 _BY_NAME = ("JavaScript", "TypeScript", "TSX", "Go")
-"""In these languages a name without a leading dot is a package, never a file beside."""
+"""Languages in which a name without a leading dot is a package, never a neighbouring file."""
 _TYPE_NODES = {"type_annotation", "type_alias_declaration", "type_arguments", "type_query", "interface_declaration"}
 _SPECIFIERS = {"import_specifier", "export_specifier"}
 _VALUES = {"identifier", "namespace_import", "namespace_export"}
-"""What an import or export clause may have beside its specifiers; each is a value."""
+"""What an import or export clause may have besides its specifiers; each is a value."""
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """``package`` has the grammar, got by ``function``; ``tags``: packages whose tags queries count, else its own."""
+    """``package`` has the grammar, made by ``function``; ``tags``: packages with tags queries (default: its own)."""
 
     package: str
     imports: str
@@ -57,10 +57,10 @@ GRAMMARS = {
 
 
 def read_other(language: str, text: str) -> Symbols:
-    """Symbols of a file in ``language``, without imports of types only.
+    """The symbols of a file in ``language``, without type-only imports.
 
-    ``partly`` says where the grammar does not know the syntax; what is around it counts. A file of which nothing could
-    be read has a ``problem``.
+    ``partly`` says where the grammar does not know the syntax; everything around it counts. A file of which nothing
+    could be read has a ``problem``.
     """
     tools = _tools(language)
     if tools is None:
@@ -88,7 +88,7 @@ def read_other(language: str, text: str) -> Symbols:
 
 
 def _is_for_types(source: Node) -> bool:
-    """Whether the import of ``source`` is gone once TypeScript is compiled."""
+    """Whether the TypeScript compiler removes the import of ``source``."""
     node = source.parent
     while node is not None and node.type not in ("import_statement", "export_statement"):
         if node.type in _TYPE_NODES:
@@ -101,7 +101,7 @@ def _is_for_types(source: Node) -> bool:
 
 
 def _names_types_only(statement: Node) -> bool:
-    """``import { type A, type B }``: every name is marked as a type."""
+    """Whether every name is marked as a type, as in ``import { type A, type B }``."""
     nodes, specifiers = list(statement.named_children), []
     while nodes:
         node = nodes.pop()
@@ -136,8 +136,8 @@ def _tools(language: str) -> tuple[Parser, Query, Query] | None:
         texts = [import_module(package).TAGS_QUERY for package in grammar.tags or (grammar.package,)]
     except ImportError:
         return None
-    spoken = Language(getattr(module, grammar.function)())
-    return Parser(spoken), Query(spoken, "\n".join(texts)), Query(spoken, grammar.imports)
+    loaded = Language(getattr(module, grammar.function)())
+    return Parser(loaded), Query(loaded, "\n".join(texts)), Query(loaded, grammar.imports)
 
 
 def _text(node: Node) -> str:
@@ -145,7 +145,7 @@ def _text(node: Node) -> str:
 
 
 class OtherFiles:
-    """Which files an import of another language means: by its path, or by the end of a path that it spells."""
+    """Resolve the imports of other languages to files: by path, or by the end of a path."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._known = {*paths}
@@ -158,7 +158,7 @@ class OtherFiles:
             self._by_folder.setdefault(stem.parent.name, []).append(path)
 
     def meant(self, path: str, imported: Import) -> set[str]:
-        """At most those of the importing file's language; none where several could be meant."""
+        """The files that an import in ``path`` refers to; none if it is ambiguous."""
         language = LANGUAGE_OF[PurePosixPath(path).suffix.lower()]
         name = imported.name.replace("::", "/")
         if language == "Java":
@@ -181,12 +181,12 @@ class OtherFiles:
         endings = [suffix, *LANGUAGE_OF]
         yield place
         yield from (f"{place}{ending}" for ending in endings)
-        # TypeScript imports what it compiles to.
+        # TypeScript imports the names of compiled files.
         yield from (posixpath.splitext(place)[0] + ending for ending in (".ts", ".tsx") if place.endswith(".js"))
         yield from (f"{place}/{index}{ending}" for index in _INDEX_FILES for ending in endings)
 
     def _package(self, name: str, language: str) -> set[str]:
-        """Go imports folders: all files of the one that ends as the import's path does."""
+        """For Go, all files of the folder whose path ends like the import's."""
         if language != "Go" or "/" not in name:
             return set()
         ends = [name.split("/", skipped)[-1] for skipped in range(name.count("/") + 1)]
@@ -201,7 +201,7 @@ class OtherFiles:
         return path.endswith(".go") and (own == folder or own.endswith(f"/{folder}"))
 
     def _ending(self, name: str, language: str) -> set[str]:
-        """``crate::a::b::Thing`` may be a file ``a/b``; ``a.b.C`` is ``a/b/C``; ``dir/x.h`` ends so."""
+        """Match path ends: ``crate::a::b::Thing`` may be ``a/b``, ``a.b.C`` is ``a/b/C``, ``dir/x.h`` ends so."""
         if language not in ("Rust", "Java", "C", "C++"):
             return set()
         parts = [part for part in name.split("/") if part not in ("crate", "self", "super", ".", "..")]
@@ -218,7 +218,7 @@ def _ends(path: str, end: str) -> bool:
 
 
 def connect_files(files: Mapping[str, Symbols]) -> Connections:
-    """Who imports whom."""
+    """Resolve the imports of all files."""
     index = OtherFiles(list(files))
     found = Connections()
     for path, symbols in files.items():

@@ -1,7 +1,7 @@
 """Python: symbols and imports by ``ast``, in one pass.
 
-Not by grimp: it wants a package that can be found on ``sys.path``, which a folder in a workspace is not, knows no loose
-scripts, and tells no symbols, for which each file would have to be parsed once more.
+Not by grimp: it needs a package on ``sys.path``, which a folder in a workspace is not, ignores loose scripts, and
+reports no symbols, for which each file would have to be parsed again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Parts = tuple[str, ...]
 
 
 def read_python(text: str) -> Symbols:
-    """Symbols of a module. What is imported for type checkers only is no dependency: it makes circles that are none."""
+    """The symbols of a module. Imports for type checkers are not dependencies: they would make false cycles."""
     try:
         body = syntax_tree(text).body
     except NotPython as error:
@@ -39,7 +39,7 @@ class _Reader:
         self._symbols = symbols
 
     def read(self, body: Iterable[ast.stmt], owner: str, *, defines: bool = True) -> None:
-        """Take in the statements of a block; ``owner`` is ``Class.`` in a class. A function's body defines nothing."""
+        """Read the statements of a block; ``owner`` is ``Class.`` in a class. A function's body defines nothing."""
         for statement in body:
             match statement:
                 case ast.Import(names=names):
@@ -87,7 +87,7 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 class PythonModules:
-    """Which file an import means. ``folder`` is the name of the folder, which may be a package itself.
+    """Resolve imports to files. ``folder`` is the name of the folder, which may itself be a package.
 
     An import root is the closest folder around a module that is not a package. Packages can be imported from
     everywhere, as if they were installed, and so can the modules of the folder and of its ``src``; other modules, such
@@ -112,7 +112,7 @@ class PythonModules:
                     self._anywhere.setdefault(".".join(name), []).append(path)
 
     def meant(self, path: str, imported: Import) -> tuple[set[str], set[str]]:
-        """The files that ``path`` imports with it, and the top-level names outside the folder."""
+        """The files that ``path`` imports by ``imported``, and the top-level names from outside the folder."""
         if imported.level:
             return self._relative(path, imported), set()
         top = imported.name.partition(".")[0]
@@ -126,13 +126,13 @@ class PythonModules:
         return self._find(replace(imported, name=base), self._by_path.get) - {path}
 
     def _absolute(self, path: str, name: str) -> str | None:
-        """The module ``name`` of the own root, otherwise that of the closest one."""
+        """The module ``name`` of the importer's own root, otherwise the closest one."""
         own = self._beside.get((self._root(path) or (), name))
         others = self._anywhere.get(name, [])
         return own or max(others, key=lambda each: _shared_folders(path, each), default=None)
 
     def _find(self, imported: Import, look_up: Callable[[str], str | None]) -> set[str]:
-        """The submodules among its names; the module itself where something else is taken from it."""
+        """The submodules among its names, and the module itself if anything else is imported from it."""
         module = imported.name
         below = {name: look_up(f"{module}.{name}" if module else name) for name in imported.names}
         found = {file for file in below.values() if file}
@@ -142,7 +142,7 @@ class PythonModules:
         return found
 
     def _root(self, path: str) -> Parts | None:
-        """The import root of a module; None if that lies above the folder, which is a package."""
+        """The import root of a module; None if it is above the folder, which is then a package."""
         root = PurePosixPath(path).parent.parts
         while root in self._packages:
             if not root:
@@ -162,7 +162,7 @@ def _module(path: str) -> Parts:
 
 
 def connect_modules(modules: Mapping[str, Symbols], folder: str) -> Connections:
-    """Who imports whom. ``folder`` is the name of the folder that the paths are relative to."""
+    """Resolve the imports of all modules. ``folder`` is the name of the folder that the paths are relative to."""
     index = PythonModules(list(modules), folder)
     found = Connections()
     for path, symbols in modules.items():

@@ -1,4 +1,4 @@
-"""What one file says of itself: the names it defines, and what it imports, whatever its language."""
+"""The names that one file defines and imports, whatever its language."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Import:
-    """``name`` as the language writes it; ``names``: what is taken from it; ``level``: dots before a Python name."""
+    """``name`` as the language writes it; ``names``: imported from it; ``level``: leading dots of a Python name."""
 
     name: str
     names: tuple[str, ...] = ()
@@ -16,10 +16,10 @@ class Import:
 
 @dataclass
 class Symbols:
-    """``functions`` and ``classes`` in their order, a method as ``Class.method``; ``constants``: other names.
+    """``functions`` and ``classes`` in order, a method as ``Class.method``; ``constants``: other names.
 
-    ``deferred``: what is imported only once a function runs, which is how circles are avoided. ``partly``: the lines
-    that could not be read, of a file that otherwise could.
+    ``deferred``: imports inside functions, which are a way to avoid cycles. ``partly``: the lines that could not be
+    read, of a file that otherwise could.
     """
 
     functions: list[str] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Symbols:
 
 @dataclass
 class Connections:
-    """By path, the files that each file depends on, and those that it uses later; ``outside``: names from elsewhere."""
+    """By path, the files that each file depends on, and those it imports later; ``outside``: names from elsewhere."""
 
     dependencies: dict[str, set[str]] = field(default_factory=dict)
     deferred: dict[str, set[str]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The check ``document_plan``: which files are to be documented, and in which batches."""
+"""The check ``document_plan``: which files to document, and in which batches."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MAX_STRUCTURE_CHARACTERS = 60_000
 
 
 class DocumentPlanOptions(CheckOptions):
-    """``graph`` is the result of ``code_graph``; ``groups`` are a planner's, lists of paths.
+    """``graph`` is the result of ``code_graph``; ``groups`` are a planner's lists of paths.
 
     ``documents``: the names of the documents about the whole, without ``.md``. ``planning`` and ``synthesis`` are only
-    judged: what there is no such way of is found here, before a role is asked.
+    validated: an unknown value is found here, before a role is asked.
     """
 
     graph: dict[str, JsonValue] = Field(description='"{{ steps.<code_graph> }}"')
@@ -36,13 +36,13 @@ class DocumentPlanOptions(CheckOptions):
 
 @lasts(no_time)
 def plan_documents(context: CheckContext) -> dict[str, object]:
-    """Compare the files with their pages, by content hash; make batches of those that changed. Leaves ``result.json``.
+    """Compare the files with their pages by content hash; batch those that changed. Leaves ``result.json``.
 
-    Options: `PlanOptions`. Returns what ``result.json`` holds: ``{status: planned|up to date, batches: [{id, files:
-    [{path, sha256, dependencies}], needs: [id]}], changed: [path], unchanged: n, gone: [page], missing: [document],
-    grouped_by: layers|groups, dropped: [{group, reason}], put_back: [path], structure, sample: [path]}``. ``gone`` are
-    pages about files that are no more. ``structure`` tells a planner of the layers, ``sample`` names the files that
-    most others depend on. Raises UsageError for a wrong option.
+    Options: `DocumentPlanOptions`. Returns the content of ``result.json``: ``{status: planned|up to date, batches:
+    [{id, files: [{path, sha256, dependencies}], needs: [id]}], changed: [path], unchanged: n, gone: [page], missing:
+    [document], grouped_by: layers|groups, dropped: [{group, reason}], put_back: [path], structure, sample: [path]}``.
+    ``gone`` are pages about files that no longer exist. ``structure`` describes the layers to a planner, ``sample``
+    names the files that most others depend on. Raises UsageError for a wrong option.
     """
     options = read_options(DocumentPlanOptions, context, "document_plan")
     graph: dict[str, Any] = dict(options.graph)
@@ -76,7 +76,7 @@ def _is_current(page: Path, file: dict[str, Any]) -> bool:
 
 
 def gone_pages(out: Path, sources: Any) -> Iterator[Path]:  # noqa: ANN401 - any container of paths
-    """The pages below ``out`` that say they are about a file which is not among ``sources``; no link is followed."""
+    """The pages below ``out`` about a file that is not in ``sources``; links are not followed."""
     for path in sorted((out / PAGES).rglob("*.md")):
         page = read_page(path) if path.is_file() and path.resolve() == path else None
         if page is not None and page.source and page.source not in sources:
@@ -92,7 +92,7 @@ def _sample(files: list[dict[str, Any]]) -> list[str]:
 
 
 def _structure(graph: dict[str, Any], changed: set[str]) -> str:
-    """Layer by layer each file with what it depends on; a star says that it is to be documented."""
+    """The files of each layer with their dependencies; a star marks those to document."""
     needs = {file["path"]: file["dependencies"] for file in graph["files"]}
     lines = []
     for number, layer in enumerate(graph["layers"]):
@@ -103,7 +103,7 @@ def _structure(graph: dict[str, Any], changed: set[str]) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """``text``, or as many of its lines as ``most`` characters hold, and how many are left out."""
+    """``text``, or as many of its lines as fit into ``most`` characters, and how many are left out."""
     if len(text) <= most:
         return text
     kept = text[:most].rpartition("\n")[0] or text[:most]

@@ -1,4 +1,4 @@
-"""The check ``document_sources``: what an analyst reads: files, their symbols, and what is known of those they need."""
+"""The check ``document_sources``: an analyst's input: files, their symbols, and notes on their dependencies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_NAMES = 200
 
 
 class DocumentSourcesOptions(CheckOptions):
-    """``files``: ``{path, dependencies}`` each, below ``repo``. ``notes``: what analysts said of others."""
+    """``files``: ``{path, dependencies}`` each, below ``repo``. ``notes``: analysts' notes on other files."""
 
     repo: str = Field(default=".", min_length=1, description="a folder with source code")
     out: str = Field(default="docs", min_length=1, description="a folder of the workspace")
@@ -33,12 +33,12 @@ class DocumentSourcesOptions(CheckOptions):
 
 @lasts(no_time)
 def read_sources(context: CheckContext) -> dict[str, object]:
-    """Read; leaves ``result.json``.
+    """Read the files; leaves ``result.json``.
 
-    Options: `SourcesOptions`. Returns what ``result.json`` holds: ``{status: read, files: [{path, language, lines,
-    text, functions, classes, problem}], context: [{path, summary}]}``. A text of more than ``MAX_CHARACTERS`` is
-    shortened and says so. ``context``: the files of the repository that these depend on, as far as there is a note, or
-    a page of an earlier run. Raises UsageError for a wrong option and for a path that leads out of ``repo``.
+    Options: `DocumentSourcesOptions`. Returns the content of ``result.json``: ``{status: read, files: [{path, language,
+    lines, text, functions, classes, problem}], context: [{path, summary}]}``. A text of more than ``MAX_CHARACTERS`` is
+    shortened and says so. ``context``: dependencies of these files in the repository that have a note, or a page of an
+    earlier run. Raises UsageError for a wrong option and for a path outside ``repo``.
     """
     options = read_options(DocumentSourcesOptions, context, "document_sources")
     repo = Workspace(repository(context, options.repo, "document_sources"))

@@ -1,4 +1,4 @@
-"""What documents are measured against: the files there are, and the names that the code knows."""
+"""What documents are measured against: the existing files, and the names that the code knows."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)*")
 _CALL = re.compile(r"\([^()]*\)\Z")
 _PATH = re.compile(r"[\w.\-]+(?:/[\w.\-]+)*/?")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_PARTING = re.compile(r"\.|::|#")
+_SEPARATOR = re.compile(r"\.|::|#")
 _NOT_JUDGED = {"self", "cls", "this", *dir(builtins), *keyword.kwlist}
 
 
 class Evidence:
-    """``files`` as the check ``code_graph`` lists them, ``external`` what they import from elsewhere.
+    """``files`` as the check ``code_graph`` lists them, ``external`` the names they import from elsewhere.
 
-    What a page says is judged by the file that it is about, other documents by all files.
+    A page is judged by the file that it is about, other documents by all files.
     """
 
     def __init__(self, name: str, files: Iterable[Mapping[str, Any]], external: Iterable[str]) -> None:
@@ -39,12 +39,12 @@ class Evidence:
             self._places.update("/".join(pure.parts[start:]) for start in range(len(pure.parts)))
         for file in files:
             for symbol in (*file["functions"], *file["classes"], *file["constants"]):
-                self._symbols.update(_PARTING.split(symbol))
+                self._symbols.update(_SEPARATOR.split(symbol))
         self._words |= self._symbols
         self._name = name
 
     def learn(self, path: str, text: str) -> None:
-        """Names of parameters and attributes count, too: every word of a source."""
+        """Add every word of a source, because names of parameters and attributes count too."""
         words = set(_WORD.findall(text))
         self._words |= words
         self._words_of[path] = {self._name, *words, *_WORD.findall(path)}
@@ -55,16 +55,16 @@ class Evidence:
         return bool(self._symbols)
 
     def judge(self, code: str, about: str = "") -> bool | None:
-        """Whether what stands in code font is real; None where it claims nothing about this code.
+        """Whether a text in code font is real; None if it claims nothing about this code.
 
-        ``about``: the source file of the page that says so. Paths may be of any file.
+        ``about``: the source file of the page that contains it. Paths may be of any file.
         """
         name = _CALL.sub("", code)
         if is_path(code):
             return code.rstrip("/") in self._places
         if not _NAME.fullmatch(name):
             return None
-        parts = _PARTING.split(name)
+        parts = _SEPARATOR.split(name)
         words = self._words_of.get(about, self._words)
         if name in self._symbols:
             return name in words
@@ -76,7 +76,7 @@ class Evidence:
 
 
 def is_path(code: str) -> bool:
-    """A path of a source file, or a folder's: others may be of anything, such as a user's data."""
+    """Whether it is the path of a source file or a folder: others may be anything, such as a user's data."""
     return bool(_PATH.fullmatch(code)) and (
         PurePosixPath(code).suffix in LANGUAGE_OF or ("/" in code and code.endswith("/"))
     )

@@ -1,4 +1,4 @@
-"""One page: what an analyst said of a file, as Markdown, with links to the source and to what it depends on."""
+"""One page: an analyst's note on a file as Markdown, with links to the source and to its dependencies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FENCE = re.compile(r"\A\s*```(?:mermaid)?\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
 def page_text(note: Mapping[str, Any], file: Mapping[str, Any], out: str, source: Path | None, root: Path) -> str:
-    """``file`` as ``code_graph`` lists it; ``source`` is where it lies, None outside the workspace ``root``."""
+    """``file`` as ``code_graph`` lists it; ``source`` is its path, None outside the workspace ``root``."""
     here = (root / page_of(out, file["path"])).parent
     facts = f"{file['language']}, {file['lines']} lines, layer {file['layer']}"
     if source is not None:
@@ -40,7 +40,7 @@ def page_text(note: Mapping[str, Any], file: Mapping[str, Any], out: str, source
 
 
 def _plain(path: str) -> str:
-    """``__init__.py`` as it is: two underscores would make it bold."""
+    """Escape ``__init__.py``: two underscores would make it bold."""
     return path.replace("__", r"\_\_")
 
 
@@ -50,9 +50,9 @@ def _listed(heading: str, items: Sequence[Any] | None) -> str:
 
 
 def _named(text: Any) -> str:  # noqa: ANN401 - as a model wrote it
-    """``add: puts it in`` with the name in code font."""
-    name, parting, rest = str(text).strip().partition(":")
-    return f"`{name.strip(' `')}`{parting}{rest}" if name.strip(" `") else str(text)
+    """Put the name of ``add: puts it in`` in code font."""
+    name, separator, rest = str(text).strip().partition(":")
+    return f"`{name.strip(' `')}`{separator}{rest}" if name.strip(" `") else str(text)
 
 
 def _relative(target: Path, here: Path) -> str:

@@ -1,10 +1,10 @@
-"""Whether a Mermaid flowchart is well formed, in the part of the language that nearly all of them keep to.
+"""Whether a Mermaid flowchart is well formed, in the subset of the language that nearly all of them use.
 
-It is no more than that: what it takes Mermaid may refuse, and the other way round. `mermaid` asks Mermaid's own parser
-where that can be had.
+This is approximate: Mermaid may refuse what passes here, and the reverse. `mermaid` uses Mermaid's own parser if it is
+available.
 
-A model wrote the text: whatever it is, judging takes time in proportion to it. So a statement is read from left to
-right, node, link, node, and no pattern can match one text in more than a few ways.
+A model wrote the text: whatever it is, judging takes linear time. So a statement is read from left to right, node,
+link, node, and no pattern can match a text in more than a few ways.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def flowchart_problem(text: str) -> str | None:
 
 
 def _without_directives(text: str) -> str:
-    """Without ``%%{ … }%%``, which may take several lines."""
+    """Remove ``%%{ … }%%``, which may span several lines."""
     first, *others = text.split("%%{")
     return first + "".join(rest.partition("}%%")[2] if "}%%" in rest else f"%%{{{rest}" for rest in others)
 
@@ -87,7 +87,7 @@ def _body_problem(statements: list[tuple[int, str]]) -> str:
 
 
 def _parts(line: str) -> list[str]:
-    """The statements of a line, which ``;`` parts outside of quotes."""
+    """The statements of a line, separated by ``;`` outside quotes."""
     pieces = re.findall(r'(?:"[^"]*"|[^";]|"(?=[^"]*$))+', line)
     return [piece.strip() for piece in pieces if piece.strip()]
 

@@ -1,4 +1,4 @@
-"""Files in batches: by the layers of the graph, or by groups that a planner proposes."""
+"""Batches of files: by the layers of the graph, or by groups that a planner proposes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from codex_multi_role.checks.code_graph.layers import BATCH, batches_of
 
 MOST_IN_A_GROUP = 6
-"""A batch is read in one turn; a larger group is parted."""
+"""A batch is read in one turn; a larger group is split."""
 
 
 @dataclass
 class Grouping:
-    """``batches`` of paths. ``dropped``: groups that cannot be used, and why; ``put_back``: files that no group has."""
+    """``batches`` of paths. ``dropped``: unusable groups, and why; ``put_back``: files that are in no group."""
 
     batches: list[list[str]]
     grouped_by: str = "layers"
@@ -23,7 +23,7 @@ class Grouping:
 
 
 def group(layers: Sequence[Sequence[str]], wanted: Collection[str], groups: Sequence[Any] | None) -> Grouping:
-    """The ``wanted`` files in batches. Without a group that can be used, by the layers."""
+    """The ``wanted`` files in batches, by the layers if no group is usable."""
     wanted_layers = [[path for path in layer if path in wanted] for layer in layers]
     grouping = Grouping([])
     taken: set[str] = set()
@@ -52,9 +52,9 @@ def _problem(given: Any, wanted: Collection[str], taken: Collection[str]) -> str
 
 
 def in_order(grouping: Grouping, files: Mapping[str, Mapping[str, Any]]) -> list[dict[str, object]]:
-    """The batches with ids, the lowest layers first; each ``needs`` those before it that it depends on.
+    """The batches with ids, lowest layers first; each ``needs`` those before it that it depends on.
 
-    Batches may depend on each other both ways, as circles of files do: then the later one waits for the earlier.
+    Batches may depend on each other both ways, as cycles of files do: then the later one waits for the earlier.
     """
     ordered = sorted(grouping.batches, key=lambda paths: (max(files[path]["layer"] for path in paths), paths))
     batch_of = {path: number for number, paths in enumerate(ordered) for path in paths}

@@ -1,4 +1,4 @@
-"""What a Markdown document consists of, as a reader sees it: headings, links, diagrams, names in code font."""
+"""The parts of a Markdown document that a reader sees: headings, links, diagrams, names in code font."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARKUP = re.compile(r"<!--.*?-->|<[^>]*>", re.DOTALL)
 class MarkdownDocument:
     """``anchors`` are the headings' names in links, ``diagrams`` the Mermaid blocks, ``codes`` the inline code.
 
-    ``sections`` are the headings and the text below each: with its subsections, without headings and comments.
+    ``sections`` are the headings with the text below each, including subsections, without headings and comments.
     ``text`` is all of that text.
     """
 
@@ -49,7 +49,7 @@ class MarkdownDocument:
 
 
 def read_markdown(text: str) -> MarkdownDocument:
-    """By CommonMark with tables, as GitHub shows it."""
+    """Parse CommonMark with tables, as GitHub shows it."""
     document = MarkdownDocument()
     tokens = _parser().parse(text)
     document.sections, document.text = _sections(tokens)
@@ -87,7 +87,7 @@ def _sections(tokens: Sequence[Token]) -> tuple[list[tuple[str, str]], str]:
 
 
 def _text(token: Token) -> str:
-    """What a reader reads of a block; a comment and the address of a link are not read."""
+    """The visible text of a block, without comments and the addresses of links."""
     if token.type == "inline":
         return "".join(" " if part.type.endswith("break") else part.content for part in token.children or ()
                        if part.type != "html_inline")  # fmt: skip

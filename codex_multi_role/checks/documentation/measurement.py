@@ -1,4 +1,4 @@
-"""Documents about source code, measured part by part. Which text a document has is given: texts can be compared."""
+"""Measure documents about source code part by part. Their texts are arguments, so that versions can be compared."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from codex_multi_role.checks.documentation.score import (
 from codex_multi_role.checks.searching.sketches import copies
 
 Texts = Mapping[str, str | None]
-"""Each document by its path, as it is on disk; None if it is missing."""
+"""The documents by path, as on disk; None if missing."""
 MIN_LETTERS = 15
 """A section of fewer letters and digits counts as empty: "TBD", "None.", "Coming soon."."""
 _WORD = re.compile(r"\w+")
 _LETTER = re.compile(r"[^\W_]")
-_PARTING = re.compile(r"\.|::|#")
+_SEPARATOR = re.compile(r"\.|::|#")
 
 
 class DocumentMeasurement:
     """``files`` as the check ``code_graph`` lists them. ``require_time`` raises once it takes too long.
 
-    ``verdicts``: what is wrong with each diagram, or nothing; None if it could not be judged.
+    ``verdicts``: what is wrong with each diagram, or empty; None if it could not be judged.
     """
 
     def __init__(
@@ -57,15 +57,14 @@ class DocumentMeasurement:
 
     @property
     def paths(self) -> list[str]:
-        """The documents that are measured."""
+        """The paths of the measured documents."""
         return [*self.source_of, *self._sections]
 
     def diagrams(self, text: str | None) -> list[str]:
-        """The Mermaid blocks of the text of a document."""
+        """The Mermaid blocks in a document's text."""
         return self._document(text).diagrams
 
     def score(self, texts: Texts, evidence: Evidence) -> Score:
-        """The score of these texts."""
         parts = {name: ScorePart() for name in WEIGHTS}
         for path, text in texts.items():
             self._require_time()
@@ -85,7 +84,7 @@ class DocumentMeasurement:
 
     def _judge_pages(self, parts: Mapping[str, ScorePart], texts: Texts, evidence: Evidence) -> None:
         pages = {path: parse_page(texts[path] or "") for path in self.source_of}
-        # Files with the same content, such as empty ones, may have the same page.
+        # Files with the same content, such as empty ones, may have identical pages.
         different = {self.source_of[path]["sha256"]: path for path in pages}.values()
         copied = copies({path: pages[path].summary for path in different if pages[path].summary})
         for path, page in pages.items():
@@ -105,7 +104,7 @@ class DocumentMeasurement:
         verdicts = [evidence.judge(code, path) for code in dict.fromkeys(document.codes) if not is_path(code)]
         if verdicts.count(False) > verdicts.count(True):
             return f"most of the names in it are not in {path}"
-        defined = {_PARTING.split(name)[-1] for name in (*file["functions"], *file["classes"])}
+        defined = {_SEPARATOR.split(name)[-1] for name in (*file["functions"], *file["classes"])}
         if defined and defined.isdisjoint(_WORD.findall(document.text)):
             return f"it names nothing that {path} defines"
         return ""
@@ -182,7 +181,7 @@ class DocumentMeasurement:
 
 
 def _missing_page(page: Page, file: Mapping[str, Any], document: MarkdownDocument) -> str:
-    """Why it does not count as a page about the present state of the file, or an empty text."""
+    """Why it is not a page about the current content of the file, or an empty text."""
     if not _LETTER.search(document.text):
         return f"there is no page about {file['path']}"
     if page.source != file["path"]:
@@ -191,7 +190,7 @@ def _missing_page(page: Page, file: Mapping[str, Any], document: MarkdownDocumen
 
 
 def _inner(link: str) -> tuple[str, str]:
-    """The path and the heading that a link names; both are empty if it leads elsewhere."""
+    """The path and the heading of a link; both are empty if it leads elsewhere."""
     try:
         parts = urlsplit(link)
     except ValueError:
@@ -200,5 +199,5 @@ def _inner(link: str) -> tuple[str, str]:
 
 
 def _letters(text: str) -> str:
-    """Without markup, such as the underscores of ``__init__``, which are bold type in Markdown."""
+    """Remove markup, such as the underscores of ``__init__``, which are bold type in Markdown."""
     return "".join(_LETTER.findall(text))

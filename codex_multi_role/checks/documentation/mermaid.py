@@ -1,4 +1,4 @@
-"""Whether Mermaid diagrams parse: by Mermaid's own parser where Node and its package are, otherwise by our subset."""
+"""Whether Mermaid diagrams parse: by Mermaid's own parser if Node and its package exist, otherwise by our subset."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ console.log(JSON.stringify(problems));
 
 @dataclass(frozen=True)
 class Judgement:
-    """``problems``: for each diagram what is wrong, or nothing; None where it was not judged. ``by`` says by whom."""
+    """``problems``: what is wrong with each diagram, or empty; None if it was not judged. ``by`` says by whom."""
 
     problems: Sequence[str | None]
     by: str
 
 
 def judge_diagrams(context: CheckContext, diagrams: Sequence[str]) -> Judgement:
-    """All diagrams at once: Mermaid takes seconds to load. Raises RunInterrupted, StorageError."""
+    """Judge all diagrams at once: Mermaid takes seconds to load. Raises RunInterrupted, StorageError."""
     node = shutil.which("node", path=program_path(context.environment))
     folder = next(_packages(context, node), None) if node else None
     if not diagrams or node is None or folder is None:
@@ -68,7 +68,7 @@ def _by_subset(diagrams: Sequence[str], reason: str) -> Judgement:
 
 
 def _packages(context: CheckContext, node: str) -> Iterator[Path]:
-    """The folders whose ``node_modules`` has the package: the workspace, NODE_PATH, and where npm installs globally."""
+    """The folders whose ``node_modules`` has the package: the workspace, NODE_PATH, and npm's global ones."""
     prefix = Path(node).resolve().parent.parent
     named = [Path(each) for each in context.environment.get("NODE_PATH", "").split(os.pathsep) if each]
     for modules in (
@@ -82,7 +82,7 @@ def _packages(context: CheckContext, node: str) -> Iterator[Path]:
 
 
 def _parsed(context: CheckContext, command: list[str], diagrams: Sequence[str]) -> list[str]:
-    """In the sandbox: what lies in the workspace's ``node_modules`` may be a role's. Raises ValueError: the reason."""
+    """Parse in the sandbox, because a role may have written ``node_modules``. Raises ValueError with the reason."""
     with scratch_folder(context.workspace) as scratch:
         script, texts = scratch / "parse.mjs", scratch / "diagrams.json"
         script.write_text(_SCRIPT)
@@ -96,8 +96,8 @@ def _parsed(context: CheckContext, command: list[str], diagrams: Sequence[str]) 
     try:
         problems = json.loads(ran.output)
     except ValueError:
-        said = (ran.errors.strip().splitlines() or ["it said nothing"])[-1]
-        raise ValueError(f"{OWN_PARSER} {'took too long' if ran.timed_out else 'failed'}: {said}") from None
+        last_line = (ran.errors.strip().splitlines() or ["it said nothing"])[-1]
+        raise ValueError(f"{OWN_PARSER} {'took too long' if ran.timed_out else 'failed'}: {last_line}") from None
     if not isinstance(problems, list) or len(problems) != len(diagrams):
         raise ValueError(f"{OWN_PARSER} gave no answer for each diagram")
     return [str(each) for each in problems]

@@ -1,4 +1,4 @@
-"""The check ``document_notes``: whether an analyst said something of every file it was to read."""
+"""The check ``document_notes``: whether an analyst has a note on every file of the batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMPLETE, INCOMPLETE = "complete", "incomplete"
 
 
 class NotesOptions(CheckOptions):
-    """``files`` of the batch, what was ``said`` of files, and the ``notes`` there are from before."""
+    """``files`` of the batch, the analyst's new notes (``said``), and the earlier ``notes``."""
 
     files: list[dict[str, JsonValue]] = Field(description='"{{ batch.files }}"')
     said: list[dict[str, JsonValue]] = Field(description="an analyst's files")
@@ -23,11 +23,11 @@ class NotesOptions(CheckOptions):
 
 @lasts(no_time)
 def judge_notes(context: CheckContext) -> dict[str, object]:
-    """Judge; leaves ``result.json``.
+    """Judge the notes; leaves ``result.json``.
 
-    Options: `NotesOptions`. Returns what ``result.json`` holds: ``{status: complete|incomplete, reason, notes, missing:
-    [path], strange: [path]}``: a note for each file of the batch that anything was said of, the latest counting, and
-    of which files nothing was, and what was said of files that are not in the batch. Raises UsageError.
+    Options: `NotesOptions`. Returns the content of ``result.json``: ``{status: complete|incomplete, reason, notes,
+    missing: [path], strange: [path]}``: the latest note on each file of the batch, the files of the batch without one,
+    and the files with one that are not in the batch. Raises UsageError.
     """
     options = read_options(NotesOptions, context, "document_notes")
     wanted = [str(file["path"]) for file in options.files]

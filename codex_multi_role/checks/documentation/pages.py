@@ -1,4 +1,4 @@
-"""The checks ``document_pages`` and ``document_write``, which write documents, none of them without need."""
+"""The checks ``document_pages`` and ``document_write``: write documents, but only those that change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_NAMES_CHARACTERS = 30_000
 
 
 class PagesOptions(CheckOptions):
-    """``notes``: of each batch, what the analyst said of its files."""
+    """``notes``: for each batch, the analyst's notes on its files."""
 
     graph: dict[str, JsonValue] = Field(description='"{{ steps.<code_graph> }}"')
     out: str = Field(default="docs", min_length=1, description="a folder of the workspace")
@@ -31,7 +31,7 @@ class PagesOptions(CheckOptions):
 
 
 class DocumentWriteOptions(CheckOptions):
-    """``content`` of a document of the workspace; ``source`` and ``sha256`` where it is the page about a file."""
+    """``content`` of a document of the workspace; ``source`` and ``sha256`` if it is the page about a file."""
 
     path: str = Field(min_length=1, description="a file of the workspace")
     content: str = Field(description="a text")
@@ -41,13 +41,13 @@ class DocumentWriteOptions(CheckOptions):
 
 @lasts(no_time)
 def write_pages(context: CheckContext) -> dict[str, object]:
-    """Write a page for each note, and remove those about files that are no more. Leaves ``result.json``.
+    """Write a page for each note, and remove those about files that no longer exist. Leaves ``result.json``.
 
-    Options: `PagesOptions`. Returns what ``result.json`` holds: ``{status: written, pages: [page], same: n, removed:
-    [page], unchanged: n, without: [path], digest, classes, functions, entry_points}``. ``pages`` were written, ``same``
-    would have been written as they are, ``unchanged`` files kept the page they had, and those ``without`` have none.
-    ``digest`` tells of every file by its page's first words; the texts after it name what the code defines, and files
-    that no other depends on. Raises UsageError, CheckFailed where a page cannot be written, StorageError.
+    Options: `PagesOptions`. Returns the content of ``result.json``: ``{status: written, pages: [page], same: n,
+    removed: [page], unchanged: n, without: [path], digest, classes, functions, entry_points}``. ``pages`` were written,
+    ``same`` counts new pages that were identical, ``unchanged`` files kept their page, and those ``without`` have none.
+    ``digest`` has the first paragraph of every file's page; the texts after it list what the code defines, and files
+    that no other depends on. Raises UsageError, CheckFailed if a page cannot be written, StorageError.
     """
     options = read_options(PagesOptions, context, "document_pages")
     writer = _Writer(context, options)
@@ -117,7 +117,7 @@ class _Writer:
 
 @lasts(no_time)
 def write_one_document(context: CheckContext) -> dict[str, object]:
-    """``{status: written|unchanged, path}``, also as ``result.json``. Raises UsageError, CheckFailed."""
+    """Return ``{status: written|unchanged, path}``, also as ``result.json``. Raises UsageError, CheckFailed."""
     options = read_options(DocumentWriteOptions, context, "document_write")
     text = f"{options.content.strip()}\n"
     if options.source:
@@ -126,7 +126,7 @@ def write_one_document(context: CheckContext) -> dict[str, object]:
 
 
 def write_document(context: CheckContext, path: str, text: str) -> str:
-    """Whether it was written or is the same already. Raises CheckFailed for a place where nothing may be written."""
+    """`WRITTEN`, or `UNCHANGED` if it is the same already. Raises CheckFailed where nothing may be written."""
     try:
         same = (context.workspace.root / path).read_bytes() == text.encode("utf-8", "replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""Where documents lie, and how a page says which state of which file it is about."""
+"""The paths of documents, and how a page says which state of which file it is about."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from codex_multi_role.checks.contract import CheckContext
 PAGES = "files"
 _MARK = re.compile(r"\A<!-- source: (?P<path>.+?) sha256: (?P<sha256>[0-9a-f]{64}) -->\n")
 LARGEST_PAGE_BYTES = 256 * 1024
-"""More is not read: the time to parse crafted Markdown grows with the square of its length."""
+"""The rest is not read: the time to parse crafted Markdown grows with the square of its length."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page as it lies there. ``source`` and ``sha256`` are empty where it does not say what it is about."""
+    """A page as stored. ``source`` and ``sha256`` are empty if it does not say what it is about."""
 
     source: str
     sha256: str
@@ -36,18 +36,18 @@ def page_of(out: str, source: str) -> str:
 
 
 def marked(source: str, sha256: str, text: str) -> str:
-    """``text`` as the page about that state of ``source``; a mark it has already is taken off."""
+    """``text`` as the page about that state of ``source``; an existing mark is replaced."""
     return f"<!-- source: {source} sha256: {sha256} -->\n{_MARK.sub('', text).strip()}\n"
 
 
 def read_page(place: Path) -> Page | None:
-    """The page at ``place``; None where there is none that could be read."""
+    """The page at ``place``; None if it cannot be read."""
     text = read_text(place)
     return None if text is None else parse_page(text)
 
 
 def read_text(place: Path) -> str | None:
-    """The document at ``place``, in as many bytes as are read of one; None if it cannot be read."""
+    """The document at ``place``, at most `LARGEST_PAGE_BYTES` of it; None if it cannot be read."""
     try:
         with place.open("rb") as file:
             return file.read(LARGEST_PAGE_BYTES).decode("utf-8", "replace")
@@ -56,7 +56,7 @@ def read_text(place: Path) -> str | None:
 
 
 def parse_page(text: str) -> Page:
-    """What the ``text`` of a page is about, and the page without its mark."""
+    """Split the ``text`` of a page into its mark and the rest."""
     mark = _MARK.match(text)
     return Page(mark["path"] if mark else "", mark["sha256"] if mark else "", _MARK.sub("", text))
 

@@ -1,4 +1,4 @@
-"""The check ``document_quality``: documents about source code, measured part by part."""
+"""The check ``document_quality``: measure documents about source code, part by part."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PASSED, BELOW = "passed", "below"
 
 
 class Refined(BaseModel):
-    """A document that was refined, and its text before; None if it was missing."""
+    """A refined document and its text before; None if it was missing."""
 
     path: str
     before: str | None = None
@@ -34,8 +34,8 @@ class Refined(BaseModel):
 class QualityOptions(CheckOptions):
     """``graph`` is the result of ``code_graph``, ``out`` the documents' folder, relative to the workspace.
 
-    ``sections``: the headings that each document must have, by its name without ``.md``. With a ``report`` the run
-    folder gets a ``document.json``, which has this and the measured quality. ``refined``: the documents that were
+    ``sections``: the required headings of each document, by its name without ``.md``. ``report`` and the measured
+    quality are written to ``document.json`` in the run folder, unless ``report`` is empty. ``refined``: the documents
     refined since the last measurement, whose ``not_kept`` are passed on.
     """
 
@@ -50,18 +50,18 @@ class QualityOptions(CheckOptions):
 
 @lasts(lambda _, deadline_seconds: deadline_seconds)
 def measure_documents(context: CheckContext) -> dict[str, object]:
-    """Measure; write ``result.json``. A refinement that does not raise the score is taken back.
+    """Measure; write ``result.json``. A refinement that does not raise the score is rolled back.
 
-    Options: `QualityOptions`. Returns what ``result.json`` holds: ``{status: passed|below, score, threshold, below:
+    Options: `QualityOptions`. Returns the content of ``result.json``: ``{status: passed|below, score, threshold, below:
     [{part, score, minimum}], parts: [{name, weight, score, minimum, good, of, costs, problems: [{document, problem}]}],
     mermaid_judged_by, not_judged: n, refine: [{path, source, sha256, problems: [text], costs}], not_kept: [{path,
-    score, without}]}``. The score is the sum of the parts' scores by their weights: ``files`` that have a page about
-    their present state, ``pages`` that are about their file, ``mermaid`` diagrams that parse, ``links`` that lead
-    somewhere, ``sections`` that say something, ``claims``: names in code font that the code knows, on a page those of
-    its file. To pass, it has to reach the threshold and each part its minimum; a threshold of 0 only measures. A part
-    of which there is nothing has no score, but diagrams that nobody here can judge (``not_judged``) do not count.
-    ``refine``: the documents that cost most, with the source file that a page is about. ``not_kept``: refinements with
-    the ``score`` they led to and the one ``without`` them.
+    score, without}]}``. The score is the weighted sum of the parts' scores: ``files`` that have a page about their
+    current state, ``pages`` that are about their file, ``mermaid`` diagrams that parse, ``links`` that lead somewhere,
+    ``sections`` with content, ``claims``: names in code font that the code knows, on a page those of its file. To pass,
+    the score must reach the threshold and each part its minimum; a threshold of 0 only measures. A part without items
+    scores 0, but diagrams that nobody here can judge (``not_judged``) do not count. ``refine``: the documents that cost
+    most, with the source file that a page is about. ``not_kept``: refinements with the ``score`` they led to and the
+    one ``without`` them.
 
     Raises UsageError for a wrong option, CheckFailed when it takes too long, RunInterrupted, StorageError.
     """
@@ -75,8 +75,8 @@ def measure_documents(context: CheckContext) -> dict[str, object]:
 def _report(context: CheckContext, report: dict[str, JsonValue], quality: dict[str, object]) -> None:
     run = context.run()
     known = {"run_id": run.run_id, "flow": run.flow, "started_at": run.started_at}
-    told = context.redact.within({**known, **report, "quality": quality})
-    text = json.dumps(told, indent=2, ensure_ascii=False)
+    fields = context.redact.within({**known, **report, "quality": quality})
+    text = json.dumps(fields, indent=2, ensure_ascii=False)
     write_artifact(replace(context, folder=run.folder), "document.json", f"{text}\n")
 
 
@@ -116,7 +116,7 @@ class _Gate:
         return self._measurement.score(texts, self._evidence)
 
     def _best(self) -> tuple[Score, list[dict[str, JsonValue]]]:
-        """The score with only those refinements that raise it, and the others, whose documents get their text back."""
+        """The score with only the refinements that raise it, and the others, whose documents get their old text."""
         texts = self._texts
         score = self._score(texts)
         not_kept: list[dict[str, JsonValue]] = []
@@ -126,9 +126,9 @@ class _Gate:
                 not_kept.append({"path": path, "score": score.total, "without": without.total})
                 texts, score = {**texts, path: before}, without
         all_before = self._score({**self._texts, **self._before}) if self._before else score
-        if all_before.exact > score.exact:  # each raised it alone, and together they lower it, such as two copies
-            told = {"score": score.total, "without": all_before.total}
-            score, not_kept = all_before, [{"path": path, **told} for path in self._before]
+        if all_before.exact > score.exact:  # each raises it alone, but together they lower it, such as two copies
+            fields = {"score": score.total, "without": all_before.total}
+            score, not_kept = all_before, [{"path": path, **fields} for path in self._before]
         return score, not_kept
 
     def measured(self) -> dict[str, object]:

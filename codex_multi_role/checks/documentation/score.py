@@ -1,4 +1,4 @@
-"""How good documents are, as one figure, with what each part of it and each document costs."""
+"""The quality of documents as one figure, and what each part and each document costs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 FILES, PAGES, MERMAID, LINKS, SECTIONS, CLAIMS = "files", "pages", "mermaid", "links", "sections", "claims"
 WEIGHTS = {FILES: 0.2, PAGES: 0.1, MERMAID: 0.15, LINKS: 0.15, SECTIONS: 0.2, CLAIMS: 0.2}
 MINIMUMS = {FILES: 1.0, PAGES: 0.9, MERMAID: 0.8, LINKS: 0.8, SECTIONS: 1.0, CLAIMS: 0.8}
-"""What no other part makes up for: every page and section that was asked for, and most of what they say."""
+"""No other part compensates for these: every requested page and section, and most of their claims."""
 MAX_PROBLEMS = 100
 MOST_REFINED = 12
 _NOTHING = {
@@ -23,7 +23,7 @@ _NOTHING = {
 
 @dataclass
 class ScorePart:
-    """One part of the score: ``good`` of ``of`` things. ``problems``: the document and what is wrong, one for each."""
+    """One part of the score: ``good`` of ``of`` items. ``problems``: the document and what is wrong, one per item."""
 
     good: int = 0
     of: int = 0
@@ -41,7 +41,7 @@ class ScorePart:
 
 
 class Score:
-    """``parts`` by name; those ``unjudged`` do not count. ``first``: the document that lacks what no document has."""
+    """``parts`` by name; those ``unjudged`` do not count. ``first``: the document blamed for what no document has."""
 
     def __init__(self, parts: Mapping[str, ScorePart], unjudged: Collection[str], first: str) -> None:
         self._parts = parts
@@ -56,12 +56,12 @@ class Score:
 
     @property
     def exact(self) -> float:
-        """As `total`, to compare: one page of thousands changes less than `total` shows."""
+        """Like `total`, but unrounded, to compare: one page of thousands changes less than `total` shows."""
         return sum(self._weights[name] * part.score for name, part in self._parts.items())
 
     @property
     def below(self) -> list[dict[str, object]]:
-        """The parts that do not reach their minimum."""
+        """The parts below their minimum."""
         return [
             {"part": name, "score": round(part.score, 4), "minimum": MINIMUMS[name]}
             for name, part in self._parts.items()
@@ -69,7 +69,7 @@ class Score:
         ]
 
     def parts(self) -> list[dict[str, object]]:
-        """Each with its figures and its problems."""
+        """Each part with its figures and its problems."""
         return [
             {
                 "name": name,
@@ -87,9 +87,9 @@ class Score:
         ]
 
     def dearest(self) -> list[dict[str, object]]:
-        """The documents that cost most, and what is wrong with each. Every problem of a part costs the same.
+        """The documents that cost most, with their problems. Every problem of a part costs the same.
 
-        Those that keep a part below its minimum come first.
+        Documents that keep a part below its minimum come first.
         """
         urgent: set[str] = set()
         costs: dict[str, float] = {}

@@ -1,1 +1,1 @@
-"""Plugins of pytest for the tests of a workspace: found by PYTHONPATH, in a Python that may not know this package."""
+"""pytest plugins for a workspace's tests, found by PYTHONPATH, in a Python that may not have this package."""

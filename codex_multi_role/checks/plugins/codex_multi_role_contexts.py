@@ -1,4 +1,4 @@
-"""What coverage.py measures is noted by test, its fixtures included; all parameters of a test are one.
+"""Record coverage per test, fixtures included; all parameters of a test are one.
 
 Names are those of pytest's JUnit report: ``tests.test_a.TestX::test_y``.
 """

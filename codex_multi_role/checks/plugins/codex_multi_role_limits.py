@@ -1,4 +1,4 @@
-"""Each test has a deadline of its own, so that a mutant that never ends still gets the verdict of every test."""
+"""Limit the time of each test, so that a mutant that never ends still gets the verdict of every test."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import pytest
 SECONDS = float(os.environ.get("CODEX_MULTI_ROLE_TEST_SECONDS", "0"))
 MOST_OVERDUE = int(os.environ.get("CODEX_MULTI_ROLE_TESTS_OVERDUE", "1"))
 LAST_CALL = 1.5
-"""After so many times `SECONDS` the whole process ends."""
+"""After this many times `SECONDS`, the whole process ends."""
 _overdue: list[str] = []
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    def ring(number: int, frame: FrameType | None) -> None:
+    def on_alarm(number: int, frame: FrameType | None) -> None:
         if item.nodeid not in _overdue:
             _overdue.append(item.nodeid)
         if len(_overdue) >= MOST_OVERDUE:
             item.session.shouldstop = f"{MOST_OVERDUE} tests took longer than {SECONDS} s"
         pytest.fail(f"no end after {SECONDS} s", pytrace=False)
 
-    before = signal.signal(signal.SIGALRM, ring)
-    # It rings again: what catches everything within a loop would otherwise have caught the only one.
+    before = signal.signal(signal.SIGALRM, on_alarm)
+    # The alarm repeats: a loop that catches everything would have swallowed a single one.
     signal.setitimer(signal.ITIMER_REAL, SECONDS, SECONDS)
-    if SECONDS:  # what never comes back to Python hears no signal
+    if SECONDS:  # code that never returns to Python gets no signal
         faulthandler.dump_traceback_later(LAST_CALL * SECONDS, exit=True, file=2)
     yield
     faulthandler.cancel_dump_traceback_later()

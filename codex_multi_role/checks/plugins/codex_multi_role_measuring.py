@@ -1,8 +1,8 @@
-"""What pytest does under measurement: all tests in one process, to the end, with nobody else measuring.
+"""pytest under measurement: all tests in one process, to the end, with no other measurement.
 
-Settings of the project would otherwise take coverage.py's place (pytest-cov), spread the tests over processes (xdist)
-or stop at the first failure. Which test is running is kept in a file, for when pytest itself does not live to tell, and
-so is whether another Python was started, whose lines nobody counts.
+The project's settings could otherwise replace coverage.py (pytest-cov), spread the tests over processes (xdist) or stop
+at the first failure. One file names the running test, in case pytest itself does not survive; another records whether a
+second Python was started, whose lines nobody counts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A program: what the checks need to know of the Python that runs it, as JSON on standard output.
+"""A program: print what the checks need to know about the Python that runs it, as JSON.
 
-``{version, prefix, packages: {name: boolean}, roots: [folder]}``; ``roots`` are the folders it imports from,
-those of editable installs included.
+``{version, prefix, packages: {name: boolean}, roots: [folder]}``; ``roots`` are the folders it imports from, including
+those of editable installs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _has(package: str) -> bool:
 
 
 def _editable() -> list[str]:
-    """Setuptools installs a finder that maps each package to its folder, where one path entry would not do."""
+    """The folders of editable installs by setuptools, whose finder maps each package if a path entry is not enough."""
     finders = [module for name, module in sys.modules.items() if name.startswith("__editable__")]
     mappings = [getattr(finder, "MAPPING", {}) for finder in finders]
     return [str(Path(folder).parent) for mapping in mappings for folder in mapping.values()]

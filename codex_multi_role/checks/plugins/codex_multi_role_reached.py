@@ -1,4 +1,4 @@
-"""A program: from the data that coverage.py noted by test, a report of what each test reached.
+"""A program: from coverage.py's data per test, write a report of what each test reached.
 
     python codex_multi_role_reached.py SETTINGS INCLUDED REPORT MOST
 

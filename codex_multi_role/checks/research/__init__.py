@@ -1,1 +1,1 @@
-"""Research: questions and topics, what was read on them, what is known then, and the report of it."""
+"""Research: questions and topics, what was read about them, the facts known then, and the report."""

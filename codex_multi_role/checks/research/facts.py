@@ -1,4 +1,4 @@
-"""The checks ``research_groups`` and ``research_facts``: findings by question, and what is known of each."""
+"""The checks ``research_groups`` and ``research_facts``: findings by question, and the known facts of each."""
 
 from __future__ import annotations
 
@@ -20,15 +20,13 @@ _NUMBER = re.compile(r"(?<!\d)\d{1,3}(?:[.,\u00a0\u202f ]\d{3})+(?!\d)|\d+")
 
 
 class GroupsOptions(CheckOptions):
-    """What the rounds came to."""
-
     questions: Rows = Field(description='"{{ steps.<research_plan>.questions }}"')
     findings: Rows = Field(description="all findings")
     sources: Rows = Field(description="all sources")
 
 
 class FactsOptions(GroupsOptions):
-    """``groups`` of ``research_groups``, and what the verifier said of each, in the same order."""
+    """``groups`` of ``research_groups``, and the verifier's answer to each, in the same order."""
 
     groups: Rows = Field(description='"{{ steps.<research_groups>.groups }}"')
     single: Rows = Field(description='"{{ steps.<research_groups>.single }}"')
@@ -38,11 +36,11 @@ class FactsOptions(GroupsOptions):
 @only_looks
 @lasts(no_time)
 def research_groups(context: CheckContext) -> dict[str, object]:
-    """Findings by question: those of several origins are to be cross-referenced, those of one are facts of less weight.
+    """Group findings by question: those of several origins must be verified, those of one are facts of less weight.
 
     Returns ``{status: grouped|nothing, groups: [{question, origins, claims: [{claim, confidence, source, title,
     date}]}], single: [fact], unanswered: [question id]}``; a fact as in `research_facts`. Two findings of one origin
-    are one source: its confidence c counts as ``min(0.7 c, 0.6)``.
+    count as one source: a confidence c becomes ``min(0.7 c, 0.6)``.
     """
     options = read_options(GroupsOptions, context, "research_groups")
     sources = by_id(options.sources)
@@ -56,24 +54,24 @@ def research_groups(context: CheckContext) -> dict[str, object]:
             claims = [_claim(fact, finding, sources) for finding in found for fact in finding["facts"]]
             groups.append({"question": question, "origins": sorted(origins), "claims": claims})
         elif found:
-            single += _once([_single(fact, finding) for finding in found for fact in finding["facts"]])
+            single += _without_duplicates([_single(fact, finding) for finding in found for fact in finding["facts"]])
         else:
             unanswered.append(question["id"])
-    told = {"groups": groups, "single": single, "unanswered": unanswered}
-    return write_result(context, {"status": "grouped" if groups or single else "nothing", **told})
+    fields = {"groups": groups, "single": single, "unanswered": unanswered}
+    return write_result(context, {"status": "grouped" if groups or single else "nothing", **fields})
 
 
 @only_looks
 @lasts(no_time)
 def research_facts(context: CheckContext) -> dict[str, object]:
-    """What is known, by question.
+    """Combine the facts and discrepancies of all questions.
 
     Returns ``{status: facts|nothing, facts: [{id: K1, question, claim, confidence, is_consistent, notes, sources,
     verified}], discrepancies: [{id: D1, question, topic, description, preferred_claim, resolution_basis, notes,
     sources}], sections: [{question, facts, discrepancies, sources: [{id, title, address, date}]}]}``. ``sources`` are
-    the ids of those that make a claim, as the verifier names them; without them, those that make it word for word. What
-    sources of one origin say has the confidence of one source; what none says has none, and is in no section. A section
-    is a question of which something is known.
+    the ids of those that the verifier names for a claim, or that make it word for word. A claim of sources of one
+    origin has the confidence of one source; a claim of none has none, and is in no section. A section is a question of
+    which something is known.
     """
     options = read_options(FactsOptions, context, "research_facts")
     facts = list(options.single)
@@ -88,14 +86,14 @@ def research_facts(context: CheckContext) -> dict[str, object]:
     discrepancies = _numbered("D", discrepancies, order)
     sections = [_section(question, facts, discrepancies, sources) for question in options.questions]
     sections = [section for section in sections if section["facts"] or section["discrepancies"]]
-    told = {"facts": facts, "discrepancies": discrepancies, "sections": sections}
-    return write_result(context, {"status": "facts" if sections else "nothing", **told})
+    fields = {"facts": facts, "discrepancies": discrepancies, "sections": sections}
+    return write_result(context, {"status": "facts" if sections else "nothing", **fields})
 
 
 def _claim(fact: str, finding: Json, sources: dict[str, Json]) -> Json:
     source = sources[finding["source"]]
-    told = {key: source[key] for key in ("title", "date")}
-    return {"claim": fact, "confidence": finding["confidence"], "source": source["id"], **told}
+    fields = {key: source[key] for key in ("title", "date")}
+    return {"claim": fact, "confidence": finding["confidence"], "source": source["id"], **fields}
 
 
 def _single(fact: str, finding: Json) -> Json:
@@ -111,12 +109,12 @@ def _single(fact: str, finding: Json) -> Json:
 
 
 def single_source_confidence(confidence: float) -> float:
-    """What a confidence counts that nothing else supports."""
+    """The confidence of a claim that nothing else supports."""
     return round(min(SINGLE_SOURCE_SHARE * confidence, SINGLE_SOURCE_MOST), 4)
 
 
-def _once(facts: list[Json]) -> list[Json]:
-    """Without claims that are there already: of equal ones the most confident."""
+def _without_duplicates(facts: list[Json]) -> list[Json]:
+    """Drop repeated claims; of equal ones keep the most confident."""
     best: dict[str, Json] = {}
     for fact in sorted(facts, key=lambda each: -each["confidence"]):
         best.setdefault(topic_key(fact["claim"]), fact)
@@ -124,33 +122,35 @@ def _once(facts: list[Json]) -> list[Json]:
 
 
 def _verified(fact: Json, group: Json, sources: dict[str, Json]) -> Json:
-    """``fact`` as the verifier worded it, with the sources that make the claim and the confidence these allow."""
-    makers = _makers(fact, group)
-    origins = {sources[name]["origin"] for name in makers}
+    """``fact`` as the verifier worded it, with the sources that make the claim and the confidence they allow."""
+    supporting = _supporting_sources(fact, group)
+    origins = {sources[name]["origin"] for name in supporting}
     confidence, note = fact["confidence"], ""
-    if not makers:
+    if not supporting:
         confidence, note = 0.0, NO_SOURCE_NOTE
     elif len(origins) == 1:
         confidence, note = single_source_confidence(confidence), SINGLE_SOURCE_NOTE
     notes = "; ".join(part for part in (note, fact["notes"]) if part)
-    told = {"confidence": confidence, "notes": notes, "sources": makers, "verified": len(origins) > 1}
-    return {**fact, **told, "question": group["question"]["id"]}
+    fields = {"confidence": confidence, "notes": notes, "sources": supporting, "verified": len(origins) > 1}
+    return {**fact, **fields, "question": group["question"]["id"]}
 
 
-def _makers(fact: Json, group: Json) -> list[str]:
-    """The sources of ``group`` that the verifier names, and that mention every number of the claim."""
+def _supporting_sources(fact: Json, group: Json) -> list[str]:
+    """The sources of ``group`` that make the claim, by the verifier or word for word, and mention all its numbers."""
     key = topic_key(fact["claim"])
     word_for_word = {claim["source"] for claim in group["claims"] if topic_key(claim["claim"]) == key}
     named = {*(fact.get("sources") or ()), *word_for_word}
-    return [name for name in _sources_of(group) if name in named and _numbers(fact["claim"]) <= _said_by(name, group)]
+    return [
+        name for name in _sources_of(group) if name in named and _numbers(fact["claim"]) <= _numbers_of(name, group)
+    ]
 
 
-def _said_by(source: str, group: Json) -> set[str]:
+def _numbers_of(source: str, group: Json) -> set[str]:
     return set[str]().union(*(_numbers(claim["claim"]) for claim in group["claims"] if claim["source"] == source))
 
 
 def _numbers(text: str) -> set[str]:
-    """Whole numbers however they are written: 1,000 is 1000, and 06 is 6."""
+    """Whole numbers, normalized: 1,000 is 1000, and 06 is 6."""
     return {re.sub(r"\D", "", number).lstrip("0") or "0" for number in _NUMBER.findall(text)}
 
 
@@ -159,7 +159,7 @@ def _sources_of(group: Json) -> list[str]:
 
 
 def _numbered(letter: str, rows: list[Json], order: list[str]) -> list[Json]:
-    """In the order of their questions, each with an id."""
+    """The rows in the order of their questions, each with an id."""
     in_order = sorted(rows, key=lambda row: order.index(row["question"]))
     return [{"id": f"{letter}{number}", **row} for number, row in enumerate(in_order, 1)]
 
@@ -168,5 +168,5 @@ def _section(question: Json, facts: list[Json], discrepancies: list[Json], sourc
     own = [fact for fact in facts if fact["question"] == question["id"] and fact["sources"]]
     conflicts = [each for each in discrepancies if each["question"] == question["id"]]
     used = dict.fromkeys(name for row in (*own, *conflicts) for name in row["sources"])
-    told = [{key: sources[name][key] for key in ("id", "title", "address", "date")} for name in used]
-    return {"question": question, "facts": own, "discrepancies": conflicts, "sources": told}
+    fields = [{key: sources[name][key] for key in ("id", "title", "address", "date")} for name in used]
+    return {"question": question, "facts": own, "discrepancies": conflicts, "sources": fields}

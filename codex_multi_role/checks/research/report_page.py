@@ -1,4 +1,4 @@
-"""A research report as one page of HTML that loads nothing and runs nothing."""
+"""A research report as one HTML page that loads nothing and runs nothing."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _STYLE = (
 
 
 def page(research: Research) -> str:
-    """The whole report; a citation leads to its source. HTML in what models wrote is shown as text."""
-    from markdown_it import MarkdownIt  # here: most runs write no report
+    """The whole report; a citation links to its source. HTML written by models is shown as text."""
+    from markdown_it import MarkdownIt  # imported here: most runs write no report
 
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     body = markdown.render("\n".join(body_lines(research, lambda name: f"[{name}](#source-{name})")))

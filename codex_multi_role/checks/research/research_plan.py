@@ -1,4 +1,4 @@
-"""The check ``research_plan``: whether there are questions enough, and which of them are researched, in which order."""
+"""The check ``research_plan``: whether there are enough questions, and which to research, in which order."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from codex_multi_role.reading.json_types import Json
 
 LONGEST_TOPIC = 500
 LAST = 1_000_000
-"""The place of a question that says nothing of its priority."""
+"""The rank of a question without a priority."""
 _WORDS = {"critical": 1, "highest": 1, "high": 1, "medium": 2, "normal": 2, "low": 3, "lowest": 4}
 _LETTERS = re.compile(r"\w+")
 Count = Annotated[int, Field(ge=1, le=100)]
 
 
 class ResearchPlanOptions(CheckOptions):
-    """``least`` and ``most``: how many questions a plan may have."""
+    """``least`` and ``most``: the limits on the number of questions."""
 
     sub_questions: list[JsonValue] = Field(description="a list of mappings, each with text and priority")
     least: Count = Field(description="a number from 1 to 100")
@@ -31,7 +31,7 @@ class ResearchPlanOptions(CheckOptions):
 @only_looks
 @lasts(no_time)
 def research_plan(context: CheckContext) -> dict[str, object]:
-    """``{status: planned|too few, problems, questions, topics, cut: [text]}``, also as ``result.json``.
+    """Return ``{status: planned|too few, problems, questions, topics, cut: [text]}``, also as ``result.json``.
 
     A question is ``{id: Q1, text, priority}``, as a topic ``{question: Q1, asked: text, text, depth: 0, priority}``. A
     priority is a number, 1 the first, or a word such as high. Equal questions are one. The most important come first;
@@ -49,26 +49,26 @@ def research_plan(context: CheckContext) -> dict[str, object]:
         problems = [f"{len(questions)} different questions, {options.least} to {options.most} are wanted"]
         questions = []
     status = "too few" if problems else "planned"
-    told: Json = {"problems": problems, "questions": questions, "topics": [_topic(each) for each in questions]}
-    return write_result(context, {"status": status, **told, "cut": [each["text"] for each in cut]})
+    fields: Json = {"problems": problems, "questions": questions, "topics": [_topic(each) for each in questions]}
+    return write_result(context, {"status": status, **fields, "cut": [each["text"] for each in cut]})
 
 
 def topic_key(text: str) -> str:
-    """The same for texts that differ only in letters' case, spaces and signs."""
+    """A key that ignores case, spaces and punctuation."""
     return " ".join(_LETTERS.findall(text.casefold()))
 
 
 def _topic(question: Json) -> Json:
-    told = {"question": question["id"], "asked": question["text"], "text": question["text"]}
-    return {**told, "depth": 0, "priority": question["priority"]}
+    fields = {"question": question["id"], "asked": question["text"], "text": question["text"]}
+    return {**fields, "depth": 0, "priority": question["priority"]}
 
 
 def _question(given: JsonValue) -> Json:
     if not isinstance(given, dict):
         return {"text": "", "priority": LAST}
     text = given.get("text")
-    told = " ".join(text.split())[:LONGEST_TOPIC] if isinstance(text, str) else ""
-    return {"text": told, "priority": _priority(given.get("priority"))}
+    shortened = " ".join(text.split())[:LONGEST_TOPIC] if isinstance(text, str) else ""
+    return {"text": shortened, "priority": _priority(given.get("priority"))}
 
 
 def _priority(given: JsonValue) -> float:

@@ -1,4 +1,4 @@
-"""The check ``research_report``: what a research came to, as Markdown, as a page and as data, in the run's folder."""
+"""The check ``research_report``: write a research's result as Markdown, HTML and JSON into the run folder."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ COMPLETE, SHORTFALLS, UNRESOLVED, NOTHING = "complete", "shortfalls", "unresolve
 
 
 class ReportOptions(CheckOptions):
-    """What the flow has: the question and the plan, what the rounds and the verification came to, what was written.
+    """The question and the plan, the results of the rounds and the verification, and the written texts.
 
-    ``sections`` are those of ``research_facts``; ``written`` what ``research-section`` came to for each.
+    ``sections`` are those of ``research_facts``; ``written`` is the result of ``research-section`` for each.
     """
 
     question: str = Field(description="what was asked")
@@ -45,10 +45,10 @@ class ReportOptions(CheckOptions):
 @only_looks
 @lasts(no_time)
 def research_report(context: CheckContext) -> dict[str, object]:
-    """Write ``findings.json`` and ``sources.json``, and where something is known ``research.md`` and ``research.html``.
+    """Write ``findings.json`` and ``sources.json``; if anything is known, ``research.md`` and ``research.html`` too.
 
     Returns ``{status: complete|shortfalls|unresolved|nothing, words, shortfalls: [text], removed_citations: [{where,
-    id}], files}``. A citation of no source is removed, and told; every other leads to one in ``sources.json``. Raises
+    id}], files}``. A citation of an unknown source is removed and reported; every other is in ``sources.json``. Raises
     UsageError, StorageError.
     """
     options = read_options(ReportOptions, context, "research_report")
@@ -56,19 +56,19 @@ def research_report(context: CheckContext) -> dict[str, object]:
     research = _research(options, run)
     removed = [{"where": each.title, "id": name} for each in research.chapters for name in each.unresolved]
     shortfalls = [f"{each.title}: {problem}" for each in research.chapters for problem in each.problems]
-    told: Json = {
+    fields: Json = {
         "words": sum(count_words(each.body) for each in research.chapters),
         "shortfalls": shortfalls,
         "removed_citations": removed,
     }
-    files = {"findings.json": _data(options, run, told), "sources.json": _sources(research)}
+    files = {"findings.json": _data(options, run, fields), "sources.json": _sources(research)}
     if research.chapters:
         files |= {"research.md": as_markdown(research), "research.html": page(research)}
     place = replace(context, folder=run.folder)
     for name, text in files.items():
         write_artifact(place, name, text)
     status = UNRESOLVED if removed else SHORTFALLS if shortfalls else COMPLETE
-    return write_result(context, {"status": status if research.chapters else NOTHING, **told, "files": sorted(files)})
+    return write_result(context, {"status": status if research.chapters else NOTHING, **fields, "files": sorted(files)})
 
 
 def _research(options: ReportOptions, run: RunFacts) -> Research:
@@ -93,20 +93,20 @@ def _research(options: ReportOptions, run: RunFacts) -> Research:
     )
 
 
-def _chapter(title: str, question: str, body: str, told: Json, known: list[str]) -> Chapter:
+def _chapter(title: str, question: str, body: str, fields: Json, known: list[str]) -> Chapter:
     unresolved = [each for each in citations_in(body) if each not in known]
-    problems = [str(each) for each in told.get("problems") or []]
+    problems = [str(each) for each in fields.get("problems") or []]
     return Chapter(title, question, body, problems, unresolved)
 
 
 def _missing(options: ReportOptions, questions: dict[str, str]) -> list[str]:
-    """What a reader must know of what is not in the report."""
-    told = [f"Nothing was found on: {questions[name]}" for name in options.unanswered]
-    told += [f"Not researched, for the plan had too many questions: {text}" for text in _cut(options)]
-    told += [f"{each['source']} was not read on {each['topic']}: {each['reason']}" for each in options.failed]
-    told += [f"Not followed: {each['topic']} ({each['reason']})" for each in options.skipped]
+    """What a reader must know about gaps in the report."""
+    gaps = [f"Nothing was found on: {questions[name]}" for name in options.unanswered]
+    gaps += [f"Not researched, for the plan had too many questions: {text}" for text in _cut(options)]
+    gaps += [f"{each['source']} was not read on {each['topic']}: {each['reason']}" for each in options.failed]
+    gaps += [f"Not followed: {each['topic']} ({each['reason']})" for each in options.skipped]
     reasons = {each["reason"]: None for each in options.log if each["reason"]}
-    return [*told, *(f"A search provider did not answer: {reason}" for reason in reasons)]
+    return [*gaps, *(f"A search provider did not answer: {reason}" for reason in reasons)]
 
 
 def _questions(options: ReportOptions) -> Rows:
@@ -121,7 +121,7 @@ def _cut(options: ReportOptions) -> list[str]:
     return texts
 
 
-def _data(options: ReportOptions, run: RunFacts, told: Json) -> str:
+def _data(options: ReportOptions, run: RunFacts, fields: Json) -> str:
     return _json(
         {
             "run_id": run.run_id,
@@ -137,15 +137,15 @@ def _data(options: ReportOptions, run: RunFacts, told: Json) -> str:
             "skipped": options.skipped,
             "failed": options.failed,
             "searches": options.log,
-            **told,
+            **fields,
         }
     )
 
 
 def _sources(research: Research) -> str:
     left_out = {"sketch"}
-    told = [{key: value for key, value in source.items() if key not in left_out} for source in research.sources]
-    return _json({"sources": told})
+    rows = [{key: value for key, value in source.items() if key not in left_out} for source in research.sources]
+    return _json({"sources": rows})
 
 
 def _json(value: Json) -> str:

@@ -1,4 +1,4 @@
-"""The checks ``research_sources`` and ``research_findings``: what a round of searches and of reading them came to."""
+"""The checks ``research_sources`` and ``research_findings``: the results of a round of searching and reading."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Depth = Annotated[int, Field(ge=0, le=10)]
 
 
 class ResearchSourcesOptions(CheckOptions):
-    """What the flow has of this round: ``topics``, the ``searches`` for them, a role's own, all in the same order.
+    """This round's ``topics``, the ``searches`` for them, a role's own (``web``), all in the same order.
 
-    ``sources`` and ``read`` are those of the rounds before: a source is read once for a question.
+    ``sources`` and ``read`` are those of the rounds before: a source is read once per question.
     """
 
     topics: Rows = Field(description="a list of topics, each with question, text and depth")
@@ -37,9 +37,9 @@ class ResearchSourcesOptions(CheckOptions):
 
 
 class FindingsOptions(CheckOptions):
-    """The ``topics`` of this round, the ``items`` of ``research_sources``, and what was ``extracted`` from each.
+    """This round's ``topics``, the ``items`` of ``research_sources``, and what was ``extracted`` from each.
 
-    ``recursion``: how deep topics may lead; ``most``: how many are followed at one depth.
+    ``recursion``: the maximum depth of topics; ``most``: how many are followed at one depth.
     """
 
     topics: Rows = Field(description="a list of topics, each with question, text and depth")
@@ -54,12 +54,11 @@ class FindingsOptions(CheckOptions):
 @only_looks
 @lasts(no_time)
 def research_sources(context: CheckContext) -> dict[str, object]:
-    """What is to be read, each source once for each question.
+    """Collect what to read, each source once per question.
 
     Returns ``{status: found|nothing, items: [{topic, source, text}], sources: [{id: S1, title, address, origin, date,
-    provider, language, duplicates, sketch, shortened}], read, log: [{topic, event, …}]}``. ``origin`` is a page's
-    host, or a document: what counts as one source when facts are verified. Raises CheckFailed where nobody answered
-    any search.
+    provider, language, duplicates, sketch, shortened}], read, log: [{topic, event, …}]}``. ``origin`` is a page's host,
+    or a document: what counts as one source when facts are verified. Raises CheckFailed if no search was answered.
     """
     options = read_options(ResearchSourcesOptions, context, "research_sources")
     sources = [dict(each) for each in options.sources]
@@ -70,11 +69,11 @@ def research_sources(context: CheckContext) -> dict[str, object]:
         web = options.web[index] if index < len(options.web) else {}
         log.append(searched(topic, found, web))
         for result in [*found.get("results", []), *results_of_web(web)]:
-            source = _known(result, sources)
+            source = _find_or_add(result, sources)
             pair = [topic["question"], source["id"]]
             if pair not in read:
                 read.append(pair)
-                items.append({"topic": topic, "source": _told(source, result), "text": result["text"]})
+                items.append({"topic": topic, "source": _source_fields(source, result), "text": result["text"]})
     if options.topics and not any(each["answered"] for each in log):
         raise CheckFailed("no search provider answered: " + "; ".join(sorted({each["reason"] for each in log})))
     status = "found" if items else "nothing"
@@ -84,7 +83,7 @@ def research_sources(context: CheckContext) -> dict[str, object]:
 @only_looks
 @lasts(no_time)
 def research_findings(context: CheckContext) -> dict[str, object]:
-    """What was found in this round, and the topics that it leads to.
+    """Collect this round's findings, and the topics that they lead to.
 
     Returns ``{status: more|done, findings: [{id: F1, question, topic, depth, source, facts, confidence, new_topics,
     shortened}], topics: [{question, text, depth, priority}], visited, skipped: [{topic, depth, question, reason}],
@@ -107,12 +106,12 @@ def research_findings(context: CheckContext) -> dict[str, object]:
         leads += [{**topic, "text": text, "depth": topic["depth"] + 1} for text in finding["new_topics"]]
     visited = [*options.visited, *(topic_key(topic["text"]) for topic in options.topics)]
     topics, visited, skipped = _next_topics(leads, visited, options)
-    told = {"findings": findings, "topics": topics, "visited": visited, "skipped": skipped, "failed": failed}
-    return write_result(context, {"status": "more" if topics else "done", **told})
+    fields = {"findings": findings, "topics": topics, "visited": visited, "skipped": skipped, "failed": failed}
+    return write_result(context, {"status": "more" if topics else "done", **fields})
 
 
 def _next_topics(leads: list[Json], visited: list[str], options: FindingsOptions) -> tuple[Rows, list[str], Rows]:
-    """The topics to follow, all that were looked at then, and those that are skipped, with the reason."""
+    """The topics to follow, all topics visited then, and those that are skipped, with the reason."""
     topics: Rows = []
     skipped: Rows = []
     seen = list(dict.fromkeys(visited))
@@ -147,8 +146,8 @@ def _finding(number: int, topic: Json, source: str, extracted: Json) -> Json:
     }
 
 
-def _known(result: Json, sources: list[Json]) -> Json:
-    """The source that ``result`` comes from, added to ``sources`` where it is new; a copy is named with the first."""
+def _find_or_add(result: Json, sources: list[Json]) -> Json:
+    """The source that ``result`` comes from, added to ``sources`` if it is new; copies are listed with the first."""
     known = same_source(result, sources)
     if known is None:
         known = {"id": f"S{len(sources) + 1}", "origin": origin(result), **result}
@@ -161,12 +160,12 @@ def _known(result: Json, sources: list[Json]) -> Json:
     return known
 
 
-def _told(source: Json, result: Json) -> Json:
-    """A source as a role sees it, with the length shown if its text was shortened."""
-    told = {key: source[key] for key in ("id", "title", "address", "date")}
-    return {**told, "shortened": result["shortened"]} if result.get("shortened") else told
+def _source_fields(source: Json, result: Json) -> Json:
+    """A source as shown to a role, with the length shown if its text was shortened."""
+    fields = {key: source[key] for key in ("id", "title", "address", "date")}
+    return {**fields, "shortened": result["shortened"]} if result.get("shortened") else fields
 
 
 def by_id(rows: Sequence[Json]) -> dict[str, Json]:
-    """The rows under their ids."""
+    """The rows by id."""
     return {row["id"]: row for row in rows}

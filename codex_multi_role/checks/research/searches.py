@@ -1,4 +1,4 @@
-"""What became of the search for a topic, and what a role's own web search found."""
+"""The outcome of the search for a topic, and the results of a role's own web search."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NOT_SEARCHED = "the role answered without searching the web: what it named does 
 
 
 def searched(topic: Json, found: Json, web: Json) -> Json:
-    """For the log; ``answered``: whether any provider did. ``web``: a role's own search, empty without one."""
+    """A log entry; ``answered``: whether any provider did. ``web``: a role's own search, empty without one."""
     providers = [each for each in found.get("providers", []) if each["status"] not in NOT_ASKED]
     if web:
         reason = web.get("error", "") if web.get("status") == "failed" else "" if _has_searched(web) else NOT_SEARCHED
-        told = {"name": "web", "kind": CODEX_WEB, "status": "failed" if reason else "ok", "reason": reason}
-        providers.append({**told, "found": len(results_of_web(web))})
+        fields = {"name": "web", "kind": CODEX_WEB, "status": "failed" if reason else "ok", "reason": reason}
+        providers.append({**fields, "found": len(results_of_web(web))})
     number = sum(each["found"] for each in providers)
     return {
         "topic": topic["text"],
@@ -39,9 +39,9 @@ def _has_searched(web: Json) -> bool:
 
 
 def results_of_web(web: Json) -> list[Json]:
-    """What a role's own search named, as other providers' results: pages only, with something that they say.
+    """Results of a role's own search in the form of other providers' results: only web pages with a text.
 
-    What it named without searching is made up.
+    Results that a role names without searching are made up.
     """
     given = web.get("results", []) if _has_searched(web) else []
     named = [each for each in given if each["snippet"].strip() and is_web_address(each["url"])]

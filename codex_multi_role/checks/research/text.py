@@ -17,7 +17,7 @@ _MARKS = re.compile(r"([\\`*_\[\]<>#|~])")
 
 @dataclass(frozen=True)
 class Chapter:
-    """The summary, or a section on a ``question``. ``unresolved``: what its body cites that is no source."""
+    """The summary, or a section on a ``question``. ``unresolved``: the ids of unknown sources that its body cites."""
 
     title: str
     question: str
@@ -28,7 +28,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Research:
-    """What there is to report; ``missing``: what a reader must know that is not in it."""
+    """The content of a report; ``missing``: its gaps that a reader must know about."""
 
     question: str
     depth: str
@@ -46,12 +46,12 @@ class Research:
 
 
 def as_markdown(research: Research) -> str:
-    """The whole report. Citations stay as ``[cite:S1]``, each of a source in its list."""
+    """The whole report. Citations stay as ``[cite:S1]``, each of a listed source."""
     return "\n".join([*body_lines(research, cite), "## Sources", "", *source_lines(research)]) + "\n"
 
 
 def body_lines(research: Research, written: Any) -> Iterator[str]:  # noqa: ANN401 - a function of an id
-    """All but the sources; ``written``: how a citation of an id is put."""
+    """All lines except the sources; ``written`` formats a cited id."""
     yield f"# {plain(research.question)}"
     yield ""
     yield f"{plain(research.date)}, depth {plain(research.depth)}, {len(research.sources)} sources"
@@ -81,7 +81,7 @@ def cite(name: str) -> str:
 
 
 def plain(text: object) -> str:
-    """``text`` on one line, in which nothing is Markdown, nor a citation."""
+    """``text`` on one line, escaped so that nothing in it is Markdown or a citation."""
     return _MARKS.sub(r"\\\1", _CITES.sub("(cite", " ".join(str(text).split())))
 
 
@@ -110,12 +110,12 @@ def _discrepancies(research: Research, written: Any) -> Iterator[str]:  # noqa: 
 
 
 def _missing(research: Research) -> Iterator[str]:
-    told = [*research.missing, *_shortfalls(research)]
-    if told:
+    gaps = [*research.missing, *_shortfalls(research)]
+    if gaps:
         yield from ("## What is missing", "")
-        yield from (f"- {plain(each)}" for each in told[:MOST_MISSING])
-        if len(told) > MOST_MISSING:
-            yield f"- {len(told) - MOST_MISSING} more: see findings.json"
+        yield from (f"- {plain(each)}" for each in gaps[:MOST_MISSING])
+        if len(gaps) > MOST_MISSING:
+            yield f"- {len(gaps) - MOST_MISSING} more: see findings.json"
         yield ""
 
 

@@ -1,4 +1,4 @@
-"""Addresses of results: of pages, and of documents below a provider's folder."""
+"""Addresses of results: web pages, and documents below a provider's folder."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from urllib.parse import SplitResult, urlsplit
 
 
 def is_web_address(address: str) -> bool:
-    """Whether a reader may be led there."""
+    """Whether the address may be given to a reader as a link."""
     parts = _parts(address)
     return parts is not None and parts.scheme in ("http", "https")
 
 
 def place(result: Mapping[str, Any]) -> str:
-    """Where a result comes from, the same however its address is written; a path is one of its provider."""
+    """The normalized address of a result; a path belongs to its provider."""
     parts = _parts(result["address"])
     if parts is None:
         return f"{result.get('provider', '')}:{result['address']}"
@@ -24,7 +24,7 @@ def place(result: Mapping[str, Any]) -> str:
 
 
 def origin(result: Mapping[str, Any]) -> str:
-    """Who speaks: a page's host, or a document. What several pages of one host say, one says."""
+    """The speaker of a result: a page's host, or a document. Several pages of one host are one speaker."""
     parts = _parts(result["address"])
     return place(result) if parts is None else host(parts)
 
@@ -34,7 +34,7 @@ def host(parts: SplitResult) -> str:
 
 
 def _parts(address: str) -> SplitResult | None:
-    """None for what is no address of a page."""
+    """The parts of a page's address, or None."""
     try:
         parts = urlsplit(address.strip())
         return parts if parts.hostname and parts.port != -1 else None

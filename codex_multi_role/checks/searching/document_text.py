@@ -1,4 +1,4 @@
-"""The text of a document, with what it says of itself: its title and its date."""
+"""The text of a document, with its own title and date."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 MOST_CHARACTERS = 1_000_000
 MOST_PAGES = 500
 LARGEST_PAGE_CHARACTERS = 400_000
-"""Finding the main text of a larger page, or of one crafted for it, would take too long."""
+"""Finding the main text of a larger page, or of a crafted one, would take too long."""
 LONGEST_TITLE = 200
 ENDINGS = {".md": "markdown", ".markdown": "markdown", ".txt": "text", ".text": "text", ".rst": "text", ".html": "html",
            ".htm": "html", ".xhtml": "html", ".pdf": "pdf"}  # fmt: skip
@@ -23,19 +23,19 @@ _DATE_NAMES = ("date", "dc.date", "article:published_time", "article:modified_ti
 
 
 def shortened(text: str, characters: int, more: str = "") -> str:
-    """What is said of a ``text`` that is a part of one of so many ``characters``; empty for a whole one."""
+    """How much of a text of so many ``characters`` the part ``text`` is; empty for all of it."""
     return f"{len(text)} of {more}{characters} characters" if more or len(text) < characters else ""
 
 
 class Unreadable(Exception):
-    """A file that holds no text that can be read; says why."""
+    """A file without readable text; the message says why."""
 
 
 @dataclass(frozen=True)
 class SearchedDocument:
-    """``date``: ISO, of what the document itself says, never of the file; empty where it says nothing.
+    """``date``: ISO, from the document itself, never from the file; empty if it has none.
 
-    ``cut``: there is more text than `MOST_CHARACTERS`, or there are more pages than `MOST_PAGES`.
+    ``cut``: the text is longer than `MOST_CHARACTERS`, or there are more pages than `MOST_PAGES`.
     """
 
     title: str
@@ -45,22 +45,22 @@ class SearchedDocument:
 
 
 def page_text(page: str) -> str:
-    """The text of an HTML page; anything else as it is."""
-    return _of_html(page).text if _PAGE.match(page) else page
+    """The text of an HTML page; any other text unchanged."""
+    return _from_html(page).text if _PAGE.match(page) else page
 
 
 def read_document(path: Path, data: bytes, *, main_text: bool = True) -> SearchedDocument:
-    """The document that the file ``path`` with the content ``data`` is, an HTML page as its main text if wanted.
+    """Read the document at ``path`` with the content ``data``; ``main_text``: only the main text of an HTML page.
 
     Raises Unreadable.
     """
     kind = ENDINGS[path.suffix.lower()]
     found = (
-        _of_pdf(data)
+        _from_pdf(data)
         if kind == "pdf"
-        else _of_html(_decoded(data), main_text)
+        else _from_html(_decoded(data), main_text)
         if kind == "html"
-        else _of_text(_decoded(data))
+        else _from_text(_decoded(data))
     )
     whole = found.text.strip()
     text = whole[:MOST_CHARACTERS]
@@ -79,7 +79,7 @@ def _decoded(data: bytes) -> str:
         return data.decode("cp1252", "replace")
 
 
-def _of_text(text: str) -> SearchedDocument:
+def _from_text(text: str) -> SearchedDocument:
     front = _FRONT_MATTER.match(text)
     fields = {name.lower(): value.strip(" \"'\r") for name, value in _FIELD.findall(front[1])} if front else {}
     body = text[front.end() :] if front else text
@@ -87,7 +87,7 @@ def _of_text(text: str) -> SearchedDocument:
     return SearchedDocument(fields.get("title") or (heading[1] if heading else ""), _date(fields.get("date", "")), body)
 
 
-def _of_html(text: str, main_text: bool = True) -> SearchedDocument:
+def _from_html(text: str, main_text: bool = True) -> SearchedDocument:
     page = _Page()
     page.feed(text)
     page.close()
@@ -97,17 +97,17 @@ def _of_html(text: str, main_text: bool = True) -> SearchedDocument:
 
 
 def _main_text(page: str) -> str:
-    """What a page is about, without navigation and the like; empty if that cannot be told."""
+    """The main text of a page, without navigation and the like; empty if it cannot be found."""
     if len(page) > LARGEST_PAGE_CHARACTERS:
         return ""
     try:
-        import trafilatura  # here: it takes half a second, and only pages need it
+        import trafilatura  # imported here: it takes half a second, and only pages need it
     except ImportError:
         return ""
     return trafilatura.extract(page, fast=True, favor_recall=True, include_comments=False) or ""
 
 
-def _of_pdf(data: bytes) -> SearchedDocument:
+def _from_pdf(data: bytes) -> SearchedDocument:
     try:
         from io import BytesIO
 
@@ -124,9 +124,9 @@ def _of_pdf(data: bytes) -> SearchedDocument:
             if size > MOST_CHARACTERS:
                 break
         cut = len(reader.pages) > len(pages)
-        told = reader.metadata
-        created = str(told.get("/CreationDate", "")) if told else ""
-        title = str(told.title or "") if told else ""
+        metadata = reader.metadata
+        created = str(metadata.get("/CreationDate", "")) if metadata else ""
+        title = str(metadata.title or "") if metadata else ""
     except Exception as error:  # a damaged PDF makes pypdf raise almost anything
         raise Unreadable(f"cannot be read as PDF: {error}") from error
     digits = re.match(r"D:(\d{4})(\d{2})(\d{2})", created)
@@ -159,10 +159,10 @@ class _Page(HTMLParser):
         self._in_title = tag == "title"
         if tag not in self._INLINE:
             self.parts.append("\n")
-        told: dict[str, str] = {name: value or "" for name, value in attrs}
-        name = told.get("name", told.get("property", told.get("http-equiv", ""))).lower()
+        attributes: dict[str, str] = {name: value or "" for name, value in attrs}
+        name = attributes.get("name", attributes.get("property", attributes.get("http-equiv", ""))).lower()
         if not self.date and (tag == "time" or name in _DATE_NAMES):
-            self.date = told.get("datetime", told.get("content", ""))
+            self.date = attributes.get("datetime", attributes.get("content", ""))
         if tag == "body":
             self._silent = 0
 

@@ -1,6 +1,6 @@
 """The search provider ``files``: the documents of a folder, ranked by SQLite's full-text search over their passages.
 
-What was read is kept in an index, so that each file is read once a run, and again only when it has changed.
+An index keeps what was read, so that each file is read once per run, and again only if it has changed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ MOST_FILES = 5_000
 LARGEST_FILE_BYTES = 10 * 1024 * 1024
 MOST_BYTES = 200 * 1024 * 1024
 MOST_PAGE_BYTES = 30 * 1024 * 1024
-"""Of HTML pages whose main text is found, at about 1 MB a second; of further ones all text is read."""
+"""Limit for finding the main text of HTML pages, at about 1 MB a second; beyond it, all text is read."""
 MOST_MEMORY_BYTES = 2 * 1024**3
 PASSAGE_CHARACTERS = 1_500
 MOST_WORDS = 64
 SHORT_WORD = 3
 MOST_TOLD = 20
 LOCK_SECONDS = 300.0
-"""Another search may be reading the folder; the time limit of this one ends it before."""
+"""Another search may be reading the folder; the time limit of this one ends it earlier."""
 
 _WORD = re.compile(r"\w+")
 _TABLES = """
@@ -49,17 +49,17 @@ SELECT document, MIN(score) FROM (
   SELECT document, bm25(passages, 2.0, 1.0) AS score FROM passages WHERE passages MATCH ? ORDER BY score LIMIT 2000)
 GROUP BY document ORDER BY MIN(score), document LIMIT ?
 """
-_OF_DOCUMENT = """
+_PASSAGES_OF_DOCUMENT = """
 SELECT number, text FROM passages WHERE passages MATCH ? AND document = ? ORDER BY bm25(passages, 2.0, 1.0), number
 """
 
 
 def search(folder: Path, index: Path, query: str, count: int, characters: int, language: str = "") -> dict[str, Any]:
-    """``{results: [{title, address, text, date, sketch, shortened}], documents, unread: [{address, reason}], notes}``.
+    """Rank the documents of ``folder`` for ``query``; an empty query only reads the folder.
 
-    The best result is the first. ``text`` is what the document says on the query, in ``characters`` at most; ``sketch``
-    is that of all of it. An empty query only reads the folder.
-    ``unread`` names the first of the files that were left out. Raises OSError for a folder that cannot be read.
+    Returns ``{results: [{title, address, text, date, sketch, shortened}], documents, unread: [{address, reason}],
+    notes}``, best result first. ``text`` is what the document says on the query, in at most ``characters``; ``sketch``
+    is of all text. ``unread`` names the first of the skipped files. Raises OSError for a folder that cannot be read.
     """
     with closing(sqlite3.connect(index, timeout=LOCK_SECONDS, isolation_level=None)) as database:
         database.execute("PRAGMA synchronous = OFF")  # what a power cut takes can be read again
@@ -68,20 +68,20 @@ def search(folder: Path, index: Path, query: str, count: int, characters: int, l
             database.execute(statement)
         _refresh(database, folder)
         database.execute("COMMIT")
-        terms = " OR ".join(f'"{word}"' for word in dict.fromkeys(_telling(_WORD.findall(query)[:MOST_WORDS])))
+        terms = " OR ".join(f'"{word}"' for word in dict.fromkeys(_significant(_WORD.findall(query)[:MOST_WORDS])))
         best = [document for document, _ in database.execute(_BEST, (terms, MOST_FILES))] if terms else []
         results = (_result(database, document, terms, characters) for document in best)
         unread = database.execute("SELECT path, problem FROM documents WHERE problem != '' ORDER BY path").fetchall()
         return {
-            "results": list(_counting(results, count, language)),
+            "results": list(_limited(results, count, language)),
             "documents": database.execute("SELECT COUNT(*) FROM documents WHERE problem = ''").fetchone()[0],
             "unread": [{"address": path, "reason": problem} for path, problem in unread[:MOST_TOLD]],
             "notes": [note for (note,) in database.execute("SELECT note FROM notes")],
         }
 
 
-def _counting(results: Iterator[dict[str, Any]], count: int, language: str) -> Iterator[dict[str, Any]]:
-    """The first ``count`` results in ``language``, or whose language is unknown, and a few others to be reported."""
+def _limited(results: Iterator[dict[str, Any]], count: int, language: str) -> Iterator[dict[str, Any]]:
+    """The first ``count`` results in ``language`` or in an unknown one, and a few others to report."""
     others = MOST_TOLD
     for result in results:
         if count <= 0:
@@ -93,24 +93,26 @@ def _counting(results: Iterator[dict[str, Any]], count: int, language: str) -> I
             yield result
 
 
-def _telling(words: list[str]) -> list[str]:
-    """Without short words such as "the", where there are others: documents that have no more in common say nothing."""
+def _significant(words: list[str]) -> list[str]:
+    """Drop short words such as "the", unless there are no others: documents that share only these say nothing."""
     return [word for word in words if len(word) > SHORT_WORD or not word.islower()] or words
 
 
 def _refresh(database: sqlite3.Connection, folder: Path) -> None:
     known = dict(database.execute("SELECT path, stamp FROM documents"))
     notes: list[str] = []
-    there = {path: (f"{status.st_size} {status.st_mtime_ns}", status.st_size) for path, status in _files(folder, notes)}
-    for path in known.keys() - there.keys():
-        _forget(database, path)
+    current = {
+        path: (f"{status.st_size} {status.st_mtime_ns}", status.st_size) for path, status in _files(folder, notes)
+    }
+    for path in known.keys() - current.keys():
+        _remove(database, path)
     pages = 0
-    for path, (stamp, size) in there.items():
+    for path, (stamp, size) in current.items():
         if known.get(path) != stamp:
             if path in known:
-                _forget(database, path)
+                _remove(database, path)
             pages += size if ENDINGS[Path(path).suffix.lower()] == "html" else 0
-            _take_in(database, folder, path, stamp, size, pages <= MOST_PAGE_BYTES)
+            _add(database, folder, path, stamp, size, pages <= MOST_PAGE_BYTES)
     if pages > MOST_PAGE_BYTES:
         notes.append(f"HTML pages beyond {MOST_PAGE_BYTES} bytes were read with their navigation")
     database.execute("DELETE FROM notes")
@@ -118,8 +120,8 @@ def _refresh(database: sqlite3.Connection, folder: Path) -> None:
 
 
 def _files(folder: Path, notes: list[str]) -> Iterator[tuple[str, os.stat_result]]:
-    """The documents below ``folder`` by name, folder by folder; no link is followed. Raises OSError."""
-    os.listdir(folder)  # noqa: PTH208 - for what it raises; os.walk is silent about it
+    """The documents below ``folder`` by name, folder by folder; links are not followed. Raises OSError."""
+    os.listdir(folder)  # noqa: PTH208 - raises for an unreadable folder; os.walk does not
     files = size = 0
     for place, names, entries in os.walk(folder):
         names[:] = sorted(name for name in names if not name.startswith("."))
@@ -150,12 +152,12 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _forget(database: sqlite3.Connection, path: str) -> None:
+def _remove(database: sqlite3.Connection, path: str) -> None:
     database.execute("DELETE FROM passages WHERE document IN (SELECT id FROM documents WHERE path = ?)", (path,))
     database.execute("DELETE FROM documents WHERE path = ?", (path,))
 
 
-def _take_in(database: sqlite3.Connection, folder: Path, path: str, stamp: str, size: int, main_text: bool) -> None:
+def _add(database: sqlite3.Connection, folder: Path, path: str, stamp: str, size: int, main_text: bool) -> None:
     title = date = text = problem = ""
     cut = False
     try:
@@ -173,7 +175,7 @@ def _take_in(database: sqlite3.Connection, folder: Path, path: str, stamp: str, 
 
 
 def _passages(text: str) -> Iterator[str]:
-    """``text`` in pieces of about `PASSAGE_CHARACTERS`, cut where a paragraph, a line or a word ends if one does."""
+    """``text`` in pieces of about `PASSAGE_CHARACTERS`, cut after a paragraph, a line or a word if possible."""
     while text:
         end = PASSAGE_CHARACTERS
         if len(text) > end:
@@ -188,7 +190,9 @@ def _result(database: sqlite3.Connection, document: int, terms: str, characters:
         "SELECT path, title, date, sketch, cut FROM documents WHERE id = ?", (document,)
     ).fetchone()
     (length,) = database.execute("SELECT SUM(LENGTH(text)) FROM passages WHERE document = ?", (document,)).fetchone()
-    best = database.execute(_OF_DOCUMENT, (terms, document)).fetchmany(max(1, characters // PASSAGE_CHARACTERS))
+    best = database.execute(_PASSAGES_OF_DOCUMENT, (terms, document)).fetchmany(
+        max(1, characters // PASSAGE_CHARACTERS)
+    )
     text = "".join(_joined(sorted(best)))[:characters]
     return {
         "title": title,
@@ -201,7 +205,7 @@ def _result(database: sqlite3.Connection, document: int, terms: str, characters:
 
 
 def _joined(passages: list[tuple[int, str]]) -> Iterator[str]:
-    """The passages in their order; a gap between two is marked."""
+    """The passages in order; gaps between them are marked."""
     for index, (number, text) in enumerate(passages):
         if index and passages[index - 1][0] != number - 1:
             yield "\n[…]\n"
@@ -209,8 +213,8 @@ def _joined(passages: list[tuple[int, str]]) -> Iterator[str]:
 
 
 def main() -> None:
-    """The first argument is JSON with the arguments of `search`."""
-    with contextlib.suppress(ValueError, OSError):  # not every system limits it
+    """Run `search` with its arguments as JSON in the first argument."""
+    with contextlib.suppress(ValueError, OSError):  # not every system supports the limit
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
     given = json.loads(sys.argv[1])
     folder, index = Path(given.pop("folder")), Path(given.pop("index"))

@@ -1,4 +1,4 @@
-"""The search provider ``http``: one request to an endpoint, and what JMESPath expressions find in its JSON."""
+"""The search provider ``http``: one request to an endpoint, and JMESPath expressions on its JSON."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ KEYS = {"title": "title", "address": "url", "text": "snippet", "date": "date"}
 
 
 class EndpointFailed(Exception):
-    """The endpoint gave nothing that can be used; says why, and never names a secret."""
+    """The endpoint gave no usable answer; the message says why, and never names a secret."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """What was sent along, such as a key, is for the endpoint that was named, not for where it leads."""
+    """Refuse redirects: secrets in the request are for the configured endpoint, not for where it leads."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:  # noqa: ANN401 - as urllib declares it
         return None
@@ -36,12 +36,11 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 def search(
     provider: dict[str, Any], query: str, count: int, characters: int, language: str, seconds: float
 ) -> dict[str, Any]:
-    """``{results: [{title, address, text, date, sketch, shortened}], notes}``.
+    """Query the endpoint that ``provider`` describes (see `search_settings.SearchProvider`).
 
-    ``provider``: see `search_settings.Provider`. With a ``language`` all entries are results, up to `MOST_ENTRIES`:
-    which of them count depends on the languages of their texts.
-
-    Raises NoAnswer.
+    Returns ``{results: [{title, address, text, date, sketch, shortened}], notes}``. With a ``language``, all entries up
+    to `MOST_ENTRIES` are results, because the languages of their texts decide which of them count. Raises
+    EndpointFailed.
     """
     answer = _fetched(_request(provider, query, count), seconds)
     entries = jmespath.search(provider["results"], answer)
@@ -49,12 +48,12 @@ def search(
         raise EndpointFailed(f"its answer has no list at {provider['results']!r}")
     results, dropped = [], 0
     for entry in entries[: MOST_ENTRIES if language else count]:
-        told = {name: _text(jmespath.search(provider[key], entry)) for name, key in KEYS.items()}
-        told["text"] = page_text(told["text"])
-        text = told["text"][:characters]
-        if is_web_address(told["address"]) and text:
-            more = {"sketch": sketch(text), "shortened": shortened(text, len(told["text"]))}
-            results.append({**told, "text": text, "title": told["title"] or told["address"], **more})
+        fields = {name: _text(jmespath.search(provider[key], entry)) for name, key in KEYS.items()}
+        fields["text"] = page_text(fields["text"])
+        text = fields["text"][:characters]
+        if is_web_address(fields["address"]) and text:
+            more = {"sketch": sketch(text), "shortened": shortened(text, len(fields["text"]))}
+            results.append({**fields, "text": text, "title": fields["title"] or fields["address"], **more})
         else:
             dropped += 1
     notes = [f"{dropped} results without an address or a text were left out"] if dropped else []
@@ -62,7 +61,7 @@ def search(
 
 
 def _request(provider: dict[str, Any], query: str, count: int) -> urllib.request.Request:
-    """The request; the names in ``secrets`` are variables of this process."""
+    """The request; ``secrets`` names variables of this process."""
     url = provider["endpoint"].replace("{query}", quote(query, safe="")).replace("{count}", str(count))
     headers = {"Accept": "application/json", "User-Agent": "codex-multi-role", **provider["headers"]}
     headers |= {name: _secret(value) for name, value in provider["secrets"].items()}
@@ -117,7 +116,7 @@ def _texts(values: list[Any]) -> Iterator[str]:
 
 
 def main() -> None:
-    """The first argument is JSON with the arguments of `search`."""
+    """Run `search` with its arguments as JSON in the first argument."""
     try:
         print(json.dumps(search(**json.loads(sys.argv[1]))))  # noqa: T201 - what the parent reads
     except (EndpointFailed, jmespath.exceptions.JMESPathError) as error:

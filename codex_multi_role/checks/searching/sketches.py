@@ -1,6 +1,6 @@
-"""Whether two texts say the same in nearly the same words: copies of one document are one source.
+"""Find texts in nearly the same words: copies of one document are one source.
 
-A sketch is the smallest hashes of a text's shingles; what two have in common estimates Jaccard's index of all of them.
+A sketch is the smallest hashes of a text's shingles; what two have in common estimates the Jaccard index of all.
 Source: A. Broder, On the resemblance and containment of documents (1997).
 """
 
@@ -14,9 +14,9 @@ from typing import TypeVar
 WORDS_OF_A_SHINGLE = 3
 SIZE = 128
 SAME = 0.8
-"""The share in common from which two texts count as one."""
+"""Minimum share in common for two texts to count as one."""
 MAX_LOOKUPS = 8
-"""Two texts that count as one share, as good as always, one of this many smallest hashes."""
+"""Two texts that count as one almost always share one of this many smallest hashes."""
 _WORD = re.compile(r"\w+")
 Name = TypeVar("Name", bound=Hashable)
 
@@ -24,7 +24,7 @@ Sketch = Sequence[int]
 
 
 def sketch(text: str) -> list[int]:
-    """Of every few words that follow each other, in small letters; a shorter text is one shingle."""
+    """Hash every few consecutive words, in lower case; a shorter text is one shingle."""
     words = _WORD.findall(text.casefold())
     ends = max(1, len(words) - WORDS_OF_A_SHINGLE + 1)
     shingles = (" ".join(words[start : start + WORDS_OF_A_SHINGLE]) for start in range(ends))
@@ -32,13 +32,13 @@ def sketch(text: str) -> list[int]:
 
 
 def nearly_same(one: Sketch, other: Sketch) -> bool:
-    """Whether texts with these sketches have nearly all in common; of short texts it is known exactly."""
+    """Whether the texts of these sketches have nearly everything in common; exact for short texts."""
     smallest = set(sorted({*one, *other})[:SIZE])
     return len(smallest & {*one} & {*other}) >= SAME * len(smallest)
 
 
 def copies(texts: Mapping[Name, str]) -> dict[Name, Name]:
-    """The names of the texts that nearly repeat an earlier one, each with the name of that one. Takes linear time."""
+    """The names of texts that nearly repeat an earlier one, each with the name of that one. Takes linear time."""
     found: dict[Name, Name] = {}
     first: dict[int, tuple[Name, Sketch]] = {}
     for name, text in texts.items():
