@@ -12,7 +12,7 @@ from codex_multi_role.programs import exclude_from_path, program_path
 
 
 def test_folder_that_no_longer_exists_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "_written_by_roles", set())
+    monkeypatch.setattr(programs, "_excluded", set())
     for number in range(5):
         folder = tmp_path / str(number)
         folder.mkdir()
