@@ -25,7 +25,8 @@ from codex_multi_role.catalog import (
     read_flows,
     settings_file,
 )
-from codex_multi_role.checks import CheckFunction, find_check, may_change_workspace, needs_python, settings_of
+from codex_multi_role.checks import Check, find_check
+from codex_multi_role.checks.check_options import require_option_names
 from codex_multi_role.checks.contract import Sandbox, no_sandbox
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
 from codex_multi_role.codex.codex_settings import as_settings, holds_secret, mcp_server_table, needs_user_home
@@ -116,7 +117,7 @@ class Definitions:
 
     @property
     def _measures(self) -> bool:
-        return any(map(needs_python, self._checks))
+        return any(check.uses_python for check in self._checks)
 
     @property
     def roles(self) -> list[RoleSpec]:
@@ -127,14 +128,16 @@ class Definitions:
     @property
     def settings(self) -> list[Path]:
         """The settings files of the run's checks."""
-        names = {found.file for check in self._checks if (found := settings_of(check))}
+        names = {check.settings.file for check in self._checks if check.settings}
         files = (settings_file(name, self.catalog.source.parent) for name in sorted(names))
         return [file for file in files if file is not None]
 
     @property
     def changes_workspace(self) -> bool:
         """Whether any role or check of the run is allowed to change the workspace."""
-        return any(role.may_change_workspace for role in self.roles) or any(map(may_change_workspace, self._checks))
+        return any(role.may_change_workspace for role in self.roles) or any(
+            not check.read_only for check in self._checks
+        )
 
     @property
     def needs_sandbox(self) -> bool:
@@ -142,7 +145,7 @@ class Definitions:
         return self.changes_workspace or bool(self._checks)
 
     @property
-    def _checks(self) -> set[CheckFunction]:
+    def _checks(self) -> set[Check]:
         return {find_check(step.check) for flow in self.flows.values() for step in flow.steps if step.check}
 
 
@@ -185,7 +188,7 @@ def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> tuple[dict[str,
     for flow in flows.values():
         for index, step in enumerate(flow.steps):
             if step.check is not None:
-                _check_check(step.check, f"{flow.source}: steps[{index}].check")
+                _check_check(step.check, step.with_, f"{flow.source}: steps[{index}]")
                 load_settings(step.check, catalog.source.parent)
     return flows, catalog
 
@@ -197,11 +200,17 @@ def changed_catalog(source: Path, catalog: RoleSpecCatalog) -> RoleSpecCatalog:
     return _with_tools(RoleSpecCatalog.load(source, tool_names, role_files))
 
 
-def _check_check(name: str, place: str) -> None:
+def _check_check(name: str, given: Mapping[str, object], place: str) -> None:
+    """Raise `DefinitionError` unless the check exists and takes the options ``given``; their values come later."""
     try:
-        find_check(name)
+        options = find_check(name).options
     except UsageError as error:
-        raise DefinitionError(f"{place}: {error}", error.hint) from error
+        raise DefinitionError(f"{place}.check: {error}", error.hint) from error
+    try:
+        if options is not None:
+            require_option_names(options, given)
+    except UsageError as error:
+        raise DefinitionError(f"{place}.with: check {name}: {error}", error.hint) from error
 
 
 def load_definitions(options: RunOptions) -> Definitions:

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from codex_multi_role.checks.contract import (
+    Check,
     CheckContext,
     CheckFunction,
     RunFacts,
     Settings,
-    configured_by,
-    lasts,
-    longest_seconds,
-    may_change_workspace,
-    needs_python,
-    only_looks,
-    settings_of,
+    declare_check,
 )
 from codex_multi_role.registry import Registry
 
 __all__ = [
     "CHECKS",
+    "Check",
     "CheckContext",
     "CheckFunction",
     "RunFacts",
     "Settings",
     "check_names",
-    "configured_by",
+    "declare_check",
     "find_check",
-    "lasts",
-    "longest_seconds",
-    "may_change_workspace",
-    "needs_python",
-    "only_looks",
-    "settings_of",
 ]
 
 CHECKS = {
@@ -71,7 +61,7 @@ CHECKS = {
     "research_facts": "research.facts:research_facts",
     "research_report": "research.research_report:research_report",
 }
-_REGISTRY: Registry[CheckFunction] = Registry("check", __name__, CHECKS)
+_REGISTRY: Registry[Check | CheckFunction] = Registry("check", __name__, CHECKS)
 
 
 def check_names() -> list[str]:
@@ -79,6 +69,10 @@ def check_names() -> list[str]:
     return _REGISTRY.names()
 
 
-def find_check(name: str) -> CheckFunction:
-    """The check called ``name``. Raises UsageError for an unknown name and for a check that does not load."""
-    return _REGISTRY.find(name)
+def find_check(name: str) -> Check:
+    """The check called ``name``. Raises UsageError if it does not exist or cannot be loaded.
+
+    A plain function of another package is a check that declares nothing.
+    """
+    found = _REGISTRY.find(name)
+    return found if isinstance(found, Check) else Check(found)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_artifact, write_result
 
 ANSWER_FILE = "answer.md"
@@ -17,8 +17,7 @@ class AnswerOptions(CheckOptions):
     text: str = Field(min_length=1, description="the answer, usually a template")
 
 
-@only_looks
-@lasts(no_time)
+@declare_check(options=AnswerOptions, max_seconds=no_time, read_only=True)
 def write_answer(context: CheckContext) -> dict[str, object]:
     """Write ``answer.md`` into the run folder, secrets masked; return ``{status: written, file}``.
 

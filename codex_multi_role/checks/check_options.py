@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from codex_multi_role.checks.contract import CheckContext
@@ -29,11 +31,22 @@ class CheckOptions(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _know_every_name(cls, data: object) -> object:
-        known = [field.alias or name for name, field in cls.model_fields.items()]
+        known = _fields(cls)
         for name in data if isinstance(data, dict) else ():
             if name not in known:
-                raise _unknown(str(name), known)
+                raise _unknown(str(name), list(known))
         return data
+
+
+def require_option_names(kind: type[BaseModel], given: Collection[str]) -> None:
+    """Raise `UsageError` if ``given`` has a name that is not an option of ``kind``, or lacks a required one."""
+    known = _fields(kind)
+    for name in given:
+        if name not in known:
+            raise UsageError(*no_such("option", name, known))
+    for name, field in known.items():
+        if field.is_required() and name not in given:
+            raise UsageError(f'the option "{name}" is missing', f"{name}: {field.description}")
 
 
 def read_options(kind: type[OptionsT], context: CheckContext, check: str) -> OptionsT:
@@ -62,6 +75,10 @@ def inside(workspace: Workspace, relative: str, option: str) -> Path:
         raise UsageError(f"{option}: {error.reason} {given!r}", hint) from error
 
 
+def _fields(kind: type[BaseModel]) -> dict[str, FieldInfo]:
+    return {field.alias or name: field for name, field in kind.model_fields.items()}
+
+
 def _unknown(name: str, known: list[str]) -> PydanticCustomError:
     problem, hint = no_such("option", name, known)
     context = {"problem": problem, "hint": hint}
@@ -83,6 +100,6 @@ def _words(detail: ErrorDetails) -> str:
 def _hint(kind: type[CheckOptions], detail: ErrorDetails) -> str:
     if detail["type"] == "unknown_option":
         return str(detail["ctx"]["hint"])
-    described = {field.alias or name: field.description for name, field in kind.model_fields.items()}
+    described = {name: field.description for name, field in _fields(kind).items()}
     options = detail["loc"][:1] or described
     return "; ".join(f"{option}: {described[str(option)]}" for option in options if described[str(option)])

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
 
 MAX_SHOWN_CHARACTERS = 60
@@ -57,8 +57,7 @@ class ChooseOptions(CheckOptions):
     )
 
 
-@only_looks
-@lasts(no_time)
+@declare_check(options=ChooseOptions, max_seconds=no_time, read_only=True)
 def choose_best(context: CheckContext) -> dict[str, object]:
     """Choose the best candidate; write ``result.json``.
 

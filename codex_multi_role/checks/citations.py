@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
 
 _CITATION = re.compile(r"\[cite:(?:([^\[\]\n]*)\])?", re.IGNORECASE)
@@ -27,8 +27,7 @@ class ProseOptions(CheckOptions):
     max_words: int | None = Field(default=None, ge=1, description="a number")
 
 
-@only_looks
-@lasts(no_time)
+@declare_check(options=ProseOptions, max_seconds=no_time, read_only=True)
 def check_prose(context: CheckContext) -> dict[str, object]:
     """Return ``{status: fits|unfit, words, cited: [id], unresolved: [id], problems: [text]}``, also as ``result.json``.
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, field_validator
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, at_most_own, lasts
+from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
 from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.checks.interpreter import OWN
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
@@ -53,7 +53,7 @@ class CommandOptions(CheckOptions):
         return argv
 
 
-@lasts(at_most_own)
+@declare_check(options=CommandOptions, max_seconds=at_most_own)
 def run_argv(context: CheckContext) -> dict[str, object]:
     """Run ``argv`` without input; write ``output.txt``, ``stderr.txt`` (both at most 2 MiB) and ``result.json``.
 

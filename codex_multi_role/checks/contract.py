@@ -57,7 +57,7 @@ class CheckContext:
     ``folder`` receives this visit's artifacts (``runs/<id>/tests/003``); pass text for people through ``redact``.
     ``sandbox`` wraps a command so that it can write only to the workspace and to the given folder. ``options`` is the
     step's ``with``. ``worktrees`` are the run's copies of the workspace, ``run`` returns the facts of the run,
-    ``settings`` the settings that the check is `configured_by`. ``python`` runs the project's tests, None if it is
+    ``settings`` those declared by the check. ``python`` runs the project's tests, None if it is
     still to be found. ``stopping`` is set when the run must stop: pass it to the commands you run.
     """
 
@@ -86,26 +86,12 @@ def in_copy(context: CheckContext, key: str) -> CheckContext:
 
 # A check's result is JSON with a `status`. A bad verdict is a result; CheckFailed means that there is no verdict.
 CheckFunction = Callable[[CheckContext], dict[str, object]]
-Longest = Callable[[Mapping[str, object], float], float]
-_LONGEST: dict[CheckFunction, Longest] = {}
+MaxSeconds = Callable[[Mapping[str, object], float], float]
 
 
-def lasts(longest: Longest) -> Callable[[CheckFunction], CheckFunction]:
-    """Declare the maximum seconds that a check takes: ``longest(options, deadline_seconds)``.
-
-    ``options`` are those known before the run, not yet validated. A check that declares nothing takes the deadline.
-    """
-
-    def declared(check: CheckFunction) -> CheckFunction:
-        _LONGEST[check] = longest
-        return check
-
-    return declared
-
-
-def longest_seconds(check: CheckFunction, options: Mapping[str, object], deadline_seconds: float) -> float:
-    """The maximum seconds that ``check`` takes, as declared by `lasts`."""
-    return _LONGEST[check](options, deadline_seconds) if check in _LONGEST else deadline_seconds
+def deadline(options: Mapping[str, object], deadline_seconds: float) -> float:
+    """The `max_seconds` of a check that declares nothing else."""
+    return deadline_seconds
 
 
 @dataclass(frozen=True)
@@ -116,58 +102,46 @@ class Settings:
     model: type[BaseModel]
 
 
-_SETTINGS: dict[CheckFunction, Settings] = {}
+@dataclass(frozen=True)
+class Check:
+    """A check, and what must be known about it before a run.
+
+    ``options``: the model of the step's ``with``, None if the check does not declare it. ``max_seconds(options,
+    deadline_seconds)``: the most that it takes, from the options known before the run, not yet validated.
+    ``read_only``: it does not change the workspace on purpose; what tests leave behind does not count. ``settings`` are
+    validated before a run and kept with it. ``uses_python``: it runs tests with the project's Python, which needs
+    pytest and coverage for it.
+    """
+
+    run: CheckFunction
+    options: type[BaseModel] | None = None
+    max_seconds: MaxSeconds = deadline
+    read_only: bool = False
+    settings: Settings | None = None
+    uses_python: bool = False
+
+    def __call__(self, context: CheckContext) -> dict[str, object]:
+        return self.run(context)
 
 
-def configured_by(file: str, model: type[BaseModel]) -> Callable[[CheckFunction], CheckFunction]:
-    """Declare that the check reads its settings from ``file``, which is validated before a run and kept with it."""
-
-    def declared(check: CheckFunction) -> CheckFunction:
-        _SETTINGS[check] = Settings(file, model)
-        return check
-
-    return declared
-
-
-def settings_of(check: CheckFunction) -> Settings | None:
-    """The settings declared for ``check``, or None."""
-    return _SETTINGS.get(check)
-
-
-_LOOKING: set[CheckFunction] = set()
-
-
-def only_looks(check: CheckFunction) -> CheckFunction:
-    """Declare that the check does not change the workspace on purpose; what tests leave behind does not count."""
-    _LOOKING.add(check)
-    return check
-
-
-def may_change_workspace(check: CheckFunction) -> bool:
-    """Whether the check may change the workspace, which is true of each that is not declared `only_looks`."""
-    return check not in _LOOKING
-
-
-_USING_PYTHON: set[CheckFunction] = set()
-
-
-def uses_python(check: CheckFunction) -> CheckFunction:
-    """Declare that the check runs tests with the project's Python, which needs pytest and coverage for it."""
-    _USING_PYTHON.add(check)
-    return check
-
-
-def needs_python(check: CheckFunction) -> bool:
-    """Whether the check declares `uses_python`."""
-    return check in _USING_PYTHON
+def declare_check(
+    *,
+    options: type[BaseModel] | None = None,
+    max_seconds: MaxSeconds = deadline,
+    read_only: bool = False,
+    settings: Settings | None = None,
+    uses_python: bool = False,
+) -> Callable[[CheckFunction], Check]:
+    """Make a `Check` of a function."""
+    return lambda run: Check(run, options, max_seconds, read_only, settings, uses_python)
 
 
 def no_time(options: Mapping[str, object], deadline_seconds: float) -> float:
-    """For `lasts`: the duration of a check that waits for nothing is negligible."""
+    """For `max_seconds`: the duration of a check that waits for nothing is negligible."""
     return 0.0
 
 
 def at_most_own(options: Mapping[str, object], deadline_seconds: float) -> float:
-    """For `lasts`: the option ``timeout_seconds``, which cannot exceed the deadline."""
+    """For `max_seconds`: the option ``timeout_seconds``, which cannot exceed the deadline."""
     own = options.get("timeout_seconds")
     return min(own, deadline_seconds) if isinstance(own, int | float) else deadline_seconds

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, at_most_own, in_copy, lasts, uses_python
+from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check, in_copy
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageOutcome, CoverageRun
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.python import interpreter_of
@@ -36,8 +36,7 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return at_most_own(options, deadline_seconds) + reports * REPORT_SECONDS
 
 
-@uses_python
-@lasts(_longest)
+@declare_check(options=CoverageOptions, max_seconds=_longest, uses_python=True)
 def measure_coverage(context: CheckContext) -> dict[str, object]:
     """Parse the tests, run them under coverage.py with branches, and read what they reached of the target.
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, at_most_own, lasts, uses_python
+from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
 from codex_multi_role.checks.output_files import scratch_folder, write_result
 from codex_multi_role.checks.python_targets import named_path, not_python
 from codex_multi_role.checks.repeated import Repeated, repeat
@@ -30,8 +30,7 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return at_most_own(options, deadline_seconds) + END_SECONDS
 
 
-@uses_python
-@lasts(_longest)
+@declare_check(options=FlakyOptions, max_seconds=_longest, uses_python=True)
 def find_flaky(context: CheckContext) -> dict[str, object]:
     """Run the tests several times, each time in a private copy of the workspace, in the sandbox.
 

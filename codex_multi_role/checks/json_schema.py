@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.data_file import parse_document, read_document
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.errors import UsageError
@@ -47,8 +47,7 @@ class SchemaOptions(CheckOptions):
         return self
 
 
-@only_looks
-@lasts(no_time)
+@declare_check(options=SchemaOptions, max_seconds=no_time, read_only=True)
 def check_schema(context: CheckContext) -> dict[str, object]:
     """Validate; write ``result.json``.
 

@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.assertions import tests_without_assertion
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.checks.test_files import TestFile, put_all, remove, shown, texts_of
 from codex_multi_role.checks.tests_source import expects, tests_of, untested
@@ -34,7 +34,7 @@ class JudgeTestsOptions(CheckOptions):
     target_coverage: float = Field(ge=0, le=100, description="percent")
 
 
-@lasts(no_time)
+@declare_check(options=JudgeTestsOptions, max_seconds=no_time)
 def judge_tests(context: CheckContext) -> dict[str, object]:
     """Compare the attempt in the workspace with the best so far, and restore the best if it was better.
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.errors import UsageError
 
@@ -18,7 +18,7 @@ class MergeOptions(CheckOptions):
     copies: Annotated[list[str], Field(min_length=1)]
 
 
-@lasts(no_time)
+@declare_check(options=MergeOptions, max_seconds=no_time)
 def merge_copies(context: CheckContext) -> dict[str, object]:
     """Return ``{status: merged|unchanged|conflicts, paths, conflicts: [{path, kind}], merges: [...]}``, one per copy.
 

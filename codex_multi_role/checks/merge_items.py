@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, JsonValue, StringConstraints
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
 
 Name = Annotated[str, StringConstraints(min_length=1)]
@@ -22,8 +22,7 @@ class MergeItemsOptions(CheckOptions):
     fields: list[Name] = Field(default=[], description="a list of names")
 
 
-@only_looks
-@lasts(no_time)
+@declare_check(options=MergeItemsOptions, max_seconds=no_time, read_only=True)
 def merge_items(context: CheckContext) -> dict[str, object]:
     """Return ``{status: merged|refused, items, added: [key], refused: [{item, reason}]}``, also as ``result.json``.
 

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, at_most_own, lasts, uses_python
+from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS
 from codex_multi_role.checks.data_file import read_document
 from codex_multi_role.checks.measured_tests import Bench, SuiteMeasurement, units
@@ -65,8 +65,7 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return at_most_own(options, deadline_seconds) + 4 * REPORT_SECONDS + END_SECONDS
 
 
-@uses_python
-@lasts(_longest)
+@declare_check(options=MergeTestsOptions, max_seconds=_longest, uses_python=True)
 def merge_tests(context: CheckContext) -> dict[str, object]:
     """Measure all candidates' tests together, keep the fewest that lose nothing, and measure these again.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, at_most_own, in_copy, lasts, uses_python
+from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check, in_copy
 from codex_multi_role.checks.kill_matrix import Judge, KillMatrix
 from codex_multi_role.checks.mutants import HOW_TO_INSTALL, Mutant, MutatedFile, is_installed
 from codex_multi_role.checks.output_files import scratch_folder, write_result
@@ -59,8 +59,7 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return at_most_own(options, deadline_seconds) + END_SECONDS
 
 
-@uses_python
-@lasts(_longest)
+@declare_check(options=MutationOptions, max_seconds=_longest, uses_python=True)
 def judge_mutants(context: CheckContext) -> dict[str, object]:
     """Run the tests on mutants of the target, each in a private copy of the workspace, in the sandbox.
 

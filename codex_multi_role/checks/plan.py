@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.json_schema import schema_problems
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.plans import FEWEST_TASKS, MOST_TASKS, TASKS_SCHEMA, plan_problems, with_defaults
@@ -22,8 +22,7 @@ class PlanOptions(CheckOptions):
     max_tasks: _Number = Field(default=MOST_TASKS, description="the most tasks there may be")
 
 
-@only_looks
-@lasts(no_time)
+@declare_check(options=PlanOptions, max_seconds=no_time, read_only=True)
 def check_plan(context: CheckContext) -> dict[str, object]:
     """Validate the tasks; write ``result.json``.
 

@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.assertions import tests_without_assertion
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, at_most_own, lasts, longest_seconds, uses_python
+from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.judge_tests import suspected_bugs
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
@@ -55,11 +55,10 @@ class PruneTestsOptions(CheckOptions):
 def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     runs = options.get("runs", MOST_RUNS)
     repeated = 2 * runs * at_most_own(options, deadline_seconds) if isinstance(runs, int) else 0.0
-    return MOST_ROUNDS * longest_seconds(measure_coverage, options, deadline_seconds) + repeated
+    return MOST_ROUNDS * measure_coverage.max_seconds(options, deadline_seconds) + repeated
 
 
-@uses_python
-@lasts(_longest)
+@declare_check(options=PruneTestsOptions, max_seconds=_longest, uses_python=True)
 def prune_tests(context: CheckContext) -> dict[str, object]:
     """Write ``files``, remove flaky tests and then failing ones, and measure again, until none fails.
 

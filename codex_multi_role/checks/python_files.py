@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, inside, read_options
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.imports import module_name
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.working_copy import is_left_out
@@ -31,8 +31,7 @@ class PythonFilesOptions(CheckOptions):
     out: str = Field(default="tests", min_length=1, description="a folder of the workspace")
 
 
-@only_looks
-@lasts(no_time)
+@declare_check(options=PythonFilesOptions, max_seconds=no_time, read_only=True)
 def find_python_files(context: CheckContext) -> dict[str, object]:
     """Return ``{status: found|no files, reason, files: [{file, module, tests, problem}]}``, also as ``result.json``.
 

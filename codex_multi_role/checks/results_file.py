@@ -8,7 +8,7 @@ from dataclasses import replace
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, RunFacts, lasts, no_time
+from codex_multi_role.checks.contract import CheckContext, RunFacts, declare_check, no_time
 from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.reading.json_types import Json
 
@@ -52,7 +52,7 @@ class TestResultsOptions(CheckOptions):
     target_mutation_score: float = Field(default=0.0, ge=0, le=100, description="percent")
 
 
-@lasts(no_time)
+@declare_check(options=TestResultsOptions, max_seconds=no_time)
 def write_test_results(context: CheckContext) -> dict[str, object]:
     """Write ``results.json`` into the run folder; return it with the ``status`` and its ``reason``, file by file.
 

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, configured_by, lasts, only_looks
+from codex_multi_role.checks.contract import CheckContext, Settings, declare_check
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.search_providers import Searched, SearchQuery, ask_all, missing
 from codex_multi_role.checks.search_settings import (
@@ -52,9 +52,7 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return LONGEST_SECONDS
 
 
-@only_looks
-@lasts(_longest)
-@configured_by(SEARCH_FILE, SearchFile)
+@declare_check(options=SearchOptions, max_seconds=_longest, read_only=True, settings=Settings(SEARCH_FILE, SearchFile))
 def search(context: CheckContext) -> dict[str, object]:
     """Query every enabled provider; combine the results.
 
@@ -91,9 +89,7 @@ def search(context: CheckContext) -> dict[str, object]:
     )
 
 
-@only_looks
-@lasts(_longest)
-@configured_by(SEARCH_FILE, SearchFile)
+@declare_check(options=ReadyOptions, max_seconds=_longest, read_only=True, settings=Settings(SEARCH_FILE, SearchFile))
 def search_ready(context: CheckContext) -> dict[str, object]:
     """Test, before a model is asked, that there is something to search; read the folder, so that no search waits.
 

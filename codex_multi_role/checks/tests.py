@@ -6,7 +6,7 @@ import shlex
 from dataclasses import asdict
 from pathlib import Path, PurePath
 
-from codex_multi_role.checks.contract import CheckContext, only_looks
+from codex_multi_role.checks.contract import CheckContext, declare_check
 from codex_multi_role.checks.interpreter import Interpreter
 from codex_multi_role.checks.junit_report import TestCounts, parse_report, read_report
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
@@ -17,7 +17,7 @@ from codex_multi_role.workspace import CommandResult, run_command
 MAX_TAIL_CHARACTERS = 4_000
 
 
-@only_looks
+@declare_check(read_only=True)
 def run_tests(context: CheckContext) -> dict[str, object]:
     """Run the workspace's tests; write ``pytest_output.txt``, ``pytest_rc.txt``, ``junit.xml`` and ``result.json``.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, in_copy, lasts, no_time, only_looks
+from codex_multi_role.checks.contract import CheckContext, declare_check, in_copy, no_time
 from codex_multi_role.checks.data_file import read_document
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.tests_source import with_unique_names, without_fence
@@ -36,8 +36,7 @@ class WriteTestsOptions(CheckOptions):
     copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
 
 
-@only_looks
-@lasts(no_time)
+@declare_check(options=ReadOptions, max_seconds=no_time, read_only=True)
 def read_file(context: CheckContext) -> dict[str, object]:
     """Return ``{status: read, path, content}``. Raises UsageError, CheckFailed if not a text of at most 1 MB."""
     options = read_options(ReadOptions, context, "read_file")
@@ -48,7 +47,7 @@ def read_file(context: CheckContext) -> dict[str, object]:
     return write_result(context, {"status": "read", "path": options.path, "content": content})
 
 
-@lasts(no_time)
+@declare_check(options=TextFileOptions, max_seconds=no_time)
 def write_file(context: CheckContext) -> dict[str, object]:
     """Return ``{status: written, path, content}``. Raises UsageError, CheckFailed."""
     options = read_options(TextFileOptions, context, "write_file")
@@ -57,7 +56,7 @@ def write_file(context: CheckContext) -> dict[str, object]:
     return write_result(context, {"status": "written", "path": options.path, "content": options.content})
 
 
-@lasts(no_time)
+@declare_check(options=WriteTestsOptions, max_seconds=no_time)
 def write_tests(context: CheckContext) -> dict[str, object]:
     """Return ``{status: written, path, content}``; drop a Markdown fence and keep one definition per test name.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import load_yaml, render, settings_file, validate
-from codex_multi_role.checks import CheckContext, RunFacts, find_check, settings_of
+from codex_multi_role.checks import CheckContext, RunFacts, find_check
 from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, DefinitionError, RunInterrupted
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import own_turns
@@ -100,7 +100,7 @@ def load_settings(name: str, roles: Path) -> Any:  # noqa: ANN401 - whatever mod
 
     Raises `DefinitionError` with file and key path.
     """
-    settings = settings_of(find_check(name))
+    settings = find_check(name).settings
     if settings is None:
         return None
     file = settings_file(settings.file, roles)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codex_multi_role.checks import find_check, longest_seconds
+from codex_multi_role.checks import find_check
 from codex_multi_role.flow import Terms
 
 
@@ -12,6 +12,6 @@ def terms(*, cycles: int, repair_attempts: int, run_tests: bool, test_seconds: f
     """The terms of a run with these options (`RunOptions`); ``test_seconds`` is the deadline of every check."""
 
     def check_seconds(name: str, given: Mapping[str, object]) -> float:
-        return longest_seconds(find_check(name), given, test_seconds)
+        return find_check(name).max_seconds(given, test_seconds)
 
     return Terms(cycles, repair_attempts, check_seconds, check_seconds("tests", {}) if run_tests else 0.0)

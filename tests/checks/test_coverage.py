@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks import longest_seconds
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS
@@ -237,5 +236,5 @@ def test_path_out_of_the_workspace_is_refused(make_context: MakeContext, target:
 
 
 def test_its_own_report_is_counted_into_its_time() -> None:
-    assert longest_seconds(measure_coverage, {"timeout_seconds": 5}, 60) == 5 + REPORT_SECONDS
-    assert longest_seconds(measure_coverage, {"timeout_seconds": 5, "per_test": True}, 60) == 5 + 2 * REPORT_SECONDS
+    assert measure_coverage.max_seconds({"timeout_seconds": 5}, 60) == 5 + REPORT_SECONDS
+    assert measure_coverage.max_seconds({"timeout_seconds": 5, "per_test": True}, 60) == 5 + 2 * REPORT_SECONDS

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks import longest_seconds
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.kill_matrix import Judge
 from codex_multi_role.checks.mutants import MutatedFile
@@ -216,4 +215,4 @@ def test_what_there_was_no_time_for_is_not_counted(make_context: MakeContext, tm
 
 
 def test_its_end_is_counted_into_its_time() -> None:
-    assert longest_seconds(judge_mutants, {"timeout_seconds": 5}, 60) == 5 + END_SECONDS
+    assert judge_mutants.max_seconds({"timeout_seconds": 5}, 60) == 5 + END_SECONDS

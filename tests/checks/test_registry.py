@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.checks import CHECKS, check_names, find_check, longest_seconds
+from codex_multi_role.checks import CHECKS, check_names, find_check
 from codex_multi_role.checks.tests import run_tests
 from codex_multi_role.errors import UsageError
 
@@ -19,8 +19,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "entry_points.txt").write_text("\n".join(["[codex_multi_role.checks]", *points, "tests = x:y"]))
     (tmp_path / "extra_checks.py").write_text(
         "def spelling(context): return {'status': 'passed'}\n"
-        "from codex_multi_role.checks import lasts\n"
-        "@lasts(lambda options, deadline: 2 * options.get('rounds', 5))\n"
+        "from codex_multi_role.checks import declare_check\n"
+        "@declare_check(max_seconds=lambda options, deadline: 2 * options.get('rounds', 5))\n"
         "def slow(context): return {'status': 'passed'}\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
@@ -36,7 +36,7 @@ def test_every_built_in_check_loads(name: str) -> None:
 
 
 def test_installed_check_is_found(installed: None) -> None:
-    assert find_check("spelling").__name__ == "spelling"
+    assert find_check("spelling").run.__name__ == "spelling"
     assert check_names() == sorted({*CHECKS, "broken", "slow", "spelling"})
 
 
@@ -72,4 +72,4 @@ def test_longest_seconds_is_declared_duration_or_deadline(
     installed: None, name: str, options: dict[str, object], seconds: float
 ) -> None:
     """A check takes as long as it declares. Without a declaration its deadline counts."""
-    assert longest_seconds(find_check(name), options, 300.0) == seconds
+    assert find_check(name).max_seconds(options, 300.0) == seconds

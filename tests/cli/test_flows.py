@@ -179,6 +179,20 @@ def test_misspelled_check_is_refused_with_a_suggestion(project: Path) -> None:
     assert 'half.yaml: steps[0].check: there is no check "test"; did you mean "tests"?' in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("step", "problem"),
+    [
+        ("{check: plan, with: {taks: []}}", 'there is no option "taks"; did you mean "tasks"?'),
+        ("{check: plan}", 'the option "tasks" is missing'),
+    ],
+)
+def test_wrong_option_of_a_check_is_refused(project: Path, step: str, problem: str) -> None:
+    (project / "team" / "flows" / "half.yaml").write_text(f"steps: [{step}]\n")
+    done = console("flows", "validate", "--roles", "team", "half", folder=project)
+    assert done.returncode == 2
+    assert f"half.yaml: steps[0].with: check plan: {problem}" in done.stderr
+
+
 def test_validate_tells_the_roles_that_are_never_asked(project: Path) -> None:
     (project / "team" / "flows" / "half.yaml").write_text("steps: [{ask: thinker}]\n")
     done = console("flows", "validate", "--roles", "team", "half", "once", folder=project)

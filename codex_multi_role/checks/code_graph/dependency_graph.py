@@ -14,7 +14,7 @@ from codex_multi_role.checks.code_graph import other_code, python_code
 from codex_multi_role.checks.code_graph.discovery import Folder, SourceFile
 from codex_multi_role.checks.code_graph.layers import batches_of, drawn, layers_of
 from codex_multi_role.checks.code_graph.symbols import Connections, Symbols
-from codex_multi_role.checks.contract import CheckContext, lasts, only_looks
+from codex_multi_role.checks.contract import CheckContext, declare_check
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.time_left import TimeLeft
 from codex_multi_role.errors import UsageError
@@ -43,8 +43,7 @@ class Known:
     other: Mapping[str, int] = field(default_factory=dict)
 
 
-@only_looks
-@lasts(lambda _, deadline_seconds: deadline_seconds)
+@declare_check(options=CodeGraphOptions, read_only=True)
 def read_code_graph(context: CheckContext) -> dict[str, object]:
     """Analyse a folder of source code without importing or running it. Leaves ``result.json``.
 

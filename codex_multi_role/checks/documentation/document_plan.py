@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.documentation.grouping import group, in_order
 from codex_multi_role.checks.documentation.places import PAGES, folder_of, page_of, read_page
 from codex_multi_role.checks.output_files import write_result
@@ -34,7 +34,7 @@ class DocumentPlanOptions(CheckOptions):
     synthesis: Literal["batch", "agentic"] = Field(default="batch", description="batch or agentic")
 
 
-@lasts(no_time)
+@declare_check(options=DocumentPlanOptions, max_seconds=no_time)
 def plan_documents(context: CheckContext) -> dict[str, object]:
     """Compare the files with their pages by content hash; batch those that changed. Leaves ``result.json``.
 

@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.code_graph.dependency_graph import repository, symbols_of
 from codex_multi_role.checks.code_graph.discovery import LANGUAGE_OF, read_source
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.documentation.document_plan import shortened
 from codex_multi_role.checks.documentation.places import folder_of, page_of, read_page
 from codex_multi_role.checks.output_files import write_result
@@ -31,7 +31,7 @@ class DocumentSourcesOptions(CheckOptions):
     notes: list[list[dict[str, JsonValue]]] = Field(default=[], description="lists of an analyst's files")
 
 
-@lasts(no_time)
+@declare_check(options=DocumentSourcesOptions, max_seconds=no_time)
 def read_sources(context: CheckContext) -> dict[str, object]:
     """Read the files; leaves ``result.json``.
 

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
 
 COMPLETE, INCOMPLETE = "complete", "incomplete"
@@ -21,7 +21,7 @@ class NotesOptions(CheckOptions):
     notes: list[dict[str, JsonValue]] = Field(default=[], description="an earlier result's notes")
 
 
-@lasts(no_time)
+@declare_check(options=NotesOptions, max_seconds=no_time)
 def judge_notes(context: CheckContext) -> dict[str, object]:
     """Judge the notes; leaves ``result.json``.
 

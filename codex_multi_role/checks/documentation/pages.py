@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.code_graph.dependency_graph import repository
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.documentation.document_plan import gone_pages, shortened
 from codex_multi_role.checks.documentation.file_page import page_text
 from codex_multi_role.checks.documentation.places import folder_of, marked, page_of, read_page
@@ -39,7 +39,7 @@ class DocumentWriteOptions(CheckOptions):
     sha256: str = Field(default="", description="the state of that file")
 
 
-@lasts(no_time)
+@declare_check(options=PagesOptions, max_seconds=no_time)
 def write_pages(context: CheckContext) -> dict[str, object]:
     """Write a page for each note, and remove those about files that no longer exist. Leaves ``result.json``.
 
@@ -115,7 +115,7 @@ class _Writer:
         return shortened("\n".join(lines), MAX_DIGEST_CHARACTERS)
 
 
-@lasts(no_time)
+@declare_check(options=DocumentWriteOptions, max_seconds=no_time)
 def write_one_document(context: CheckContext) -> dict[str, object]:
     """Return ``{status: written|unchanged, path}``, also as ``result.json``. Raises UsageError, CheckFailed."""
     options = read_options(DocumentWriteOptions, context, "document_write")

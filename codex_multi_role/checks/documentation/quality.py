@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, JsonValue
 from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.code_graph.dependency_graph import repository
 from codex_multi_role.checks.code_graph.discovery import Folder
-from codex_multi_role.checks.contract import CheckContext, lasts
+from codex_multi_role.checks.contract import CheckContext, declare_check
 from codex_multi_role.checks.documentation.evidence import Evidence
 from codex_multi_role.checks.documentation.measurement import DocumentMeasurement
 from codex_multi_role.checks.documentation.mermaid import judge_diagrams
@@ -48,7 +48,7 @@ class QualityOptions(CheckOptions):
     threshold: float = Field(default=0.8, ge=0, le=1, description="a number from 0 to 1")
 
 
-@lasts(lambda _, deadline_seconds: deadline_seconds)
+@declare_check(options=QualityOptions)
 def measure_documents(context: CheckContext) -> dict[str, object]:
     """Measure; write ``result.json``. A refinement that does not raise the score is rolled back.
 

@@ -7,7 +7,7 @@ import re
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.research.research_plan import topic_key
 from codex_multi_role.checks.research.rounds import Rows, by_id
@@ -33,8 +33,7 @@ class FactsOptions(GroupsOptions):
     verified: Rows = Field(default=[], description='"{{ steps.<ask>.results }}"')
 
 
-@only_looks
-@lasts(no_time)
+@declare_check(options=GroupsOptions, max_seconds=no_time, read_only=True)
 def research_groups(context: CheckContext) -> dict[str, object]:
     """Group findings by question: those of several origins must be verified, those of one are facts of less weight.
 
@@ -61,8 +60,7 @@ def research_groups(context: CheckContext) -> dict[str, object]:
     return write_result(context, {"status": "grouped" if groups or single else "nothing", **fields})
 
 
-@only_looks
-@lasts(no_time)
+@declare_check(options=FactsOptions, max_seconds=no_time, read_only=True)
 def research_facts(context: CheckContext) -> dict[str, object]:
     """Combine the facts and discrepancies of all questions.
 

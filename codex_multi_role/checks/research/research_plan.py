@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.reading.json_types import Json
 
@@ -28,8 +28,7 @@ class ResearchPlanOptions(CheckOptions):
     most: Count = Field(description="a number from 1 to 100")
 
 
-@only_looks
-@lasts(no_time)
+@declare_check(options=ResearchPlanOptions, max_seconds=no_time, read_only=True)
 def research_plan(context: CheckContext) -> dict[str, object]:
     """Return ``{status: planned|too few, problems, questions, topics, cut: [text]}``, also as ``result.json``.
 

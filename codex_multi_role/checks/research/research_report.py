@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.citations import citations_in, count_words
-from codex_multi_role.checks.contract import CheckContext, RunFacts, lasts, no_time, only_looks
+from codex_multi_role.checks.contract import CheckContext, RunFacts, declare_check, no_time
 from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.checks.research.report_page import page
 from codex_multi_role.checks.research.rounds import Rows
@@ -42,8 +42,7 @@ class ReportOptions(CheckOptions):
     unanswered: list[str] = Field(default=[], description="ids of questions")
 
 
-@only_looks
-@lasts(no_time)
+@declare_check(options=ReportOptions, max_seconds=no_time, read_only=True)
 def research_report(context: CheckContext) -> dict[str, object]:
     """Write ``findings.json`` and ``sources.json``; if anything is known, ``research.md`` and ``research.html`` too.
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.contract import CheckContext, lasts, no_time, only_looks
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.research.research_plan import LONGEST_TOPIC, topic_key
 from codex_multi_role.checks.research.searches import results_of_web, searched
@@ -51,8 +51,7 @@ class FindingsOptions(CheckOptions):
     most: int = Field(default=10, ge=1, le=100, description="a number from 1 to 100")
 
 
-@only_looks
-@lasts(no_time)
+@declare_check(options=ResearchSourcesOptions, max_seconds=no_time, read_only=True)
 def research_sources(context: CheckContext) -> dict[str, object]:
     """Collect what to read, each source once per question.
 
@@ -80,8 +79,7 @@ def research_sources(context: CheckContext) -> dict[str, object]:
     return write_result(context, {"status": status, "items": items, "sources": sources, "read": read, "log": log})
 
 
-@only_looks
-@lasts(no_time)
+@declare_check(options=FindingsOptions, max_seconds=no_time, read_only=True)
 def research_findings(context: CheckContext) -> dict[str, object]:
     """Collect this round's findings, and the topics that they lead to.
 
