@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from codex_multi_role.errors import RunBusy, RunStatus, UsageError
-from codex_multi_role.presentation.recorded import is_alive, lives, read_owner
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.owner import is_alive, is_running, read_owner
 
 SIGNALS = ((signal.SIGINT, 15.0), (signal.SIGTERM, 45.0))
 """What is sent, and the seconds it has to work. A shell's ``&`` may have made a process ignore the first one."""
@@ -49,7 +49,7 @@ def stop_run(folder: RunFolder, is_ending: Callable[[], bool] = lambda: False) -
 def outlives(owner: Mapping[str, Any]) -> bool:
     """Whether the process that `read_owner` named still runs `LEAVING_SECONDS` after it released its run."""
     end = time.monotonic() + LEAVING_SECONDS
-    while lives(owner):
+    while is_running(owner):
         if time.monotonic() > end:
             return True
         time.sleep(LOOK_SECONDS)

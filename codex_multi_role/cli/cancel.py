@@ -11,9 +11,9 @@ import click
 from codex_multi_role.cli.options import JSON, QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.streams import put_json, say
 from codex_multi_role.presentation.outcome import outcome_in_words, resume_command
-from codex_multi_role.presentation.recorded import is_alive, read_owner
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.owner import is_alive, read_owner
 from codex_multi_role.run_folder.states import IN_PROGRESS, OVER
 from codex_multi_role.run_folder.tasks import find_task
 from codex_multi_role.stopping import outlives, stop_run

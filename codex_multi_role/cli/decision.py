@@ -12,8 +12,8 @@ from codex_multi_role.cli.resume import go_on
 from codex_multi_role.cli.streams import put_json, say
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import resume_command
-from codex_multi_role.presentation.recorded import is_alive
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.owner import is_alive
 
 TAKEN_SECONDS = 5.0
 LOOK_SECONDS = 0.1

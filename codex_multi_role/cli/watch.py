@@ -16,8 +16,8 @@ from codex_multi_role.errors import ExitCode, UsageError
 from codex_multi_role.presentation.event_tail import follow
 from codex_multi_role.presentation.outcome import resume_command
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.recorded import is_alive
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_options import RunReport
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.presentation.progress import OF_ANOTHER_VERSION, Progress
-from codex_multi_role.presentation.recorded import is_alive, status_now
+from codex_multi_role.presentation.recorded import status_now
 from codex_multi_role.presentation.records import Records
 from codex_multi_role.run_folder import Record, RunFolder
+from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_folder.reading import read_records
 
 LOOK_SECONDS = 0.1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -17,6 +17,7 @@ from codex_multi_role.run_folder import (
     totals_of,
 )
 from codex_multi_role.run_folder.folder import has_reached_end, number_of
+from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_folder.reading import read_object
 from codex_multi_role.run_folder.turn_folder import INHERITED
 
@@ -87,28 +88,3 @@ def totals_now(folder: RunFolder, record: dict[str, Any]) -> dict[str, float]:
 def open_questions(folder: RunFolder, record: dict[str, Any]) -> list[Question]:
     """Return what the run asks a person now; empty when it is over."""
     return [] if has_reached_end(record) else Questions(folder.path).pending()
-
-
-def is_alive(folder: RunFolder) -> bool:
-    """Whether the process that last owned the run still works on it."""
-    return lives(read_owner(folder))
-
-
-def lives(owner: Mapping[str, Any]) -> bool:
-    """Whether the process that `read_owner` returned is running."""
-    if "pid" not in owner:
-        return False
-    import psutil  # here: most views of a run need no process table
-
-    from codex_multi_role import processes
-
-    try:
-        process = psutil.Process(owner["pid"])
-        return process.create_time() == owner["start_time"] and processes.lives(process)
-    except psutil.Error:
-        return False
-
-
-def read_owner(folder: RunFolder) -> dict[str, Any]:
-    """Read ``pid`` and ``start_time`` of the process that owns the run; empty once it has released the run."""
-    return read_object(folder.owner_path)

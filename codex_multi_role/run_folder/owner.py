@@ -5,12 +5,17 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from codex_multi_role.errors import RunBusy
 from codex_multi_role.run_folder.atomic import storage_errors
+from codex_multi_role.run_folder.reading import read_object
+
+if TYPE_CHECKING:
+    from codex_multi_role.run_folder.folder import RunFolder
 
 
 class Owner:
@@ -69,3 +74,28 @@ class Owner:
             return str(json.loads(self.path.read_text(encoding="utf-8"))["pid"])
         except (OSError, ValueError, KeyError):
             return "that is just starting"
+
+
+def is_alive(folder: RunFolder) -> bool:
+    """Whether the process that last owned the run still works on it."""
+    return is_running(read_owner(folder))
+
+
+def is_running(owner: Mapping[str, Any]) -> bool:
+    """Whether the process that `read_owner` returned is running."""
+    if "pid" not in owner:
+        return False
+    import psutil  # as above
+
+    from codex_multi_role import processes
+
+    try:
+        process = psutil.Process(owner["pid"])
+        return process.create_time() == owner["start_time"] and processes.lives(process)
+    except psutil.Error:
+        return False
+
+
+def read_owner(folder: RunFolder) -> dict[str, Any]:
+    """Read ``pid`` and ``start_time`` of the process that owns the run; empty once it has released the run."""
+    return read_object(folder.owner_path)

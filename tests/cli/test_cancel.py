@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from codex_multi_role.cli.main import group
 from codex_multi_role.errors import RunBusy
-from codex_multi_role.presentation.recorded import is_alive
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.stopping import stop_run
 from tests.cli.console import console
 from tests.engine.test_frozen import wait_for

@@ -21,8 +21,8 @@ from codex_multi_role.engine import sqlite_url
 from codex_multi_role.engine.dbos_library import DBOSClient
 from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import RunBusy, UsageError
-from codex_multi_role.presentation.recorded import is_alive
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.owner import is_alive
 from tests.teams import Record, TeamFolder, read, say
 
 NEVER = {"fault": {"stall_seconds": 300}}
