@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from codex_multi_role.app import RunOptions, RunReport, answer, cancel_task, fork, restart, resume, run
+    from codex_multi_role.api import RunOptions, RunReport, answer, cancel_task, fork, restart, resume, run
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
     from codex_multi_role.plan_solver import PlanSolved, PlanSolver, create_plan_solver
 
@@ -20,15 +20,15 @@ _PUBLIC = {
     "PlanSolver": "plan_solver",
     "RoleSpec": "catalog",
     "RoleSpecCatalog": "catalog",
-    "RunOptions": "app",
-    "RunReport": "app",
-    "answer": "app",
-    "cancel_task": "app",
+    "RunOptions": "api",
+    "RunReport": "api",
+    "answer": "api",
+    "cancel_task": "api",
     "create_plan_solver": "plan_solver",
-    "fork": "app",
-    "restart": "app",
-    "resume": "app",
-    "run": "app",
+    "fork": "api",
+    "restart": "api",
+    "resume": "api",
+    "run": "api",
 }
 
 __all__ = [

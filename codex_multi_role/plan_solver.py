@@ -13,15 +13,15 @@ from typing import Any
 
 import yaml
 
-from codex_multi_role.app import run
+from codex_multi_role.api import run
 from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.errors import UsageError
+from codex_multi_role.lifecycle.session import OnEvent
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import AskPerson, RunFolder
 from codex_multi_role.run_folder.item_results import ItemResults
 from codex_multi_role.run_folder.states import read_states
 from codex_multi_role.run_options import RunOptions, RunReport
-from codex_multi_role.session import OnEvent
 
 Role = str | Path | None
 """Who plays a part: None for the shipped role, a `Path` to a role's YAML file, a role's name, or a prompt.

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.app import run
+from codex_multi_role.api import run
 from codex_multi_role.codex.warm_home import user_store
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, UsageError
+from codex_multi_role.host.atomic import make_folder, storage_errors
+from codex_multi_role.lifecycle.recordings.comparison import DIFFS, kept_in
+from codex_multi_role.lifecycle.recordings.run_outcome import suggested_options
 from codex_multi_role.playbook.recording import Recording
-from codex_multi_role.recordings.comparison import DIFFS, kept_in
-from codex_multi_role.recordings.run_outcome import suggested_options
-from codex_multi_role.run_folder.atomic import make_folder, storage_errors
 from codex_multi_role.run_options import RunOptions
 
 ENDING = ".ndjson"

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from codex_multi_role import RunOptions, RunReport, resume, run
-from codex_multi_role.run_folder.atomic import write_text
+from codex_multi_role.host.atomic import write_text
 
 Record = dict[str, Any]
 LIMITS = {"idle_seconds": 20, "turn_seconds": 60}

@@ -23,11 +23,11 @@ OURS = {
     r"(recording|replay)-connection": "as playbook-connection, and upstream QUIET_SECONDS (playbook/upstream.py)",
     r"item_\d+": "the steps of one item, each with its deadlines (engine/fan_out.py)",
     r"role_\d+": "the turns of one role, each with its deadlines (engine/team.py)",
-    r"role-files": "looks every LOOK_SECONDS whether the run has ended (live_roles.py)",
+    r"role-files": "looks every LOOK_SECONDS whether the run has ended (lifecycle/live_roles.py)",
     r"search_\d+": "one search provider, with its time limit (checks/search_providers.py)",
     r"mutant_\d+": "tests on mutants, each run with its deadline (checks/kill_matrix.py)",
-    r"python_\d+": "asks the project's Python, which has ANSWER_SECONDS (definitions.py)",
-    r"telemetry-end": "requests of DELIVERY_SECONDS each, and awaited for CLOSING_SECONDS (telemetry/pipeline.py)",
+    r"python_\d+": "asks the project's Python, which has ANSWER_SECONDS (lifecycle/definitions.py)",
+    r"telemetry-end": "DELIVERY_SECONDS a request, CLOSING_SECONDS in all (integrations/telemetry/pipeline.py)",
     r"dbos-executor-_\d+": "the workflow: the steps of the run, each with its deadlines (engine/durable_run.py)",
 }
 """By name, what bounds the thread."""

@@ -36,8 +36,8 @@ from codex_multi_role.catalog.role_spec import (
 )
 from codex_multi_role.catalog.skills import SKILLS_FOLDER, Skill
 from codex_multi_role.catalog.templates import check_expression, check_template, evaluate, render
-from codex_multi_role.catalog.yaml_source import load_yaml, read_text, validate
 from codex_multi_role.reading.nearest import did_you_mean, no_such
+from codex_multi_role.reading.yaml_source import load_yaml, read_text, validate
 
 __all__ = [
     "CATALOG_FILES",

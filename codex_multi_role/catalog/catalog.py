@@ -18,9 +18,9 @@ from codex_multi_role.catalog.role_entries import RoleEntry, RoleSettings, RoleS
 from codex_multi_role.catalog.role_spec import TIMEOUT_POLICIES, WITHOUT_EFFECT, RoleSpec
 from codex_multi_role.catalog.skills import Skill
 from codex_multi_role.catalog.source_files import SourceFiles
-from codex_multi_role.catalog.yaml_source import load_yaml, validate
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.nearest import did_you_mean, no_such
+from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 CATALOG_FILES = ("catalog.yaml", "catalog.yml")
 MAX_SHOWN_FILES = 5

@@ -9,9 +9,9 @@ import yaml
 from pydantic import Field, JsonValue, StrictBool, TypeAdapter, ValidationError, model_validator
 
 from codex_multi_role.catalog.definition import Definition
-from codex_multi_role.catalog.yaml_loader import parse_yaml
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
+from codex_multi_role.reading.yaml_loader import parse_yaml
 
 InputType = Literal["string", "integer", "number", "boolean", "path", "list", "mapping"]
 _PYTHON_TYPES: dict[InputType, type] = {

@@ -14,9 +14,9 @@ from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.packaged import packaged_roles
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, STEP_KINDS, Route, StepSpec
-from codex_multi_role.catalog.yaml_source import load_yaml, validate
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.nearest import no_such
+from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 __all__ = [
     "EVERY_ROLE",

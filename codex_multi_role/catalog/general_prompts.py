@@ -9,7 +9,7 @@ from pydantic import AfterValidator, ConfigDict
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.packaged import packaged_roles
 from codex_multi_role.catalog.role_spec import RoleSpec
-from codex_multi_role.catalog.yaml_source import load_yaml, validate
+from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 
 class _Holding:

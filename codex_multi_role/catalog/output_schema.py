@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from codex_multi_role.catalog.yaml_source import key_path
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.yaml_source import key_path
 
 
 def schema_or_path(value: object) -> object:

@@ -27,9 +27,9 @@ from codex_multi_role.catalog.role_spec import (
     Seconds,
 )
 from codex_multi_role.catalog.source_files import SourceFiles
-from codex_multi_role.catalog.yaml_source import key_path, line_of, validate
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such
+from codex_multi_role.reading.yaml_source import key_path, line_of, validate
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 _MERGED_KEY_BY_KEY = {"prompt_flags", "behaviors", "auto_approve", "limits", "mcp_servers", "codex_config"}

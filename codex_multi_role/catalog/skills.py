@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from codex_multi_role.catalog.yaml_source import parse_text
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.yaml_source import parse_text
 
 SKILLS_FOLDER = "skills"
 SKILL_FILE = "SKILL.md"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from codex_multi_role.catalog.skills import SKILLS_FOLDER, Skill, find_skill, known_skills
-from codex_multi_role.catalog.yaml_source import parse_text, read_text
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such
+from codex_multi_role.reading.yaml_source import parse_text, read_text
 
 
 class SourceFiles:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 
 from codex_multi_role.checks.tests_source import Function, functions_in
-from codex_multi_role.python_source import NotPython, syntax_tree
+from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
 CHECKING_CALLS = frozenset({"raises", "warns", "deprecated_call", "fail", "expect", "xfail"})
 """Functions that check something, besides all that begin with ``assert``: pytest's, unittest's and mock's."""

@@ -18,7 +18,7 @@ from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.checks.interpreter import OWN
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
 from codex_multi_role.errors import UsageError
-from codex_multi_role.redaction import without_secrets
+from codex_multi_role.host.redaction import without_secrets
 from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command
 
 MAX_STDOUT_CHARACTERS = 20_000

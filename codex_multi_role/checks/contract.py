@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.redaction import Redactor
+from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.workspace import Workspace, Worktrees
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from codex_multi_role.checks.imports import PLUGINS, known_folders
 from codex_multi_role.checks.plugins.codex_multi_role_python import PACKAGES, described
 from codex_multi_role.checks.requirements import how_to_install, unmet_requirements
 from codex_multi_role.errors import UsageError
-from codex_multi_role.redaction import without_secrets
+from codex_multi_role.host.redaction import without_secrets
 from codex_multi_role.workspace import run_command
 
 OWN = "codex-multi-role"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
-from codex_multi_role.redaction import without_secrets
+from codex_multi_role.host.redaction import without_secrets
 
 TESTS_FAILED, NO_TESTS_COLLECTED = 1, 5
 """Exit codes of pytest."""

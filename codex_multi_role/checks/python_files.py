@@ -16,7 +16,7 @@ from codex_multi_role.checks.imports import module_name
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.working_copy import is_left_out
 from codex_multi_role.errors import UsageError
-from codex_multi_role.python_source import NotPython, syntax_tree
+from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
 MOST_FILES = 200
 PYTHON = (".py", ".pyw", "")

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 
 from codex_multi_role.checks.check_options import CheckOptions, inside
 from codex_multi_role.checks.working_copy import is_left_out
-from codex_multi_role.python_source import NotPython, syntax_tree
+from codex_multi_role.reading.python_source import NotPython, syntax_tree
 from codex_multi_role.workspace import Workspace
 
 PYTHON = "*.py"

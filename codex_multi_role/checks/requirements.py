@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codex_multi_role.checks.environments import read_toml
-from codex_multi_role.python_source import syntax_tree
+from codex_multi_role.reading.python_source import syntax_tree
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement

@@ -17,8 +17,8 @@ from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.checks.search_settings import CODEX_WEB, FILES, HTTP, SearchProvider
 from codex_multi_role.errors import RunInterrupted, UsageError
+from codex_multi_role.host.redaction import without_secrets
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.redaction import without_secrets
 from codex_multi_role.workspace import CommandResult, run_command
 
 INDEX = "search.2.sqlite"

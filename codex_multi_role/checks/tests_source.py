@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from io import StringIO
 from itertools import count
 
-from codex_multi_role.python_source import NotPython, syntax_tree
+from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
 SAYING = frozenset(
     {"approx", "raises", "parametrize", "param", "Decimal", "Fraction", "set", "frozenset", "tuple", "list"}

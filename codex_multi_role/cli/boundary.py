@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import click
 
-from codex_multi_role.ci.github import command, runs_here
 from codex_multi_role.cli.streams import annotate, let_go, say
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
+from codex_multi_role.integrations.ci.github import command, runs_here
 from codex_multi_role.presentation.wording import PROGRAM
 from codex_multi_role.reading.nearest import did_you_mean
 

@@ -10,13 +10,13 @@ import click
 
 from codex_multi_role.cli.options import JSON, QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.streams import put_json, say
+from codex_multi_role.lifecycle.stopping import outlives, stop_run
 from codex_multi_role.presentation.outcome import outcome_in_words, resume_command
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive, read_owner
 from codex_multi_role.run_folder.states import IN_PROGRESS, OVER
 from codex_multi_role.run_folder.tasks import find_task
-from codex_multi_role.stopping import outlives, stop_run
 
 LOOK_SECONDS = 0.1
 TAKEN_SECONDS = 10.0
@@ -62,9 +62,9 @@ def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool,
 
 def _cancel_task(folder: RunFolder, task: str, comment: str) -> dict[str, Any]:
     """Request the cancellation; returns the task's record once it has ended, or after `TAKEN_SECONDS`."""
-    from codex_multi_role import app
+    from codex_multi_role import api
 
-    unit = app.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
+    unit = api.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
     end = time.monotonic() + TAKEN_SECONDS
     while (
         (task_record := find_task(folder, unit))["state"] == IN_PROGRESS and is_alive(folder) and time.monotonic() < end

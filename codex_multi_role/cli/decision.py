@@ -26,9 +26,9 @@ def decide(
 ) -> None:
     """Answer the run's question; if its process has ended, resume the run or print how to."""
     folder = RunFolder.find(ctx.params["runs_dir"], reference)
-    from codex_multi_role import app
+    from codex_multi_role import api
 
-    answered = app.answer(
+    answered = api.answer(
         folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
     )
     quiet = ctx.params["json"] or ctx.params["quiet"]

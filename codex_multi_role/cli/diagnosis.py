@@ -21,10 +21,10 @@ from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.login import login_state
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.codex.sandbox import sandboxed
-from codex_multi_role.definitions import sandbox_of_tests
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
+from codex_multi_role.host.spelling import as_on_disk
+from codex_multi_role.lifecycle.definitions import sandbox_of_tests
 from codex_multi_role.run_options import RunOptions
-from codex_multi_role.spelling import as_on_disk
 from codex_multi_role.workspace import run_command
 
 ANSWER_SECONDS = 20.0

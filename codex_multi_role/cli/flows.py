@@ -94,7 +94,7 @@ def show_flows(name: str, roles: Path | None, json: bool, **bounding: Any) -> No
     from codex_multi_role.catalog import read_text
     from codex_multi_role.cli.flow_explanation import explanation
     from codex_multi_role.cli.worst_case import worst_case_words
-    from codex_multi_role.definitions import load_flow_and_called  # as above
+    from codex_multi_role.lifecycle.definitions import load_flow_and_called  # as above
 
     catalog = open_catalog(roles)
     flows, catalog = load_flow_and_called(name, catalog)
@@ -119,8 +119,8 @@ def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch
       codex-multi-role flows graph testgen
       codex-multi-role flows graph mine --ascii --watch
     """
-    from codex_multi_role.definitions import load_flow_and_called, roles_folder  # as above
     from codex_multi_role.flow import graph
+    from codex_multi_role.lifecycle.definitions import load_flow_and_called, roles_folder  # as above
 
     if ascii and outline:
         raise UsageError("--ascii and --outline are both given", "Take one of them.")
@@ -169,7 +169,7 @@ def validate_flows(
 def _validate(name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any]) -> None:
     from codex_multi_role.catalog.flow_references import unused_roles
     from codex_multi_role.cli.worst_case import worst_case_words
-    from codex_multi_role.definitions import load_flow_and_called  # as above
+    from codex_multi_role.lifecycle.definitions import load_flow_and_called  # as above
 
     flows, catalog = load_flow_and_called(name, catalog)
     most = worst_case_words(flows, name, catalog, **bounding)

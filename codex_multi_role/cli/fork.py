@@ -42,10 +42,10 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
     changes = changes_for(ctx, folder.record()["options"])
     say_changes(ctx, changes)
     progress = Progress()
-    from codex_multi_role import app
+    from codex_multi_role import api
 
     with open_view(progress, as_json=values["json"], quiet=values["quiet"], plain=values["plain"]) as view:
-        report = app.fork(
+        report = api.fork(
             folder.run_id,
             runs_dir=folder.path.parent,
             start=values["from"],

@@ -12,8 +12,8 @@ import click
 from codex_multi_role.cli.options import RUNS_DIR, command
 from codex_multi_role.cli.streams import say
 from codex_multi_role.errors import CodexMultiRoleError, RunBusy, StorageError
+from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.presentation.wording import one_line
-from codex_multi_role.programs import exclude_from_path
 from codex_multi_role.run_folder import Owner, RunFolder, list_runs
 from codex_multi_role.run_folder.owner import is_alive
 

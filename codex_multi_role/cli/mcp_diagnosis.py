@@ -11,10 +11,10 @@ from typing import Any
 
 from codex_multi_role.cli.diagnosis import Finding
 from codex_multi_role.codex.codex_settings import known_settings, user_home
-from codex_multi_role.definitions import load_catalog, role_settings
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.programs import exclude_from_path, program_path
-from codex_multi_role.redaction import Redactor
+from codex_multi_role.host.programs import exclude_from_path, program_path
+from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.lifecycle.definitions import load_catalog, role_settings
 
 NAME = "mcp server"
 

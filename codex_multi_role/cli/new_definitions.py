@@ -18,7 +18,7 @@ def option_for(roles: Path) -> str:
 def own_catalog(given: Path | None) -> Path:
     """Return ``--roles``, or ``./roles`` if it has a catalog. Raises `UsageError`: the shipped one is never changed."""
     from codex_multi_role.catalog import packaged_roles
-    from codex_multi_role.definitions import roles_folder  # here: `--help` should not load the catalog
+    from codex_multi_role.lifecycle.definitions import roles_folder  # here: `--help` should not load the catalog
 
     if given is None and roles_folder(None) == packaged_roles():
         raise UsageError("there is no roles/catalog.yaml here", "`codex-multi-role init` writes one to begin with.")
@@ -48,7 +48,7 @@ def refuse_existing(path: Path) -> None:
 
 def write_if_valid(contents: Mapping[Path, bytes], check: Callable[[], None]) -> None:
     """Write the files; if ``check`` then raises, restore the old ones. Raises what it raises, `StorageError`."""
-    from codex_multi_role.run_folder.atomic import make_folder, write_bytes  # as above
+    from codex_multi_role.host.atomic import make_folder, write_bytes  # as above
 
     before = {path: path.read_bytes() if path.exists() else None for path in contents}
     try:

@@ -36,7 +36,10 @@ def add_flow(name: str, given: Path | None) -> Path:
     """
     from codex_multi_role.catalog import list_flows
     from codex_multi_role.catalog.role_spec import check_name
-    from codex_multi_role.definitions import load_catalog, load_flow_and_called  # here: `--help` loads no catalog
+    from codex_multi_role.lifecycle.definitions import (  # here: `--help` loads no catalog
+        load_catalog,
+        load_flow_and_called,
+    )
 
     catalog = load_catalog(own_catalog(given))
     folder = catalog.source.parent

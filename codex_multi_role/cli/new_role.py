@@ -46,7 +46,7 @@ def add_role(name: str, given: Path | None) -> tuple[Path, Path]:
     Raises `UsageError`, also for a name that is taken, and `StorageError`; then nothing is changed.
     """
     from codex_multi_role.catalog.role_spec import check_role_name
-    from codex_multi_role.definitions import load_catalog  # here: `--help` should not load the catalog
+    from codex_multi_role.lifecycle.definitions import load_catalog  # here: `--help` should not load the catalog
 
     catalog = load_catalog(own_catalog(given))
     names = [role.name for role in catalog.roles]

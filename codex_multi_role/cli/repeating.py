@@ -11,7 +11,7 @@ import click
 from codex_multi_role.cli.boundary import complain
 from codex_multi_role.cli.streams import say
 from codex_multi_role.errors import UsageError
-from codex_multi_role.watched_files import Changes, watched
+from codex_multi_role.host.watched_files import Changes, watched
 
 LOOK_SECONDS = 60.0
 WATCH = click.option(

@@ -29,7 +29,7 @@ from codex_multi_role.cli.values import report_file
 from codex_multi_role.presentation.wording import duration, one_line, plural, printable
 
 if TYPE_CHECKING:
-    from codex_multi_role.ci.latest_tests import Case
+    from codex_multi_role.integrations.ci.latest_tests import Case
     from codex_multi_role.replay_tests import Replayed
 
 SHOWN_DIFFERENCES, SHOWN_LINES = 20, 40
@@ -62,7 +62,7 @@ def replay_test(ctx: click.Context, /, folder: Path, **values: Any) -> None:  # 
     Exit codes: 0 all did, 1 one did not, 2 one could not be replayed.
     \b
     Examples:
-      codex-multi-role run --goal "Add a --version flag" --record recordings/version.ndjson
+      codex-multi-role run --goal "Add a --version flag" --record lifecycle/recordings/version.ndjson
       codex-multi-role replay-test recordings
       codex-multi-role replay-test recordings --roles ../roles --replay-match nearest
     """
@@ -117,14 +117,14 @@ def _verdict(results: list[Replayed]) -> str:
 
 def _write_junit(path: Path, results: list[Replayed]) -> None:
     """Write one test case per recording. Raises `StorageError`."""
-    from codex_multi_role.ci.junit import junit_suite
-    from codex_multi_role.run_folder.atomic import still_there, write_bytes  # as above
+    from codex_multi_role.host.atomic import still_there, write_bytes  # as above
+    from codex_multi_role.integrations.ci.junit import junit_suite
 
     write_bytes(still_there(path), junit_suite("replay-test", map(_case, results)))
 
 
 def _case(result: Replayed) -> Case:
-    from codex_multi_role.ci.latest_tests import ERROR, FAILED, PASSED, Case
+    from codex_multi_role.integrations.ci.latest_tests import ERROR, FAILED, PASSED, Case
 
     outcome = {0: PASSED, 1: FAILED}.get(result.exit_code, ERROR)
     lines = [*result.differences, *(line for diff in result.diffs.values() for line in diff.splitlines())]

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codex_multi_role.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annotations, runs_here
 from codex_multi_role.cli.report_options import REPORTS
 from codex_multi_role.cli.streams import annotate, say
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
+from codex_multi_role.integrations.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annotations, runs_here
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_options import RunReport
 
 if TYPE_CHECKING:
-    from codex_multi_role.ci.ended import EndedRun
-    from codex_multi_role.ci.latest_tests import LatestTests
+    from codex_multi_role.integrations.ci.ended import EndedRun
+    from codex_multi_role.integrations.ci.latest_tests import LatestTests
 
 
 def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
@@ -33,8 +33,8 @@ def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> Non
 
 
 def _report(ctx: click.Context, report: RunReport, progress: Progress) -> None:
-    from codex_multi_role.ci.ended import EndedRun
-    from codex_multi_role.ci.latest_tests import latest_tests  # here: few runs write reports
+    from codex_multi_role.integrations.ci.ended import EndedRun
+    from codex_multi_role.integrations.ci.latest_tests import latest_tests  # here: few runs write reports
 
     run = EndedRun.of(report, progress, ctx.params["runs_dir"])
     tests = latest_tests(run.folder) if run.folder else None
@@ -54,7 +54,7 @@ def reported(body: Callable[..., None]) -> Callable[..., None]:
             body(ctx, **values)
         except CodexMultiRoleError as error:
             if _asked_for(ctx):
-                from codex_multi_role.ci.ended import EndedRun  # as above
+                from codex_multi_role.integrations.ci.ended import EndedRun  # as above
 
                 _write_reports(ctx, EndedRun.without_run(error), None)
             raise
@@ -86,15 +86,15 @@ def _write_reports(ctx: click.Context, run: EndedRun, tests: LatestTests | None)
 
 
 def _write_junit(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
-    from codex_multi_role.ci.junit import junit_report
-    from codex_multi_role.run_folder.atomic import still_there, write_bytes  # as above
+    from codex_multi_role.host.atomic import still_there, write_bytes  # as above
+    from codex_multi_role.integrations.ci.junit import junit_report
 
     write_bytes(still_there(path), junit_report(run, tests))
 
 
 def _write_summary(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
-    from codex_multi_role.ci.job_summary import job_summary
-    from codex_multi_role.run_folder.atomic import append_text, still_there, write_text  # as above
+    from codex_multi_role.host.atomic import append_text, still_there, write_text  # as above
+    from codex_multi_role.integrations.ci.job_summary import job_summary
 
     text = job_summary(run, tests)
     if _is_step_summary(path):
@@ -104,8 +104,8 @@ def _write_summary(path: Path, run: EndedRun, tests: LatestTests | None) -> None
 
 
 def _write_annotations(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
-    from codex_multi_role.ci.gitlab import link_annotations
-    from codex_multi_role.run_folder.atomic import still_there, write_json  # as above
+    from codex_multi_role.host.atomic import still_there, write_json  # as above
+    from codex_multi_role.integrations.ci.gitlab import link_annotations
 
     write_json(still_there(path), link_annotations(run))
 

@@ -37,10 +37,10 @@ def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None: 
     changes = changes_for(ctx, folder.record()["options"])
     say_changes(ctx, changes)
     progress = Progress()
-    from codex_multi_role import app
+    from codex_multi_role import api
 
     with open_view(progress, as_json=values["json"], quiet=values["quiet"], plain=values["plain"]) as view:
-        report = app.restart(
+        report = api.restart(
             folder.run_id,
             task,
             runs_dir=folder.path.parent,

@@ -53,10 +53,10 @@ def go_on(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]) -> 
     """Resume the run and exit with its code; ``ctx`` has the settings ``runs_dir`` and `OF_THIS_PROCESS`."""
     as_json, quiet, plain = (ctx.params[name] for name in ("json", "quiet", "plain"))
     progress = Progress.of(read_events(folder.events_path))
-    from codex_multi_role import app
+    from codex_multi_role import api
 
     with open_view(progress, as_json=as_json, quiet=quiet, plain=plain) as view:
-        report = app.resume(
+        report = api.resume(
             folder.run_id,
             runs_dir=folder.path.parent,
             changes=changes,

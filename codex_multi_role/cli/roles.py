@@ -30,7 +30,7 @@ roles = LazyGroup(
 
 def open_catalog(given: Path | None) -> RoleSpecCatalog:
     """Load the catalog of ``--roles``, otherwise of ./roles, otherwise the shipped one. Raises `UsageError`."""
-    from codex_multi_role.definitions import load_catalog  # here: `--help` should not load the catalog
+    from codex_multi_role.lifecycle.definitions import load_catalog  # here: `--help` should not load the catalog
 
     return load_catalog(given)
 
@@ -88,7 +88,7 @@ def validate_roles(names: tuple[str, ...], roles: Path | None, watch: bool) -> N
       codex-multi-role roles validate
       codex-multi-role roles validate planner --watch
     """
-    from codex_multi_role.definitions import roles_folder  # as above
+    from codex_multi_role.lifecycle.definitions import roles_folder  # as above
 
     def check() -> None:
         catalog = open_catalog(roles)

@@ -46,16 +46,16 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
     """
     options = run_options(ctx)
     if values["dry_run"]:
-        from codex_multi_role.dry_run import dry_run  # here: `--help` should not load the catalog
+        from codex_multi_role.lifecycle.dry_run import dry_run  # here: `--help` should not load the catalog
 
         put_dry_run(dry_run(options), as_json=values["json"], quiet=values["quiet"])
         return
     progress = Progress()
-    from codex_multi_role import app
+    from codex_multi_role import api
 
     with open_view(progress, as_json=values["json"], quiet=values["quiet"], plain=values["plain"]) as view:
         ask_person = person_at(view, as_json=values["json"], awaited=values["await_answers"])
-        report = app.run(options, on_event=view, ask_person=ask_person)
+        report = api.run(options, on_event=view, ask_person=ask_person)
     close(ctx, report, progress)
 
 
@@ -93,8 +93,8 @@ def run_options(ctx: click.Context) -> RunOptions:
 def _suggested(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the playbook or the recording suggests for settings that are not given."""
     if values["replay"] is not None:
+        from codex_multi_role.lifecycle.recordings.run_outcome import suggested_options
         from codex_multi_role.playbook.recording import Recording
-        from codex_multi_role.recordings.run_outcome import suggested_options
 
         return suggested_options(Recording.load(values["replay"]), values["workspace"])
     playbook = _playbook(values["playbook"], values["roles"])
@@ -105,7 +105,7 @@ def _suggested(values: Mapping[str, Any]) -> dict[str, Any]:
 def _playbook(name: str | None, roles: Path | None) -> Playbook | None:
     if name is None:
         return None
-    from codex_multi_role.definitions import roles_folder
+    from codex_multi_role.lifecycle.definitions import roles_folder
     from codex_multi_role.playbook import load_playbook
 
     return load_playbook(name, roles_folder(roles))

@@ -69,7 +69,7 @@ def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
     """
     if not path.exists():
         return {}
-    from codex_multi_role.catalog.yaml_source import load_yaml, read_text  # here: without a file, YAML is not needed
+    from codex_multi_role.reading.yaml_source import load_yaml, read_text  # here: without a file, YAML is not needed
 
     if all(line.strip().startswith("#") for line in read_text(path).splitlines() if line.strip()):
         return {}

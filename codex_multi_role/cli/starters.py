@@ -46,7 +46,7 @@ def starter(name: str) -> StarterTeam:
 def contents_of(chosen: StarterTeam) -> Iterator[tuple[Path, bytes]]:
     """Yield path and content of each file, relative to the project's folder."""
     from codex_multi_role.catalog import packaged_roles
-    from codex_multi_role.catalog.yaml_source import load_yaml  # here: the catalog loads pydantic
+    from codex_multi_role.reading.yaml_source import load_yaml  # here: the catalog loads pydantic
 
     shipped = packaged_roles()
     catalog = shipped / STARTERS / chosen.name / "catalog.yaml"

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 import click
 
-from codex_multi_role.ci.github import harmless, runs_here
+from codex_multi_role.integrations.ci.github import harmless, runs_here
 
 PATIENCE_SECONDS = 30.0
 PIECE = select.PIPE_BUF

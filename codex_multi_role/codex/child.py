@@ -17,7 +17,7 @@ from typing import IO
 
 from codex_multi_role.codex.incoming import LONGEST_LINE
 from codex_multi_role.errors import CodexStartFailed, CodexTimeout
-from codex_multi_role.processes import Family, processes_below, start_hint
+from codex_multi_role.host.processes import Family, processes_below, start_hint
 
 TERMINAL_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 STDERR_LIMIT = 8 * 1024 * 1024

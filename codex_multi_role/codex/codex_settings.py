@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.processes import Family
-from codex_multi_role.redaction import SECRET_NAME, SHORTEST_SECRET
+from codex_multi_role.host.processes import Family
+from codex_multi_role.host.redaction import SECRET_NAME, SHORTEST_SECRET
 
 LEAN: tuple[str, ...] = (
     "features.unbounded_connection_retries=false",

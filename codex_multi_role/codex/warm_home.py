@@ -21,8 +21,8 @@ from pathlib import Path
 import psutil
 
 from codex_multi_role.codex.codex_settings import app_server_argv
-from codex_multi_role.processes import Family
-from codex_multi_role.programs import program_path
+from codex_multi_role.host.processes import Family
+from codex_multi_role.host.programs import program_path
 
 DATABASES = "*.sqlite"
 LOWEST_PRIORITY = 19

@@ -10,7 +10,7 @@ from codex_multi_role.ending import ending_for
 from codex_multi_role.engine.dbos_library import DBOS, DBOSBaseException, StepOptions
 from codex_multi_role.engine.halt import RunHalted
 from codex_multi_role.errors import TOO_MANY_FILES, RunInterrupted, StorageError
-from codex_multi_role.processes import has_free_descriptor
+from codex_multi_role.host.processes import has_free_descriptor
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import Work
 

@@ -12,9 +12,9 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, JsonValue, PrivateAttr, model_validator
 
 from codex_multi_role.catalog.definition import Definition
-from codex_multi_role.catalog.yaml_source import load_yaml, validate
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import did_you_mean
+from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 LONGEST_WAIT_SECONDS = 3600.0
 MOST_DELTAS = 300_000

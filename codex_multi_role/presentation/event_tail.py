@@ -14,9 +14,9 @@ from codex_multi_role.errors import RunStatus
 from codex_multi_role.presentation.progress import OF_ANOTHER_VERSION, Progress
 from codex_multi_role.presentation.recorded import status_now
 from codex_multi_role.presentation.records import Records
+from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder import Record, RunFolder
 from codex_multi_role.run_folder.owner import is_alive
-from codex_multi_role.run_folder.reading import read_records
 
 LOOK_SECONDS = 0.1
 LONGEST_LINE = 4 * 1024 * 1024

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from codex_multi_role.errors import RunNotFound, RunStatus
+from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import (
     Question,
     Questions,
@@ -18,7 +19,6 @@ from codex_multi_role.run_folder import (
 )
 from codex_multi_role.run_folder.folder import has_reached_end, number_of
 from codex_multi_role.run_folder.owner import is_alive
-from codex_multi_role.run_folder.reading import read_object
 from codex_multi_role.run_folder.turn_folder import INHERITED
 
 

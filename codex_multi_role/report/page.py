@@ -13,9 +13,10 @@ from codex_multi_role import __version__
 from codex_multi_role.catalog import FlowSpec, read_flows
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.flow.calls import with_called
+from codex_multi_role.host.atomic import write_pieces
+from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.presentation.recorded import read_record
 from codex_multi_role.presentation.wording import moment, one_line
-from codex_multi_role.redaction import Redactor
 from codex_multi_role.report import sections
 from codex_multi_role.report.drawings import flow_picture, swim_lanes
 from codex_multi_role.report.entries import Entries, text_sizes
@@ -27,7 +28,6 @@ from codex_multi_role.report.story import Story
 from codex_multi_role.report.texts import Reader, cut_length
 from codex_multi_role.report.timeline import timeline
 from codex_multi_role.run_folder import RunFolder, read_events
-from codex_multi_role.run_folder.atomic import write_pieces
 from codex_multi_role.run_folder.events import now
 
 PIECE = 1 << 16

@@ -9,7 +9,7 @@ from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.redaction import Redactor
+from codex_multi_role.host.redaction import Redactor
 
 ALL_BYTES = 8_000_000
 """Total size of a run's texts above which they are cut shorter: with JSON's overhead, the page stays below 15 MB."""

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from codex_multi_role.run_folder.atomic import make_folder, write_json
+from codex_multi_role.host.atomic import make_folder, write_json
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_folder.questions import user_name
 

@@ -8,10 +8,10 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from codex_multi_role.redaction import Redactor
-from codex_multi_role.run_folder.atomic import storage_errors
+from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder.events import Record, RunEvent, Warning
-from codex_multi_role.run_folder.reading import read_records
 
 MAX_WARNINGS = 100
 """Maximum number of distinct Codex warnings that a run shows."""

@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import ExitCode, RunNotFound, StorageError, UsageError
+from codex_multi_role.host.atomic import make_folder, storage_errors, write_json, write_text
+from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.reading.nearest import did_you_mean
-from codex_multi_role.redaction import Redactor
-from codex_multi_role.run_folder.atomic import make_folder, storage_errors, write_json, write_text
-from codex_multi_role.spelling import as_on_disk
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 LATEST = "latest"

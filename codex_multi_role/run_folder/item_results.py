@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from codex_multi_role.host.atomic import make_folder, write_json
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_folder.atomic import make_folder, write_json
 
 
 class ItemResults:

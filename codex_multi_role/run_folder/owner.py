@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from codex_multi_role.errors import RunBusy
-from codex_multi_role.run_folder.atomic import storage_errors
-from codex_multi_role.run_folder.reading import read_object
+from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.reading.json_files import read_object
 
 if TYPE_CHECKING:
     from codex_multi_role.run_folder.folder import RunFolder
@@ -87,7 +87,7 @@ def is_running(owner: Mapping[str, Any]) -> bool:
         return False
     import psutil  # as above
 
-    from codex_multi_role import processes
+    from codex_multi_role.host import processes
 
     try:
         process = psutil.Process(owner["pid"])

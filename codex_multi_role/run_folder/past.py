@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codex_multi_role.run_folder.atomic import make_folder, storage_errors, write_text
+from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
 from codex_multi_role.run_folder.event_log import read_events
 from codex_multi_role.run_folder.events import Record
 from codex_multi_role.run_folder.folder import RunFolder

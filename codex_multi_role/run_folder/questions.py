@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TextIO
 
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.host.atomic import make_folder, storage_errors, write_json
 from codex_multi_role.reading.nearest import did_you_mean
-from codex_multi_role.run_folder.atomic import make_folder, storage_errors, write_json
 from codex_multi_role.run_folder.events import now
 
 BY_KILL = "the end of its turn"

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from codex_multi_role.run_folder.atomic import write_text
+from codex_multi_role.host.atomic import write_text
 from codex_multi_role.run_folder.event_log import EventLog
 from codex_multi_role.run_folder.events import Record, StateChanged
 from codex_multi_role.run_folder.folder import RunFolder

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.redaction import Redactor
-from codex_multi_role.run_folder.atomic import storage_errors, write_bytes, write_json, write_text
+from codex_multi_role.host.atomic import storage_errors, write_bytes, write_json, write_text
+from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.reading.json_files import read_json, read_object
 from codex_multi_role.run_folder.folder import RunFolder, new_numbered, number_of
-from codex_multi_role.run_folder.reading import read_json, read_object
 
 PREFIX = "turn_"
 KILLED = {"status": "interrupted", "outcome": "killed", "reason": "the run was killed during this turn"}

@@ -9,9 +9,9 @@ from typing import Any
 from codex_multi_role.catalog import load_yaml, render, settings_file, validate
 from codex_multi_role.checks import CheckContext, RunFacts, find_check
 from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, DefinitionError, RunInterrupted
+from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import own_turns
-from codex_multi_role.run_folder.atomic import make_folder
 from codex_multi_role.run_folder.events import TestsEnded, TestsStarted
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import RunResources

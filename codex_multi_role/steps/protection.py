@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.host.atomic import write_bytes, write_json
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
-from codex_multi_role.run_folder.atomic import write_bytes, write_json
 from codex_multi_role.run_folder.events import ProtectedRestored
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.workspace import ProtectedFiles, RestoredFiles, in_place, is_repository

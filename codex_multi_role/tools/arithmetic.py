@@ -28,7 +28,7 @@ from typing import Any
 
 import mpmath
 
-from codex_multi_role.python_source import NotPython, syntax_tree
+from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
 DIGITS = 100
 """Precision of every intermediate result."""

@@ -63,7 +63,7 @@ class FlowForm:
 def read_flows(roles: Path | None) -> StartableFlows:
     """Read the flows of the roles folder and the shipped ones."""
     from codex_multi_role.catalog import GoalSpec, list_flows  # here: only the forms need the catalog
-    from codex_multi_role.definitions import roles_folder
+    from codex_multi_role.lifecycle.definitions import roles_folder
 
     entries = list_flows(roles_folder(roles))
     called = {step.call for each in entries if each.flow for step in each.flow.steps}
@@ -77,7 +77,7 @@ def read_flows(roles: Path | None) -> StartableFlows:
 
 def read_playbooks(roles: Path | None) -> list[str]:
     """Return the names of the playbooks."""
-    from codex_multi_role.definitions import roles_folder  # as above
+    from codex_multi_role.lifecycle.definitions import roles_folder  # as above
     from codex_multi_role.playbook import list_playbooks
 
     return list(list_playbooks(roles_folder(roles)))

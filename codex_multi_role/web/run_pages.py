@@ -15,11 +15,11 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.types import Receive, Scope, Send
 
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
+from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.presentation.outcome import report_command
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import RUN_ID
 from codex_multi_role.run_folder.owner import is_alive
-from codex_multi_role.stopping import stop_run
 from codex_multi_role.web.artifacts import chunks, list_folder, open_file, real_path
 from codex_multi_role.web.followers import Followers, TooManyViewers
 from codex_multi_role.web.forms import Form, problem

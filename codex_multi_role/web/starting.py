@@ -15,10 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, UsageError
+from codex_multi_role.host.atomic import make_folder, storage_errors
 from codex_multi_role.presentation.outcome import exit_meaning
 from codex_multi_role.presentation.wording import printable
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.atomic import make_folder, storage_errors
 from codex_multi_role.run_folder.folder import make_runs_folder, new_run_id
 from codex_multi_role.run_folder.owner import read_owner
 

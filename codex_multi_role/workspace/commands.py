@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event
 
 from codex_multi_role.errors import RunInterrupted, UsageError
-from codex_multi_role.processes import Family, start_hint
+from codex_multi_role.host.processes import Family, start_hint
 
 OUTPUT_LIMIT_BYTES = 2 * 1024 * 1024
 _POLL_SECONDS = 0.1

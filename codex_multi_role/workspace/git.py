@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO
 
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.processes import GRACE_SECONDS, RUN, Family, start_hint
-from codex_multi_role.programs import program_path
+from codex_multi_role.host.processes import GRACE_SECONDS, RUN, Family, start_hint
+from codex_multi_role.host.programs import program_path
 
 GIT_SECONDS = 120.0
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from glob import glob as glob_in
 from pathlib import Path
 
-from codex_multi_role.spelling import folded
+from codex_multi_role.host.spelling import folded
 
 Pattern = tuple[str, ...]
 

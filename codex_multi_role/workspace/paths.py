@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.spelling import as_on_disk
+from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.workspace.globs import Pattern, covers, patterns_of
 
 MAX_PATH_BYTES = 4096

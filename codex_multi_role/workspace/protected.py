@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.spelling import folded
+from codex_multi_role.host.spelling import folded
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.globs import covers, patterns_of
 from codex_multi_role.workspace.paths import PathRefused, Workspace, is_git_folder

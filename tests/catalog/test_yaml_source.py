@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
-from codex_multi_role.catalog.yaml_source import MAX_BYTES, load_yaml, parse_text, read_text, validate
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.yaml_source import MAX_BYTES, load_yaml, parse_text, read_text, validate
 from tests.catalog.conftest import Write, problem_of
 
 _HERE = Path("a.yaml")

@@ -201,7 +201,7 @@ def test_startup_skips_packaging_import_without_requirements(tmp_path: Path) -> 
     """`packaging` is imported only if a file of the project names requirements."""
     check = f"""import sys
 from pathlib import Path
-from codex_multi_role.definitions import load_definitions
+from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.run_options import RunOptions
 load_definitions(RunOptions(goal="x", workspace=Path({str(tmp_path)!r})))
 sys.exit("packaging" in sys.modules)

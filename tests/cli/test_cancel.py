@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from codex_multi_role.cli.main import group
 from codex_multi_role.errors import RunBusy
+from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive
-from codex_multi_role.stopping import stop_run
 from tests.cli.console import console
 from tests.engine.test_frozen import wait_for
 from tests.engine.test_resume import NEVER
@@ -24,7 +24,7 @@ WAIT_SECONDS = 60.0
 STUCK = """
 import sys
 from pathlib import Path
-import codex_multi_role.session
+import codex_multi_role.lifecycle.session
 import codex_multi_role.cli.main as main
 import codex_multi_role.steps.attempt as attempt
 
@@ -34,7 +34,7 @@ def never(*_):
         pass
 
 attempt.read_reply = never
-codex_multi_role.session.STOP_SECONDS = 0.5
+codex_multi_role.lifecycle.session.STOP_SECONDS = 0.5
 {more}
 sys.exit(main.main())
 """
@@ -76,8 +76,8 @@ def test_run_still_working_is_not_reported_as_cancelled(
     team: TeamFolder, ended: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process outlives its session, as when it is part of another program, and its work continues."""
-    ended.append(stuck(team, "main._leave = lambda code: __import__('time').sleep(600)"))
-    monkeypatch.setattr("codex_multi_role.stopping.SIGNALS", ((2, 8.0),))
+    ended.append(stuck(team, "main._exit_if_blocked = lambda code: __import__('time').sleep(600)"))
+    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.SIGNALS", ((2, 8.0),))
     with pytest.raises(RunBusy, match="still works on the run") as refused:
         stop_run(RunFolder.find(team.runs, "latest"))
     assert refused.value.hint.startswith(f"`kill -9 {ended[0].pid}`")
@@ -97,7 +97,7 @@ def test_process_that_outlives_its_run_is_named(
     team.write_plays()
     ended.append(subprocess.Popen([sys.executable, "-c", code, *team.command("--quiet")[3:]], cwd=team.folder))
     wait_for(team.runs / "latest/one/turn_001/turn.json")
-    monkeypatch.setattr("codex_multi_role.stopping.LEAVING_SECONDS", 0.2)
+    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.LEAVING_SECONDS", 0.2)
     told = CliRunner().invoke(group, ["cancel", "latest", "--runs-dir", str(team.runs)])
     assert told.exit_code == 0
     assert f"process {ended[0].pid}, which worked on it, is still running" in told.stderr

@@ -15,8 +15,8 @@ from codex_multi_role.cli.main import group
 from codex_multi_role.cli.options import RUN
 from codex_multi_role.cli.settings import read_file
 from codex_multi_role.cli.starters import ALL, contents_of, starter
-from codex_multi_role.definitions import load_catalog, load_flow_and_called
-from codex_multi_role.dry_run import dry_run
+from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
+from codex_multi_role.lifecycle.dry_run import dry_run
 from codex_multi_role.run_options import RunOptions
 from tests.cli.console import console
 from tests.cli.terminal import at_terminal

@@ -18,7 +18,7 @@ from codex_multi_role.codex.codex_settings import (
     without_user_servers,
 )
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.redaction import Redactor
+from codex_multi_role.host.redaction import Redactor
 
 VALUES = st.recursive(
     st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(codec="utf-8")),

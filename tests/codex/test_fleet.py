@@ -12,7 +12,7 @@ from codex_multi_role.codex.home import sole_start
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.member import Member
 from codex_multi_role.errors import CodexTimeout
-from codex_multi_role.processes import Family
+from codex_multi_role.host.processes import Family
 from tests.codex.conftest import ROLE, Harness
 
 ANSWER = {"text": "Hello."}

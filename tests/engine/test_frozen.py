@@ -25,7 +25,7 @@ PATCH = "*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch"
 
 @pytest.fixture(autouse=True)
 def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codex_multi_role.processes.GRACE_SECONDS", 0.3)
+    monkeypatch.setattr("codex_multi_role.host.processes.GRACE_SECONDS", 0.3)
 
 
 @pytest.mark.parametrize(

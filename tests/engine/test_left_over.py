@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from codex_multi_role.process_guard import PART
-from codex_multi_role.processes import Family, processes_below
+from codex_multi_role.host.processes import Family, processes_below
+from codex_multi_role.lifecycle.process_guard import PART
 from tests.engine.test_resume import NEVER, running
 from tests.teams import Record, TeamFolder, say
 

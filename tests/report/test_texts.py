@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.redaction import Redactor
+from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.report.texts import Reader, Text, embedded
 
 CUT_AT = 4000

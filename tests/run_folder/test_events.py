@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.redaction import Redactor
+from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.run_folder import EventLog, Record, RunEvent, read_events
 from codex_multi_role.run_folder.events import (
     Approval,

@@ -88,7 +88,7 @@ def test_off_limits_path_is_off_limits_in_any_letter_case(tmp_path: Path, foldin
 def test_two_spellings_of_one_place_are_one_path(tmp_path: Path, folding: Disk) -> None:
     (folding.folder / "Project/Sub").mkdir(parents=True)
     (folding.folder / "link").symlink_to("PROJECT")
-    ask = "import sys, pathlib; from codex_multi_role.spelling import as_on_disk; "
+    ask = "import sys, pathlib; from codex_multi_role.host.spelling import as_on_disk; "
     ask += "print(*(as_on_disk(pathlib.Path(each)).relative_to(pathlib.Path.cwd()) for each in sys.argv[1:]))"
     names = ["project", "PROJECT/sub", "LINK/SUB/new/Er", "Project/Sub", "other"]
     done = subprocess.run(

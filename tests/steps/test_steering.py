@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.process_guard import PART, end_work_of
-from codex_multi_role.processes import Family
+from codex_multi_role.host.processes import Family
+from codex_multi_role.lifecycle.process_guard import PART, end_work_of
 from tests.engine.test_flows import with_flow
 from tests.engine.test_frozen import wait_for
 from tests.steps.test_containment import WRITER, command

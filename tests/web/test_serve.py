@@ -15,9 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive, read_owner
-from codex_multi_role.stopping import stop_run
 from tests.cli.console import console, environment
 from tests.cli.run_folders import make_run
 from tests.presentation.recorded_run import whole_run

@@ -12,8 +12,8 @@ from pathlib import Path
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.documentation.flowcharts import flowchart_problem
 from codex_multi_role.checks.output_files import scratch_folder
-from codex_multi_role.programs import program_path
-from codex_multi_role.redaction import without_secrets
+from codex_multi_role.host.programs import program_path
+from codex_multi_role.host.redaction import without_secrets
 from codex_multi_role.workspace import run_command
 
 OWN_PARSER = "Mermaid's own parser"

@@ -97,8 +97,8 @@ def test_import_cycles_are_reported_and_share_a_layer(make_context: MakeContext)
             "libs/one/src/one/__init__.py",
         ),
         (
-            {"x/app/__init__.py": "", "y/app/__init__.py": "", "y/tests/test_app.py": "from app import run"},
-            "y/tests/test_app.py",
+            {"x/app/__init__.py": "", "y/app/__init__.py": "", "y/tests/test_api.py": "from app import run"},
+            "y/tests/test_api.py",
             "y/app/__init__.py",
         ),
         ({"pkg/__init__.py": "", "pkg/typing.py": "", "pkg/a.py": "from . import typing"}, "pkg/a.py", "pkg/typing.py"),

@@ -54,7 +54,7 @@ LIMITS = (
     ),
     broken(
         "processes are limited",
-        "members.py",
+        "lifecycle/members.py",
         "        most=definitions.options.max_processes,\n",
         "        most=None,\n",
         ("engine/test_processes.py::test_six_parallel_items_share_two_processes",),
@@ -68,14 +68,14 @@ LIMITS = (
     ),
     broken(
         "the seconds of earlier sessions count",
-        "session.py",
+        "lifecycle/session.py",
         "WorkClock(self._record.worked_before)",
         "WorkClock(0.0)",
         ("engine/test_budget.py::test_seconds_of_a_killed_session_count_up_to_its_latest_turn",),
     ),
     broken(
         "a resumed run keeps its limits",
-        "definitions.py",
+        "lifecycle/definitions.py",
         "    if remembered.playbook is None:\n",
         "    remembered = replace(remembered, max_turns=None)\n    if remembered.playbook is None:\n",
         ("engine/test_budget.py::test_what_was_used_counts_once_across_sessions",),

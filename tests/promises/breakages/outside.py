@@ -107,7 +107,7 @@ OUTSIDE = (
     ),
     broken(
         "`.git` of nested repositories is off limits to commands",
-        "members.py",
+        "lifecycle/members.py",
         '(".git", SETTINGS_FILE), runs_dir)',
         "(SETTINGS_FILE,), runs_dir)",
         (f"{CONTAINMENT}::test_nested_repository_hooks_cannot_be_changed",),
@@ -135,7 +135,7 @@ OUTSIDE = (
     ),
     broken(
         "Codex runs no program that a role wrote",
-        "members.py",
+        "lifecycle/members.py",
         '"PATH": program_path(os.environ), ',
         "",
         (f"{CONTAINMENT}::test_program_put_on_path_by_role_runs_only_in_its_commands",),
@@ -152,7 +152,7 @@ OUTSIDE = (
     ),
     broken(
         "no project is trusted with what Codex runs",
-        "members.py",
+        "lifecycle/members.py",
         "    settings = (without_project_settings(definitions.workspace, folder.path), *settings)\n",
         "",
         (f"{CONTAINMENT}::test_project_codex_config_is_neither_writable_nor_used",),
@@ -176,14 +176,14 @@ OUTSIDE = (
     ),
     broken(
         "the runs are off limits to commands and tests",
-        "members.py",
+        "lifecycle/members.py",
         "((runs_dir, *databases, ",
         "((*databases, ",
         (NOT_THE_RUNS,),
     ),
     broken(
         "models' tests run in the sandbox",
-        "definitions.py",
+        "lifecycle/definitions.py",
         "    return wrap if options.test_sandbox else no_sandbox\n",
         "    return no_sandbox if options.test_sandbox else wrap\n",
         (NO_TESTS_OUT, f"{CONTAINMENT}::test_conftest_reaches_nothing_outside"),
@@ -263,17 +263,17 @@ OUTSIDE = (
     ),
     broken(
         "YAML makes plain values only",
-        "catalog/yaml_loader.py",
+        "reading/yaml_loader.py",
         "    yaml_constructors = {  # noqa",
         "    any_constructors = {  # noqa",
-        ("catalog/test_yaml_source.py::test_every_mistake_names_file_and_line",),
+        ("reading/test_yaml_source.py::test_every_mistake_names_file_and_line",),
     ),
     broken(
         "aliases do not explode",
-        "catalog/yaml_loader.py",
+        "reading/yaml_loader.py",
         "    if opened[-1].size > MAX_EXPANDED_CHARACTERS:\n",
         "    if opened[-1].size < 0:\n",
-        ("catalog/test_yaml_source.py::test_aliases_that_explode_are_refused",),
+        ("reading/test_yaml_source.py::test_aliases_that_explode_are_refused",),
     ),
     broken(
         "templates run in a sandbox",
@@ -284,7 +284,7 @@ OUTSIDE = (
     ),
     broken(
         "a moved run does not write into another folder of the old name",
-        "app.py",
+        "api.py",
         "        require_same_workspace(folder, record)\n",
         "        pass\n",
         ("engine/test_resume_moved.py::test_moved_project_is_not_resumed_in_checkout_at_old_path",),

@@ -23,7 +23,7 @@ STEERING = (
     ),
     broken(
         "no sandbox writes it",
-        "members.py",
+        "lifecycle/members.py",
         "*steering.existing, ",
         "",
         (
@@ -47,14 +47,14 @@ STEERING = (
     ),
     broken(
         "a killed turn's is removed, too",
-        "session.py",
+        "lifecycle/session.py",
         "            if self._killed_turns:\n",
         "            if not self._killed_turns:\n",
         (f"{STEERS}::test_files_of_killed_turn_are_removed_after_next_turn",),
     ),
     broken(
         "a reload never widens rights",
-        "live_roles.py",
+        "lifecycle/live_roles.py",
         "        taken, wider = _without_wider_rights(before, read)\n",
         "        taken, wider = read, {}\n",
         ("test_live_roles.py::test_edit_never_widens_permissions_before_run_is_resumed",),

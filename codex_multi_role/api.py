@@ -1,0 +1,176 @@
+"""The public API: `run` a flow for a goal, `resume` a stopped run, `fork` a run from a recorded point."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.host.atomic import make_folder
+from codex_multi_role.integrations.telemetry import exported
+from codex_multi_role.lifecycle.definitions import (
+    keep_definitions,
+    load_catalog,
+    load_definitions,
+    load_flow_and_called,
+    remembered_options,
+)
+from codex_multi_role.lifecycle.forking import Fork, prepare_fork, prepare_restart
+from codex_multi_role.lifecycle.resuming import require_same_team, require_same_workspace
+from codex_multi_role.lifecycle.session import OnEvent, Session
+from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
+from codex_multi_role.run_folder.tasks import find_open_task
+from codex_multi_role.run_options import RunOptions, RunReport
+
+__all__ = ["RunOptions", "RunReport", "answer", "cancel_task", "fork", "restart", "resume", "run"]
+
+KEPT_BY_A_RUN = frozenset({"goal", "run_id", "runs_dir", "flow", "database_url", "record"})
+
+
+def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPerson | None = None) -> RunReport:
+    """Run a flow for a goal and wait until it ends. ``on_event`` gets every event record, in order.
+
+    ``ask_person`` answers reviews. Without it, or if it returns None, the run parks: `answer` the question and
+    `resume`.
+
+    Raises `UsageError`, `CodexUnavailable` and `StorageError` for problems found before anything starts. The report
+    contains all later failures.
+    """
+    definitions = load_definitions(options)
+    if options.record is not None:
+        if options.record.exists():
+            raise UsageError(
+                f"the recording {options.record} is there already", "Name another file, or delete it first."
+            )
+        make_folder(options.record.parent)
+    folder = RunFolder.create(options.runs_dir, options.run_id)
+    try:
+        catalog_file = keep_definitions(definitions, folder)
+        return _work(
+            lambda emit: Session(definitions, folder, catalog_file, emit, ask_person=ask_person),
+            on_event,
+            options.runs_dir,
+        )
+    except BaseException:
+        if not folder.record_path.exists():  # not a run yet, so it would only be in the way
+            shutil.rmtree(folder.path, ignore_errors=True)
+        raise
+
+
+def resume(
+    reference: str,
+    *,
+    runs_dir: Path,
+    changes: Mapping[str, object] | None = None,
+    on_event: OnEvent | None = None,
+    ask_person: AskPerson | None = None,
+) -> RunReport:
+    """Resume a run after its last recorded turn. ``changes`` (`RunOptions` fields) override its recorded options.
+
+    Raises `RunNotFound`, `RunBusy`, and everything that `run` raises.
+    """
+    folder = RunFolder.find(runs_dir, reference)
+    record = folder.record()
+    fixed = KEPT_BY_A_RUN & set(changes or {})
+    if fixed:
+        raise UsageError(f"a resumed run keeps its {', '.join(sorted(fixed))}", "Start another run for that.")
+    if "workspace" not in (changes or {}):
+        require_same_workspace(folder, record)
+    remembered = replace(remembered_options(folder, record), runs_dir=folder.path.parent)  # it may have been moved
+    definitions = load_definitions(remembered.changed(changes or {}))
+    if "roles" in (changes or {}):
+        _, before = load_flow_and_called(remembered.flow, load_catalog(remembered.roles))
+        require_same_team(definitions, before)
+    return _work(
+        lambda emit: Session(definitions, folder, record["catalog_file"], emit, record, ask_person), on_event, runs_dir
+    )
+
+
+def fork(
+    reference: str,
+    *,
+    runs_dir: Path,
+    start: str | None,
+    changes: Mapping[str, object] | None = None,
+    on_event: OnEvent | None = None,
+    ask_person: AskPerson | None = None,
+) -> RunReport:
+    """Start a run that shares the past of another up to ``start`` (``STEP[:VISIT]``), and wait until it ends.
+
+    Turns, tests, handoffs and role threads up to that point come from the other run. A new folder gets the workspace as
+    it was then. ``changes`` (`RunOptions` fields) override that run's options. Raises everything that `resume` raises
+    except `RunBusy`: a run can be forked while it is running.
+    """
+    made = prepare_fork(RunFolder.find(runs_dir, reference), start, changes or {})
+    return _work_on(made, runs_dir, on_event, ask_person)
+
+
+def restart(
+    reference: str,
+    task: str,
+    *,
+    runs_dir: Path,
+    changes: Mapping[str, object] | None = None,
+    on_event: OnEvent | None = None,
+    ask_person: AskPerson | None = None,
+) -> RunReport:
+    """Start a run with the past of another in which one ended task, named as in `cancel_task`, is done again.
+
+    So are the tasks that need it, and everything after them. The results of all other tasks are kept and not paid for
+    again. Raises everything that `fork` raises, and `RunBusy` while a process works on the run.
+    """
+    made = prepare_restart(RunFolder.find(runs_dir, reference), task, changes or {})
+    return _work_on(made, runs_dir, on_event, ask_person)
+
+
+def _work_on(made: Fork, runs_dir: Path, on_event: OnEvent | None, ask_person: AskPerson | None) -> RunReport:
+    def session(emit: OnEvent | None) -> Session:
+        return Session(
+            made.definitions,
+            made.folder,
+            made.catalog_file,
+            emit,
+            ask_person=ask_person,
+            forked_from=made.forked_from,
+            notes=(made.note,),
+        )
+
+    return _work(session, on_event, runs_dir)
+
+
+def _work(session: Callable[[OnEvent | None], Session], on_event: OnEvent | None, runs_dir: Path) -> RunReport:
+    """Work to the end, then write the run's page. If that fails, the failure is reported and the run ends as it did."""
+    with exported(on_event) as emit:
+        report = session(emit).work()
+    try:
+        from codex_multi_role.report import write_report  # lazy: only the end of a run needs it
+
+        return replace(report, page=write_report(RunFolder(report.folder), runs_dir))
+    except (Exception, KeyboardInterrupt) as error:
+        return replace(report, page_problem=str(error) or type(error).__name__)
+
+
+def answer(
+    reference: str, *, runs_dir: Path, approved: bool, comment: str = "", question: str | None = None
+) -> Question:
+    """Answer a question of a run, whether or not its process is alive: the one with that key, or the only open one.
+
+    Returns the question with its answer. Raises `RunNotFound`, `UsageError`, `StorageError`.
+    """
+    folder = RunFolder.find(runs_dir, reference)
+    return Questions(folder.path).answer(question, answer_of_person(approved, comment))
+
+
+def cancel_task(reference: str, task: str, *, runs_dir: Path, comment: str = "") -> str:
+    """Cancel one task of a run, whether or not its process is alive: an item of a fan-out that has not ended.
+
+    ``task`` is the item's id, its number in the list if it has no id, or its unit key (``solve.1.0``). Its turn is
+    interrupted, items that need it are skipped, and the others continue. Returns the unit key. Raises `RunNotFound`,
+    `UsageError` for a task that does not exist or has ended, `StorageError`.
+    """
+    folder = RunFolder.find(runs_dir, reference)
+    unit = find_open_task(folder, task)
+    Cancellations(folder.path).cancel(unit, comment)
+    return unit

@@ -1,0 +1,35 @@
+"""Where programs outside the sandbox come from, above all git: never from a folder that a model can write.
+
+PATH leads into the workspace if that has a virtual environment, and a role that may write can put a ``git`` into it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from codex_multi_role.host.spelling import as_on_disk
+
+_excluded: set[Path] = set()
+
+
+def exclude_from_path(folder: Path) -> None:
+    """Take no program from ``folder`` or below it from now on, because models write there.
+
+    Folders that no longer exist are dropped, so that a process that works on many workspaces does not collect them.
+    """
+    _excluded.difference_update([each for each in _excluded if not each.exists()])
+    _excluded.add(as_on_disk(folder))
+
+
+def program_path(environment: Mapping[str, str]) -> str:
+    """PATH of ``environment`` without folders that models can write and without relative ones, which vary."""
+    return os.pathsep.join(filter(_is_ours, environment.get("PATH", os.defpath).split(os.pathsep)))
+
+
+def _is_ours(place: str) -> bool:
+    if not place.startswith("/"):
+        return False
+    lineages = [(path, *path.parents) for path in (Path(os.path.normpath(place)), as_on_disk(Path(place)))]
+    return all(_excluded.isdisjoint(lineage) for lineage in lineages)

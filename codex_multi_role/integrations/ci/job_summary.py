@@ -1,0 +1,115 @@
+"""A run as Markdown, for the page of a CI job: how it ended, what was done, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from codex_multi_role.errors import ExitCode
+from codex_multi_role.integrations.ci.ended import EndedRun
+from codex_multi_role.integrations.ci.latest_tests import Case, LatestTests
+from codex_multi_role.integrations.ci.markdown import cell, code, table
+from codex_multi_role.presentation.recorded import changed_files
+from codex_multi_role.presentation.role_progress import RoleProgress
+from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural, verdict
+from codex_multi_role.run_folder import Questions, RunFolder
+
+MOST_LISTED = 50
+MOST_ROLES = 200
+GOOD, BAD, PARKED = "✅", "❌", "⏸️"
+HEADINGS = ["role", "turns", "tokens in", "tokens out", "time", "said last"]
+NUMBERS = frozenset(HEADINGS[1:5])
+
+
+def job_summary(run: EndedRun, tests: LatestTests | None) -> str:
+    """Return the Markdown, below GitHub's limit of 1 MiB; every text of a model, a test or a user in it is code."""
+    blocks = [_heading(run), _ending(run)]
+    if run.folder is not None:
+        blocks += [_facts(run), _roles(run), _tests(run, tests), _files(run, run.folder)]
+        blocks += [_warnings(run), _questions(run, run.folder)]
+    blocks.append(_next_steps(run))
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _heading(run: EndedRun) -> list[str]:
+    sign = GOOD if run.exit_code == 0 else PARKED if ExitCode(run.exit_code).is_parked else BAD
+    return [f"## {sign} {PROGRAM}: {run.outcome if run.is_own_word else code(run.line(run.outcome))}"]
+
+
+def _ending(run: EndedRun) -> list[str]:
+    parts = [code(run.line(run.reason, 500)), f"({run.meaning})"]
+    played = run.progress.playbook
+    if played:
+        parts.append(f"No model was asked: the answers came from the playbook {code(run.line(played))}.")
+    return [" ".join(part for part in parts if part)]
+
+
+def _facts(run: EndedRun) -> list[str]:
+    totals, progress = run.totals, run.progress
+    repairs = f" ({plural(totals['repairs'], 'repair')})" if totals.get("repairs") else ""
+    return [
+        f"- goal: {code(run.line(progress.goal, 1000))}",
+        f"- flow: {code(run.line(progress.flow))}{f', {code(run.line(progress.where))}' if progress.where else ''}",
+        f"- turns: {totals.get('turns', 0):.0f}{repairs} in {duration(totals.get('seconds', 0))}",
+        f"- tokens: {totals.get('input_tokens', 0):,.0f} in, {totals.get('output_tokens', 0):,.0f} out",
+        f"- where to look: {code(one_line(run.folder.path if run.folder else '', 1000))}",
+    ]
+
+
+def _roles(run: EndedRun) -> list[str]:
+    roles = [role for role in run.progress.roles.values() if role.turns][:MOST_ROLES]
+    return ["### Roles", "", *table(HEADINGS, [_role(run, role) for role in roles], NUMBERS)] if roles else []
+
+
+def _role(run: EndedRun, role: RoleProgress) -> list[str]:
+    counts = [f"{number:,}" for number in (role.turns, role.input_tokens, role.output_tokens)]
+    return [cell(run.line(role.name)), *counts, duration(role.seconds), cell(run.line(role.last))]
+
+
+def _tests(run: EndedRun, tests: LatestTests | None) -> list[str]:
+    if tests is None:
+        return []
+    reason = run.line(tests.result.get("reason", ""), 500)
+    lines = [f"{verdict(tests.result)}{f': {code(reason)}' if reason else ''}"]
+    return ["### Tests", "", *lines, *_listed([_test(run, case) for case in tests.red], lead=[""])]
+
+
+def _test(run: EndedRun, case: Case) -> str:
+    place = f" in {code(run.line(f'{case.file}:{case.line}' if case.line else case.file))}" if case.file else ""
+    message = code(run.line(case.message))
+    return f"{code(run.line(case.full_name))}{place}{f': {message}' if message else ''}"
+
+
+def _files(run: EndedRun, folder: RunFolder) -> list[str]:
+    names = changed_files(folder)
+    return ["### Files changed", "", *_listed([code(run.line(name)) for name in names])] if names else []
+
+
+def _warnings(run: EndedRun) -> list[str]:
+    warnings = [code(run.line(warning, 500)) for warning in dict.fromkeys(run.progress.warnings)]
+    return ["### Warnings", "", *_listed(warnings)] if warnings else []
+
+
+def _questions(run: EndedRun, folder: RunFolder) -> list[str]:
+    if not ExitCode(run.exit_code).is_resumable:
+        return []
+    asked = [
+        f"{code(run.line(each.key))}: {code(run.line(each.question, 1000))}"
+        for each in Questions(folder.path).pending()
+    ]
+    return ["### Waiting for an answer", "", *_listed(asked)] if asked else []
+
+
+def _next_steps(run: EndedRun) -> list[str]:
+    if not run.hint and not run.following:
+        return []
+    hint = [f"- {code(run.line(run.hint, 500))}"] if run.hint else []
+    return ["### Next", "", *hint, *([f"- {code(one_line(run.following, 1000))}"] if run.following else [])]
+
+
+def _listed(items: Iterable[str], lead: list[str] | None = None) -> list[str]:
+    """List at most `MOST_LISTED` items and the number of the rest, after ``lead``; empty without items."""
+    items = list(items)
+    lines = [f"- {item}" for item in items[:MOST_LISTED]]
+    if len(items) > MOST_LISTED:
+        lines.append(f"- and {len(items) - MOST_LISTED} more")
+    return [*(lead or []), *lines] if lines else []

@@ -1,0 +1,123 @@
+"""A run as JUnit XML: one suite with the run itself, which fails if the run does, and one with its latest tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from codex_multi_role.integrations.ci.ended import EndedRun
+from codex_multi_role.integrations.ci.latest_tests import ERROR, FAILED, SKIPPED, Case, LatestTests
+from codex_multi_role.presentation.recorded import read_turns
+from codex_multi_role.presentation.wording import PROGRAM, duration, verdict
+
+if TYPE_CHECKING:
+    from junitparser import TestCase
+    from junitparser.junitparser import FinalResult
+
+GOAL_NOT_REACHED = 1
+"""The exit code of a run that ended without its goal; other codes except 0 leave open whether it would reach it."""
+MOST_TURNS = 2_000
+LONGEST_MESSAGE = 1_000
+
+
+def junit_report(run: EndedRun, tests: LatestTests | None) -> bytes:
+    """Create the report. The run's case is a failure if the goal was not reached, an error if the run did not end.
+
+    Cases of the run's tests keep their names, so that a CI system can tell new ones from known ones.
+    """
+    return _document({PROGRAM: [_run_case(run)], **({"tests": list(_test_cases(run, tests))} if tests else {})})
+
+
+def junit_suite(name: str, cases: Iterable[Case]) -> bytes:
+    """Create a report on something other than a run; the texts of ``cases`` must already be harmless."""
+    return _document({name: list(map(_junit_case, cases))})
+
+
+def _document(suites: Mapping[str, list[TestCase]]) -> bytes:
+    """Serialize the suites; the document is named after the first."""
+    from junitparser import JUnitXml, TestSuite
+
+    document = JUnitXml(next(iter(suites)))
+    for name, cases in suites.items():
+        suite = TestSuite(name)
+        suite.add_testcases(cases)
+        document.add_testsuite(suite)
+    document.update_statistics()  # type: ignore[no-untyped-call]
+    return bytes(document.tostring())  # type: ignore[no-untyped-call]
+
+
+def _run_case(run: EndedRun) -> TestCase:
+    from junitparser import TestCase
+
+    flow = run.line(run.progress.flow) or "run"
+    case = TestCase(f"flow {flow}" if run.progress.flow else flow, PROGRAM, _seconds(run.totals.get("seconds", 0.0)))
+    if run.exit_code != 0:
+        case.result = [_run_result(run)]
+    case.system_out = "\n".join(_run_output(run))
+    return case
+
+
+def _run_result(run: EndedRun) -> FinalResult:
+    from junitparser import Error, Failure
+
+    kind = Failure if run.exit_code == GOAL_NOT_REACHED else Error
+    result = kind(run.headline, run.meaning)
+    result.text = "\n".join([run.headline, run.meaning, *run.next_steps()])
+    return result
+
+
+def _run_output(run: EndedRun) -> Iterator[str]:
+    """Yield the output of the run's case: the run, and how each of its turns ended."""
+    if run.folder is None:
+        return
+    yield f"run {run.name}: {run.headline} ({run.meaning})"
+    yield f"goal: {run.line(run.progress.goal, 500)}"
+    yield f"folder: {run.folder.path}"
+    if run.progress.tests is not None:
+        yield f"tests: {verdict(run.progress.tests)}"
+    turns = read_turns(run.folder)
+    if len(turns) > MOST_TURNS:
+        yield f"the last {MOST_TURNS} of {len(turns)} turns:"
+    for turn in turns[-MOST_TURNS:]:
+        said = run.line(turn["summary"] or turn.get("reason", ""))
+        seconds = duration(float(turn.get("seconds") or 0))
+        yield f"{turn['role']} turn {turn['turn']}: {turn.get('status', 'unknown')} in {seconds}: {said}"
+    yield from (f"warning: {run.line(warning, 500)}" for warning in run.progress.warnings)
+
+
+def _test_cases(run: EndedRun, tests: LatestTests) -> Iterator[TestCase]:
+    for case in tests.cases:
+        yield _test_case(run, case)
+    if tests.is_red and not tests.red:
+        yield _failure_without_case(run, tests)
+
+
+def _test_case(run: EndedRun, case: Case) -> TestCase:
+    name, classname = run.line(case.name, LONGEST_MESSAGE), run.line(case.classname, LONGEST_MESSAGE)
+    message, text = run.line(case.message, LONGEST_MESSAGE), run.text(case.text)
+    return _junit_case(replace(case, name=name, classname=classname, message=message, text=text))
+
+
+def _failure_without_case(run: EndedRun, tests: LatestTests) -> TestCase:
+    """Create a case for failed tests without a failed case: they timed out, could not run, or pytest itself failed."""
+    result, seconds = tests.result, float(tests.result.get("seconds") or 0)
+    message, text = f"{result.get('status')}: {result.get('reason')}", str(result.get("output_tail", ""))
+    return _test_case(run, Case(PROGRAM, f"tests {tests.number:03d}", ERROR, seconds, message, text))
+
+
+def _junit_case(case: Case) -> TestCase:
+    from junitparser import Error, Failure, Skipped, TestCase
+
+    junit_case = TestCase(case.name, case.classname, _seconds(case.seconds))
+    kind = {FAILED: Failure, ERROR: Error, SKIPPED: Skipped}.get(case.outcome)
+    if kind is not None:
+        result = kind(case.message, case.outcome)
+        result.text = case.text
+        junit_case.result = [result]
+    return junit_case
+
+
+def _seconds(seconds: float) -> float:
+    return round(seconds, 3) if math.isfinite(seconds) else 0.0

@@ -1,0 +1,125 @@
+"""Assembling a run: from its definitions to its live processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from codex_multi_role.catalog import RoleSpecCatalog
+from codex_multi_role.codex.codex_settings import searches_web
+from codex_multi_role.codex.fleet import Fleet
+from codex_multi_role.codex.member import instance_name
+from codex_multi_role.codex.warm_home import WarmHomes, user_store
+from codex_multi_role.flow import first_at_once, new_state
+from codex_multi_role.host.processes import Family
+from codex_multi_role.lifecycle.definitions import Definitions, role_settings, sandbox_of_tests
+from codex_multi_role.lifecycle.members import fleet_of, kept_from_writing
+from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders, start_providers
+from codex_multi_role.lifecycle.steering import Steering
+from codex_multi_role.run_folder import EventLog, RunFolder, begun_turns, list_turns, own_turns
+from codex_multi_role.steps import RunResources, TestSettings
+from codex_multi_role.steps.budget import Budget, Limits
+from codex_multi_role.steps.work_clock import WorkClock
+from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
+
+SANDBOX_HOME = "tests"
+
+
+@contextmanager
+def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResources]:
+    """Yield the parts of a run with nothing started: enough to walk through its past."""
+    events = EventLog(folder.events_path, folder.redact)
+    fleet = fleet_of(definitions, folder, events, ModelProviders())
+    try:
+        yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog, Steering())
+    finally:
+        fleet.stop()
+        events.close()
+
+
+@contextmanager
+def live_parts(
+    definitions: Definitions,
+    folder: RunFolder,
+    events: EventLog,
+    clock: WorkClock,
+    catalog: Callable[[], RoleSpecCatalog],
+    kept_folder: Callable[[], Path],
+    steering: Steering,
+) -> Iterator[RunResources]:
+    """Start the model providers and the Codex processes, yield the parts of the run, and stop everything on exit.
+
+    ``clock`` counts the seconds worked on the run. ``catalog`` returns the current catalog, ``kept_folder`` the folder
+    of the run's copy of it. ``steering``: the files that no role and no test may write.
+    """
+    with ExitStack() as stack:
+        models = start_providers(definitions, folder, events, stack)
+        read_only = kept_from_writing(definitions, folder, steering)
+        homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
+        fleet = fleet_of(definitions, folder, events, models, read_only, homes, catalog, kept_folder)
+        stack.callback(fleet.stop)
+        fleet.start(_needed_first(definitions, folder))
+        stack.enter_context(homes.made_meanwhile())
+        yield _resources(definitions, folder, events, fleet, clock, catalog, steering, read_only)
+
+
+def _needed_first(definitions: Definitions, folder: RunFolder) -> list[str]:
+    """The instances that the first step of a new run needs at once: they start while the journal is being opened."""
+    if any(list_turns(folder)):
+        return []
+    options, flow = definitions.options, definitions.flow
+    role, count = first_at_once(flow, new_state(flow, options.goal, definitions.inputs, options.cycles))
+    return [instance_name(role, number) for number in range(1, count + 1)]
+
+
+def _resources(
+    definitions: Definitions,
+    folder: RunFolder,
+    events: EventLog,
+    fleet: Fleet,
+    clock: WorkClock,
+    catalog: Callable[[], RoleSpecCatalog],
+    steering: Steering,
+    read_only: tuple[Path, ...] = (),
+) -> RunResources:
+    options = definitions.options
+    limits = Limits(options.max_turns, options.max_tokens, options.max_seconds)
+    ledger = ((definitions.catalog.role_of(instance), turn) for instance, turn in own_turns(folder))
+    workspace = Workspace.of_run(definitions.workspace, folder.path, steering.globs)
+    snapshots = Snapshots(folder.snapshots_path, workspace)
+    protect = tuple(
+        sorted({glob for flow in definitions.flows.values() for glob in flow.protect} | set(steering.links))
+    )
+
+    def searches(name: str) -> bool:
+        role = next((each for each in catalog().roles if each.name == name), None)
+        return role is not None and searches_web((*role_settings(role), *options.config))
+
+    return RunResources(
+        goal=options.goal,
+        catalog_now=catalog,
+        folder=folder,
+        events=events,
+        fleet=fleet,
+        workspace=workspace,
+        snapshots=snapshots,
+        worktrees=Worktrees(folder.path / "worktrees", workspace, snapshots, folder.run_id),
+        environment=Family.of_run(folder.path, "checks").marked(
+            {**os.environ, "CODEX_HOME": str(folder.codex_home(SANDBOX_HOME))}
+        ),
+        tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds, definitions.python),
+        sandbox=sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
+        budget=Budget(limits, ledger, clock),
+        clock=clock,
+        repair_attempts=options.repair_attempts,
+        run_model=options.model,
+        changes_workspace=definitions.changes_workspace,
+        earlier_turns=begun_turns(folder),
+        protect=protect,
+        first_protected=ProtectedFiles(snapshots, workspace, protect).first() if protect else "",
+        steering_absent=steering.absent,
+        searches_web=searches,
+        yes=options.yes,
+    )

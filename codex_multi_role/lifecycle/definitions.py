@@ -1,0 +1,379 @@
+"""What a run consists of: its options, YAML and playbook. All errors in them are found before anything starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from codex_multi_role.catalog import (
+    SKILLS_FOLDER,
+    FlowSpec,
+    RoleSpec,
+    RoleSpecCatalog,
+    asked_role_files,
+    check_flows,
+    packaged_roles,
+    read_flows,
+    settings_file,
+)
+from codex_multi_role.checks import Check, find_check
+from codex_multi_role.checks.check_options import require_option_names
+from codex_multi_role.checks.contract import Sandbox, no_sandbox
+from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
+from codex_multi_role.codex.codex_settings import as_settings, holds_secret, mcp_server_table, needs_user_home
+from codex_multi_role.codex.home import require_user_home
+from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.permissions import require_exact
+from codex_multi_role.codex.sandbox import sandboxed
+from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.flow import WalkBound, walk_bound
+from codex_multi_role.host.atomic import make_folder, storage_errors
+from codex_multi_role.host.programs import exclude_from_path
+from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.host.spelling import as_on_disk
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.folder import new_numbered
+from codex_multi_role.run_options import LOCAL_ROLES, RunOptions
+from codex_multi_role.steps.check import load_settings
+from codex_multi_role.steps.run_terms import terms
+from codex_multi_role.tools import find_tool, tool_names
+
+RECORDING = "recording.ndjson"
+"""The run's copy, in its ``catalog/``, of the recording that it replays."""
+RELOADED = "reloaded_"
+"""Name prefix of the folders in ``catalog/`` that hold the roles of a run after somebody edited them."""
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """Everything a run consists of, loaded and checked. Nothing has been started or written yet."""
+
+    options: RunOptions
+    catalog: RoleSpecCatalog
+    flows: Mapping[str, FlowSpec]
+    inputs: Mapping[str, Any]
+    playbook: Any
+    recording: Any
+    codex: Path
+    workspace: Path
+    python: Interpreter
+
+    @property
+    def flow(self) -> FlowSpec:
+        """The run's own flow; the others are the flows it calls."""
+        return self.flows[self.options.flow]
+
+    def bound(self, cycles: int | None = None) -> WalkBound:
+        """Upper bounds of the run's walk and of every walk within it. Raises `DefinitionError`.
+
+        ``cycles`` overrides the cycles of the options.
+        """
+        options = self.options
+        given = terms(
+            cycles=cycles or options.cycles,
+            repair_attempts=options.repair_attempts,
+            run_tests=options.run_tests,
+            test_seconds=options.test_seconds,
+        )
+        return walk_bound(self.flows, options.flow, self.catalog, given, self.inputs)
+
+    def checked(self) -> Definitions:
+        """Return these definitions after checking them as a whole. Raises `UsageError` and `CodexUnavailable`."""
+        _refuse_secrets(self.options, self.catalog)
+        if self.needs_sandbox:
+            require_exact((self.workspace, self.options.runs_dir.resolve()))
+        self.bound()  # raises for an unbounded flow before anything starts
+        settings = [(*role_settings(role), *self.options.config) for role in self.roles]
+        if self.playbook is None and self.recording is None and any(map(needs_user_home, settings)):
+            require_user_home(os.environ)
+        return self
+
+    def with_python(self, inspected: Callable[[], Interpreter]) -> Definitions:
+        """These definitions with the result of `inspect` as their Python, if tests need one. Raises `UsageError`."""
+        if not self._needs_python:
+            return self
+        python = inspected()
+        if python.problem and (self._measures or not python.only_unmeasured):
+            raise UsageError(python.problem, python.hint)
+        return replace(self, python=python)
+
+    @property
+    def _needs_python(self) -> bool:
+        """Whether tests of the run start pytest directly instead of through a command of the user."""
+        own = not self.options.pytest_cmd
+        after_turns = self.options.run_tests and any(role.may_change_workspace for role in self.roles)
+        steps = [step for flow in self.flows.values() for step in flow.steps if step.check]
+        in_steps = any(step.check == "tests" and "pytest_cmd" not in step.with_ for step in steps)
+        return self._measures or (own and (after_turns or in_steps))
+
+    @property
+    def _measures(self) -> bool:
+        return any(check.uses_python for check in self._checks)
+
+    @property
+    def roles(self) -> list[RoleSpec]:
+        """The roles that the run may ask with these inputs, in catalog order."""
+        asked = self.bound().effort.processes
+        return [role for role in self.catalog.roles if role.name in asked]
+
+    @property
+    def settings(self) -> list[Path]:
+        """The settings files of the run's checks."""
+        names = {check.settings.file for check in self._checks if check.settings}
+        files = (settings_file(name, self.catalog.source.parent) for name in sorted(names))
+        return [file for file in files if file is not None]
+
+    @property
+    def changes_workspace(self) -> bool:
+        """Whether any role or check of the run is allowed to change the workspace."""
+        return any(role.may_change_workspace for role in self.roles) or any(
+            not check.read_only for check in self._checks
+        )
+
+    @property
+    def needs_sandbox(self) -> bool:
+        """Whether commands of a role, tests or checks may run in Codex's sandbox."""
+        return self.changes_workspace or bool(self._checks)
+
+    @property
+    def _checks(self) -> set[Check]:
+        return {find_check(step.check) for flow in self.flows.values() for step in flow.steps if step.check}
+
+
+def sandbox_of_tests(options: RunOptions, codex: Path, workspace: Path, read_only: Sequence[Path] = ()) -> Sandbox:
+    """The sandbox of the tests, in which ``read_only`` cannot be written; no sandbox with ``--no-test-sandbox``."""
+
+    def wrap(argv: Sequence[str], writable: Path) -> list[str]:
+        return sandboxed(codex, argv, writable, read_only, workspace)
+
+    return wrap if options.test_sandbox else no_sandbox
+
+
+def roles_folder(given: Path | None) -> Path:
+    """The catalog's folder: ``--roles`` or its file's folder, ``./roles`` if it has a catalog, or the packaged one."""
+    if given is not None:
+        return given.parent if given.is_file() else given
+    return LOCAL_ROLES if (LOCAL_ROLES / "catalog.yaml").is_file() else packaged_roles()
+
+
+def load_catalog(given: Path | None) -> RoleSpecCatalog:
+    """Load the catalog that ``--roles`` names, or that of `roles_folder`, with its tools. Raises `UsageError`."""
+    return _with_tools(RoleSpecCatalog.load(given or roles_folder(None), tool_names))
+
+
+def _with_tools(catalog: RoleSpecCatalog) -> RoleSpecCatalog:
+    for name in {name for role in catalog.roles for name in role.tools}:
+        find_tool(name)
+    return catalog
+
+
+def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
+    """Load a flow and the flows it calls from the catalog's folder, and look up their checks. Raises `UsageError`.
+
+    Returns the flows by name, and the catalog with all roles that they ask (`asked_role_files`).
+    """
+    flows = read_flows(name, catalog.source.parent)
+    if role_files := asked_role_files(flows, catalog):
+        catalog = _with_tools(RoleSpecCatalog.load(catalog.source, tool_names, role_files))
+    check_flows(flows, catalog)
+    for flow in flows.values():
+        for index, step in enumerate(flow.steps):
+            if step.check is not None:
+                _check_check(step.check, step.with_, f"{flow.source}: steps[{index}]")
+                load_settings(step.check, catalog.source.parent)
+    return flows, catalog
+
+
+def changed_catalog(source: Path, catalog: RoleSpecCatalog) -> RoleSpecCatalog:
+    """Reload the roles of ``catalog`` from the file ``source`` and the files beside it. Raises `DefinitionError`."""
+    beside = tuple(source.parent / file.name for file in catalog.role_files)
+    role_files = tuple(new if new.exists() else old for new, old in zip(beside, catalog.role_files, strict=True))
+    return _with_tools(RoleSpecCatalog.load(source, tool_names, role_files))
+
+
+def _check_check(name: str, given: Mapping[str, object], place: str) -> None:
+    """Raise `DefinitionError` unless the check exists and takes the options ``given``; their values come later."""
+    try:
+        options = find_check(name).options
+    except UsageError as error:
+        raise DefinitionError(f"{place}.check: {error}", error.hint) from error
+    try:
+        if options is not None:
+            require_option_names(options, given)
+    except UsageError as error:
+        raise DefinitionError(f"{place}.with: check {name}: {error}", error.hint) from error
+
+
+def load_definitions(options: RunOptions) -> Definitions:
+    """Read and check everything that ``options`` names. Raises `UsageError` and `CodexUnavailable`."""
+    workspace = _checked_workspace(options.workspace)
+    exclude_from_path(workspace)
+    codex = find_codex(options.codex_bin, os.environ)
+    python = find_interpreter(workspace, os.environ, options.python)
+    with _inspecting(python, options, codex, workspace) as inspected:
+        return _load(options, codex, workspace, python).checked().with_python(inspected)
+
+
+def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter) -> Definitions:
+    flows, catalog = load_flow_and_called(options.flow, load_catalog(options.roles))
+    options = replace(options, goal=flows[options.flow].goal.resolve(options.flow, options.goal))
+    playbook = None
+    if options.playbook is not None:
+        from codex_multi_role.playbook import load_playbook
+
+        playbook = load_playbook(options.playbook, catalog.source.parent)
+    recording = None
+    if options.replay is not None:
+        from codex_multi_role.playbook.recording import Recording
+
+        recording = Recording.load(options.replay)
+    return Definitions(
+        options=replace(options, codex_bin=codex) if options.codex_bin else options,  # PATH may differ on resume
+        catalog=catalog,
+        flows=flows,
+        inputs=flows[options.flow].resolve_inputs(options.inputs),
+        playbook=playbook,
+        recording=recording,
+        codex=codex,
+        workspace=workspace,
+        python=python,
+    )
+
+
+@contextmanager
+def _inspecting(
+    python: Interpreter, options: RunOptions, codex: Path, workspace: Path
+) -> Iterator[Callable[[], Interpreter]]:
+    """Yield a function that waits for `inspect`, which starts at once if tests are likely and stops if nobody waits."""
+    likely, stopping = options.run_tests and not options.pytest_cmd, Event()
+    with (
+        tempfile.TemporaryDirectory(prefix="codex-home-") as home,
+        ThreadPoolExecutor(1, thread_name_prefix="python") as pool,
+    ):
+        environment, sandbox = {**os.environ, "CODEX_HOME": home}, sandbox_of_tests(options, codex, workspace)
+        start = partial(pool.submit, partial(inspect, python, workspace, environment, sandbox, stopping))
+        started = start() if likely else None
+
+        def inspected() -> Interpreter:
+            return (started or start()).result()
+
+        try:
+            yield inspected
+        finally:
+            stopping.set()
+
+
+def role_settings(role: RoleSpec) -> tuple[str, ...]:
+    """The settings for its Codex process in the role's YAML, as ``key=value``."""
+    return (*as_settings(role.codex_config), *_server_settings(role))
+
+
+def _server_settings(role: RoleSpec) -> tuple[str, ...]:
+    servers = role.mcp_servers.items()
+    return as_settings({f"mcp_servers.{name}": mcp_server_table(server.model_dump()) for name, server in servers})
+
+
+def _refuse_secrets(options: RunOptions, catalog: RoleSpecCatalog) -> None:
+    places = [(setting, "-c ", UsageError) for setting in options.config]
+    for role in catalog.roles:
+        where = f"{role.source}: role {role.name}: "
+        places += [(setting, f"{where}codex_config.", DefinitionError) for setting in as_settings(role.codex_config)]
+        places += [(setting, where, DefinitionError) for setting in _server_settings(role)]
+    redact = Redactor(os.environ)
+    for setting, where, error in places:
+        if holds_secret(setting, redact):
+            raise error(
+                f"{where}{setting.partition('=')[0]}: holds what looks like a secret, which would lie in the run's "
+                "folder and in the list of processes",
+                'Put it into an environment variable and name that one: env_key="MY_PROVIDER_KEY", '
+                'env_http_headers={Authorization="MY_HEADER"}; of an MCP server env_vars: [MY_KEY].',
+            )
+
+
+def _checked_workspace(path: Path) -> Path:
+    try:
+        exists = path.exists()
+    except OSError as error:
+        raise UsageError(f"the workspace {path} cannot be reached: {error.strerror}") from error
+    if not exists:
+        raise UsageError(f"the workspace {path} does not exist", f"Create it first: mkdir -p {path}")
+    if not path.is_dir():
+        raise UsageError(f"the workspace {path} is not a folder", "Name a folder with --workspace.")
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise UsageError(f"the workspace {path} cannot be written", "Fix its permissions or name another.")
+    return as_on_disk(path)
+
+
+def keep_definitions(definitions: Definitions, folder: RunFolder) -> str:
+    """Copy the run's initial YAML to its ``catalog/``; returns the path of the catalog file below that folder.
+
+    The files keep their relative places, so that the copy loads like the original.
+    """
+    catalog = _keep_catalog(definitions.catalog, folder.catalog_path)
+    for flow in definitions.flows.values():
+        _copy(flow.source, catalog.parent / "flows" / f"{flow.name}.yaml")
+    for settings in definitions.settings:
+        _copy(settings, catalog.parent / settings.name)
+    if definitions.playbook is not None:
+        _copy(definitions.playbook.source, catalog.parent / "playbooks" / definitions.playbook.source.name)
+    if definitions.recording is not None:
+        _copy(definitions.recording.path, folder.catalog_path / RECORDING)
+    return str(catalog.relative_to(folder.catalog_path))
+
+
+def keep_changed_roles(catalog: RoleSpecCatalog, folder: RunFolder, catalog_file: str) -> str:
+    """Keep the changed roles of a run, with its other definitions unchanged; returns what `keep_definitions` returns.
+
+    All else is copied from beside ``catalog_file``, because somebody who edits roles may also be editing flows.
+    """
+    kept = _keep_catalog(catalog, new_numbered(folder.catalog_path, RELOADED))
+    before = (folder.catalog_path / catalog_file).parent
+    for path in filter(Path.is_file, before.rglob("*")):
+        name = path.relative_to(before)
+        is_shared = name == Path(RECORDING) or name.parts[0].startswith(RELOADED)
+        is_skill = name.parts[0] == SKILLS_FOLDER
+        if not (is_shared or is_skill) and not (kept.parent / name).exists():
+            _copy(path, kept.parent / name)
+    return str(kept.relative_to(folder.catalog_path))
+
+
+def _keep_catalog(catalog: RoleSpecCatalog, target: Path) -> Path:
+    """Copy all files of ``catalog``, with its skills unpacked beside it; returns the path of the copied catalog."""
+    of_skills = {path for skill in catalog.skills.values() for path in skill.paths}
+    files = [path.resolve() for path in catalog.files if path not in of_skills]
+    base = Path(os.path.commonpath([path.parent for path in files]))
+    for path in files:
+        _copy(path, target / path.relative_to(base))
+    kept = target / catalog.source.resolve().relative_to(base)
+    for path in catalog.role_files:
+        _copy(path, kept.parent / path.name)
+    for skill in catalog.skills.values():
+        with storage_errors(kept.parent):
+            skill.unpack(kept.parent / SKILLS_FOLDER / skill.kept_name)
+    return kept
+
+
+def _copy(source: Path, target: Path) -> None:
+    make_folder(target.parent)
+    with storage_errors(target):
+        shutil.copyfile(source, target)
+
+
+def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptions:
+    """The options of a recorded run, with the paths of its own YAML copies; ``record`` is its ``run.json``."""
+    catalog = folder.catalog_path / record["catalog_file"]
+    remembered = replace(RunOptions.from_record(record["options"]), roles=catalog)
+    if remembered.replay is not None:
+        return replace(remembered, replay=folder.catalog_path / RECORDING)
+    if remembered.playbook is None:
+        return remembered
+    return replace(remembered, playbook=str(catalog.parent / "playbooks" / record["playbook_file"]))

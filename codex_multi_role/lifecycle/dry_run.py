@@ -1,0 +1,147 @@
+"""Dry runs: render every prompt of the first pass, with placeholders such as ``<planner.summary>`` for results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from graphlib import TopologicalSorter
+from typing import Any
+
+from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, StepSpec, build_prompt
+from codex_multi_role.catalog.template_preview import Unknown, preview
+from codex_multi_role.flow import FlowState
+from codex_multi_role.flow.state import StepState
+from codex_multi_role.lifecycle.definitions import Definitions, load_definitions
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import Record
+from codex_multi_role.run_options import RunOptions
+from codex_multi_role.steps import payload_from, role_for
+
+REST = "…"
+TEST_RESULT: Json = {"status": "<test result>", REST: REST}
+
+
+def dry_run(options: RunOptions) -> list[Record]:
+    """What a run of ``options`` would ask and check, without doing it. Raises what a run raises before it starts.
+
+    Each step appears once, in file order, as if everything succeeded: a fan-out with its first item, a called flow with
+    its first call. Each record starts with ``{type, step, item}``: the kind, the step's ID below those of the calls,
+    and which item it is (None without a fan-out). An ask adds ``role`` and ``prompt``; a check ``check`` and ``with``;
+    a review ``question``, ``show``, ``time_limit_seconds`` and ``default``; a call ``flow``, ``with`` and ``first``.
+    """
+    definitions = load_definitions(options)
+    records: list[Record] = []
+    walk = _FirstPass(definitions, definitions.flow, definitions.inputs, records)
+    walk.walk()
+    return records
+
+
+class _FirstPass:
+    """The first pass through one flow. ``prefix``: where it was called; ``item``: the fan-out item, if any."""
+
+    def __init__(
+        self,
+        definitions: Definitions,
+        flow: FlowSpec,
+        inputs: Mapping[str, Any],
+        records: list[Record],
+        prefix: str = "",
+        item: Json | None = None,
+    ) -> None:
+        options = definitions.options
+        self._definitions = definitions
+        self._catalog = definitions.catalog
+        self._flow = flow
+        self._records = records
+        self._prefix = prefix
+        self._item = item
+        steps = {step.id: StepState() for step in flow.steps}
+        self.state = FlowState(flow.name, options.goal, inputs, options.cycles, flow.steps[0].id, steps)
+        self.state.vars = preview(flow.vars, self._context())
+
+    def walk(self) -> None:
+        for step in self._flow.steps:
+            self.state.enter(step.id)
+            if step.for_each is not None:
+                self._add_first_item(step)
+            elif step.ask == EVERY_ROLE:
+                self._add_every_role(step)
+            else:
+                self._add_unit(step, self._context(), self._item, None)
+            self.state.leave(step.id, {})
+            self.state.vars |= preview(step.set, self._context())
+
+    def _add_first_item(self, step: StepSpec) -> None:
+        context = self._context()
+        items = preview(step.for_each, context)
+        if isinstance(items, list) and not items:
+            return
+        if isinstance(items, list):
+            own, which = {step.as_: items[0], "item": items[0], "index": 0}, f"1 of {len(items)}"
+        else:
+            item = Unknown(step.as_)
+            own, which = {step.as_: item, "item": item, "index": Unknown("index")}, f"each of {items}"
+        self._add_unit(step, {**context, **own}, {step.as_: own[step.as_]}, which)
+
+    def _add_unit(self, step: StepSpec, context: Mapping[str, Any], item: Json | None, which: str | None) -> None:
+        """Record one unit of ``step``, whatever its kind."""
+        if step.ask is not None:
+            role = role_for(self._catalog.role(step.ask), step, lambda template: preview(template, context))
+            given: Json = preview(step.with_, context)
+            self._add_ask(step, role, given or self.state.input_handoff(item), which)
+        elif step.check is not None:
+            self._add("check", step, which, {"check": step.check, "with": preview(step.with_, context)})
+            self.state.latest_tests = TEST_RESULT if step.check == "tests" else self.state.latest_tests
+        elif step.review is not None:
+            texts = {"question": preview(step.review, context), "show": preview(step.show or "", context)}
+            limits = {"time_limit_seconds": step.time_limit_seconds, "default": step.default}
+            self._add("review", step, which, texts | limits)
+        elif step.call is not None:
+            self._add_call(step, step.call, preview(step.with_, context), item, which)
+
+    def _add_every_role(self, step: StepSpec) -> None:
+        dependencies = self._catalog.dependencies()
+        needed = {each for needs in dependencies.values() for each in needs}
+        before = {role: handoff for role, handoff in self.state.latest_handoffs.items() if role not in needed}
+        for name in TopologicalSorter(dependencies).static_order():
+            handoffs = {each: self.state.latest_handoffs[each] for each in dependencies[name]}
+            self._add_ask(step, self._catalog.role(name), payload_from(handoffs or before), None)
+
+    def _add_ask(self, step: StepSpec, role: RoleSpec, payload: Json | None, which: str | None) -> None:
+        prompt = build_prompt(self._catalog, role, self.state.goal, payload, self.state.latest_tests)
+        self._add("ask", step, which, {"role": role.name, "prompt": prompt})
+        self.state.absorb_handoff(role.name, role.name, 0, _example_handoff(role), shown=self._flow.shows(step.id))
+        if self._definitions.options.run_tests and role.may_change_workspace:
+            self.state.latest_tests = TEST_RESULT
+
+    def _add_call(self, step: StepSpec, name: str, given: Json, item: Json | None, which: str | None) -> None:
+        first = all(record.get("flow") != name for record in self._records) and name != self._definitions.flow.name
+        self._add("call", step, which, {"flow": name, "with": given, "first": first})
+        if first:
+            called = self._definitions.flows[name]
+            inputs = {each: given.get(each, spec.default) for each, spec in called.inputs.items()}
+            prefix = f"{self._prefix}{step.id}/"
+            inner = _FirstPass(self._definitions, called, inputs, self._records, prefix, item)
+            inner.walk()
+            self.state.take_handoffs(inner.state.shown_handoffs, shown=self._flow.shows(step.id))
+            self.state.latest_tests = inner.state.latest_tests or self.state.latest_tests
+
+    def _add(self, kind: str, step: StepSpec, which: str | None, fields: Json) -> None:
+        self._records.append({"type": kind, "step": f"{self._prefix}{step.id}", "item": which, **fields})
+
+    def _context(self) -> dict[str, Any]:
+        """What templates see, with `Unknown` values for the results of steps and roles, present or still missing."""
+        known = self.state.context()
+        told = self.state.latest_handoffs
+        roles = {role.name: Unknown(role.name, told=role.name in told) for role in self._catalog.roles}
+        steps = {
+            name: Unknown(name, fields, told=fields["status"] == "done") for name, fields in known["steps"].items()
+        }
+        return {**known, "roles": roles, "steps": steps}
+
+
+def _example_handoff(role: RoleSpec) -> Json:
+    """A placeholder handoff: the fields that the role's reply schema names, or a summary and more."""
+    named = (role.output_schema or {}).get("properties")
+    if isinstance(named, Mapping):
+        return {name: Unknown(f"{role.name}.{name}") for name in named}
+    return {"summary": Unknown(f"{role.name}.summary"), REST: REST}

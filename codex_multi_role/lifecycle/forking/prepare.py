@@ -1,0 +1,169 @@
+"""Prepare a fork: its options, past, journal and workspace. A failure leaves nothing of it behind."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.codex.rollouts import copy_threads
+from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.flow import new_state
+from codex_multi_role.lifecycle.assembly import idle_parts
+from codex_multi_role.lifecycle.definitions import Definitions, keep_definitions, load_definitions, remembered_options
+from codex_multi_role.lifecycle.forking.again import Again
+from codex_multi_role.lifecycle.forking.start import find_start
+from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
+from codex_multi_role.lifecycle.state_file import write_state
+from codex_multi_role.run_folder import Beginning, Owner, Record, RunFolder, events_with_inherited, inherit
+from codex_multi_role.run_options import RunOptions
+
+KEPT_BY_A_FORK = frozenset({"runs_dir", "database_url"})
+
+
+@dataclass(frozen=True)
+class Fork:
+    """A new run that is ready to be worked on. ``note``: what the person who forked should know."""
+
+    definitions: Definitions
+    folder: RunFolder
+    catalog_file: str
+    forked_from: Mapping[str, Any]
+    note: str
+
+
+def prepare_restart(parent: RunFolder, task: str, changes: Mapping[str, object]) -> Fork:
+    """Create a run that does the ended ``task`` of ``parent`` again, and what needs it, and everything after that.
+
+    Raises `UsageError`, `RunBusy` while a process works on the parent, `StorageError`.
+    """
+    again = Again.of(parent, task)
+    owner = Owner(parent.owner_path)
+    owner.acquire()
+    owner.release()
+    return prepare_fork(parent, f"{again.step}:{again.visit}", changes, again)
+
+
+def prepare_fork(
+    parent: RunFolder, start: str | None, changes: Mapping[str, object], again: Again | None = None
+) -> Fork:
+    """Create a run that begins where ``start`` (``STEP[:VISIT]``) of ``parent`` began.
+
+    ``again``: the item to do again while the others are kept. ``changes`` (`RunOptions` fields) override the parent's
+    options. The parent may be live; it is not changed. Raises `UsageError`, also if the changes do not fit the past;
+    `StorageError`.
+    """
+    record, events = parent.record(), events_with_inherited(parent)
+    beginning = find_start(events, start, parent.run_id)
+    options = _options(parent, record, changes)
+    given = options.workspace if "workspace" in changes else None
+    workspace = ForkWorkspace(Path(record["workspace"]), given, beginning.workspace)
+    definitions = load_definitions(replace(options, workspace=workspace.check()))
+    workspace.require_state(definitions.changes_workspace)
+    with ExitStack() as undo:
+        folder = RunFolder.create(options.runs_dir, options.run_id)
+        undo.callback(shutil.rmtree, folder.path, ignore_errors=True)
+        path = workspace.make(folder.run_id, undo)
+        definitions = _at_work_in(path, definitions)
+        catalog_file = keep_definitions(definitions, folder)
+        inheritance = _Inheritance(definitions, parent, folder, beginning, again)
+        nested = inheritance.take(events, undo)
+        undo.pop_all()
+    visit = {"step": beginning.step, "visit": beginning.visit}
+    note = f"forked from {parent.run_id} before {beginning.step}:{beginning.visit}; {workspace.in_words(path, nested)}"
+    if again is not None:
+        visit["task"] = again.name
+        note = f"{again.name} is done again, and what needs it; results that are kept: {inheritance.kept}. {note}"
+    return Fork(definitions, folder, catalog_file, {"run_id": parent.run_id, **visit}, note)
+
+
+def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str, object]) -> RunOptions:
+    kept = KEPT_BY_A_FORK & set(changes)
+    if kept:
+        raise UsageError(f"a fork keeps its run's {', '.join(sorted(kept))}", "Start another run for that.")
+    remembered = replace(remembered_options(parent, record), run_id=None, record=None, runs_dir=parent.path.parent)
+    if changes.get("flow", remembered.flow) != remembered.flow:
+        remembered = replace(remembered, inputs={})  # they belong to another flow
+    return remembered.changed(changes)
+
+
+def _at_work_in(workspace: Path, definitions: Definitions) -> Definitions:
+    return replace(definitions, workspace=workspace, options=replace(definitions.options, workspace=workspace))
+
+
+class _Inheritance:
+    """What the fork takes over from its parent."""
+
+    def __init__(
+        self,
+        definitions: Definitions,
+        parent: RunFolder,
+        fork: RunFolder,
+        beginning: Beginning,
+        again: Again | None,
+    ) -> None:
+        self._definitions = definitions
+        self._parent = parent
+        self._fork = fork
+        self._beginning = beginning
+        self._again = again
+        self.kept = 0
+
+    def take(self, events: Sequence[Record], undo: ExitStack) -> list[str]:
+        """Bring the fork to its beginning; returns the repositories that the workspace lacks."""
+        from codex_multi_role.engine.flow_walk import (
+            CallableFlows,  # lazy: slow to import, and a wrong option must fail fast
+        )
+        from codex_multi_role.engine.rehearsal import rehearse
+
+        definitions, options = self._definitions, self._definitions.options
+        state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
+        flows, past = CallableFlows(definitions.flows, cache(definitions.bound)), self._take_journal(undo)
+        start = (self._beginning.step, self._beginning.visit, self._beginning.place)
+        with idle_parts(definitions, self._fork) as parts:
+            rehearse(flows, state, parts, past, start)
+            inherit(self._parent, self._fork, events, self._beginning)
+            if self._again is not None:
+                self.kept = self._again.give(self._parent, self._fork, definitions, state)
+            self._take_threads()
+            write_state(self._fork, state)
+            if not self._beginning.workspace:
+                return []
+            return parts.snapshots.fill_from(
+                self._parent.snapshots_path, self._beginning.workspace, self._runs_in_workspace()
+            )
+
+    def _take_journal(self, undo: ExitStack) -> Mapping[int, Any]:
+        """Copy the part of the parent's journal before the beginning; returns it."""
+        from codex_multi_role.engine.journal import sqlite_url
+        from codex_multi_role.engine.journal_fork import copy_journal, forget, fork_journal
+
+        shared, ids = self._definitions.options.database_url, (self._parent.run_id, self._fork.run_id)
+        if shared:
+            undo.callback(_quietly, forget, shared, self._fork.run_id)
+            return fork_journal(shared, *ids, self._beginning.place)
+        copy_journal(self._parent.journal_path, self._fork.journal_path)
+        own = sqlite_url(self._fork.journal_path)
+        past = fork_journal(own, *ids, self._beginning.place)
+        forget(own, self._parent.run_id)
+        return past
+
+    def _take_threads(self) -> None:
+        for home in (self._parent.path / ".codex").glob("*"):
+            if any((self._fork.path / home.name).glob("turn_*")):
+                copy_threads(home, self._fork.codex_home(home.name))
+
+    def _runs_in_workspace(self) -> list[str]:
+        """The folder of runs, if it was in the workspace: a .gitignore can bring it into a snapshot."""
+        workspace, runs = Path(self._parent.record()["workspace"]), self._parent.path.parent
+        forbidden = self._parent.path if workspace.is_relative_to(runs) else runs
+        return [str(forbidden.relative_to(workspace))] if forbidden.is_relative_to(workspace) else []
+
+
+def _quietly(forget: Callable[[str, str], None], database_url: str, run_id: str) -> None:
+    with suppress(StorageError):
+        forget(database_url, run_id)

@@ -1,0 +1,198 @@
+"""Live reload of roles: changes saved in their files apply from each role's next turn."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog, without_wider_rights
+from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
+from codex_multi_role.host.watched_files import Changes, watched
+from codex_multi_role.lifecycle.definitions import Definitions, changed_catalog, keep_changed_roles
+from codex_multi_role.lifecycle.members import set_up_by
+from codex_multi_role.run_folder import EventLog, RunFolder
+from codex_multi_role.run_folder.events import RolesReloaded, Warning
+
+LOOK_SECONDS = 1.0
+JOIN_SECONDS = 5.0
+UNWATCHED_SECONDS = 0.5
+"""Earlier changes are applied after this time, so that a run that ends sooner does not pay for watching."""
+FIXED = ("depends_on", "tools", "max_steps", "behaviors.can_finish")
+"""Keys of a role that a run keeps, because its order, conversations, journal and end depend on them."""
+
+WiderRights = dict[str, list[str]]
+"""By role, the keys whose new values would have allowed it more."""
+
+
+def named_keys(wider: WiderRights) -> str:
+    return ", ".join(f"role {name}: {' and '.join(keys)}" for name, keys in wider.items())
+
+
+class LiveRoles:
+    """``catalog`` is the current catalog, ``source`` the catalog file that people edit.
+
+    ``catalog_file``: the run's copy of it, relative to its ``catalog/``. ``keep`` is called with each new copy, which a
+    resumed run uses, and with the rights that were refused.
+    """
+
+    def __init__(
+        self,
+        definitions: Definitions,
+        source: Path,
+        catalog_file: str,
+        folder: RunFolder,
+        events: EventLog,
+        keep: Callable[[str, WiderRights], None],
+    ) -> None:
+        self._definitions = definitions
+        self._source = source
+        self._catalog_file = catalog_file
+        self._folder = folder
+        self._events = events
+        self._keep = keep
+        self._latest = definitions.catalog
+        self._last_warning = ""
+        self._pending_error = ""  # an error in the files, perhaps because they are still being written
+        self.renew: Callable[[str], None] = lambda role: None
+
+    @property
+    def catalog(self) -> RoleSpecCatalog:
+        return self._definitions.catalog
+
+    @property
+    def kept_folder(self) -> Path:
+        """The folder of the run's copy of ``catalog``."""
+        return (self._folder.catalog_path / self._catalog_file).parent
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Apply changes that are saved within the block."""
+        changes = Changes()
+        follower = threading.Thread(target=self._follow, args=(changes,), name="role-files", daemon=True)
+        follower.start()
+        try:
+            yield
+        finally:
+            changes.end()
+            follower.join(JOIN_SECONDS)
+
+    def _follow(self, changes: Changes) -> None:
+        try:
+            if self._source != self.catalog.source.resolve():  # a resumed run ignores earlier edits
+                self._latest = self._load()
+            if changes.ends_within(UNWATCHED_SECONDS):
+                return
+            with watched({file.parent for file in self._latest.files}, changes):
+                self.reload()
+                while not changes.ends_within(0.0):
+                    if changes.wait(LOOK_SECONDS) or self._pending_error:
+                        self.reload()
+        except (OSError, CodexMultiRoleError) as error:
+            self._warn(f"changes of {self._source} are not noticed: {error}")
+
+    def reload(self) -> None:
+        """Apply the files as they are now. An error in them is reported only if a second look finds the same error."""
+        pending, self._pending_error = self._pending_error, ""
+        try:
+            read = self._load()
+            if not _same(read, self._latest):
+                self._take(read)
+                self._latest = read
+        except CodexMultiRoleError as error:
+            if str(error) == pending:
+                self._warn(f"the roles stay as they are: {error}")
+            else:
+                self._pending_error = str(error)
+
+    def _load(self) -> RoleSpecCatalog:
+        return changed_catalog(self._source, self.catalog)
+
+    def _take(self, read: RoleSpecCatalog) -> None:
+        before = self.catalog
+        _require_same_roles(before, read)
+        taken, wider = _without_wider_rights(before, read)
+        changed = _changes(before, taken)
+        definitions = replace(self._definitions, catalog=taken).checked()
+        _require_possible(taken, changed)
+        self._catalog_file = keep_changed_roles(read, self._folder, self._catalog_file)
+        self._keep(self._catalog_file, wider)
+        if changed:
+            self._events.publish(RolesReloaded(changed, self._catalog_file))
+        self._definitions = definitions
+        for name in changed:
+            if set_up_by(before.role(name)) != set_up_by(taken.role(name)) or "skills" in changed[name]:
+                self.renew(name)
+        if wider:
+            self._warn(
+                f"{named_keys(wider)}: a running run never widens what a role may do, so the old values stay; "
+                "to apply the new ones, stop the run and resume it"
+            )
+
+    def _warn(self, message: str) -> None:
+        if message != self._last_warning:
+            self._last_warning = message
+            self._events.publish(Warning(message))
+
+
+def _same(one: RoleSpecCatalog, other: RoleSpecCatalog) -> bool:
+    pairs = list(zip(one.roles, other.roles, strict=False))
+    return (
+        len(one.roles) == len(other.roles)
+        and one.general_prompts == other.general_prompts
+        and one.skills == other.skills
+        and all(_fields(first) == _fields(second) for first, second in pairs)
+    )
+
+
+def _require_same_roles(before: RoleSpecCatalog, after: RoleSpecCatalog) -> None:
+    then, now = ([role.name for role in each.roles] for each in (before, after))
+    if set(then) != set(now):
+        raise DefinitionError(
+            f"{after.source}: a run keeps its roles, {', '.join(then)}; it has {', '.join(now)} now",
+            "Start another run for that.",
+        )
+
+
+def _without_wider_rights(before: RoleSpecCatalog, after: RoleSpecCatalog) -> tuple[RoleSpecCatalog, WiderRights]:
+    """``after`` with at most the rights that each role had ``before``, and the refused keys by role."""
+    judged = [without_wider_rights(before.role(role.name), role) for role in after.roles]
+    wider = {role.name: keys for role, keys in judged if keys}
+    return replace(after, roles=tuple(role for role, _ in judged)), wider
+
+
+def _changes(before: RoleSpecCatalog, after: RoleSpecCatalog) -> dict[str, list[str]]:
+    """The keys that differ, by role; ``general_prompts`` belong to every role."""
+    common = ["general_prompts"] if before.general_prompts != after.general_prompts else []
+    found = {role.name: [*_differing(before.role(role.name), role), *common] for role in after.roles}
+    for name, keys in found.items():
+        if "skills" not in keys and any(before.skills[each] != after.skills[each] for each in after.role(name).skills):
+            keys.append("skills")
+    return {name: keys for name, keys in found.items() if keys}
+
+
+def _differing(then: RoleSpec, now: RoleSpec) -> list[str]:
+    old, new = _fields(then), _fields(now)
+    return [key for key in new if old[key] != new[key]]
+
+
+def _fields(role: RoleSpec) -> dict[str, Any]:
+    """The role's keys, nested ones with dots: ``limits.turn_seconds``."""
+    found: dict[str, Any] = {}
+    for key, value in role:
+        nested = value.model_dump() if isinstance(value, BaseModel) else {}
+        found |= {f"{key}.{name}": each for name, each in nested.items()} if nested else {key: value}
+    found.pop("source")
+    return found
+
+
+def _require_possible(after: RoleSpecCatalog, changed: dict[str, list[str]]) -> None:
+    for name, keys in changed.items():
+        if fixed := [key for key in keys if key in FIXED]:
+            place = f"{after.role(name).source}: role {name}"
+            raise DefinitionError(f"{place}: a run keeps {', '.join(fixed)}", "Start another run for that.")

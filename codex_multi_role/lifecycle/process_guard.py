@@ -1,0 +1,110 @@
+"""A process that ends what a run started if the run's own process dies without a chance to do so.
+
+After ``kill -9``, a crash or an out-of-memory kill, sandboxed tests and their child processes would otherwise run on
+without a deadline. The guard reads a pipe that only the run's process holds open, and acts when it closes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+from codex_multi_role.errors import StorageError
+from codex_multi_role.host.processes import Family, processes_below
+from codex_multi_role.workspace.paths import is_repository
+
+PART = "guard"
+HEAD = "HEAD"
+SET_ASIDE = "set_aside"
+WAIT_SECONDS = 10.0
+_SCRIPT = """
+import sys
+sys.stdin.buffer.read()
+sys.path += sys.argv[2:]
+from codex_multi_role.lifecycle.process_guard import end_work_of
+end_work_of(sys.argv[1])
+"""
+
+
+@contextmanager
+def guarded(folder: Path) -> Iterator[int]:
+    """Guard the processes that the caller starts for the run in ``folder``; yields the guard's pid.
+
+    Every program of a run carries the run's mark, so one guard covers them all and no command gets slower. Raises
+    `StorageError`.
+    """
+    guard = _start(folder)
+    try:
+        yield guard.pid
+    finally:
+        guard.kill()  # before its pipe closes: nothing is left to end
+        with suppress(subprocess.TimeoutExpired):
+            guard.communicate(timeout=WAIT_SECONDS)
+
+
+def end_earlier_guard(folder: Path) -> None:
+    """End the guard of a killed session, so that it cannot end what the next session starts."""
+    Family.of_run(folder, PART).end()
+
+
+def end_work_of(folder: str) -> None:
+    """End all processes of the run in ``folder``, and set aside what they created that would steer the next run."""
+    _end_processes_of(folder)
+    with suppress(OSError, ValueError, LookupError):
+        _set_aside(Path(folder))
+
+
+def _end_processes_of(folder: str) -> None:
+    """End the run's processes and their descendants, marked or not."""
+    family = Family.of_run(Path(folder))
+    for process in family.members():
+        family.adopt(processes_below(process.pid))
+    family.end()
+
+
+def _set_aside(folder: Path) -> None:
+    record = json.loads((folder / "run.json").read_bytes())
+    root = Path(record["workspace"])
+    for name in map(_unescaped, record["steering_absent"]):
+        found = _first_link(root, name) or root / name
+        if os.path.lexists(found) and (name != HEAD or is_repository(root)):
+            kept = folder / SET_ASIDE / found.relative_to(root)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(found, kept)
+
+
+def _first_link(root: Path, name: str) -> Path | None:
+    """The first symlink on the path; its target must not be touched."""
+    ways = (root / each for each in reversed((Path(name), *Path(name).parents)))
+    return next((way for way in ways if way != root and way.is_symlink()), None)
+
+
+def _unescaped(name: str) -> str:
+    """Undo `glob.escape`."""
+    return re.sub(r"\[([*?[])\]", r"\1", name)
+
+
+def _start(folder: Path) -> subprocess.Popen[bytes]:
+    # Without site-packages it starts in a few milliseconds; its arguments are the import paths it needs.
+    places = [str(Path(module).parents[levels]) for module, levels in ((__file__, 2), (psutil.__file__, 1))]
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _SCRIPT, str(folder), *places],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env=Family.of_run(folder, PART).marked(os.environ),
+            start_new_session=True,  # not reached by signals to the process group
+        )
+    except OSError as error:
+        raise StorageError(f"cannot start {sys.executable}: {error.strerror or error}") from error

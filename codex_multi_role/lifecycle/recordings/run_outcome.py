@@ -1,0 +1,163 @@
+"""The outcome of a run as a recording keeps it, and how another run of it differs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.recordings.names import places_around, places_of
+from codex_multi_role.lifecycle.recordings.people import answers_of
+from codex_multi_role.playbook.normalization import PathNames, normalize
+from codex_multi_role.playbook.recording import Recording
+from codex_multi_role.run_folder import RunFolder, list_turns
+from codex_multi_role.run_options import RunReport
+from codex_multi_role.workspace import Snapshots, Workspace
+
+Line = dict[str, Any]
+
+COMPARED = ("status", "outcome", "exit_code")
+SUGGESTED = ("goal", "flow", "inputs", "cycles", "repair_attempts", "run_tests")
+"""The options that a replay takes from the recording by default."""
+REMOVED = None
+SHOWN, MOST_PATHS = 200, 10
+
+
+def suggested_options(recording: Recording, workspace: Path) -> Line:
+    """The `RunOptions` fields to run the recorded run again in ``workspace``."""
+    suggested: Line = places_around(workspace).placed({name: recording.header[name] for name in SUGGESTED})
+    return suggested
+
+
+def workspace_tree(definitions: Definitions, folder: RunFolder) -> str:
+    """The state of the workspace, as an ID that does not depend on its path. It excludes what git ignores."""
+    return snapshots_of(definitions, folder).take()
+
+
+def snapshots_of(definitions: Definitions, folder: RunFolder) -> Snapshots:
+    return Snapshots(folder.snapshots_path, Workspace.of_run(definitions.workspace, folder.path))
+
+
+def outcome_of(report: RunReport, definitions: Definitions, folder: RunFolder, began_with: str) -> Line:
+    """How the run ended, the handoffs of all turns in an order independent of chance, and the changed files.
+
+    ``began_with``: the `workspace_tree` at the beginning of the run. Raises `StorageError`.
+    """
+    snapshots, places = snapshots_of(definitions, folder), places_of(definitions, folder)
+    record = definitions.options.record
+    own = record and os.path.relpath(os.path.realpath(record), definitions.workspace)
+    changed = [path for path in snapshots.changed_paths(began_with, snapshots.take()) if path != own]
+    return {
+        "status": report.status,
+        "outcome": report.outcome,
+        "exit_code": report.exit_code,
+        "answers": answers_of(folder.path),
+        "handoffs": sorted(_handoffs(definitions, folder), key=_place),
+        "files": {path: _hash(definitions.workspace / path, places) for path in changed},
+    }
+
+
+def _handoffs(definitions: Definitions, folder: RunFolder) -> Iterator[Line]:
+    for instance, turn in list_turns(folder):
+        handoff = turn.handoff()
+        if handoff is not None:
+            role = definitions.catalog.role_of(instance)
+            yield {"role": role, "unit": turn.result().get("unit", ""), "handoff": handoff}
+
+
+def _place(entry: Line) -> tuple[str, str, str]:
+    return entry["role"], entry["unit"], _in_order(entry)
+
+
+def _in_order(entry: Line) -> str:
+    return normalize(json.dumps(entry, sort_keys=True))
+
+
+def _hash(path: Path, places: PathNames) -> str | None:
+    """The hash of a file's content or of a link's target; `REMOVED` for anything else."""
+    with suppress(OSError):
+        if path.is_symlink():
+            return _digest(os.fsencode(path.readlink()), places)
+        if path.is_file():  # reading a pipe or a device may never end
+            return _digest(path.read_bytes(), places)
+    return REMOVED
+
+
+def _digest(content: bytes, places: PathNames) -> str:
+    """SHA-256. In a text, names replace the paths first, because another workspace has other paths."""
+    with suppress(ValueError):  # not text
+        content = str(places.named(content.decode("utf-8"))).encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+def differences(recorded: Line, now: Line) -> list[str]:
+    """How ``now`` differs from ``recorded``, one line per difference; both have names for paths."""
+    told = [
+        f"{name} is {now[name]}, recorded is {recorded.get(name)}"
+        for name in COMPARED
+        if now[name] != recorded.get(name)
+    ]
+    if told:
+        return [*told, *_what_is_missing(recorded, now)]
+    return [
+        *_other_handoffs(recorded["handoffs"], now["handoffs"]),
+        *_other_files(recorded["files"], now["files"]),
+    ]
+
+
+def _what_is_missing(recorded: Line, now: Line) -> Iterator[str]:
+    """A short list of what is missing in a run that ended differently."""
+    before, after = (Counter(map(_in_order, entries["handoffs"])) for entries in (recorded, now))
+    roles = Counter(_role(text) for text in (before - after).elements())
+    if roles:
+        counts = ", ".join(f"{role} ({count})" if count > 1 else role for role, count in sorted(roles.items()))
+        yield f"recorded handoffs that did not come: {counts}"
+    if paths := sorted(path for path, told in recorded["files"].items() if now["files"].get(path, "") != told):
+        yield f"files that are not as they were recorded: {', '.join(paths[:MOST_PATHS])}{_more(paths)}"
+
+
+def _more(paths: list[str]) -> str:
+    return f" and {len(paths) - MOST_PATHS} more" if len(paths) > MOST_PATHS else ""
+
+
+def _role(text: str) -> str:
+    return str(json.loads(text)["role"])
+
+
+def _other_handoffs(recorded: list[Line], now: list[Line]) -> Iterator[str]:
+    before, after = (Counter(map(_in_order, entries)) for entries in (recorded, now))
+    for text, count in (before - after).items():
+        yield f"{_of(text)}: recorded is, and now is not{_times(count)}: {_short(text)}"
+    for text, count in (after - before).items():
+        yield f"{_of(text)}: now is, and recorded is not{_times(count)}: {_short(text)}"
+
+
+def _of(text: str) -> str:
+    entry = json.loads(text)
+    unit = f" ({entry['unit']})" if entry["unit"] else ""
+    return f"handoff of {entry['role']}{unit}"
+
+
+def _times(count: int) -> str:
+    return f" ({count} times)" if count > 1 else ""
+
+
+def _short(text: str) -> str:
+    handoff = json.dumps(json.loads(text)["handoff"], ensure_ascii=False, sort_keys=True)
+    return handoff if len(handoff) <= SHOWN else f"{handoff[:SHOWN]}…"
+
+
+def _other_files(recorded: Mapping[str, str | None], now: Mapping[str, str | None]) -> Iterator[str]:
+    for path in sorted({*recorded, *now}):
+        if path not in now:
+            yield f"file {path}: it was changed when recorded, and is not now"
+        elif path not in recorded:
+            yield f"file {path}: it is changed now, and was not when recorded"
+        elif recorded[path] != now[path]:
+            yield f"file {path}: its content is another than recorded"

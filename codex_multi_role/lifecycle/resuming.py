@@ -1,0 +1,115 @@
+"""Whether a run can be resumed: same folder, same team, and only inputs changed that its past does not depend on."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.catalog import EVERY_ROLE, RoleSpecCatalog
+from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.flow import new_state
+from codex_multi_role.lifecycle.assembly import idle_parts
+from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_options import RunOptions
+
+
+def require_same_workspace(folder: RunFolder, record: Mapping[str, Any]) -> None:
+    """Raise `UsageError` if the recorded workspace is missing, or is not the folder that the run worked in.
+
+    Its content proves nothing, because people edit it between sessions. What counts is its inode, and that a folder of
+    runs inside it has not left it.
+    """
+    workspace, runs = Path(record["workspace"]), Path(record["options"]["runs_dir"])
+    runs_now = folder.path.parent.resolve()
+    moved_to = None
+    if runs.is_relative_to(workspace) and runs != runs_now:
+        place = runs.relative_to(workspace).parts
+        problem = f"its folder of runs was moved from {runs} to {runs_now}"
+        moved_to = runs_now.parents[len(place) - 1] if runs_now.parts[-len(place) :] == place else None
+    elif not workspace.exists():
+        problem = f"the workspace {workspace} does not exist"
+    elif workspace.is_dir() and workspace.stat().st_ino != record.get("workspace_inode", workspace.stat().st_ino):
+        problem = f"the workspace {workspace} is not the folder that the run worked in, but another one of that name"
+    else:
+        return
+    raise UsageError(
+        f"run {folder.run_id} cannot continue: {problem}",
+        "Name the folder to work in, even if it is that one: "
+        f"`codex-multi-role resume {folder.run_id} --workspace {moved_to or 'DIR'}`.",
+    )
+
+
+def require_same_team(definitions: Definitions, before: RoleSpecCatalog) -> None:
+    """Raise `UsageError` if the roles differ from ``before`` in what the journal's order and end depend on."""
+
+    def fixed(catalog: RoleSpecCatalog) -> list[tuple[object, ...]]:
+        return [(role.name, role.depends_on, role.max_steps, role.behaviors.can_finish) for role in catalog.roles]
+
+    asks_all = any(step.ask == EVERY_ROLE for flow in definitions.flows.values() for step in flow.steps)
+    if asks_all and fixed(before) != fixed(definitions.catalog):
+        raise UsageError(
+            "a resumed run keeps its roles: their names, order, depends_on, max_steps and behaviors.can_finish",
+            "Fork it from a step before them, or start another run.",
+        )
+
+
+def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapping[str, Any]) -> None:
+    """Raise `UsageError` if recorded work had other input values, or would no longer be reached.
+
+    ``earlier``: the run's ``run.json``. Nothing is executed: both walks only read the journal.
+    """
+    inputs = json.loads(json.dumps(dict(definitions.inputs)))
+    before = {name: earlier["inputs"].get(name, value) for name, value in inputs.items()}
+    cycles = int(earlier["options"]["cycles"])
+    changed = [f"inputs.{name}" for name, value in inputs.items() if before[name] != value]
+    changed += ["cycles"] if cycles != definitions.options.cycles else []
+    if not changed:
+        return
+    as_before = replace(definitions, inputs=before, options=replace(definitions.options, cycles=cycles))
+    from codex_multi_role.engine.journal_fork import recorded_steps  # lazy: slow to import
+    from codex_multi_role.engine.rehearsal import first_difference
+
+    try:
+        past = recorded_steps(definitions.options.database_url or folder.journal_path, folder.run_id)
+    except StorageError:  # the session will fail on the journal as well, and record that
+        return
+    with tempfile.TemporaryDirectory(prefix="codex-multi-role-") as scratch:
+        walks = [_walk(each, past, Path(scratch)) for each in (as_before, definitions)]
+    unit, start = first_difference(*walks)
+    if unit:
+        raise UsageError(
+            f"{' and '.join(changed)} cannot change now: what run {folder.run_id} recorded of {unit} depends on it",
+            f"`codex-multi-role fork {folder.run_id} --from {start}{_as_typed(definitions, changed)}` repeats the run "
+            "from there; without the change, `resume` continues it.",
+        )
+
+
+def _as_typed(definitions: Definitions, changed: Sequence[str]) -> str:
+    """The ``changed`` inputs and cycles, and the folder of runs, as command-line options."""
+    arguments: list[str] = []
+    for name, value in definitions.inputs.items():
+        if f"inputs.{name}" in changed:
+            arguments += ["-i", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
+    if "cycles" in changed:
+        arguments += ["--cycles", str(definitions.options.cycles)]
+    if definitions.options.runs_dir.absolute() != RunOptions.runs_dir.absolute():
+        arguments += ["--runs-dir", str(definitions.options.runs_dir)]
+    return "".join(f" {shlex.quote(each)}" for each in arguments)
+
+
+def _walk(definitions: Definitions, past: Mapping[int, Any], scratch: Path) -> Any:  # noqa: ANN401 - of the engine
+    from codex_multi_role.engine.flow_walk import CallableFlows
+    from codex_multi_role.engine.rehearsal import walk_past
+
+    options = definitions.options
+    state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
+    flows = CallableFlows(definitions.flows, cache(definitions.bound))
+    with idle_parts(definitions, RunFolder.create(scratch)) as parts:
+        return walk_past(flows, state, parts, past)

@@ -1,0 +1,184 @@
+"""``run.json``: what a run is, how it ended and what it produced, as each session writes it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role import __version__
+from codex_multi_role.ending import Ending
+from codex_multi_role.errors import RunStatus
+from codex_multi_role.host.atomic import write_text
+from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.steering import Steering
+from codex_multi_role.run_folder import RunFolder, totals_of
+from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
+from codex_multi_role.run_options import RunReport
+
+MOUNT_POINTS = (".git", ".codex", ".agents", ".aws")
+"""The folders that Codex's sandbox creates in a workspace to protect these names from being written."""
+
+
+class RunRecord:
+    """The record of one session. ``earlier``: that of the previous session; ``forked_from`` as in `Session`."""
+
+    def __init__(
+        self,
+        definitions: Definitions,
+        folder: RunFolder,
+        catalog_file: str,
+        earlier: Mapping[str, Any] | None,
+        forked_from: Mapping[str, Any] | None,
+    ) -> None:
+        self._definitions = definitions
+        self._folder = folder
+        self._earlier = earlier
+        self._forked_from = forked_from or (earlier or {}).get("forked_from")
+        self._fields = self._first(catalog_file)
+        self.steering = Steering.of(definitions, self.roles_source)
+        self._fields["steering_absent"] = list(self.steering.absent)
+
+    @property
+    def absent_at_start(self) -> list[str]:
+        """Those of `MOUNT_POINTS` that the workspace did not have when the run started."""
+        return list(self._fields["absent_at_start"])
+
+    def doubt_since_kill(self) -> None:
+        """Count what was absent before a killed session as still absent: its turn may have created what steers runs."""
+        absent = sorted({*self.steering.absent, *(self._earlier or {}).get("steering_absent", [])})
+        self.steering = replace(self.steering, absent=tuple(absent))
+        self._fields["steering_absent"] = absent
+
+    @cached_property
+    def worked_before(self) -> float:
+        """The seconds of earlier sessions. A killed session counts up to its latest turn."""
+        totals = (self._earlier or {}).get("totals", {})
+        return totals_of(self._folder, float(totals.get("seconds", 0.0)))["seconds"]
+
+    @property
+    def roles_source(self) -> Path:
+        """The catalog file that people edit; the run uses a copy of it."""
+        return Path(self._fields["roles_source"])
+
+    @property
+    def catalog_file(self) -> str:
+        """The copy that the run uses, relative to its ``catalog/``."""
+        return str(self._fields["catalog_file"])
+
+    @property
+    def wider_rights(self) -> dict[str, list[str]]:
+        """The rights, by role and key, that the previous session refused and that apply from this session on."""
+        return dict((self._earlier or {}).get("wider_rights", {}))
+
+    def reloaded(self, catalog_file: str, wider_rights: dict[str, list[str]]) -> None:
+        """Record other YAML in ``catalog/`` as the run's from now on; ``wider_rights`` wait until the run is resumed.
+
+        Raises `StorageError`.
+        """
+        self._fields |= {"catalog_file": catalog_file, "wider_rights": wider_rights}
+        self.write()
+
+    def write(self) -> None:
+        """Raises `StorageError`."""
+        self._folder.write_record(self._fields)
+
+    def close(self, ending: Ending, seconds: float) -> RunReport:
+        """Write how the run ended, then report it. ``seconds``: the time worked on it. Raises `StorageError`."""
+        self._fields |= {
+            "status": ending.status,
+            "outcome": ending.outcome,
+            "reason": ending.reason,
+            "exit_code": ending.exit_code,
+            "ended_at": now(),
+            "resets_at": ending.resets_at or None,
+            "suggestion": ending.suggestion,
+            "totals": totals_of(self._folder, seconds),
+        }
+        if ending.details:
+            write_text(self._folder.path / "traceback.txt", self._folder.redact(ending.details))
+        self.write()
+        return RunReport(
+            run_id=self._folder.run_id,
+            folder=self._folder.path,
+            status=ending.status,
+            outcome=ending.outcome,
+            reason=ending.reason,
+            exit_code=ending.exit_code,
+            hint=ending.hint,
+            totals=self._fields["totals"],
+        )
+
+    def _first(self, catalog_file: str) -> dict[str, Any]:
+        definitions, options = self._definitions, self._definitions.options
+        earlier = self._earlier or {}
+        absent = [name for name in MOUNT_POINTS if not os.path.lexists(definitions.workspace / name)]
+        return {
+            "run_id": self._folder.run_id,
+            "goal": options.goal,
+            "flow": definitions.flow.name,
+            "inputs": dict(definitions.inputs),
+            "status": RunStatus.RUNNING,
+            "outcome": "",
+            "reason": "",
+            "exit_code": None,
+            "forked_from": self._forked_from,
+            "started_at": earlier.get("started_at") or now(),
+            "resumed_at": [*earlier.get("resumed_at", []), now()] if earlier else [],
+            "ended_at": None,
+            "resets_at": None,
+            "versions": {"codex_multi_role": __version__, "python": platform.python_version()},
+            "workspace": str(definitions.workspace),
+            "workspace_inode": definitions.workspace.stat().st_ino,
+            "absent_at_start": earlier.get("absent_at_start", absent),
+            "playbook": definitions.playbook.name if definitions.playbook else None,
+            "playbook_file": definitions.playbook.source.name if definitions.playbook else None,
+            "recording": definitions.recording.name if definitions.recording else None,
+            "catalog_file": catalog_file,
+            "roles_source": str(self._edited_source(earlier)),
+            "options": options.as_record(),
+            "totals": earlier.get("totals", {}),
+        }
+
+    def _edited_source(self, earlier: Mapping[str, Any]) -> Path:
+        """The catalog file from which the run's copy, or that of the run it was forked from, was made."""
+        source = self._definitions.catalog.source.resolve()
+        copies, known = self._folder.catalog_path, earlier
+        if self._forked_from and not earlier:
+            origin = RunFolder(self._folder.path.parent / self._forked_from["run_id"])
+            copies, known = origin.catalog_path, origin.record()
+        return Path(known.get("roles_source", source)) if source.is_relative_to(copies.resolve()) else source
+
+    def started(self) -> RunStarted:
+        definitions, options = self._definitions, self._definitions.options
+        limits = {"turns": options.max_turns, "tokens": options.max_tokens, "seconds": options.max_seconds}
+        return RunStarted(
+            run_id=self._folder.run_id,
+            goal=options.goal,
+            flow=definitions.flow.name,
+            cycles=options.cycles,
+            roles=[role.name for role in definitions.roles],
+            workspace=str(definitions.workspace),
+            folder=str(self._folder.path),
+            playbook=self._fields["playbook"],
+            resumed=self._earlier is not None,
+            steps=[step.id for step in definitions.flow.steps],
+            limits={name: limit for name, limit in limits.items() if limit is not None},
+            worked_seconds=self.worked_before,
+            python=definitions.python.as_json(),
+        )
+
+
+def ended(report: RunReport) -> RunEnded:
+    return RunEnded(
+        status=report.status,
+        outcome=report.outcome,
+        reason=report.reason,
+        exit_code=report.exit_code,
+        totals=dict(report.totals),
+        folder=str(report.folder),
+    )

@@ -1,0 +1,248 @@
+"""One process's work on a run, from taking ownership to writing the last state, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from codex_multi_role.ending import Ending, ending_for
+from codex_multi_role.errors import ExitCode, ReviewWaiting, RoleFailed, RunInterrupted, StorageError
+from codex_multi_role.flow import FlowState, new_state
+from codex_multi_role.host.processes import Family, processes_below
+from codex_multi_role.lifecycle.assembly import live_parts
+from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
+from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
+from codex_multi_role.lifecycle.resuming import require_same_past
+from codex_multi_role.lifecycle.run_record import RunRecord, ended
+from codex_multi_role.lifecycle.state_file import write_state
+from codex_multi_role.lifecycle.stop_signals import Stop, stop_signals
+from codex_multi_role.run_folder import (
+    AskPerson,
+    Cancellations,
+    EventLog,
+    Owner,
+    Questions,
+    Record,
+    RunFolder,
+    close_unfinished,
+    list_turns,
+)
+from codex_multi_role.run_folder.events import Warning
+from codex_multi_role.run_folder.states import RUN, States
+from codex_multi_role.run_options import RunReport
+from codex_multi_role.steps import RunResources
+from codex_multi_role.steps.review import answered_meanwhile
+from codex_multi_role.steps.work_clock import WorkClock
+from codex_multi_role.workspace import occupied
+
+STOP_SECONDS = 20.0
+LOOK_SECONDS = 0.2
+"""Interval at which a run checks whether it must stop."""
+OnEvent = Callable[[Record], None]
+
+
+class Session:
+    """Works on one run in this process. ``earlier``: the previous session's ``run.json`` if the run is resumed.
+
+    ``forked_from`` (run_id, step, visit): the origin of a fork's first session; ``notes`` are published at the start.
+    """
+
+    def __init__(
+        self,
+        definitions: Definitions,
+        folder: RunFolder,
+        catalog_file: str,
+        on_event: OnEvent | None,
+        earlier: Mapping[str, Any] | None = None,
+        ask_person: AskPerson | None = None,
+        forked_from: Mapping[str, Any] | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self._definitions = definitions
+        self._folder = folder
+        self._on_event = on_event
+        self._ask_person = self._person(ask_person)
+        self._notes = list(notes)
+        self._earlier = earlier
+        self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
+        if wider := self._record.wider_rights:
+            self._notes.append(f"{named_keys(wider)}: may do more from now on, as edited while the run was at work")
+        self._clock = WorkClock(self._record.worked_before)
+        self._killed_turns = 0
+        self._ending: Future[Ending] | None = None
+        self._state = self._first_state()
+
+    def _person(self, ask_person: AskPerson | None) -> AskPerson | None:
+        """Who answers questions: in a replay, the recording first."""
+        if self._definitions.recording is None:
+            return ask_person
+        from codex_multi_role.lifecycle.recordings.names import places_of
+        from codex_multi_role.lifecycle.recordings.people import as_recorded
+
+        return as_recorded(self._definitions.recording, places_of(self._definitions, self._folder), ask_person)
+
+    def _first_state(self) -> FlowState:
+        options = self._definitions.options
+        return new_state(self._definitions.flow, options.goal, self._definitions.inputs, options.cycles)
+
+    def work(self) -> RunReport:
+        """Start or resume the run, write its state, report. Raises `RunBusy`, `StorageError`, `UsageError`."""
+        with ExitStack() as stack:
+            owner = Owner(self._folder.owner_path)
+            owner.acquire()
+            stack.callback(self._release, owner)
+            stack.callback(self._remove_mount_points)
+            family = self._family(stack, owner.abandoned)
+            if stack.enter_context(occupied(self._definitions.workspace)):
+                self._notes.append(
+                    f"another run is working in {self._definitions.workspace}: each may overwrite the other's files, "
+                    "and their changes and tests get mixed up; give each a workspace of its own (--workspace)"
+                )
+            self._require_journal()
+            if self._earlier is not None:
+                require_same_past(self._definitions, self._folder, self._earlier)
+            self._remove_mount_points()
+            self._killed_turns = close_unfinished(self._folder)
+            if self._killed_turns:
+                self._record.doubt_since_kill()
+            Questions(self._folder.path).close_words()
+            self._record.write()
+            write_state(self._folder, self._state)
+            return self._work(family)
+
+    def _release(self, owner: Owner) -> None:
+        if self._ending is not None and not self._ending.done():
+            owner.keep()
+        else:
+            owner.release()
+
+    def _family(self, stack: ExitStack, killed_before: bool) -> Family:
+        """The run's processes: those of an earlier session end now, this session's with ``stack`` or this process."""
+        folder = self._folder.path
+        family = Family.of_run(folder)
+        family.others = set(processes_below(os.getpid()))  # a program that embeds us may have its own children
+        if killed_before:
+            end_earlier_guard(folder)
+        self._end_left_over(family)
+        family.spared.add(stack.enter_context(guarded(folder)))
+        stack.callback(family.end)
+        return family
+
+    def _end_left_over(self, family: Family) -> None:
+        if left := family.end():
+            self._notes.append(f"an earlier session had left {left} of its processes running; they were ended")
+
+    def _remove_mount_points(self) -> None:
+        """Remove the empty folders that Codex's sandbox leaves behind if its command is interrupted (measured)."""
+        for name in self._record.absent_at_start:
+            with contextlib.suppress(OSError):  # missing, or not empty and so somebody's
+                (self._definitions.workspace / name).rmdir()
+
+    def _require_journal(self) -> None:
+        """Raise `StorageError` if a run with turns has no journal, because all turns would be paid for again."""
+        path = self._folder.journal_path
+        if self._definitions.options.database_url or (path.exists() and path.stat().st_size):
+            return
+        if any(list_turns(self._folder)):
+            raise StorageError(
+                f"the journal {path} is gone, and with it the account of what was done",
+                "Restore it from a copy, or start another run.",
+            )
+
+    def _work(self, family: Family) -> RunReport:
+        events = EventLog(self._folder.events_path, self._folder.redact)
+        states = States(self._folder, events)  # must subscribe first
+        if self._on_event is not None:
+            events.subscribe(self._on_event)
+        try:
+            with stop_signals(family.kill) as stop:
+                ending = self._run(events, states, stop)
+            write_state(self._folder, self._state)
+            report = self._record.close(ending, self._clock.seconds)
+            self._publish_last_state(states, report)
+            self._close_recording(events, report)
+            events.publish(ended(report))
+        finally:
+            events.close()
+        return report
+
+    def _close_recording(self, events: EventLog, report: RunReport) -> None:
+        if self._definitions.options.record is None and self._definitions.recording is None:
+            return
+        from codex_multi_role.lifecycle.recordings.closing import close_recording  # lazy: most runs record nothing
+
+        for note in close_recording(self._definitions, self._folder, report):
+            events.publish(Warning(note))
+
+    def _publish_last_state(self, states: States, report: RunReport) -> None:
+        """Publish the final state. A run that is parked or was interrupted stays in its current state."""
+        declared = self._definitions.flow.states
+        if declared is not None and report.exit_code <= ExitCode.FAILED:
+            states.move(RUN, "", declared.failure if report.exit_code else declared.success, report.reason)
+
+    def _run(self, events: EventLog, states: States, stop: Stop) -> Ending:
+        """Run to the end; returns the ending, also of an error."""
+        events.publish(self._record.started())
+        if self._definitions.flow.states is not None and not states.latest(RUN):
+            states.move(RUN, "", self._definitions.flow.states.begin)
+        for note in self._notes:
+            events.publish(Warning(note))
+        try:
+            definitions, record = self._definitions, self._record
+            source, kept = record.roles_source, record.catalog_file
+            roles = LiveRoles(definitions, source, kept, self._folder, events, record.reloaded)
+            catalog, folder = (lambda: roles.catalog), (lambda: roles.kept_folder)
+            with live_parts(definitions, self._folder, events, self._clock, catalog, folder, record.steering) as parts:
+                roles.renew = lambda role: parts.fleet.renew(lambda each: definitions.catalog.role_of(each) == role)
+                lent = replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns, states=states)
+                with roles.following():
+                    return self._drive(lent, stop)
+        except (Exception, KeyboardInterrupt) as error:
+            return ending_for(error)
+
+    def _drive(self, parts: RunResources, stop: Stop) -> Ending:
+        # Lazy: this import is slow, and the processes start meanwhile.
+        from codex_multi_role.engine import CallableFlows, DurableRun, begin, open_journal, sqlite_url
+
+        flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
+        journal = self._definitions.options.database_url or sqlite_url(self._folder.journal_path)
+        with open_journal(journal, self._folder.run_id):
+            stop.interrupts = False
+            while True:
+                durable = DurableRun(flows, self._state, parts)
+                begin(self._folder.run_id, durable)
+                self._ending = durable.ending  # not earlier: a run that could not start keeps no lock
+                ending = self._wait(durable.ending, parts, stop)
+                if ending.outcome != ReviewWaiting.reason or not answered_meanwhile(parts):
+                    break
+                # An answer came while other work was finishing. It is recorded now, so this loop repeats at most once
+                # per question. The journal is replayed, and the processes stay alive.
+                parts.waits_for.clear()
+                self._state = self._first_state()
+            parts.fleet.stop_soon()  # the processes end while the journal closes
+            return ending
+
+    def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:
+        cancellations = Cancellations(self._folder.path)
+        while not stop.asked:  # every step has its own deadline, except a person at the terminal
+            for unit, stopping in parts.running_items.copy().items():  # other threads add and remove items
+                if not stopping.is_set() and cancellations.find(unit) is not None:
+                    stopping.set()
+            with contextlib.suppress(FutureTimeoutError):
+                return ending.result(LOOK_SECONDS)
+        parts.stopping.set()
+        parts.fleet.cancel()
+        stop.told()
+        with contextlib.suppress(FutureTimeoutError):
+            ended = ending.result(STOP_SECONDS)
+            if not (stop.in_a_hurry and ended.status == RoleFailed.status):  # killed programs must fail
+                return ended
+        return ending_for(RunInterrupted())

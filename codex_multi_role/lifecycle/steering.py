@@ -1,0 +1,99 @@
+"""The files that steer a run: the YAML it was started from, and what another run started here would read.
+
+Whoever writes one of them decides what roles may do. No model may: such a file is refused in ``files[]`` and in merges,
+read-only in every sandbox, and, if it is new, removed after the turn or check that created it.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from codex_multi_role.catalog import CATALOG_FILES, packaged_roles
+from codex_multi_role.checks.search_settings import SEARCH_FILE
+from codex_multi_role.host.spelling import as_on_disk
+from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.run_options import LOCAL_ROLES, SETTINGS_FILE
+from codex_multi_role.steps.protection import HEAD
+from codex_multi_role.workspace import in_place
+
+BESIDE_A_CATALOG = ("flows", "playbooks")
+
+
+@dataclass(frozen=True)
+class Steering:
+    """``globs`` match these files in the workspace; ``existing`` are on disk, in the workspace or elsewhere.
+
+    ``absent``: those globs that match nothing yet, and a repository's HEAD. ``links``: symlinks in the workspace that
+    lead to some of the files.
+    """
+
+    globs: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    existing: tuple[Path, ...] = ()
+    links: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, definitions: Definitions, catalog: Path) -> Steering:
+        """Collect the files. ``catalog`` is the file that people edit; a resumed run reads a copy of it."""
+        root = definitions.workspace
+        folder = as_on_disk(catalog.parent)
+        starts = {root, as_on_disk(Path.cwd())}
+        named = {
+            *_files_read(definitions, catalog.parent),
+            *(_catalog_folder(folder, root, catalog.name)),
+            *(path for start in starts for path in _read_when_started_in(start)),
+        }
+        real = {as_on_disk(path) for path in named}
+        globs = tuple(sorted(_below(root, real)))
+        existing = [path for path in sorted(real) if os.path.lexists(path)]
+        return cls(
+            globs=(*globs, f"**/{SETTINGS_FILE}"),
+            absent=tuple(each for each in (*globs, HEAD) if not in_place(root, each)),
+            existing=tuple(path for path in existing if not any(parent in real for parent in path.parents)),
+            links=tuple(sorted(_below(root, {link for path in named for link in _links_to(path, root)}))),
+        )
+
+
+def _files_read(definitions: Definitions, folder: Path) -> Iterator[Path]:
+    """The files that the run was read from, as people edit them: in ``folder``, even if the run uses a copy."""
+    read = [*definitions.catalog.files, *definitions.catalog.role_files, *definitions.settings]
+    read += [flow.source for flow in definitions.flows.values()]
+    if definitions.playbook is not None:
+        read.append(definitions.playbook.source)
+    for path in read:
+        yield folder / os.path.relpath(path, definitions.catalog.source.parent)
+    if definitions.recording is not None:
+        yield definitions.recording.path
+
+
+def _catalog_folder(folder: Path, root: Path, catalog: str) -> Iterator[Path]:
+    """The whole folder; of the workspace itself or an arbitrary folder, only what a run looks for beside a catalog."""
+    if folder != root and (folder.is_relative_to(root) or catalog in CATALOG_FILES):
+        yield folder
+        return
+    names = {path.name for path in packaged_roles().glob("*.yaml")}
+    yield from (folder / name for name in (*BESIDE_A_CATALOG, *names))
+
+
+def _read_when_started_in(start: Path) -> Iterator[Path]:
+    yield start / SETTINGS_FILE
+    roles = start / LOCAL_ROLES
+    if any(os.path.lexists(roles / name) for name in CATALOG_FILES):
+        yield roles
+    else:
+        yield from (roles / name for name in (*CATALOG_FILES, SEARCH_FILE))
+
+
+def _below(root: Path, paths: Iterable[Path]) -> Iterator[str]:
+    for path in paths:
+        if path != root and path.is_relative_to(root):
+            yield glob.escape(path.relative_to(root).as_posix())
+
+
+def _links_to(path: Path, root: Path) -> Iterator[Path]:
+    written = Path(os.path.abspath(path))  # noqa: PTH100 - must not resolve links
+    return (each for each in (written, *written.parents) if each.is_relative_to(root) and each.is_symlink())

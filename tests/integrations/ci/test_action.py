@@ -1,0 +1,118 @@
+"""The GitHub Action: its scripts run as GitHub runs them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from junitparser import JUnitXml
+
+from tests.integrations.ci.test_github import read_log
+from tests.integrations.ci.workflow import EXPRESSION, TOP, Workflow, read_yaml
+from tests.teams import TeamFolder, say
+
+YAML_BLOCK = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OUTPUT = re.compile(r"steps\.team\.outputs\.([\w-]+)")
+HOSTILE = '"; touch owned; $(touch owned) `touch owned` ${{ inputs.goal }}\n::error::owned'
+END = {"output_schema": {"type": "object", "required": ["status"]}, "behaviors": {"can_finish": True}}
+
+
+def workflow(tmp_path: Path, **inputs: str) -> Workflow:
+    """Of a checkout with a team of one, which is done at once."""
+    TeamFolder(tmp_path / "checkout", {"planner": END}, {"planner": [say(status="DONE")]})
+    return Workflow(
+        tmp_path, {"python": sys.executable, "playbook": "playbook.yaml", "workspace": "workspace", **inputs}
+    )
+
+
+def test_run_in_a_workflow_tells_how_it_went(tmp_path: Path) -> None:
+    job = workflow(tmp_path, goal=HOSTILE, cycles="2", args="--no-run-tests\n\n--repair-attempts\n1")
+    outputs = job.run()
+    assert job.exit_code == 0, job.log
+    assert read_log(job.log) == []
+    assert outputs["run-id"].startswith("github_4711_1_")
+    assert outputs == {
+        "run-id": outputs["run-id"],
+        "folder": f"runs/{outputs['run-id']}",
+        "outcome": "done",
+        "exit-code": "0",
+        "junit": f"runs/{outputs['run-id']}.xml",
+    }
+    options = json.loads((job.checkout / outputs["folder"] / "run.json").read_text())["options"]
+    assert options["goal"] == HOSTILE
+    assert (options["cycles"], options["repair_attempts"], options["run_tests"]) == (2, 1, False)
+    assert not list(tmp_path.rglob("owned"))
+    assert job.summary.startswith("## ✅ codex-multi-role: Done\n")
+    report = JUnitXml.fromfile(str(job.checkout / outputs["junit"]))
+    assert (report.tests, report.failures, report.errors) == (1, 0, 0)
+
+
+def test_run_that_cannot_begin_fails_the_step_and_says_why(tmp_path: Path) -> None:
+    job = workflow(tmp_path, flow="nowhere")
+    for name in ("codex_multi_role.py", "click.py", "json.py"):
+        (job.checkout / name).write_text("open('owned', 'w')\n")
+    outputs = job.run()
+    assert not list(tmp_path.rglob("owned")), "what lies in the checkout was run for the action"
+    assert job.exit_code == 2
+    assert (outputs["exit-code"], outputs["outcome"], outputs["folder"]) == ("2", "", "")
+    [(kind, _, text)] = read_log(job.log)
+    assert kind == "error"
+    assert "nowhere" in text
+    assert job.summary.startswith("## ❌ codex-multi-role: No run\n")
+
+
+def test_key_logs_codex_in_for_the_run_alone(tmp_path: Path) -> None:
+    job = workflow(tmp_path, flow="nowhere", **{"openai-api-key": "sk-not-a-real-one"})
+    assert job.run()["exit-code"] == "2", job.log
+    assert "sk-not-a-real-one" not in job.log
+    assert job.values["steps.login.outputs.codex-home"] == str(tmp_path / "temporary/codex-home")
+    assert not (tmp_path / "temporary/codex-home").exists()
+
+
+def test_existing_run_is_not_reported_as_the_new_run(tmp_path: Path) -> None:
+    """The step fails with exit code 2, and its outputs for outcome and folder stay empty."""
+    job = workflow(tmp_path, goal="reach it", **{"run-id": "mine"})
+    folder = job.checkout / "runs/mine"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text('{"outcome": "done"}')
+    outputs = job.run()
+    assert (outputs["exit-code"], outputs["outcome"], outputs["folder"]) == ("2", "", ""), job.log
+    assert "the run mine exists already" in job.log
+
+
+def test_no_input_is_a_part_of_a_script() -> None:
+    [action] = read_yaml(TOP / "action.yml")
+    for step in action["runs"]["steps"]:
+        assert "${{" not in step["run"]
+    used = {
+        found for step in action["runs"]["steps"] for text in step["env"].values() for found in EXPRESSION.findall(text)
+    }
+    conditions = {step["if"].split()[0] for step in action["runs"]["steps"] if "if" in step}
+    assert {f"inputs.{name}" for name in action["inputs"]} <= used | conditions
+
+
+def test_readme_uses_only_known_inputs_and_outputs() -> None:
+    """The examples in the README use only inputs and outputs that the action and the GitLab component declare."""
+    [action] = read_yaml(TOP / "action.yml")
+    spec, _ = read_yaml(TOP / "templates/codex-multi-role.yml")
+    blocks = [yaml.safe_load(block) for block in YAML_BLOCK.findall((TOP / "README.md").read_text())]
+    [job] = [job for block in blocks for job in block.get("jobs", {}).values()]
+    [step] = [step for step in job["steps"] if "codex-multi-role" in step.get("uses", "")]
+    assert set(step["with"]) <= set(action["inputs"])
+    used = {name for each in job["steps"] for name in OUTPUT.findall(str(each))}
+    assert used
+    assert used <= set(action["outputs"])
+    [include] = [each for block in blocks for each in block.get("include", [])]
+    assert set(include["inputs"]) <= set(spec["spec"]["inputs"])
+
+
+@pytest.mark.long
+def test_action_installs_itself(tmp_path: Path) -> None:
+    job = workflow(tmp_path, flow="nowhere", python=sys.base_prefix + "/bin/python3")
+    job.run()
+    assert job.values["steps.install.outputs.python"] == str(tmp_path / "temporary/codex-multi-role/bin/python")
+    assert job.exit_code == 2, job.log

@@ -1,0 +1,111 @@
+"""Workflow commands say what is meant, and what others wrote is none: read as GitHub's runner reads a log."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_multi_role.integrations.ci.github import MOST_OF_A_KIND, command, harmless, run_annotations, runs_here
+from codex_multi_role.integrations.ci.latest_tests import latest_tests
+from tests.integrations.ci.ended_runs import HOSTILE, leave_tests, make_ended
+from tests.integrations.ci.test_junit import PYTEST_REPORT
+
+OLDER_COMMAND = re.compile(r"##\[[^\]]*\]")
+TEXTS = (
+    st.text()
+    | st.sampled_from(HOSTILE)
+    | st.lists(st.sampled_from(["##[x]", "::x::", " ", "\r", "\n", ":", "#", "["])).map("".join)
+)
+
+
+def read_log(log: str) -> list[tuple[str, dict[str, str], str]]:
+    """The commands in a log, as ``src/Runner.Common/ActionCommand.cs`` of actions/runner finds them."""
+    found = []
+    for line in re.split(r"\r\n|\n|\r", log):
+        begins = line.lstrip()
+        if begins.startswith("::") and (end := begins.find("::", 2)) >= 0:
+            name, _, told = begins[2:end].partition(" ")
+            pairs = (each.split("=", 1) for each in told.strip().split(",") if "=" in each)
+            found.append((name, {key: unescape_property(value) for key, value in pairs}, unescape(begins[end + 2 :])))
+        elif OLDER_COMMAND.search(line):
+            found.append(("older", {}, line))
+    return found
+
+
+def unescape(text: str) -> str:
+    return text.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
+
+
+def unescape_property(text: str) -> str:
+    return unescape(text.replace("%3A", ":").replace("%2C", ","))
+
+
+@pytest.mark.parametrize("escape", ["%", "%25", "a%0Ab"])
+def test_what_is_escaped_arrives(escape: str) -> None:
+    [(name, properties, text)] = read_log(command("error", f"one: {escape}\ntwo", file="a,b:c.py", title="x=y"))
+    assert (name, properties, text) == ("error", {"file": "a,b:c.py", "title": "x=y"}, f"one: {escape}\ntwo")
+
+
+@given(TEXTS, TEXTS)
+def test_text_never_becomes_a_command_of_its_own(text: str, title: str) -> None:
+    [(name, properties, _)] = read_log(command("warning", text, title=title))
+    assert name == "warning"
+    assert set(properties) <= {"title"}
+
+
+@given(TEXTS)
+def test_harmless_text_has_no_command(text: str) -> None:
+    assert read_log(harmless(text)) == []
+
+
+def test_failure_its_tests_and_the_warnings_are_annotated(tmp_path: Path) -> None:
+    run = make_ended(tmp_path)
+    (tmp_path / "workspace/tests").mkdir()
+    (tmp_path / "workspace/tests/test_a.py").write_text("")
+    leave_tests(run.folder, PYTEST_REPORT)
+    assert run.folder is not None
+    log = "\n".join(run_annotations(run, latest_tests(run.folder), tmp_path))
+    failure, bad, broken, warning = read_log(log)
+    assert failure[0] == "error"
+    assert failure[2].startswith("All cycles are used up: all 3 cycles are used up (exit code 1: ")
+    assert "\nnext: codex-multi-role resume " in failure[2]
+    place = {"file": "workspace/tests/test_a.py", "line": "7", "title": "test tests.test_a::test_bad"}
+    assert bad == ("error", place, "assert 1 == 2")
+    assert broken == ("error", {"title": "test tests.test_b"}, "collection failure")
+    assert warning == ("warning", {"title": "codex-multi-role"}, "the disk is nearly full")
+
+
+def test_place_outside_the_checkout_is_not_named(tmp_path: Path) -> None:
+    run = make_ended(tmp_path)
+    (tmp_path / "workspace/tests").mkdir()
+    (tmp_path / "workspace/tests/test_a.py").write_text("")
+    leave_tests(run.folder, PYTEST_REPORT)
+    assert run.folder is not None
+    tests = latest_tests(run.folder)
+    for top in (None, tmp_path / "elsewhere"):
+        assert not [each for each in read_log("\n".join(run_annotations(run, tests, top))) if "file" in each[1]]
+
+
+def test_no_more_than_github_shows(tmp_path: Path) -> None:
+    run = make_ended(tmp_path)
+    case = '<testcase classname="t" name="x"><failure message="m" /></testcase>'
+    leave_tests(run.folder, f"<testsuite>{case * 30}</testsuite>")
+    run.progress.warnings[:] = [f"warning {number}" for number in range(30)]
+    assert run.folder is not None
+    kinds = [name for name, _, _ in read_log("\n".join(run_annotations(run, latest_tests(run.folder), None)))]
+    assert (kinds.count("error"), kinds.count("warning")) == (MOST_OF_A_KIND, MOST_OF_A_KIND)
+
+
+def test_good_run_has_no_errors(tmp_path: Path) -> None:
+    run = make_ended(tmp_path, 0)
+    assert {name for name, _, _ in read_log("\n".join(run_annotations(run, None, None)))} == {"warning"}
+
+
+def test_only_githubs_own_word_counts() -> None:
+    assert runs_here({"GITHUB_ACTIONS": "true"})
+    assert not runs_here({"GITHUB_ACTIONS": "false"})
+    assert not runs_here({})

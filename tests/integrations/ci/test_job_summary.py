@@ -1,0 +1,141 @@
+"""The summary tells all that matters, and nobody else's text in it is Markdown, HTML, a link or a mention."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.integrations.ci.ended import EndedRun
+from codex_multi_role.integrations.ci.job_summary import MOST_LISTED, MOST_ROLES, job_summary
+from codex_multi_role.integrations.ci.latest_tests import latest_tests
+from codex_multi_role.integrations.ci.markdown import cell, code, table
+from codex_multi_role.presentation.role_progress import RoleProgress
+from codex_multi_role.presentation.wording import one_line
+from codex_multi_role.run_folder import Question, Questions, TurnFolder
+from tests.integrations.ci.ended_runs import HOSTILE, leave_tests, make_ended
+from tests.integrations.ci.test_junit import PYTEST_REPORT
+
+OURS = {
+    *("heading_open", "heading_close", "paragraph_open", "paragraph_close", "inline", "text", "code_inline"),
+    *("bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close", "softbreak"),
+    *(f"{part}_{end}" for part in ("table", "thead", "tbody", "tr", "th", "td") for end in ("open", "close")),
+}
+
+
+def tokens(markdown: str) -> list[Token]:
+    """As GitHub reads it: with tables, HTML and links that are not marked as such."""
+    parsed = MarkdownIt("gfm-like").parse(markdown)
+    return [token for block in parsed for token in (block, *(block.children or []))]
+
+
+def summary_of(run: EndedRun) -> str:
+    assert run.folder is not None
+    return job_summary(run, latest_tests(run.folder))
+
+
+def test_summary_contains_all_relevant_facts(tmp_path: Path) -> None:
+    """These include outcome, exit code, goal, turns, tokens, roles, failed tests, warnings and the next command."""
+    run = make_ended(tmp_path)
+    (tmp_path / "workspace/tests").mkdir()
+    (tmp_path / "workspace/tests/test_a.py").write_text("")
+    leave_tests(run.folder, PYTEST_REPORT)
+    told = summary_of(run)
+    for part in (
+        "## ❌ codex-multi-role: All cycles are used up",
+        "`all 3 cycles are used up` (exit code 1: ended without reaching the goal)",
+        "No model was asked: the answers came from the playbook `roman-numerals`.",
+        "- goal: `Convert roman numerals`",
+        "- turns: 5 (1 repair) in 12.5 s",
+        "- tokens: 6,000 in, 170 out",
+        f"- where to look: `{run.folder and run.folder.path}`",
+        "| `implementer` | 3 | 3,600 | 102 | 4.5 s | `what implementer did` |",
+        "failed: 1 passed, 1 failed",
+        "- `tests.test_a::test_bad` in `tests/test_a.py:7`: `assert 1 == 2`",
+        "- `the disk is nearly full`",
+        "- `codex-multi-role resume 20260131_101500_0a1b2c3d --runs-dir",
+    ):
+        assert part in told
+    assert {token.type for token in tokens(told)} <= OURS
+
+
+def test_changed_files_are_listed(tmp_path: Path) -> None:
+    run = make_ended(tmp_path)
+    assert run.folder is not None
+    TurnFolder.of(run.folder, "planner", 2).write_result({"changed_paths": ["own file.py", "ü.py"]})
+    assert "### Files changed\n\n- `own file.py`\n- `ü.py`" in summary_of(run)
+
+
+def test_parked_run_shows_its_question(tmp_path: Path) -> None:
+    run = make_ended(tmp_path, 4)
+    assert run.folder is not None
+    Questions(run.folder.path).ask(
+        Question("approve.1", "Keep it?\n# yes", "", "2026-01-31T10:15:00.000+00:00", None, None)
+    )
+    assert "### Waiting for an answer\n\n- `approve.1`: `Keep it? # yes`" in summary_of(run)
+
+
+def test_long_lists_are_cut_and_say_so(tmp_path: Path) -> None:
+    run = make_ended(tmp_path)
+    run.progress.warnings[:] = [f"warning {number}" for number in range(MOST_LISTED + 7)]
+    assert "- and 7 more" in summary_of(run)
+
+
+def test_it_is_never_longer_than_github_takes(tmp_path: Path) -> None:
+    long = "𐍈" * 2000
+    run = make_ended(tmp_path, 3, long, outcome=long, hint=long)
+    run.progress.goal = run.progress.flow = run.progress.playbook = run.progress.state = long
+    run.progress.warnings += [f"{number} {long}" for number in range(MOST_LISTED)]
+    run.progress.roles = {str(number): RoleProgress(long, turns=1, last=long) for number in range(MOST_ROLES)}
+    assert run.folder is not None
+    changed = [f"{number}{long}" for number in range(MOST_LISTED)]
+    TurnFolder.of(run.folder, "planner", 1).write_result({"changed_paths": changed})
+    for number in range(MOST_LISTED):
+        Questions(run.folder.path).ask(Question(f"approve.{number}", long, "", "", None, None))
+    failure = f'<failure message="{long}">{long}</failure>'
+    cases = f'<testcase classname="{long}" name="{long}">{failure}</testcase>' * MOST_LISTED
+    leave_tests(run.folder, f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+    size = len(summary_of(run).encode())
+    assert size < 1024 * 1024, size
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_code_wherever_it_stands(tmp_path: Path, text: str) -> None:
+    run = make_ended(tmp_path, 3, text, outcome=text, hint=text)
+    run.progress.goal = run.progress.flow = run.progress.playbook = text
+    run.progress.warnings.append(text)
+    assert run.folder is not None
+    TurnFolder.of(run.folder, "planner", 1).write_result({"changed_paths": [text]})
+    for role in run.progress.roles.values():
+        role.last = text
+    found = tokens(summary_of(run))
+    assert {token.type for token in found} <= OURS
+    assert not [token for token in found if token.type == "text" and ("evil" in token.content or "@" in token.content)]
+
+
+def test_where_no_run_began_it_says_why() -> None:
+    told = job_summary(EndedRun.without_run(UsageError("no flow called x", "There are a, b.")), None)
+    assert told.startswith("## ❌ codex-multi-role: No run\n\n`no flow called x` (exit code 2: ")
+    assert "- `There are a, b.`" in told
+
+
+LINES = st.text().map(lambda text: one_line(text, 500)) | st.sampled_from(HOSTILE).map(one_line)
+
+
+@given(LINES)
+def test_line_as_code_is_shown_as_it_is(line: str) -> None:
+    kinds = [(token.type, token.content) for token in tokens(f"- so: {code(line)} (1)") if token.type == "code_inline"]
+    assert kinds == ([("code_inline", line)] if line else [])
+
+
+@given(LINES, LINES)
+def test_no_text_leaves_its_cell(line: str, other: str) -> None:
+    found = tokens("\n".join(table(["a", "b"], [[cell(line), cell(other)]])))
+    assert [token.type for token in found].count("td_open") == 2
+    assert {token.type for token in found} <= OURS
+    assert [token for token in found if token.type == "text" and token.content.strip() not in ("", "a", "b")] == []

@@ -1,0 +1,95 @@
+"""What a run started ends when the run's process is killed, without anybody resuming it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from codex_multi_role.host.processes import Family
+from codex_multi_role.lifecycle.process_guard import PART
+from tests.engine.test_frozen import wait_for
+from tests.engine.test_left_over import DAY, FREE, hiding, sleeping
+from tests.engine.test_resume import NEVER, running
+from tests.teams import Record, TeamFolder, say
+from tests.torture.leftovers import wait_until_gone
+
+FILES = [{"path": "new.txt", "content": "x"}]
+GONE_SECONDS = 30.0
+PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+HANGING_TEST = """
+import subprocess
+from pathlib import Path
+
+
+def test_hangs():
+    subprocess.Popen(["setsid", "env", "-i", "sleep", "{seconds}"])
+    Path("begun").touch()
+    subprocess.run(["sleep", "{seconds}"])
+"""
+
+
+@contextmanager
+def hanging_tests(team: TeamFolder, seconds: int, *more: str) -> Iterator[psutil.Process]:
+    """The process of a run whose test hangs."""
+    (team.workspace / "test_it.py").write_text(HANGING_TEST.format(seconds=seconds))
+    process = team.start("--run-tests", "--pytest-cmd", PYTEST, *more)
+    try:
+        wait_for(team.workspace / "begun")
+        yield psutil.Process(process.pid)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("sandbox", ["--test-sandbox", "--no-test-sandbox"])
+def test_killed_run_leaves_no_test_running(tmp_path: Path, sandbox: str) -> None:
+    """Not even what the test started in a session of its own, without a variable of ours."""
+    seconds = DAY + 10 + len(sandbox)
+    team = TeamFolder(tmp_path, {"one": {"behaviors": {"apply_files": True}}}, {"one": [say(files=FILES)]})
+    with hanging_tests(team, seconds, sandbox) as process:
+        assert sleeping(seconds)
+        process.kill()
+        assert wait_until_gone(tmp_path, GONE_SECONDS) == []
+    assert sleeping(seconds) == []
+
+
+def test_killed_run_leaves_no_command_of_a_role_running(tmp_path: Path) -> None:
+    seconds = DAY + 12
+    call = {"call": "exec_command", "arguments": {"cmd": hiding(seconds)}}
+    plays: dict[str, list[Record]] = {"one": [{"steps": [call, say()]}], "two": [NEVER]}
+    team = TeamFolder(tmp_path, {"one": FREE, "two": {}}, plays)
+    with running(team, until=("turn_started", "two")) as process:
+        assert sleeping(seconds)
+        process.kill()
+        assert wait_until_gone(tmp_path, GONE_SECONDS) == []
+    assert sleeping(seconds) == []
+
+
+def test_resumed_run_is_out_of_reach_of_the_guard_before(tmp_path: Path) -> None:
+    """Frozen while it was about to act, it would otherwise end the processes of the next session."""
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
+    with running(team, until=("turn_started", "one")) as process:
+        run_folder = next(team.runs.glob("2*"))
+        [guard] = Family.of_run(run_folder, PART).members()
+        guard.suspend()
+        process.kill()
+    team.plays["one"] = [say()]
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).outcome == "cycles_used_up"
+    assert not guard.is_running() or guard.status() == psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT, signal.SIGINT]])
+def test_guard_ends_with_its_run(tmp_path: Path, signals: list[signal.Signals]) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
+    with running(team, until=("turn_started", "one")) as process:
+        for each in signals:
+            process.send_signal(each)
+        assert process.wait(60) == 130
+    assert wait_until_gone(tmp_path, 0) == []
