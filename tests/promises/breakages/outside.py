@@ -266,14 +266,14 @@ OUTSIDE = (
         "reading/yaml_loader.py",
         "    yaml_constructors = {  # noqa",
         "    any_constructors = {  # noqa",
-        ("reading/test_yaml_source.py::test_every_mistake_names_file_and_line",),
+        ("catalog/test_yaml_source.py::test_every_mistake_names_file_and_line",),
     ),
     broken(
         "aliases do not explode",
         "reading/yaml_loader.py",
         "    if opened[-1].size > MAX_EXPANDED_CHARACTERS:\n",
         "    if opened[-1].size < 0:\n",
-        ("reading/test_yaml_source.py::test_aliases_that_explode_are_refused",),
+        ("catalog/test_yaml_source.py::test_aliases_that_explode_are_refused",),
     ),
     broken(
         "templates run in a sandbox",

@@ -28,7 +28,7 @@ RECORDED = (
         "lifecycle/session.py",
         "            self._require_journal()\n",
         "",
-        ("test_app.py::test_run_whose_journal_is_gone_is_not_paid_for_again",),
+        ("test_api.py::test_run_whose_journal_is_gone_is_not_paid_for_again",),
     ),
     broken(
         "a journal of another version is not gone on with",
@@ -91,21 +91,21 @@ RECORDED = (
         "lifecycle/state_file.py",
         "    if len(state.history) < _recorded_entries(folder):\n        return\n",
         "",
-        ("test_app.py::test_resume_that_cannot_replay_leaves_the_state_as_it_was",),
+        ("test_api.py::test_resume_that_cannot_replay_leaves_the_state_as_it_was",),
     ),
     broken(
         "a flow that is edited while the run works is not the run's",
         "lifecycle/definitions.py",
         "    before = (folder.catalog_path / catalog_file).parent\n",
         "    before = catalog.source.parent\n",
-        ("test_live_roles.py::test_flow_that_is_edited_meanwhile_is_not_the_runs",),
+        ("lifecycle/test_live_roles.py::test_flow_that_is_edited_meanwhile_is_not_the_runs",),
     ),
     broken(
         "where a run may end is not changed while it works",
         "lifecycle/live_roles.py",
         ', "behaviors.can_finish")',
         ")",
-        ("test_live_roles.py::test_rejected_edit_is_reported_and_last_valid_roles_stay",),
+        ("lifecycle/test_live_roles.py::test_rejected_edit_is_reported_and_last_valid_roles_stay",),
     ),
     broken(
         "inputs that recorded work depends on do not change",

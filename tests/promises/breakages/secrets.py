@@ -37,14 +37,14 @@ SECRETS = (
         "host/redaction.py",
         'r"KEY|TOKEN|SECRET|',
         'r"TOKEN|SECRET|',
-        ("test_redaction.py::test_secret_variables_are_hidden_from_model_programs",),
+        ("host/test_redaction.py::test_secret_variables_are_hidden_from_model_programs",),
     ),
     broken(
         "a shape says it, too",
         "host/redaction.py",
         "if not SECRET_NAME.search(name) and not _has_shape(value))",
         "if not SECRET_NAME.search(name))",
-        ("test_redaction.py::test_secret_variables_are_hidden_from_model_programs",),
+        ("host/test_redaction.py::test_secret_variables_are_hidden_from_model_programs",),
     ),
     broken(
         "secrets are masked by value",
@@ -58,7 +58,7 @@ SECRETS = (
         "host/redaction.py",
         "SECRET_SHAPE.sub(MASK, text))\n",
         "text)\n",
-        (LEFT_TO_BE_READ, "test_redaction.py::test_private_key_is_masked_whole_and_when_cut_short"),
+        (LEFT_TO_BE_READ, "host/test_redaction.py::test_private_key_is_masked_whole_and_when_cut_short"),
     ),
     broken(
         "messages are masked", "codex/wire_log.py", "return self.redact(line", "return str(line", (LEFT_TO_BE_READ,)
@@ -159,13 +159,13 @@ SECRETS = (
         "host/redaction.py",
         'return LOGIN.sub(rf"\\1{MASK}", ',
         "return (",
-        ("test_redaction.py::test_password_in_an_address_is_masked_whoever_knows_it",),
+        ("host/test_redaction.py::test_password_in_an_address_is_masked_whoever_knows_it",),
     ),
     broken(
         "a telemetry receiver's headers are secrets",
         "host/redaction.py",
         r"OTLP_\w*HEADERS",
         r"OTLP_\w*NOTHING",
-        ("test_redaction.py::test_each_header_that_is_sent_with_telemetry_is_a_secret",),
+        ("host/test_redaction.py::test_each_header_that_is_sent_with_telemetry_is_a_secret",),
     ),
 )

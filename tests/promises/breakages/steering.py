@@ -57,7 +57,7 @@ STEERING = (
         "lifecycle/live_roles.py",
         "        taken, wider = _without_wider_rights(before, read)\n",
         "        taken, wider = read, {}\n",
-        ("test_live_roles.py::test_edit_never_widens_permissions_before_run_is_resumed",),
+        ("lifecycle/test_live_roles.py::test_edit_never_widens_permissions_before_run_is_resumed",),
     ),
     broken(
         "calls of an MCP server's tools follow its approval",

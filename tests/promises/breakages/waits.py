@@ -90,14 +90,14 @@ WAITS = (
         "host/processes.py",
         "    while not (found := process.environ()) and _is_starting(process):\n        time.sleep(_POLL_SECONDS)\n",
         "    found = process.environ()\n",
-        ("test_processes.py::test_process_is_known_by_its_mark_while_its_program_starts",),
+        ("host/test_processes.py::test_process_is_known_by_its_mark_while_its_program_starts",),
     ),
     broken(
         "a process has ended once all its threads have",
         "host/processes.py",
         " or process.num_threads() > 1",
         "",
-        ("test_processes.py::test_process_lives_until_its_last_thread_has_ended",),
+        ("host/test_processes.py::test_process_lives_until_its_last_thread_has_ended",),
     ),
     broken(
         "what a program's earlier children start is left alone",
@@ -132,7 +132,7 @@ WAITS = (
         "lifecycle/process_guard.py",
         "\nend_work_of(sys.argv[1])\n",
         "\n",
-        ("test_process_guard.py::test_killed_run_leaves_no_command_of_a_role_running",),
+        ("lifecycle/test_process_guard.py::test_killed_run_leaves_no_command_of_a_role_running",),
     ),
     broken(
         "a command does not outlive its turn",
@@ -160,6 +160,6 @@ WAITS = (
         "host/processes.py",
         "for process in _all_processes() if",
         "for process in psutil.process_iter() if",
-        ("test_processes.py::test_process_with_reused_pid_is_ended",),
+        ("host/test_processes.py::test_process_with_reused_pid_is_ended",),
     ),
 )
