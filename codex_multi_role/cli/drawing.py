@@ -16,8 +16,7 @@ from rich.text import Text
 
 from codex_multi_role.presentation.outcome import answer_commands
 from codex_multi_role.presentation.plain import NO_MODEL
-from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.role_progress import BUSY, READY, SKIPPED, STARTING, RoleProgress
+from codex_multi_role.presentation.progress import BUSY, READY, SKIPPED, STARTING, Progress, RoleProgress
 from codex_multi_role.presentation.wording import amounts, compact, duration, one_line, plural, seconds_between, verdict
 
 WIDE, MIDDLE, NARROW = 92, 64, 36

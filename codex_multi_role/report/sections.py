@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from codex_multi_role.presentation.role_progress import RoleProgress
+from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.wording import compact, duration, one_line, plural
 from codex_multi_role.report.entries import ReportEntry
 from codex_multi_role.report.heading import Heading

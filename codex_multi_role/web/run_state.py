@@ -14,9 +14,8 @@ from codex_multi_role.errors import RunNotFound
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import more_cycles, next_from_record
 from codex_multi_role.presentation.plain import PlainLines
-from codex_multi_role.presentation.progress import OF_ANOTHER_VERSION, Progress
+from codex_multi_role.presentation.progress import BUSY, OF_ANOTHER_VERSION, Progress
 from codex_multi_role.presentation.recorded import open_questions, read_record, status_now
-from codex_multi_role.presentation.role_progress import BUSY
 from codex_multi_role.run_folder import Question, Record, RunFolder
 from codex_multi_role.run_folder.folder import has_reached_end
 from codex_multi_role.run_folder.owner import is_alive

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.role_progress import REPAIRING, STARTING, WORKING
+from codex_multi_role.presentation.progress import REPAIRING, STARTING, WORKING, Progress
 from codex_multi_role.run_folder import events as e
 from tests.presentation.recorded_run import ROLES, ended, in_order, started, turn, whole_run
 

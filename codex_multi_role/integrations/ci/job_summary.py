@@ -8,8 +8,8 @@ from codex_multi_role.errors import ExitCode
 from codex_multi_role.integrations.ci.ended import EndedRun
 from codex_multi_role.integrations.ci.latest_tests import Case, LatestTests
 from codex_multi_role.integrations.ci.markdown import cell, code, table
+from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.recorded import changed_files
-from codex_multi_role.presentation.role_progress import RoleProgress
 from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural, verdict
 from codex_multi_role.run_folder import Questions, RunFolder
 

@@ -15,7 +15,7 @@ from codex_multi_role.integrations.ci.ended import EndedRun
 from codex_multi_role.integrations.ci.job_summary import MOST_LISTED, MOST_ROLES, job_summary
 from codex_multi_role.integrations.ci.latest_tests import latest_tests
 from codex_multi_role.integrations.ci.markdown import cell, code, table
-from codex_multi_role.presentation.role_progress import RoleProgress
+from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import Question, Questions, TurnFolder
 from tests.integrations.ci.ended_runs import HOSTILE, leave_tests, make_ended
