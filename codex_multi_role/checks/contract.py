@@ -13,16 +13,10 @@ from pydantic import BaseModel
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.workspace import Workspace, Worktrees
+from codex_multi_role.workspace.commands import Sandbox, no_sandbox
 
 if TYPE_CHECKING:
     from codex_multi_role.checks.interpreter import Interpreter
-
-Sandbox = Callable[[Sequence[str], Path], list[str]]
-
-
-def no_sandbox(argv: Sequence[str], writable: Path) -> list[str]:
-    """The disabled sandbox: ``argv`` unchanged."""
-    return list(argv)
 
 
 @dataclass(frozen=True)

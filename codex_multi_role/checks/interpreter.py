@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 
-from codex_multi_role.checks.contract import Sandbox
 from codex_multi_role.checks.environments import has_python, named_by_tools
 from codex_multi_role.checks.imports import PLUGINS, known_folders
 from codex_multi_role.checks.plugins.codex_multi_role_python import PACKAGES, described
@@ -18,6 +17,7 @@ from codex_multi_role.checks.requirements import how_to_install, unmet_requireme
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.redaction import without_secrets
 from codex_multi_role.workspace import run_command
+from codex_multi_role.workspace.commands import Sandbox
 
 OWN = "codex-multi-role"
 """The source of the Python that runs this program, used if a project has none."""

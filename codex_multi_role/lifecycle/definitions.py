@@ -27,7 +27,6 @@ from codex_multi_role.catalog import (
 )
 from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.check_options import require_option_names
-from codex_multi_role.checks.contract import Sandbox, no_sandbox
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
 from codex_multi_role.codex.codex_settings import as_settings, holds_secret, mcp_server_table, needs_user_home
 from codex_multi_role.codex.home import require_user_home
@@ -46,6 +45,7 @@ from codex_multi_role.run_options import LOCAL_ROLES, RunOptions
 from codex_multi_role.steps.check import load_settings
 from codex_multi_role.steps.run_terms import terms
 from codex_multi_role.tools import find_tool, tool_names
+from codex_multi_role.workspace.commands import Sandbox, no_sandbox
 
 RECORDING = "recording.ndjson"
 """The run's copy, in its ``catalog/``, of the recording that it replays."""

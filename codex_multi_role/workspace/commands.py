@@ -7,7 +7,7 @@ import os
 import selectors
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -19,6 +19,15 @@ OUTPUT_LIMIT_BYTES = 2 * 1024 * 1024
 _POLL_SECONDS = 0.1
 _DRAIN_SECONDS = 1.0
 _CHUNK_BYTES = 65_536
+
+
+Sandbox = Callable[[Sequence[str], Path], list[str]]
+"""Wraps a command so that it can write only to the workspace and to the given folder."""
+
+
+def no_sandbox(argv: Sequence[str], writable: Path) -> list[str]:
+    """The disabled sandbox: ``argv`` unchanged."""
+    return list(argv)
 
 
 @dataclass(frozen=True)

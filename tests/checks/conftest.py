@@ -8,8 +8,8 @@ from textwrap import dedent
 import pytest
 
 from codex_multi_role.checks import CheckContext
-from codex_multi_role.checks.contract import Sandbox, no_sandbox
 from codex_multi_role.workspace import Workspace
+from codex_multi_role.workspace.commands import Sandbox, no_sandbox
 from tests.conftest import WITHOUT_PLUGINS
 
 MakeContext = Callable[..., CheckContext]

@@ -14,8 +14,9 @@ import pytest
 
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.command import run_argv
-from codex_multi_role.checks.contract import CheckContext, Sandbox, no_sandbox
+from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.errors import RunInterrupted, StorageError, UsageError
+from codex_multi_role.workspace.commands import Sandbox, no_sandbox
 from tests.checks.conftest import MakeContext
 from tests.checks.test_sandbox import codex_sandbox as codex_sandbox  # a fixture
 

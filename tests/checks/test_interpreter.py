@@ -13,9 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from codex_multi_role.checks.contract import no_sandbox
 from codex_multi_role.checks.interpreter import OWN, Interpreter, find_interpreter, inspect
 from codex_multi_role.errors import RunInterrupted, UsageError
+from codex_multi_role.workspace.commands import no_sandbox
 from tests.cli.console import DEADLINE_SECONDS, console
 from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, plan
 from tests.teams import TeamFolder, read, say

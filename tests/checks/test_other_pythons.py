@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.checks.contract import no_sandbox
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
 from codex_multi_role.checks.mutants import is_installed
 from codex_multi_role.checks.mutation import judge_mutants
+from codex_multi_role.workspace.commands import no_sandbox
 from tests.checks.conftest import MakeContext
 from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, plan
 from tests.teams import read

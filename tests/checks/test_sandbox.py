@@ -11,11 +11,11 @@ import codex_cli_bin
 import psutil
 import pytest
 
-from codex_multi_role.checks.contract import Sandbox
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.mutation import judge_mutants
 from codex_multi_role.checks.tests import run_tests
 from codex_multi_role.codex.sandbox import sandboxed
+from codex_multi_role.workspace.commands import Sandbox
 from tests.checks.conftest import MakeContext
 
 ESCAPES = """
