@@ -27,8 +27,8 @@ class FanOutItem:
         self.key = key
         self.index = index
         self.value = value
-        self.run = replace(outer, stopping=CancellationToken())
-        self.told = ItemStates(outer.states, key, name_of(value, index))
+        self.run = replace(outer, progress=replace(outer.progress, stopping=CancellationToken()))
+        self.told = ItemStates(outer.services.states, key, name_of(value, index))
         self.ids = row.with_hook(self.told.tell).cancellable(self._cancelled)
         self._outer = outer
 
@@ -53,22 +53,22 @@ class FanOutItem:
         return self._ended(outcome)
 
     def _ended(self, outcome: StepOutcome) -> StepOutcome:
-        ItemResults(self.run.folder.path).write(self.key, self.value, outcome.as_json())
+        ItemResults(self.run.services.folder.path).write(self.key, self.value, outcome.as_json())
         self._tell(SKIPPED if outcome.skipped else FAILED if outcome.error else COMPLETED, outcome.error)
         return outcome
 
     def _cancelled(self) -> ItemCancelled | None:
-        asked = Cancellations(self.run.folder.path).find(self.key)
+        asked = Cancellations(self.run.services.folder.path).find(self.key)
         return ItemCancelled(self.key, asked.reason) if asked is not None else None
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        self.run.running_items[self.key] = self.run.stopping
+        self.run.progress.running_items[self.key] = self.run.progress.stopping
         try:
-            with self._outer.stopping.calling(self.run.stopping.set):
+            with self._outer.progress.stopping.calling(self.run.progress.stopping.set):
                 yield
         finally:
-            del self.run.running_items[self.key]
+            del self.run.progress.running_items[self.key]
 
     def _tell(self, state: str, reason: str) -> None:
         self.told.become(state, reason)

@@ -149,7 +149,9 @@ class FlowWalk:
         reserved = ids.record(f"{step.id}: reserve", lambda _: self._beginning(step, key))
         size, cycles, given = reserved["size"], reserved["cycles"], reserved.get("given", {})
         if cycles != self.state.cycles:
-            self._run.events.publish(Warning(f"step {step.id}: its items keep the cycles it began with: {cycles}"))
+            self._run.services.events.publish(
+                Warning(f"step {step.id}: its items keep the cycles it began with: {cycles}")
+            )
         context = {**self.state.context(), "cycles": cycles}
         items, concurrency = items_of(step, context)
         needs = needs_of(step, items, context)
@@ -200,7 +202,7 @@ class FlowWalk:
         ``given``: the outcomes of items that are not repeated, because the parent run did them.
         """
         context = self.state.context()
-        results = ItemResults(self._run.folder.path)
+        results = ItemResults(self._run.services.folder.path)
         found = {
             str(index): results.find(f"{key}.{index}", value) for index, value in enumerate(items_of(step, context)[0])
         }
@@ -213,8 +215,8 @@ class FlowWalk:
             top = ":".join(key.partition("/")[0].split(".")[:2])
             raise UsageError(
                 f"step {step.id}: with the inputs as changed, its items can take more steps than when they began",
-                f"`codex-multi-role fork {self._run.folder.run_id} --from {top}` with the same options repeats them; "
-                "without the change, `resume` continues them.",
+                f"`codex-multi-role fork {self._run.services.folder.run_id} --from {top}` with the same options "
+                "repeats them; without the change, `resume` continues them.",
             )
 
     def _call(
@@ -292,10 +294,12 @@ class FlowWalk:
         with self._items_lock:  # items of a resumed fan-out come in parallel
             if self._announced == (step.id, visit):
                 return
-            tree = self._run.snapshots.take() if place and self._run.changes_workspace else ""
-            self._run.events.publish(StepStarted(f"{self._key}{step.id}", visit, self.state.cycle, place, tree))
-            if self._run.states is not None and step.state is not None and not self._key:
-                self._run.states.move(RUN, "", step.state)  # not earlier: a fork from here must still enter it
+            tree = self._run.snapshots.take() if place and self._run.settings.changes_workspace else ""
+            self._run.services.events.publish(
+                StepStarted(f"{self._key}{step.id}", visit, self.state.cycle, place, tree)
+            )
+            if self._run.services.states is not None and step.state is not None and not self._key:
+                self._run.services.states.move(RUN, "", step.state)  # not earlier: a fork from here must still enter it
             self._announced = (step.id, visit)
 
 

@@ -102,7 +102,7 @@ class PastUnits:
 def walk_past(flows: CallableFlows, state: FlowState, run: RunResources, past: Mapping[int, RecordedStep]) -> PastUnits:
     """Walk as far as the past reaches. Raises `DefinitionError` for a template that fails on the way."""
     found = PastUnits()
-    run = replace(run, observe=found.watch)
+    run = replace(run, services=replace(run.services, observe=found.watch))
     walk = FlowWalk(run, flows, state, _PastSlots(past, sys.maxsize), Asker(run, Instances()))
     with suppress(RunHalted):
         walk.walk()

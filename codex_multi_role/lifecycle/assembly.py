@@ -19,7 +19,7 @@ from codex_multi_role.lifecycle.members import fleet_of, kept_from_writing
 from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders, start_providers
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, begun_turns, list_turns, own_turns
-from codex_multi_role.steps import RunResources, TestSettings
+from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings
 from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
@@ -98,28 +98,34 @@ def _resources(
         return role is not None and searches_web((*role_settings(role), *options.config))
 
     return RunResources(
-        goal=options.goal,
-        catalog_now=catalog,
-        folder=folder,
-        events=events,
-        fleet=fleet,
+        settings=RunSettings(
+            goal=options.goal,
+            tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds, definitions.python),
+            repair_attempts=options.repair_attempts,
+            run_model=options.model,
+            changes_workspace=definitions.changes_workspace,
+            protect=protect,
+            first_protected=ProtectedFiles(snapshots, workspace, protect).first() if protect else "",
+            steering_absent=steering.absent,
+            searches_web=searches,
+            yes=options.yes,
+        ),
+        services=RunServices(
+            catalog_now=catalog,
+            folder=folder,
+            events=events,
+            fleet=fleet,
+            worktrees=Worktrees(folder.path / "worktrees", workspace, snapshots, folder.run_id),
+            environment=Family.of_run(folder.path, "checks").marked(
+                {**os.environ, "CODEX_HOME": str(folder.codex_home(SANDBOX_HOME))}
+            ),
+            sandbox=sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
+            budget=Budget(limits, ledger, clock),
+            clock=clock,
+        ),
+        progress=RunProgress(
+            earlier_turns=begun_turns(folder),
+        ),
         workspace=workspace,
         snapshots=snapshots,
-        worktrees=Worktrees(folder.path / "worktrees", workspace, snapshots, folder.run_id),
-        environment=Family.of_run(folder.path, "checks").marked(
-            {**os.environ, "CODEX_HOME": str(folder.codex_home(SANDBOX_HOME))}
-        ),
-        tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds, definitions.python),
-        sandbox=sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
-        budget=Budget(limits, ledger, clock),
-        clock=clock,
-        repair_attempts=options.repair_attempts,
-        run_model=options.model,
-        changes_workspace=definitions.changes_workspace,
-        earlier_turns=begun_turns(folder),
-        protect=protect,
-        first_protected=ProtectedFiles(snapshots, workspace, protect).first() if protect else "",
-        steering_absent=steering.absent,
-        searches_web=searches,
-        yes=options.yes,
     )

@@ -201,10 +201,13 @@ class Session:
             roles = LiveRoles(definitions, source, kept, self._folder, events, record.reloaded)
             catalog, folder = (lambda: roles.catalog), (lambda: roles.kept_folder)
             with live_parts(definitions, self._folder, events, self._clock, catalog, folder, record.steering) as parts:
-                roles.renew = lambda role: parts.fleet.renew(lambda each: definitions.catalog.role_of(each) == role)
-                lent = replace(parts, ask_person=self._ask_person, killed_turns=self._killed_turns, states=states)
+                roles.renew = lambda role: parts.services.fleet.renew(
+                    lambda each: definitions.catalog.role_of(each) == role
+                )
+                services = replace(parts.services, ask_person=self._ask_person, states=states)
+                progress = replace(parts.progress, killed_turns=self._killed_turns)
                 with roles.following():
-                    return self._drive(lent, stop)
+                    return self._drive(replace(parts, services=services, progress=progress), stop)
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)
 
@@ -225,21 +228,21 @@ class Session:
                     break
                 # An answer came while other work was finishing. It is recorded now, so this loop repeats at most once
                 # per question. The journal is replayed, and the processes stay alive.
-                parts.waits_for.clear()
+                parts.progress.waits_for.clear()
                 self._state = self._first_state()
-            parts.fleet.stop_soon()  # the processes end while the journal closes
+            parts.services.fleet.stop_soon()  # the processes end while the journal closes
             return ending
 
     def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:
         cancellations = Cancellations(self._folder.path)
         while not stop.asked:  # every step has its own deadline, except a person at the terminal
-            for unit, stopping in parts.running_items.copy().items():  # other threads add and remove items
+            for unit, stopping in parts.progress.running_items.copy().items():  # other threads add and remove items
                 if not stopping.is_set() and cancellations.find(unit) is not None:
                     stopping.set()
             with contextlib.suppress(FutureTimeoutError):
                 return ending.result(LOOK_SECONDS)
-        parts.stopping.set()
-        parts.fleet.cancel()
+        parts.progress.stopping.set()
+        parts.services.fleet.cancel()
         stop.told()
         with contextlib.suppress(FutureTimeoutError):
             ended = ending.result(STOP_SECONDS)

@@ -3,7 +3,15 @@
 from codex_multi_role.steps.ask import Ask, ask, payload_from, role_for
 from codex_multi_role.steps.carry_out import KINDS, carry_out
 from codex_multi_role.steps.isolation import merged_back
-from codex_multi_role.steps.resources import Recorder, RunResources, TestSettings, Work
+from codex_multi_role.steps.resources import (
+    Recorder,
+    RunProgress,
+    RunResources,
+    RunServices,
+    RunSettings,
+    TestSettings,
+    Work,
+)
 from codex_multi_role.steps.turn_prompt import CURRENT_THREAD, NEW_THREAD
 from codex_multi_role.steps.unit import AskResult, StepKind, StepOutcome, Unit
 
@@ -14,7 +22,10 @@ __all__ = [
     "Ask",
     "AskResult",
     "Recorder",
+    "RunProgress",
     "RunResources",
+    "RunServices",
+    "RunSettings",
     "StepKind",
     "StepOutcome",
     "TestSettings",

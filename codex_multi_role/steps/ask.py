@@ -69,7 +69,7 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> AskResult:
     if changed or put_back:
         tests = record("run tests", lambda _: _test(run, question, turn, put_back)) or None
     done = role.behaviors.can_finish and says_done(turn.handoff)
-    handoff = TurnFolder.of(run.folder, turn.instance, turn.turn).passed_on(turn.handoff)
+    handoff = TurnFolder.of(run.services.folder, turn.instance, turn.turn).passed_on(turn.handoff)
     if put_back:
         handoff = {**handoff, TOLD: put_back}
     if turn.web_searches:
@@ -118,8 +118,8 @@ def _next_prompt(run: RunResources, asked: TurnPrompt, turn: TurnResult) -> Turn
 
 def _first_prompt(run: RunResources, question: Ask) -> TurnPrompt:
     def prompt(earlier: list[Json]) -> str:
-        given, before = with_analyses(question.role, [question.payload, earlier], run.folder.path)
-        return build_prompt(run.catalog, question.role, run.goal, given, question.tests, earlier=before)
+        given, before = with_analyses(question.role, [question.payload, earlier], run.services.folder.path)
+        return build_prompt(run.catalog, question.role, run.settings.goal, given, question.tests, earlier=before)
 
     return TurnPrompt(
         role=question.role,
@@ -159,13 +159,13 @@ def _turn_or_failure(run: RunResources, asked: TurnPrompt, question: Ask) -> Tur
             raise RoleFailed(
                 f"role {asked.instance}: no valid reply after {asked.repair} repair turns: {turn.problem}",
                 turn.outcome,
-                f"See {run.folder.path / asked.instance}; raise --repair-attempts or mend the role's prompt, then "
-                f"`codex-multi-role resume {run.folder.run_id}`.",
+                f"See {run.services.folder.path / asked.instance}; raise --repair-attempts or mend the role's prompt, "
+                f"then `codex-multi-role resume {run.services.folder.run_id}`.",
             )
     except (RoleFailed, CodexError) as error:
         if not question.tolerate:
             raise
-        run.events.publish(RoleSkipped(asked.instance, str(error)))
+        run.services.events.publish(RoleSkipped(asked.instance, str(error)))
         return TurnResult(asked.instance, 0, "", None, str(error), False, "", [])
     return turn
 
@@ -176,9 +176,9 @@ def _declined(run: RunResources, asked: TurnPrompt, question: Ask, turn: TurnRes
     if question.may_decline:
         return turn
     if not question.tolerate:
-        hint = f"Supply what it is missing, then `codex-multi-role resume {run.folder.run_id}` asks it again."
+        hint = f"Supply what it is missing, then `codex-multi-role resume {run.services.folder.run_id}` asks it again."
         raise RoleFailed(declined, turn.outcome, hint)
-    run.events.publish(RoleSkipped(asked.instance, declined))
+    run.services.events.publish(RoleSkipped(asked.instance, declined))
     return turn
 
 
@@ -187,8 +187,8 @@ def _apply(run: RunResources, question: Ask, turn: TurnResult) -> Json:
     if not (question.role.behaviors.apply_files and turn.snapshot):
         return {"changed_paths": turn.changed_paths}
     run = run.in_copy(question.copy, fresh=False)
-    folder = TurnFolder.of(run.folder, turn.instance, turn.turn)
-    with run.workspace_lock:
+    folder = TurnFolder.of(run.services.folder, turn.instance, turn.turn)
+    with run.progress.workspace_lock:
         entries = (turn.handoff or {}).get("files")
         named = named_paths(entries)
         protected = protected_among(run, question.role, named)
@@ -199,13 +199,13 @@ def _apply(run: RunResources, question: Ask, turn: TurnResult) -> Json:
         after = run.snapshots.take(force=written)
         changed = sorted({*turn.changed_paths, *store_patch(run, folder, before, after)})
     event = FilesApplied(turn.instance, turn.turn, len(written), len(applied) - len(written), written[:SHOWN_PATHS])
-    run.events.publish(event)
+    run.services.events.publish(event)
     return {"changed_paths": changed, "protected": sorted(protected)}
 
 
 def _test(run: RunResources, question: Ask, turn: TurnResult, put_back: list[str]) -> Json:
     """The test result; empty if the run has no tests."""
-    if not run.tests.enabled:
+    if not run.settings.tests.enabled:
         return {}
     return run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.turn, put_back=put_back)
 

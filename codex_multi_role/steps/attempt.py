@@ -49,9 +49,9 @@ class Attempt:
         self.role = asked.role
         self.instance = asked.instance
         self.client = _on_thread(run, asked, client)
-        run.budget.reserve_turn(asked.role.name)
+        run.services.budget.reserve_turn(asked.role.name)
         self.cut_short = cut_short(run, asked.instance, asked.place)
-        self.folder = TurnFolder.create(run.folder, asked.instance)
+        self.folder = TurnFolder.create(run.services.folder, asked.instance)
         self.began = time.monotonic()
         self.told = TurnEvents(run, asked.role, asked.instance, self.folder.number)
         self.kept = {**asked.kept, **kept_when_cut_short(self.cut_short)}
@@ -82,17 +82,17 @@ class Attempt:
         prompt = self._sendable(self.asked.when_forgotten if forgot else self.asked.prompt)
         self.folder.begin(prompt, self._details())
         self.told.started(self.asked, self.attempt, self.client.thread)
-        with self.run.stopping.calling(self.client.wake):
+        with self.run.progress.stopping.calling(self.client.wake):
             outcome = self.client.run_turn(
                 self._request(prompt),
                 self._deadlines(),
                 self.told.observe,
                 TurnHelpers(self.run, self.role, self.instance, self.folder, self.kept),
-                self.run.stopping,
+                self.run.progress.stopping,
             )
-        self.run.budget.spend(self.role.name, outcome.input_tokens + outcome.output_tokens, self._seconds())
-        if outcome.odd_usage and self.run.budget.doubt():
-            self.run.events.publish(Warning(f"{self.instance}: {ODD_USAGE}"))
+        self.run.services.budget.spend(self.role.name, outcome.input_tokens + outcome.output_tokens, self._seconds())
+        if outcome.odd_usage and self.run.services.budget.doubt():
+            self.run.services.events.publish(Warning(f"{self.instance}: {ODD_USAGE}"))
         reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == "completed" else None
         turn = self._store(outcome, reply, before)
         self.told.ended(self._end(outcome, reply), outcome, reply, self._seconds())
@@ -102,7 +102,9 @@ class Attempt:
         sent = sendable(prompt, self.folder, self.run.catalog.general_prompts.long_prompt_section)
         if sent != prompt:
             said = f"its prompt has {len(prompt)} characters, Codex takes {LONGEST_PROMPT}"
-            self.run.events.publish(Warning(f"{self.instance}: {said}; it is sent both ends, and the whole as a file"))
+            self.run.services.events.publish(
+                Warning(f"{self.instance}: {said}; it is sent both ends, and the whole as a file")
+            )
         return sent
 
     def _request(self, prompt: str) -> TurnRequest:
@@ -134,7 +136,7 @@ class Attempt:
             "protected": self.guard.tree if self.guard else "",
             "tokens": {"input": 0, "output": 0},
             "seconds": 0.0,
-            "worked_seconds": round(self.run.clock.seconds, 3),
+            "worked_seconds": round(self.run.services.clock.seconds, 3),
         }
 
     def _store(self, outcome: TurnOutcome, reply: Reply | None, before: str) -> TurnResult | None:
@@ -174,7 +176,8 @@ class Attempt:
             thread_id=self.client.thread.id,
             handoff=handoff,
             problem="" if end.status == COMPLETED else end.reason,
-            ask_again=self._is_open(reply) or (end.status == INVALID and self.asked.repair < self.run.repair_attempts),
+            ask_again=self._is_open(reply)
+            or (end.status == INVALID and self.asked.repair < self.run.settings.repair_attempts),
             snapshot=before,
             changed_paths=changed,
             protected_restored=put_back,
@@ -214,7 +217,7 @@ def _on_thread(run: RunResources, asked: TurnPrompt, client: RoleClient) -> Role
     except CodexError:
         if not client.broken:
             raise
-        client = run.fleet.client(asked.instance)
+        client = run.services.fleet.client(asked.instance)
         client.use_thread(thread, folder)
     return client
 

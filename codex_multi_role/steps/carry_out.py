@@ -22,7 +22,7 @@ def carry_out(run: RunResources, unit: Unit) -> StepOutcome:
 
     Raises what its kind raises if the last attempt failed and the failure is not tolerated.
     """
-    unit, retry = run.observe(unit), unit.step.retry
+    unit, retry = run.services.observe(unit), unit.step.retry
     attempts = retry.attempts if retry else 1
     for attempt in range(1, attempts + 1):
         last = attempt == attempts
@@ -37,6 +37,6 @@ def carry_out(run: RunResources, unit: Unit) -> StepOutcome:
 
 
 def _pause(run: RunResources, seconds: float) -> Json:
-    if run.stopping.wait(seconds):
+    if run.progress.stopping.wait(seconds):
         raise RunInterrupted
     return {}

@@ -45,7 +45,7 @@ def _carry_out(run: RunResources, unit: Unit, name: str, options: Mapping[str, o
     if name == "tests":
         result = run_tests(run, "", 0, options)
     else:
-        folder = make_folder(run.folder.path / "checks" / unit.key)
+        folder = make_folder(run.services.folder.path / "checks" / unit.key)
         context = _context(run, folder, options, unit.key, name)
         result = checked(run, folder, lambda: find_check(name)(context), (), "")
     if result["status"] == COULD_NOT_RUN:
@@ -64,15 +64,15 @@ def run_tests(
 
     ``put_back``: protected files that the previous turn had changed.
     """
-    folder = run.folder.new_tests_folder()
+    folder = run.services.folder.new_tests_folder()
     number = int(folder.name)
-    run.events.publish(TestsStarted(number, role, turn))
-    own = {"pytest_cmd": run.tests.pytest_cmd} if run.tests.pytest_cmd else {}
+    run.services.events.publish(TestsStarted(number, role, turn))
+    own = {"pytest_cmd": run.settings.tests.pytest_cmd} if run.settings.tests.pytest_cmd else {}
     context = _context(run, folder, {**own, **(options or {})})
     result = {"number": number, **checked(run, folder, lambda: find_check("tests")(context), put_back, role)}
     counts = {name: int(str(result.get(name, 0))) for name in ("passed", "failed", "errors", "skipped")}
     seconds = float(str(result.get("seconds", 0)))
-    run.events.publish(TestsEnded(number, str(result["status"]), seconds=seconds, **counts))
+    run.services.events.publish(TestsEnded(number, str(result["status"]), seconds=seconds, **counts))
     return result
 
 
@@ -82,15 +82,15 @@ def _context(
     return CheckContext(
         workspace=run.workspace,
         folder=folder,
-        environment=run.environment,
-        sandbox=run.sandbox,
-        deadline_seconds=run.tests.deadline_seconds,
+        environment=run.services.environment,
+        sandbox=run.services.sandbox,
+        deadline_seconds=run.settings.tests.deadline_seconds,
         options=options,
-        stopping=run.stopping,
-        worktrees=run.worktrees,
-        redact=run.folder.redact,
+        stopping=run.progress.stopping,
+        worktrees=run.services.worktrees,
+        redact=run.services.folder.redact,
         run=lambda: _facts(run, key),
-        python=run.tests.python,
+        python=run.settings.tests.python,
         settings=lambda: load_settings(name, run.catalog.source.parent),
     )
 
@@ -110,7 +110,9 @@ def load_settings(name: str, roles: Path) -> Any:  # noqa: ANN401 - whatever mod
 
 
 def _facts(run: RunResources, key: str) -> RunFacts:
-    folder = run.folder
+    folder = run.services.folder
     record = folder.record()
     turns = [{"role": role, **turn} for role, turn in own_turns(folder)]
-    return RunFacts(folder.run_id, record["flow"], record["started_at"], folder.path, key, turns, run.searches_web)
+    return RunFacts(
+        folder.run_id, record["flow"], record["started_at"], folder.path, key, turns, run.settings.searches_web
+    )

@@ -26,8 +26,8 @@ def merged_back(run: RunResources, step: StepSpec, key: str, outcome: StepOutcom
 
 
 def _merge(run: RunResources, key: str) -> Json:
-    with run.workspace_lock:
-        merged = run.worktrees.merge(key).as_json()
+    with run.progress.workspace_lock:
+        merged = run.services.worktrees.merge(key).as_json()
     paths, conflicts = merged["paths"][:SHOWN_PATHS], merged["conflicts"][:SHOWN_PATHS]
-    run.events.publish(CopyMerged(key, merged["status"], paths, conflicts))
+    run.services.events.publish(CopyMerged(key, merged["status"], paths, conflicts))
     return merged

@@ -29,7 +29,9 @@ def _files(run: RunResources, globs: Iterable[str]) -> ProtectedFiles:
 def _remove_steering(run: RunResources) -> RestoredFiles:
     """Remove what would steer the next run and did not exist when this one began."""
     root = run.workspace.root
-    created = [each for each in run.steering_absent if in_place(root, each) and (each != HEAD or is_repository(root))]
+    created = [
+        each for each in run.settings.steering_absent if in_place(root, each) and (each != HEAD or is_repository(root))
+    ]
     return _files(run, created).remove() if created else RestoredFiles()
 
 
@@ -43,7 +45,7 @@ class ProtectedState:
     @classmethod
     def of(cls, run: RunResources, role: RoleSpec, first_try: TurnFolder | None) -> ProtectedState:
         """The state for a turn about to start. A repeated turn uses the state that its first attempt found."""
-        globs = (*run.protect, *role.protect)
+        globs = (*run.settings.protect, *role.protect)
         if not globs:
             return cls()
         files = _files(run, globs)
@@ -52,7 +54,7 @@ class ProtectedState:
 
     def put_back(self, run: RunResources, instance: str, folder: TurnFolder) -> list[str]:
         """Undo the turn's changes to the files, keep them as ``protected.patch``, and report. Returns the paths."""
-        with run.workspace_lock:
+        with run.progress.workspace_lock:
             undone = self.files.put_back(self.tree) if self.files else RestoredFiles()
             undone |= _remove_steering(run)
         if undone.paths:
@@ -63,7 +65,7 @@ class ProtectedState:
 
 def protected_among(run: RunResources, role: RoleSpec, paths: Iterable[str]) -> set[str]:
     """Those of the ``paths`` submitted by a role that it must not change."""
-    globs = (*run.protect, *role.protect)
+    globs = (*run.settings.protect, *role.protect)
     return _files(run, globs).among(paths) if globs else set()
 
 
@@ -81,13 +83,17 @@ def checked(run: RunResources, folder: Path, check: Callable[[], Json], said: Co
         result = {**result, "status": "failed", "reason": reason}
     if paths := sorted({*said, *before.paths, *during.paths}):
         result = {**result, TOLD: paths}
-        write_json(folder / "result.json", run.folder.redact.within(result))
+        write_json(folder / "result.json", run.services.folder.redact.within(result))
     return result
 
 
 def _put_back_first(run: RunResources, role: str, patch: Path) -> RestoredFiles:
-    with run.workspace_lock:
-        undone = _files(run, run.protect).put_back(run.first_protected) if run.protect else RestoredFiles()
+    with run.progress.workspace_lock:
+        undone = (
+            _files(run, run.settings.protect).put_back(run.settings.first_protected)
+            if run.settings.protect
+            else RestoredFiles()
+        )
         undone |= _remove_steering(run)
     if undone.paths:
         write_bytes(patch, undone.patch)
@@ -96,4 +102,4 @@ def _put_back_first(run: RunResources, role: str, patch: Path) -> RestoredFiles:
 
 
 def _tell(run: RunResources, role: str, turn: int, undone: RestoredFiles) -> None:
-    run.events.publish(ProtectedRestored(role, turn, list(undone.paths[:SHOWN_PATHS])))
+    run.services.events.publish(ProtectedRestored(role, turn, list(undone.paths[:SHOWN_PATHS])))

@@ -48,7 +48,7 @@ def next_try(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> Turn
     if outcome.remedy is Remedy.RETRY:
         return replace(asked, opened=True)
     if outcome.remedy is Remedy.FRESH_THREAD and asked.thread != NEW_THREAD:
-        run.events.publish(Warning(f"{asked.instance}: its conversation is full, it goes on with a new one"))
+        run.services.events.publish(Warning(f"{asked.instance}: its conversation is full, it goes on with a new one"))
         return replace(asked, prompt=asked.when_forgotten, thread=NEW_THREAD, opened=False)
     return None
 
@@ -66,15 +66,17 @@ def pause(stopping: Event, tries: int, wanted_seconds: float | None = None) -> N
 def failure(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> RoleFailed:
     """The error that the role has failed permanently."""
     advice = f"{TOO_MANY_FILES}." if lacks_descriptors(outcome.message) else ADVICE.get(outcome.reason, "")
+    folder = run.services.folder
+    again = f"`codex-multi-role resume {folder.run_id}` tries again."
     return RoleFailed(
         f"role {asked.role.name}: {outcome.message} ({outcome.reason})",
         outcome.reason,
-        f"{advice} See {run.folder.path / asked.instance}; `codex-multi-role resume {run.folder.run_id}` tries again.",
+        f"{advice} See {folder.path / asked.instance}; {again}",
     )
 
 
 def _quota(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> QuotaUsedUp:
     at = datetime.fromtimestamp(outcome.resets_at, UTC).isoformat() if outcome.resets_at else ""
-    again = f"resume {run.folder.run_id}"
+    again = f"resume {run.services.folder.run_id}"
     hint = f"`codex-multi-role {again} --wait` goes on at {at}." if at else f"`codex-multi-role {again}` tries again."
     return QuotaUsedUp(f"role {asked.role.name}: {outcome.message}", hint, at)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codex_multi_role.catalog import RoleSpecCatalog
@@ -18,6 +17,7 @@ from codex_multi_role.steps.budget import Budget
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
+from codex_multi_role.workspace.commands import Sandbox
 
 if TYPE_CHECKING:
     from codex_multi_role.steps.unit import Unit
@@ -44,59 +44,86 @@ class TestSettings:
 
 
 @dataclass(frozen=True)
-class RunResources:
-    """One run's live parts. ``sandbox`` wraps a command; ``stopping`` is set once, when the run must stop.
+class RunSettings:
+    """What holds for the whole session.
 
-    ``catalog_now`` returns the current roles, which may change while the run works.
-    ``earlier_turns``: those of earlier sessions, by journal position.
-    ``changes_workspace``: whether anything may. ``killed_turns``: how many the previous session left unfinished.
-    ``running_instances``: those that take a turn now. ``copy``: the key of the copy it is `in_copy` of, or empty.
-    ``steering_absent``: globs of files that steer a run and did not exist when it began.
-    ``protect``: what the flow keeps every role from changing; ``first_protected``: its state when the run began.
-    ``running_items``: the running items of fan-outs, by unit, each with its cancellation token.
-    ``waits_for``: the keys of the questions for which the run must park.
-    ``states`` receives changes of state; None if nothing is executed.
-    ``observe`` gets every unit and may wrap it; only a rehearsal uses it.
-    ``searches_web``: whether the role of that name has Codex's own web search.
-    ``yes`` approves every review; ``ask_person`` asks the person who is present, None if nobody is.
+    ``changes_workspace``: whether anything may. ``protect``: what the flow keeps every role from changing;
+    ``first_protected``: its state when the run began. ``steering_absent``: globs of files that steer a run and did not
+    exist when it began. ``searches_web``: whether the role of that name has Codex's own web search. ``yes`` approves
+    every review.
     """
 
     goal: str
-    catalog_now: Callable[[], RoleSpecCatalog]
-    folder: RunFolder
-    events: EventLog
-    fleet: Fleet
-    workspace: Workspace
-    snapshots: Snapshots
-    worktrees: Worktrees
-    environment: Mapping[str, str]
     tests: TestSettings
-    sandbox: Callable[[Sequence[str], Path], list[str]]
-    budget: Budget
-    clock: WorkClock
     repair_attempts: int
     run_model: str | None
     changes_workspace: bool
-    earlier_turns: Mapping[int, TurnFolder] = field(default_factory=dict)
-    killed_turns: int = 0
     protect: tuple[str, ...] = ()
     first_protected: str = ""
     steering_absent: tuple[str, ...] = ()
     searches_web: Callable[[str], bool] = lambda _: False
     yes: bool = False
+
+
+@dataclass(frozen=True)
+class RunServices:
+    """The live parts that every step shares.
+
+    ``catalog_now`` returns the current roles, which may change while the run works. ``sandbox`` wraps a command.
+    ``ask_person`` asks the person who is present, None if nobody is. ``states`` receives changes of state; None if
+    nothing is executed. ``observe`` gets every unit and may wrap it; only a rehearsal uses it.
+    """
+
+    catalog_now: Callable[[], RoleSpecCatalog]
+    folder: RunFolder
+    events: EventLog
+    fleet: Fleet
+    worktrees: Worktrees
+    environment: Mapping[str, str]
+    sandbox: Sandbox
+    budget: Budget
+    clock: WorkClock
     ask_person: AskPerson | None = None
-    stopping: CancellationToken = field(default_factory=CancellationToken)
-    running_instances: set[str] = field(default_factory=set)
-    waits_for: set[str] = field(default_factory=set)
-    running_items: dict[str, CancellationToken] = field(default_factory=dict)
-    copy: str = ""
     states: States | None = None
     observe: Callable[[Unit], Unit] = lambda unit: unit
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """How far the run is; its sets and tokens change while it works, from several threads.
+
+    ``earlier_turns``: those of earlier sessions, by journal position. ``killed_turns``: how many the previous session
+    left unfinished. ``stopping`` is set once, when the run must stop. ``running_instances``: those that take a turn
+    now. ``running_items``: the running items of fan-outs, by unit, each with its cancellation token. ``waits_for``: the
+    keys of the questions for which the run must park. ``workspace_lock`` is held while the workspace is changed.
+    """
+
+    earlier_turns: Mapping[int, TurnFolder] = field(default_factory=dict)
+    killed_turns: int = 0
+    stopping: CancellationToken = field(default_factory=CancellationToken)
+    running_instances: set[str] = field(default_factory=set)
+    running_items: dict[str, CancellationToken] = field(default_factory=dict)
+    waits_for: set[str] = field(default_factory=set)
     workspace_lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True)
+class RunResources:
+    """What a step works with: the run's settings, services and progress, and the workspace.
+
+    ``copy``: the key of the copy of the workspace that this is `in_copy` of, or empty.
+    """
+
+    settings: RunSettings
+    services: RunServices
+    progress: RunProgress
+    workspace: Workspace
+    snapshots: Snapshots
+    copy: str = ""
 
     @property
     def catalog(self) -> RoleSpecCatalog:
-        return self.catalog_now()
+        return self.services.catalog_now()
 
     def in_copy(self, key: str, *, fresh: bool) -> RunResources:
         """The same run, working in the copy with that key instead of the workspace; without a key, the run itself.
@@ -106,10 +133,11 @@ class RunResources:
         if not key:
             return self
         if fresh:
-            with self.workspace_lock:
-                copy = self.worktrees.create(key)
+            with self.progress.workspace_lock:
+                copy = self.services.worktrees.create(key)
         else:
-            copy = self.worktrees.open(key)
-        if fresh and self.protect:  # a copy lacks what git ignores
-            ProtectedFiles(copy.snapshots, copy.workspace, self.protect).put_back(self.first_protected)
+            copy = self.services.worktrees.open(key)
+        if fresh and self.settings.protect:  # a copy lacks what git ignores
+            protected = ProtectedFiles(copy.snapshots, copy.workspace, self.settings.protect)
+            protected.put_back(self.settings.first_protected)
         return replace(self, workspace=copy.workspace, snapshots=copy.snapshots, copy=key)

@@ -42,7 +42,7 @@ def _text(value: object) -> str:
 
 def answered_meanwhile(run: RunResources) -> bool:
     """Whether a question that the run waits for has been decided, so that the run can continue."""
-    questions = map(Questions(run.folder.path).find, run.waits_for)
+    questions = map(Questions(run.services.folder.path).find, run.progress.waits_for)
     return any(each is not None and (each.answer is not None or each.out_of_time) for each in questions)
 
 
@@ -51,31 +51,31 @@ class _Review:
 
     def __init__(self, run: RunResources, question: Question) -> None:
         self._run = run
-        self._questions = Questions(run.folder.path, run.folder.redact)
+        self._questions = Questions(run.services.folder.path, run.services.folder.redact)
         self._question = question
 
     def decide(self) -> Json:
         """The final answer: ``approved``, ``comment``, ``by``, ``at``."""
         self._question = self._questions.ask(self._question)
         if self._question.answer is None:
-            self._run.events.publish(ReviewAsked(self._question.key, self._question.question))
+            self._run.services.events.publish(ReviewAsked(self._question.key, self._question.question))
             self._question = self._questions.settle(self._question.key, self._wait())
         answer = self._question.answer
         assert answer is not None
-        self._run.events.publish(
+        self._run.services.events.publish(
             ReviewAnswered(self._question.key, answer.approved, answer.comment, answer.by),
         )
         return asdict(answer)
 
     def _wait(self) -> Answer:
         """The first answer from any source. Raises `ReviewWaiting`, `RunInterrupted`."""
-        if self._run.yes:
+        if self._run.settings.yes:
             return Answer(True, "", BY_OPTION, now())
         given = None
-        if self._run.ask_person is not None and not self._question.out_of_time:
-            with self._run.clock.person():
-                given = self._run.ask_person(self._question, self._is_over)
-        if self._run.stopping.is_set() and given is None:
+        if self._run.services.ask_person is not None and not self._question.out_of_time:
+            with self._run.services.clock.person():
+                given = self._run.services.ask_person(self._question, self._is_over)
+        if self._run.progress.stopping.is_set() and given is None:
             raise RunInterrupted
         given = given or self._answered_elsewhere()
         if given is None and self._question.out_of_time:
@@ -86,15 +86,17 @@ class _Review:
 
     def _is_over(self) -> bool:
         """Whether an answer is no longer needed."""
-        return self._run.stopping.is_set() or self._question.out_of_time or self._answered_elsewhere() is not None
+        return (
+            self._run.progress.stopping.is_set() or self._question.out_of_time or self._answered_elsewhere() is not None
+        )
 
     def _answered_elsewhere(self) -> Answer | None:
         known = self._questions.find(self._question.key)
         return known.answer if known is not None else None
 
     def _waiting(self) -> ReviewWaiting:
-        self._run.waits_for.add(self._question.key)
-        key, run_id = self._question.key, self._run.folder.run_id
+        self._run.progress.waits_for.add(self._question.key)
+        key, run_id = self._question.key, self._run.services.folder.run_id
         limit = self._question.time_limit_seconds
         later = f" Unanswered {limit:g} s after it was asked, it counts as: {self._question.default}." if limit else ""
         which = f"{run_id} --question {key}"

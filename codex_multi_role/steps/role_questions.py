@@ -24,7 +24,7 @@ class TurnQuestions:
 
     def __init__(self, run: RunResources, instance: str, turn: int, patience_seconds: float) -> None:
         self._run = run
-        self._questions = Questions(run.folder.path, run.folder.redact)
+        self._questions = Questions(run.services.folder.path, run.services.folder.redact)
         self._instance = instance
         self._place = f"{instance}.turn_{turn:03d}"
         self._patience_seconds = patience_seconds
@@ -39,10 +39,12 @@ class TurnQuestions:
 
     def ask(self, question: str, show: str) -> Answer | None:
         """A person's answer; None if nobody is present, is to be asked, or answered in time."""
-        ask_person = None if self._run.yes else self._run.ask_person
+        ask_person = None if self._run.settings.yes else self._run.services.ask_person
         if ask_person is None:
-            shown = self._run.folder.redact(question)[:LONGEST_QUESTION_TOLD]
-            self._run.events.publish(Warning(f"{self._instance} goes on without an answer, nobody is there: {shown}"))
+            shown = self._run.services.folder.redact(question)[:LONGEST_QUESTION_TOLD]
+            self._run.services.events.publish(
+                Warning(f"{self._instance} goes on without an answer, nobody is there: {shown}")
+            )
             return None
         began = time.monotonic()
         try:
@@ -64,17 +66,21 @@ class TurnQuestions:
                 words=True,
             )
         )
-        self._run.events.publish(ReviewAsked(asked.key, question))
-        with self._run.clock.person(within_turn=True):
+        self._run.services.events.publish(ReviewAsked(asked.key, question))
+        with self._run.services.clock.person(within_turn=True):
             given = ask_person(asked, lambda: self._is_over(asked))
         answer = self._questions.settle(asked.key, given or Answer(False, "", BY_NOBODY, now())).answer
         assert answer is not None
-        self._run.events.publish(ReviewAnswered(asked.key, answer.approved, answer.comment, answer.by))
+        self._run.services.events.publish(ReviewAnswered(asked.key, answer.approved, answer.comment, answer.by))
         return answer
 
     def _is_over(self, question: Question) -> bool:
         known = self._questions.find(question.key)
-        return self._run.stopping.is_set() or question.out_of_time or (known is not None and known.answer is not None)
+        return (
+            self._run.progress.stopping.is_set()
+            or question.out_of_time
+            or (known is not None and known.answer is not None)
+        )
 
 
 def _options(asked: Mapping[str, Any]) -> Iterator[str]:

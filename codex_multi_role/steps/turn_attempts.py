@@ -26,8 +26,8 @@ def take_turn(run: RunResources, asked: TurnPrompt) -> TurnResult:
         except CodexStartFailed as error:
             if last or not error.transient:
                 raise
-            run.events.publish(RoleRestarted(asked.instance, str(error)))
-            pause(run.stopping, attempt)
+            run.services.events.publish(RoleRestarted(asked.instance, str(error)))
+            pause(run.progress.stopping, attempt)
             continue
         if turn is not None:
             return turn
@@ -35,15 +35,15 @@ def take_turn(run: RunResources, asked: TurnPrompt) -> TurnResult:
         if again is None or last:
             raise failure(run, asked, outcome)
         asked = again
-        pause(run.stopping, attempt, outcome.pause_seconds)
+        pause(run.progress.stopping, attempt, outcome.pause_seconds)
     raise AssertionError("a prompt is sent at least once")
 
 
 def _attempt(run: RunResources, asked: TurnPrompt, attempt: int) -> tuple[TurnResult | None, TurnOutcome]:
     """Send the prompt once, as soon as its process may run."""
-    with run.fleet.borrowed(asked.instance) as client, run.clock.turn():
-        run.running_instances.add(asked.instance)
+    with run.services.fleet.borrowed(asked.instance) as client, run.services.clock.turn():
+        run.progress.running_instances.add(asked.instance)
         try:
             return Attempt(run, asked, attempt, client).take()
         finally:
-            run.running_instances.discard(asked.instance)
+            run.progress.running_instances.discard(asked.instance)

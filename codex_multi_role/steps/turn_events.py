@@ -53,14 +53,14 @@ class TurnEvents:
                 unit=asked.unit,
                 model=thread.model,
                 thread_id=thread.id,
-                worked_seconds=round(self._run.clock.seconds, 3),
+                worked_seconds=round(self._run.services.clock.seconds, 3),
             )
         )
 
     def observe(self, event: CodexEvent | ApprovalAnswered) -> None:
         match event:
             case ApprovalAnswered(method, decision, detail):
-                told = self._run.folder.redact(detail)
+                told = self._run.services.folder.redact(detail)
                 self.approvals.append({"method": method, "decision": decision, "detail": told})
                 self._publish(Approval(self._instance, self._number, method, decision, detail))
             case ItemStarted(item) if item.get("type") != "userMessage":
@@ -68,7 +68,7 @@ class TurnEvents:
             case ItemCompleted(item) if item.get("type") == "commandExecution":
                 self._publish(self._command(item))
             case WarningIssued(message) if message:
-                self._run.events.warn_once(self._instance, message)
+                self._run.services.events.warn_once(self._instance, message)
             case _:
                 pass
 
@@ -86,7 +86,7 @@ class TurnEvents:
                 output_tokens=outcome.output_tokens,
                 seconds=seconds,
                 summary=self._short(handoff.get("summary", "")),
-                worked_seconds=round(self._run.clock.seconds, 3),
+                worked_seconds=round(self._run.services.clock.seconds, 3),
             )
         )
         if says_done(handoff) and not self._role.behaviors.can_finish:
@@ -104,7 +104,7 @@ class TurnEvents:
 
     def _short(self, text: object) -> str:
         """Redacted before it is cut, because the beginning of a secret is not recognized."""
-        return self._run.folder.redact(str(text))[:SUMMARY_LENGTH]
+        return self._run.services.folder.redact(str(text))[:SUMMARY_LENGTH]
 
     def _tell_activity(self, activity: str) -> None:
         if activity != self._activity:
@@ -112,7 +112,7 @@ class TurnEvents:
             self._publish(RoleActivity(self._instance, self._number, activity))
 
     def _publish(self, event: RunEvent) -> None:
-        self._run.events.publish(event)
+        self._run.services.events.publish(event)
 
 
 def says_done(handoff: Mapping[str, Any]) -> bool:

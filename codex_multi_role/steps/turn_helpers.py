@@ -49,7 +49,7 @@ class TurnHelpers:
         call = {"tool": name, "arguments": arguments, "success": reply.success, "text": reply.text}
         line = json.dumps({**call, "seconds": seconds, "at": at}, ensure_ascii=False)
         self._folder.add_tool_call(line)
-        self._run.events.publish(ToolCalled(self._instance, self._folder.number, name, reply.success, seconds))
+        self._run.services.events.publish(ToolCalled(self._instance, self._folder.number, name, reply.success, seconds))
         return reply
 
     def _reply(self, name: str, arguments: object) -> ToolReply:
@@ -80,7 +80,7 @@ class TurnHelpers:
             workspace=self._run.workspace,
             folder=self._folder.path,
             ask_person=self._questions.ask,
-            stopping=self._run.stopping,
+            stopping=self._run.progress.stopping,
             kept=self._kept,
         )
 

@@ -91,7 +91,7 @@ def finished_before(run: RunResources, place: int, *, may_decline: bool) -> Turn
     Any instance may have taken it, not only the one that is asked now. A turn that ended its role does not count,
     because the role must be asked again. ``may_decline``: a refusal is also an answer.
     """
-    left = run.earlier_turns.get(place)
+    left = run.progress.earlier_turns.get(place)
     recorded = left.result().get("recorded") if left else None
     if not recorded:
         return None
@@ -102,10 +102,10 @@ def finished_before(run: RunResources, place: int, *, may_decline: bool) -> Turn
 
 def cut_short(run: RunResources, instance: str, place: int) -> TurnFolder | None:
     """The unfinished earlier attempt at this turn: the instance's latest turn, or one of an earlier session."""
-    latest = TurnFolder.latest(run.folder, instance)
+    latest = TurnFolder.latest(run.services.folder, instance)
     if latest and latest.result().get("journal_step") == place:
         return latest
-    return run.earlier_turns.get(place)
+    return run.progress.earlier_turns.get(place)
 
 
 def kept_when_cut_short(first_try: TurnFolder | None) -> Json:
@@ -125,30 +125,30 @@ def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) 
         return now
     left = f"{instance}: what turn {first_try.number} left half done in the workspace"
     others = (
-        run.killed_turns > 1
-        or run.running_instances != {instance}
+        run.progress.killed_turns > 1
+        or run.progress.running_instances != {instance}
         or _others_changed_it(run, instance, first_try.number)
     )
     if others and not run.copy:
-        run.events.publish(Warning(f"{left} stays: others worked in it as well"))
+        run.services.events.publish(Warning(f"{left} stays: others worked in it as well"))
         return now
     run.snapshots.write_patch(first, now, first_try.undone_path)
     run.snapshots.restore(first)
-    run.events.publish(Warning(f"{left} was taken back; {first_try.path}/undone.patch has it"))
+    run.services.events.publish(Warning(f"{left} was taken back; {first_try.path}/undone.patch has it"))
     return first
 
 
 def _others_changed_it(run: RunResources, instance: str, turn: int) -> bool:
     """Whether others have finished changes to the workspace since that turn began, which would be undone with it."""
     begin = ("turn_started", instance, turn)
-    events = dropwhile(lambda event: _gist(event) != begin, read_events(run.folder.events_path))
+    events = dropwhile(lambda event: _gist(event) != begin, read_events(run.services.folder.events_path))
     return any(event.get("role") != instance and _changed_it(run, event) for event in events)
 
 
 def _changed_it(run: RunResources, event: Json) -> bool:
     match _gist(event):
         case ("turn_ended", str(role), int(turn)):
-            return TurnFolder.of(run.folder, role, turn).patch_path.exists()
+            return TurnFolder.of(run.services.folder, role, turn).patch_path.exists()
         case (kind, *_):
             return kind in ("files_applied", "copy_merged")
 

@@ -167,7 +167,7 @@ class RunPages:
         return _FileResponse(file, chunks(file, size), media_type=media_type, headers=headers)
 
     def _answer(self, folder: RunFolder, form: Form) -> str:
-        from codex_multi_role import app  # here: it loads everything that runs need
+        from codex_multi_role import api  # here: it loads everything that runs need
 
         if form.get("verdict") not in VERDICTS:
             raise UsageError("That form says neither yes nor no", "Press one of its buttons.")
@@ -175,7 +175,7 @@ class RunPages:
         question = form.get("question", "")
         if not approved and not comment:
             raise UsageError("A rejection needs a comment", "Say why not; the roles may get to read it.")
-        answered = app.answer(
+        answered = api.answer(
             folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
         )
         if form.get("go_on") and not is_alive(folder):
@@ -207,10 +207,10 @@ class _FileResponse(StreamingResponse):
 
 
 def _cancel_task(folder: RunFolder, form: Form) -> str:
-    from codex_multi_role import app  # as above
+    from codex_multi_role import api  # as above
 
     comment = form.get("comment", "").strip()
-    app.cancel_task(folder.run_id, form.get("task", ""), runs_dir=folder.path.parent, comment=comment)
+    api.cancel_task(folder.run_id, form.get("task", ""), runs_dir=folder.path.parent, comment=comment)
     return "cancelled"
 
 

@@ -13,7 +13,7 @@ LIMITS = (
     broken(
         "a turn is reserved",
         "steps/attempt.py",
-        "        run.budget.reserve_turn(asked.role.name)\n",
+        "        run.services.budget.reserve_turn(asked.role.name)\n",
         "",
         (USED_UP, "engine/test_budget.py::test_repair_turns_are_reserved_too"),
     ),

@@ -115,7 +115,7 @@ SECRETS = (
     broken(
         "what an approval is about is masked",
         "steps/turn_events.py",
-        "told = self._run.folder.redact(detail)",
+        "told = self._run.services.folder.redact(detail)",
         "told = detail",
         ("steps/test_containment.py::test_secret_in_what_was_asked_for_is_masked",),
     ),
@@ -136,7 +136,7 @@ SECRETS = (
     broken(
         "what is told is masked before it is cut",
         "steps/turn_events.py",
-        "return self._run.folder.redact(str(text))[:SUMMARY_LENGTH]",
+        "return self._run.services.folder.redact(str(text))[:SUMMARY_LENGTH]",
         "return str(text)[:SUMMARY_LENGTH]",
         ("test_secrets.py::test_secret_is_masked_before_text_is_cut",),
     ),
