@@ -62,7 +62,7 @@ def replay_test(ctx: click.Context, /, folder: Path, **values: Any) -> None:  # 
     Exit codes: 0 all did, 1 one did not, 2 one could not be replayed.
     \b
     Examples:
-      codex-multi-role run --goal "Add a --version flag" --record lifecycle/recordings/version.ndjson
+      codex-multi-role run --goal "Add a --version flag" --record recordings/version.ndjson
       codex-multi-role replay-test recordings
       codex-multi-role replay-test recordings --roles ../roles --replay-match nearest
     """

@@ -27,12 +27,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     team = TeamFolder(folder, ROLES, {"one": [{"json": {"summary": "done", "files": FILES}}]})
     (team.workspace / "old.txt").write_text("old")
-    shop = folder / "lifecycle/recordings/shop"
+    shop = folder / "recordings/shop"
     shop.mkdir(parents=True)
     (shop / "old.txt").write_text("old")
-    done = console(*team.command("--record", "lifecycle/recordings/shop.ndjson")[3:], folder=folder)
+    done = console(*team.command("--record", "recordings/shop.ndjson")[3:], folder=folder)
     assert done.returncode == 1, done.stderr
-    lines = (folder / "lifecycle/recordings/shop.ndjson").read_text().splitlines(keepends=True)
+    lines = (folder / "recordings/shop.ndjson").read_text().splitlines(keepends=True)
     (folder / "short").mkdir()
     (folder / "short/killed.ndjson").write_text("".join(lines[:-1]))
     return folder
@@ -99,7 +99,7 @@ def test_folder_without_recordings_is_wrong_usage(tmp_path: Path) -> None:
 
 def test_recording_alone_is_enough_to_run_again(project: Path, tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_text("old")
-    recording = project / "lifecycle/recordings/shop.ndjson"
+    recording = project / "recordings/shop.ndjson"
     done = console("--replay", str(recording), "--roles", str(project / "roles"), folder=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "goal: reach it" in done.stderr
@@ -109,7 +109,7 @@ def test_recording_alone_is_enough_to_run_again(project: Path, tmp_path: Path) -
 
 def test_flags_beat_the_recording(project: Path) -> None:
     shown = console(
-        *("run", "--replay", "lifecycle/recordings/shop.ndjson", "--goal", "another", "--dry-run", "--json"),
+        *("run", "--replay", "recordings/shop.ndjson", "--goal", "another", "--dry-run", "--json"),
         folder=project,
     )
     assert "another" in shown.stdout, shown.stderr
