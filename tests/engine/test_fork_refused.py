@@ -44,7 +44,10 @@ def another_flow(team: TeamFolder, steps: list[Record]) -> Record:
         ([*STEPS[:2], {"ask": "judge", "next": LOOP}], "it would be at judge:1 there"),
         ([*STEPS[:2], {**STEPS[2], "id": "other"}, *STEPS[3:]], "it would be at other:1 there"),
         ([STEPS[0], {"ask": "judge"}], '"judge turn" would be done'),
-        ([STEPS[0], {"id": "build", "check": "choose", "with": {"candidates": []}}], '"check choose" would be done'),
+        (
+            [STEPS[0], {"id": "build", "check": "choose", "with": {"candidates": [], "by": ["coverage"]}}],
+            '"check choose" would be done',
+        ),
     ],
 )
 def test_flow_that_does_not_fit_the_past_leaves_nothing_behind(tmp_path: Path, steps: list[Record], words: str) -> None:
