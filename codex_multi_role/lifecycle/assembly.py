@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from codex_multi_role.catalog import RoleSpecCatalog
@@ -85,47 +86,44 @@ def _resources(
     read_only: tuple[Path, ...] = (),
 ) -> RunResources:
     options = definitions.options
-    limits = Limits(options.max_turns, options.max_tokens, options.max_seconds)
-    ledger = ((definitions.catalog.role_of(instance), turn) for instance, turn in own_turns(folder))
     workspace = Workspace.of_run(definitions.workspace, folder.path, steering.globs)
     snapshots = Snapshots(folder.snapshots_path, workspace)
-    protect = tuple(
-        sorted({glob for flow in definitions.flows.values() for glob in flow.protect} | set(steering.links))
+    services = RunServices(
+        catalog_now=catalog,
+        folder=folder,
+        events=events,
+        fleet=fleet,
+        worktrees=Worktrees(folder.path / "worktrees", workspace, snapshots, folder.run_id),
+        environment=Family.of_run(folder.path, "checks").marked(
+            {**os.environ, "CODEX_HOME": str(folder.codex_home(SANDBOX_HOME))}
+        ),
+        sandbox=sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
+        budget=_budget(definitions, folder, clock),
+        clock=clock,
     )
-
-    def searches(name: str) -> bool:
-        role = next((each for each in catalog().roles if each.name == name), None)
-        return role is not None and searches_web((*role_settings(role), *options.config))
-
-    return RunResources(
-        settings=RunSettings(
-            goal=options.goal,
-            tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds, definitions.python),
-            repair_attempts=options.repair_attempts,
-            run_model=options.model,
-            changes_workspace=definitions.changes_workspace,
-            protect=protect,
-            first_protected=ProtectedFiles(snapshots, workspace, protect).first() if protect else "",
-            steering_absent=steering.absent,
-            searches_web=searches,
-            yes=options.yes,
-        ),
-        services=RunServices(
-            catalog_now=catalog,
-            folder=folder,
-            events=events,
-            fleet=fleet,
-            worktrees=Worktrees(folder.path / "worktrees", workspace, snapshots, folder.run_id),
-            environment=Family.of_run(folder.path, "checks").marked(
-                {**os.environ, "CODEX_HOME": str(folder.codex_home(SANDBOX_HOME))}
-            ),
-            sandbox=sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
-            budget=Budget(limits, ledger, clock),
-            clock=clock,
-        ),
-        progress=RunProgress(
-            earlier_turns=begun_turns(folder),
-        ),
-        workspace=workspace,
-        snapshots=snapshots,
+    flows = definitions.flows.values()
+    protect = tuple(sorted({glob for flow in flows for glob in flow.protect} | set(steering.links)))
+    settings = RunSettings(
+        goal=options.goal,
+        tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds, definitions.python),
+        repair_attempts=options.repair_attempts,
+        run_model=options.model,
+        changes_workspace=definitions.changes_workspace,
+        protect=protect,
+        first_protected=ProtectedFiles(snapshots, workspace, protect).first() if protect else "",
+        steering_absent=steering.absent,
+        searches_web=partial(_searches_web, definitions, catalog),
+        yes=options.yes,
     )
+    return RunResources(settings, services, RunProgress(begun_turns(folder)), workspace, snapshots)
+
+
+def _budget(definitions: Definitions, folder: RunFolder, clock: WorkClock) -> Budget:
+    options = definitions.options
+    ledger = ((definitions.catalog.role_of(instance), turn) for instance, turn in own_turns(folder))
+    return Budget(Limits(options.max_turns, options.max_tokens, options.max_seconds), ledger, clock)
+
+
+def _searches_web(definitions: Definitions, catalog: Callable[[], RoleSpecCatalog], name: str) -> bool:
+    role = next((each for each in catalog().roles if each.name == name), None)
+    return role is not None and searches_web((*role_settings(role), *definitions.options.config))
