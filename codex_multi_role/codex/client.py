@@ -28,6 +28,9 @@ INITIALIZE_SECONDS = 30.0
 REQUEST_SECONDS = 15.0
 CLIENT_NAME = "codex_multi_role"
 MEND = "Mend what it names: a setting (-c, the role's codex_config), config.toml or CODEX_HOME."
+NO_DATABASE = "failed to initialize sqlite state runtime"
+"""Codex does not report why: its home may be unwritable, or too few files may be open at once (measured)."""
+IF_WRITABLE = "If its home is writable, too many files may be open: raise the limit (`ulimit -n`)."
 OPT_OUT_NOTIFICATIONS = ["turn/diff/updated"]
 """Each repeats all changes of the turn: 60 patches of 31 kB made 122 MB. Snapshots show the changes instead."""
 
@@ -192,7 +195,12 @@ def _start_failures() -> Iterator[None]:
         yield
     except CodexError as error:
         transient = isinstance(error, CodexTimeout) or (isinstance(error, CodexCrashed) and not error.error_line)
-        hint = TOO_MANY_FILES if lacks_descriptors(str(error)) else MEND
         raise CodexStartFailed(
-            f"Codex did not start: {error}", "" if transient else hint, transient=transient
+            f"Codex did not start: {error}", "" if transient else _start_hint(str(error)), transient=transient
         ) from error
+
+
+def _start_hint(message: str) -> str:
+    if lacks_descriptors(message):
+        return TOO_MANY_FILES
+    return f"{MEND} {IF_WRITABLE}" if NO_DATABASE in message else MEND

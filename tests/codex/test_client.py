@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
-from codex_multi_role.codex.client import RoleClient
+from codex_multi_role.codex.client import RoleClient, _start_failures
 from codex_multi_role.codex.codex_settings import without_user_servers
 from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.incoming import Message
@@ -26,7 +26,7 @@ from codex_multi_role.codex.rollouts import copy_threads
 from codex_multi_role.codex.running_turn import ApprovalAnswered, TurnDeadlines
 from codex_multi_role.codex.transport import Cancelled
 from codex_multi_role.codex.turn import ITEMS_TEXT_LIMIT, LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
-from codex_multi_role.errors import CodexNotLoggedIn, CodexStartFailed
+from codex_multi_role.errors import TOO_MANY_FILES, CodexCrashed, CodexNotLoggedIn, CodexStartFailed
 from tests.codex.conftest import ROLE, Harness
 
 PATIENT = TurnDeadlines(idle=30, turn=60)
@@ -480,3 +480,20 @@ def test_servers_and_hooks_of_user_config_are_not_started(harness: Harness) -> N
     assert take(harness.client([ANSWER], settings=without_user_servers(home))).status == "completed"
     harness.stop()
     assert list(marks.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "hint"),
+    [
+        ("ended with exit code 1: Error: No file descriptors available (os error 24)", TOO_MANY_FILES),
+        (
+            "ended with exit code 1: Error: failed to initialize sqlite state runtime under /home/me/.codex",
+            "`ulimit -n`",
+        ),
+        ("ended with exit code 1: Error: invalid type: sequence", "config.toml or CODEX_HOME."),
+    ],
+)
+def test_hint_of_failed_start_names_what_may_be_wrong(message: str, hint: str) -> None:
+    with pytest.raises(CodexStartFailed) as caught, _start_failures():
+        raise CodexCrashed(message, error_line="Error")
+    assert hint in caught.value.hint
