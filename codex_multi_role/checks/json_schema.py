@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
@@ -13,13 +13,10 @@ from codex_multi_role.checks.contract import CheckContext, declare_check, no_tim
 from codex_multi_role.checks.data_file import parse_document, read_document
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.errors import UsageError
+from codex_multi_role.reading.schema_mismatch import describe_mismatch
 from codex_multi_role.workspace import Workspace
 
-if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
-
 MAX_PROBLEMS = 20
-_MAX_MESSAGE_CHARACTERS = 240
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -116,19 +113,8 @@ def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:  # noqa: A
         draft.check_schema(schema)
         # An empty registry, because the default one fetches a remote $ref from the network.
         errors = draft(schema, registry=Registry()).iter_errors(value)
-        return [_describe(error) for error in islice(errors, MAX_PROBLEMS)]
+        return [describe_mismatch(error) for error in islice(errors, MAX_PROBLEMS)]
     except SchemaError as error:
         raise ValueError(f"not a JSON Schema: {error.json_path}: {error.message}") from error
     except (Unresolvable, re.error, RecursionError) as error:
         raise ValueError(f"the schema cannot be used: {error}") from error
-
-
-def _describe(error: ValidationError) -> str:
-    from jsonschema.exceptions import best_match
-
-    deepest = best_match([error]) or error
-    message = deepest.message
-    if len(message) > _MAX_MESSAGE_CHARACTERS:
-        half = _MAX_MESSAGE_CHARACTERS // 2
-        message = f"{message[:half]} … {message[-half:]}"
-    return f"{deepest.json_path}: {message}"

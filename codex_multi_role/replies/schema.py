@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from codex_multi_role.errors import UsageError
-
-if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
+from codex_multi_role.reading.schema_mismatch import describe_mismatch
 
 MAX_PROBLEMS = 5
-_MAX_MESSAGE_CHARACTERS = 240
 _HINT = "mend the role's output_schema or the step's reply schema"
 
 
@@ -36,15 +32,4 @@ def schema_problems(value: object, schema: Mapping[str, object]) -> list[str]:
         raise UsageError(f"the reply schema is not valid at {error.json_path}: {error.message}", _HINT) from error
     except (Unresolvable, re.error, RecursionError) as error:
         raise UsageError(f"the reply schema cannot be used: {error}", _HINT) from error
-    return [_describe(error) for error in errors]
-
-
-def _describe(error: ValidationError) -> str:
-    from jsonschema.exceptions import best_match
-
-    deepest = best_match([error]) or error
-    message = deepest.message
-    if len(message) > _MAX_MESSAGE_CHARACTERS:
-        half = _MAX_MESSAGE_CHARACTERS // 2
-        message = f"{message[:half]} … {message[-half:]}"
-    return f"{deepest.json_path}: {message}"
+    return [describe_mismatch(error) for error in errors]
