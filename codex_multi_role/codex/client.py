@@ -27,7 +27,7 @@ from codex_multi_role.errors import (
 INITIALIZE_SECONDS = 30.0
 REQUEST_SECONDS = 15.0
 CLIENT_NAME = "codex_multi_role"
-MEND = "Mend what it names: a setting (-c, the role's codex_config), config.toml or CODEX_HOME."
+FIX_SETTINGS = "Fix what it names: a setting (-c, the role's codex_config), config.toml or CODEX_HOME."
 NO_DATABASE = "failed to initialize sqlite state runtime"
 """Codex does not report why: its home may be unwritable, or too few files may be open at once (measured)."""
 IF_WRITABLE = "If its home is writable, too many files may be open: raise the limit (`ulimit -n`)."
@@ -203,4 +203,4 @@ def _start_failures() -> Iterator[None]:
 def _start_hint(message: str) -> str:
     if lacks_descriptors(message):
         return TOO_MANY_FILES
-    return f"{MEND} {IF_WRITABLE}" if NO_DATABASE in message else MEND
+    return f"{FIX_SETTINGS} {IF_WRITABLE}" if NO_DATABASE in message else FIX_SETTINGS

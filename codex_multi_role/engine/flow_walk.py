@@ -305,7 +305,7 @@ class FlowWalk:
 
 def _skipped_outcome(failed: list[str]) -> StepOutcome | None:
     """The outcome of an item that needs those that ``failed``; None if none did."""
-    return StepOutcome({}, f"not begun: it needs {', '.join(failed)}", skipped=True) if failed else None
+    return StepOutcome({}, f"not started: it needs {', '.join(failed)}", skipped=True) if failed else None
 
 
 def _result(index: int, outcome: StepOutcome) -> Json:

@@ -1,1 +1,1 @@
-"""The machine below: processes, programs, secrets, files that are written whole or watched."""
+"""The machine: processes, programs, secrets, atomic writes, watched files."""

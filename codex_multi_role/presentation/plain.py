@@ -88,7 +88,7 @@ def _turn_ended(record: Record) -> list[str]:
 
 
 def _reply_repaired(record: Record) -> list[str]:
-    return _about(record, f"the damaged answer of turn {record['turn']} was mended without asking again")
+    return _about(record, f"the damaged answer of turn {record['turn']} was repaired without asking again")
 
 
 def _files_applied(record: Record) -> list[str]:

@@ -209,7 +209,7 @@ def _turn_ended(progress: Progress, record: Record) -> None:
 
 
 def _reply_repaired(progress: Progress, record: Record) -> None:
-    progress.role(record).last = "a damaged answer was mended without asking again"
+    progress.role(record).last = "a damaged answer was repaired without asking again"
 
 
 def _files_applied(progress: Progress, record: Record) -> None:

@@ -159,7 +159,7 @@ def _turn_or_failure(run: RunResources, asked: TurnPrompt, question: Ask) -> Tur
             raise RoleFailed(
                 f"role {asked.instance}: no valid reply after {asked.repair} repair turns: {turn.problem}",
                 turn.outcome,
-                f"See {run.services.folder.path / asked.instance}; raise --repair-attempts or mend the role's prompt, "
+                f"See {run.services.folder.path / asked.instance}; raise --repair-attempts or fix the role's prompt, "
                 f"then `codex-multi-role resume {run.services.folder.run_id}`.",
             )
     except (RoleFailed, CodexError) as error:

@@ -48,7 +48,7 @@ def next_try(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> Turn
     if outcome.remedy is Remedy.RETRY:
         return replace(asked, opened=True)
     if outcome.remedy is Remedy.FRESH_THREAD and asked.thread != NEW_THREAD:
-        run.services.events.publish(Warning(f"{asked.instance}: its conversation is full, it goes on with a new one"))
+        run.services.events.publish(Warning(f"{asked.instance}: its conversation is full; it continues in a new one"))
         return replace(asked, prompt=asked.when_forgotten, thread=NEW_THREAD, opened=False)
     return None
 

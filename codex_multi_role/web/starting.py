@@ -109,7 +109,7 @@ class RunStarter:
         while not (begun := has_begun(child)) and child.poll() is None:
             if time.monotonic() > end or self._is_ending():
                 raise NotBegun(
-                    "The run has not begun yet", f"Process {child.pid} goes on; what it says is in {log_path}."
+                    "The run has not started yet", f"Process {child.pid} is still running; its output is in {log_path}."
                 )
             time.sleep(LOOK_SECONDS)
         if begun or has_begun(child) or child.returncode in ENDINGS:

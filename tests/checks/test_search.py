@@ -240,7 +240,7 @@ def test_providers_are_queried_in_parallel_with_failures_shown(searching: Search
     assert [(each["name"], each["status"], each["reason"].split(":")[0]) for each in found["providers"]] == [
         ("slow", "timed out", "no answer within 1 s"),
         ("bad", "failed", "HTTP status 503"),
-        ("odd", "failed", "its answer is no JSON"),
+        ("odd", "failed", "its answer is not valid JSON"),
         ("away", "failed", "HTTP status 302"),
         ("off", "disabled", ""),
         ("files", "ok", ""),

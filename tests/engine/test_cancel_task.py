@@ -64,7 +64,7 @@ def test_task_in_progress_is_interrupted_and_the_rest_goes_on(tmp_path: Path) ->
     first, *others = results(team)
     assert (first["status"], first["error"]) == ("skipped", f"cancelled by {user_name()}: known")
     assert [(each["status"], each["error"]) for each in others] == [
-        ("skipped", "not begun: it needs A"),
+        ("skipped", "not started: it needs A"),
         ("done", ""),
     ]
     assert history(team, "A") == ["PENDING", "IN_PROGRESS", "SKIPPED"]

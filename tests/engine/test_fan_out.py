@@ -315,8 +315,8 @@ def test_item_whose_need_failed_is_skipped_and_stays_visible(tmp_path: Path) -> 
     assert team.run(flow="own").outcome == "partly"
     prompt = (team.runs / "latest/last/turn_001/prompt.txt").read_text()
     assert prompt.count('"status": "skipped"') == 2
-    assert '"not begun: it needs A"' in prompt
-    assert '"not begun: it needs B"' in prompt
+    assert '"not started: it needs A"' in prompt
+    assert '"not started: it needs B"' in prompt
     assert '"status": "done"' in prompt
 
 

@@ -62,7 +62,7 @@ def test_every_event_type_can_be_shown() -> None:
         "decline item/fileChange: roman.py",
         "tool ask_user answered in 3.0 s",
         "tool ask_user failed in 0.1 s",
-        "the damaged answer of turn 1 was mended without asking again",
+        "the damaged answer of turn 1 was repaired without asking again",
         "restarted: it crashed",
         "skipped: it timed out; the run goes on without it",
         "protected, put back as before: tests/a.py, tests/b.py",

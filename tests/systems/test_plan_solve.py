@@ -209,7 +209,7 @@ def test_failed_and_skipped_tasks_are_visible_to_aggregator(tmp_path: Path) -> N
     assert (report.exit_code, report.outcome) == (1, "tasks_failed")
     assert [(each["status"], each["error"]) for each in results(team)] == [
         ("failed", "role solver gave up: no data"),
-        ("skipped", "not begun: it needs A"),
+        ("skipped", "not started: it needs A"),
         ("done", ""),
     ]
     assert history(team) == ["IDLE", "PLANNING", "SOLVING", "VERIFYING", "FAILED"]
@@ -217,7 +217,7 @@ def test_failed_and_skipped_tasks_are_visible_to_aggregator(tmp_path: Path) -> N
     assert history(team, "B") == ["PENDING", "SKIPPED"]
     shown = console("show", "latest", folder=tmp_path).stdout
     assert "states     IDLE → PLANNING → SOLVING → VERIFYING → FAILED\n" in shown
-    assert "task       B (solve.1.1): PENDING → SKIPPED: not begun: it needs A\n" in shown
+    assert "task       B (solve.1.1): PENDING → SKIPPED: not started: it needs A\n" in shown
     before = read(team.runs / "latest/states.json")
     assert team.resume().outcome == "tasks_failed"
     assert read(team.runs / "latest/states.json") == before

@@ -25,10 +25,10 @@ def test_failed_resume_keeps_output_of_earlier_process(tmp_path: Path) -> None:
 
 def test_server_that_ends_waits_for_no_beginning(tmp_path: Path) -> None:
     starter = RunStarter(tmp_path / "runs", None, lambda: True)
-    with pytest.raises(NotBegun, match="has not begun yet") as told:
+    with pytest.raises(NotBegun, match="has not started yet") as told:
         starter.start(NewRun("cycles"))
     (child,) = psutil.Process().children()
-    assert f"Process {child.pid} goes on" in told.value.hint
+    assert f"Process {child.pid} is still running" in told.value.hint
     psutil.wait_procs([child], DEADLINE_SECONDS)
     (said,) = (tmp_path / "runs/.starting").iterdir()
     assert str(said) in told.value.hint

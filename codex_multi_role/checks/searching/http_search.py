@@ -102,7 +102,7 @@ def _fetched(request: urllib.request.Request, seconds: float) -> Any:  # noqa: A
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise EndpointFailed(f"its answer is no JSON: {error}") from error
+        raise EndpointFailed(f"its answer is not valid JSON: {error}") from error
 
 
 def _text(value: object) -> str:
