@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import count, takewhile
 
 from codex_multi_role.ending import ending_for
-from codex_multi_role.engine.askers import Asker
+from codex_multi_role.engine.askers import Asker, Scope
 from codex_multi_role.engine.dbos_library import StepOptions
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
 from codex_multi_role.engine.halt import RunHalted
@@ -103,7 +103,7 @@ def walk_past(flows: CallableFlows, state: FlowState, run: RunResources, past: M
     """Walk as far as the past reaches. Raises `DefinitionError` for a template that fails on the way."""
     found = PastUnits()
     run = replace(run, services=replace(run.services, observe=found.watch))
-    walk = FlowWalk(run, flows, state, _PastSlots(past, sys.maxsize), Asker(run, Instances()))
+    walk = FlowWalk(flows, Scope(run, _PastSlots(past, sys.maxsize), Asker(run, Instances()), state))
     with suppress(RunHalted):
         walk.walk()
     found.visits = {name: step.visits for name, step in state.steps.items()}
@@ -147,7 +147,7 @@ def rehearse(
     """
     step, visit, place = start
     ids = _PastSlots(past, place)
-    walk = FlowWalk(run, flows, state, ids, Asker(run, Instances()))
+    walk = FlowWalk(flows, Scope(run, ids, Asker(run, Instances()), state))
     try:
         problem = f"the flow would end before, with {walk.walk().outcome}"
     except _RehearsalStopped as left:

@@ -14,7 +14,7 @@ from codex_multi_role.errors import TOO_MANY_FILES, QuotaUsedUp, RoleFailed, Run
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_options import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
 from codex_multi_role.steps.resources import RunResources
-from codex_multi_role.steps.turn_prompt import NEW_THREAD, TurnPrompt
+from codex_multi_role.steps.turn_record import NEW_THREAD, TurnPrompt
 
 ADVICE: Mapping[str, str] = {
     "against_policy": "Change the goal or the role's prompt: the provider does not answer this one.",

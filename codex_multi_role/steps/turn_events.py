@@ -23,8 +23,7 @@ from codex_multi_role.run_folder.events import (
     TurnStarted,
 )
 from codex_multi_role.steps.resources import RunResources
-from codex_multi_role.steps.turn_prompt import TurnPrompt
-from codex_multi_role.steps.turn_result import TurnEnd
+from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
 
 SUMMARY_LENGTH = 200
 NO_EXIT_CODE = -1
@@ -72,7 +71,7 @@ class TurnEvents:
             case _:
                 pass
 
-    def ended(self, end: TurnEnd, outcome: TurnOutcome, reply: Reply | None, seconds: float) -> None:
+    def ended(self, result: TurnResult, outcome: TurnOutcome, reply: Reply | None, seconds: float) -> None:
         """``reply`` is None if Codex did not answer."""
         if reply is not None and reply.repaired_locally:
             self._publish(ReplyRepaired(self._instance, self._number))
@@ -81,7 +80,9 @@ class TurnEvents:
             TurnEnded(
                 role=self._instance,
                 turn=self._number,
-                **end._asdict(),
+                status=result.status,
+                outcome=result.outcome,
+                reason=result.reason,
                 input_tokens=outcome.input_tokens,
                 output_tokens=outcome.output_tokens,
                 seconds=seconds,
