@@ -14,7 +14,12 @@ from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.review import review_step
 from codex_multi_role.steps.unit import StepKind, StepOutcome, Unit
 
-KINDS: dict[str, StepKind] = {"ask": ask_step, "check": check_step, "review": review_step, "call": call_step}
+KINDS: dict[str, StepKind] = {
+    "ask": ask_step,
+    "check": check_step,
+    "review": review_step,
+    "call": call_step,
+}
 
 
 def carry_out(run: RunResources, unit: Unit) -> StepOutcome:
