@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,10 +90,11 @@ class Scope:
     """What a walk, or one item of its fan-out, has for itself.
 
     ``ids``: where its work is recorded; ``state`` collects what was asked and answered. ``run`` is stopping if this
-    part of the run must stop.
+    part of the run must stop. ``observe`` gets every unit and may wrap it; only a rehearsal uses it.
     """
 
     run: RunResources
     ids: JournalSlots
     asker: Asker
     state: FlowState
+    observe: Callable[[Unit], Unit] = lambda unit: unit

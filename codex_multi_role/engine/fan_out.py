@@ -140,10 +140,10 @@ class FanOutItem:
         self.asker = outer.asker.fork(self.run, outer.state, step, value)
         self.told = ItemStates(outer.run.services.states, key, name_of(value, index))
         self._ids = row.with_hook(self.told.tell).cancellable(self._cancelled)
-        self._outer = outer.run
+        self._outer = outer
 
     def scope(self, state: FlowState) -> Scope:
-        return Scope(self.run, self._ids, self.asker, state)
+        return replace(self._outer, run=self.run, ids=self._ids, asker=self.asker, state=state)
 
     def keep(self, outcome: StepOutcome) -> StepOutcome:
         """Take over the outcome that the item had in the parent run."""
@@ -178,7 +178,7 @@ class FanOutItem:
     def _running(self) -> Iterator[None]:
         self.run.progress.running_items[self.key] = self.run.progress.stopping
         try:
-            with self._outer.progress.stopping.calling(self.run.progress.stopping.set):
+            with self._outer.run.progress.stopping.calling(self.run.progress.stopping.set):
                 yield
         finally:
             del self.run.progress.running_items[self.key]

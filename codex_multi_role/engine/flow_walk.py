@@ -106,7 +106,7 @@ class FlowWalk:
         return self._bound_with(cycles).unit_records[step.id]
 
     def _unit(self, step: StepSpec, key: str, context: Mapping[str, Any], scope: Scope) -> Unit:
-        return Unit(
+        unit = Unit(
             step=step,
             key=key,
             context=context,
@@ -115,6 +115,7 @@ class FlowWalk:
             call_flow=lambda unit, inputs: self._call(unit, inputs, scope),
             tolerate=self._tolerant or step.on_error == "skip",
         )
+        return scope.observe(unit)
 
     def _call(self, unit: Unit, inputs: Mapping[str, Any], scope: Scope) -> StepOutcome:
         """Walk the called flow. The state of the ``scope`` collects what it asked."""
@@ -173,7 +174,7 @@ class _One:
 
     def outcomes(self) -> tuple[list[StepOutcome], None]:
         run, unit = self._scope.run, self._unit
-        return [merged_back(run, unit.step, unit.key, carry_out(run, unit), unit.record)], None
+        return [merged_back(run, unit.step, unit.key, carry_out(run, unit), self._scope.ids.record)], None
 
     @staticmethod
     def output(outcomes: Sequence[StepOutcome]) -> tuple[Json, str]:

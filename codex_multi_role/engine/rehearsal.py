@@ -89,11 +89,9 @@ class PastUnits:
         self.stopped_in = ""
 
     def watch(self, unit: Unit) -> Unit:
-        given = unit.given
-
         def record(name: str, work: Work) -> Json:
             recorded = unit.record(name, work)
-            self.units.setdefault(unit.key, (given, []))[1].append(recorded)
+            self.units.setdefault(unit.key, (unit.given, []))[1].append(recorded)
             return recorded
 
         return replace(unit, record=record)
@@ -102,8 +100,8 @@ class PastUnits:
 def walk_past(flows: CallableFlows, state: FlowState, run: RunResources, past: Mapping[int, RecordedStep]) -> PastUnits:
     """Walk as far as the past reaches. Raises `DefinitionError` for a template that fails on the way."""
     found = PastUnits()
-    run = replace(run, services=replace(run.services, observe=found.watch))
-    walk = FlowWalk(flows, Scope(run, _PastSlots(past, sys.maxsize), Asker(run, Instances()), state))
+    ids = _PastSlots(past, sys.maxsize)
+    walk = FlowWalk(flows, Scope(run, ids, Asker(run, Instances()), state, found.watch))
     with suppress(RunHalted):
         walk.walk()
     found.visits = {name: step.visits for name, step in state.steps.items()}

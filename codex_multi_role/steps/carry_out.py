@@ -27,7 +27,7 @@ def carry_out(run: RunResources, unit: Unit) -> StepOutcome:
 
     Raises what its kind raises if the last attempt failed and the failure is not tolerated.
     """
-    unit, retry = run.services.observe(unit), unit.step.retry
+    retry = unit.step.retry
     attempts = retry.attempts if retry else 1
     for attempt in range(1, attempts + 1):
         last = attempt == attempts

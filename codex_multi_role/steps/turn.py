@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from codex_multi_role.catalog import fill
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.running_turn import TurnDeadlines
-from codex_multi_role.codex.turn import LONGEST_PROMPT, TurnOutcome, TurnRequest
+from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRequest
 from codex_multi_role.errors import CodexError, CodexMultiRoleError, CodexStartFailed, StorageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, with_error

@@ -9,7 +9,7 @@ from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.notifications import CodexEvent, ItemCompleted, ItemStarted, WarningIssued, describe
 from codex_multi_role.codex.running_turn import ApprovalAnswered
 from codex_multi_role.codex.thread import RoleThread
-from codex_multi_role.codex.turn import TurnOutcome
+from codex_multi_role.codex.turn_outcome import TurnOutcome
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import Reply
 from codex_multi_role.run_folder.events import (
