@@ -179,6 +179,7 @@ MEASURING_SETTINGS = {
     "xdist": {"pytest.ini": "[pytest]\naddopts = -n 2\n"},
     "both": {"pytest.ini": "[pytest]\naddopts = -n 2 --cov --cov-report=xml\n"},
     "maxfail": {"pytest.ini": "[pytest]\naddopts = -x\n"},
+    "cache": {"pytest.ini": "[pytest]\naddopts = --ff --sw --strict-config\ncache_dir = .cache\n"},
 }
 
 

@@ -1,7 +1,8 @@
 """pytest under measurement: all tests in one process, to the end, with no other measurement.
 
-The project's settings could otherwise replace coverage.py (pytest-cov), spread the tests over processes (xdist) or stop
-at the first failure. One file names the running test, in case pytest itself does not survive; another records whether a
+The project's settings could otherwise replace coverage.py (pytest-cov), spread the tests over processes (xdist), stop
+at the first failure, run only those that failed before, or shorten the messages that tell an import error from a bug.
+One file names the running test, in case pytest itself does not survive; another records whether a
 second Python was started, whose lines nobody counts.
 """
 
@@ -17,7 +18,10 @@ import pytest
 
 FOLDER = Path(os.environ["CODEX_MULTI_ROLE_MEASURING"])
 STARTING_A_PROGRAM = {"os.exec", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen"}
-NEUTRAL: dict[str, object] = {"numprocesses": None, "dist": "no", "tx": [], "maxfail": 0}
+NEUTRAL: dict[str, object] = {
+    **{"numprocesses": None, "dist": "no", "tx": [], "maxfail": 0},
+    **{"lf": False, "failedfirst": False, "stepwise": False, "stepwise_skip": False, "tbstyle": "auto"},
+}
 
 
 def _note_other_python(event: str, arguments: tuple[object, ...]) -> None:
