@@ -197,6 +197,13 @@ def test_users_own_settings_do_not_change_the_figures(
     assert (result["status"], result["coverage"]) == ("passed", 80.0), result
 
 
+@pytest.mark.parametrize("name", ["pytest-cov", "no-cov", "xdist", "both"])
+def test_settings_of_plugins_that_are_not_loaded_do_no_harm(make_context: MakeContext, name: str) -> None:
+    """The Python of the tests may have pytest without them, and the measurement needs neither."""
+    result = _of(lambda files, **options: make_context({**files, **MEASURING_SETTINGS[name]}, **options), HALF)
+    assert (result["status"], result["coverage"]) == ("passed", 80.0), result
+
+
 def test_lost_coverage_data_gives_no_figure(make_context: MakeContext) -> None:
     """Tests that stop coverage.py are reported as crashed."""
     thief = "import sys, coverage\ncoverage.Coverage.current().stop()\n"
