@@ -72,6 +72,7 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> AskResult:
     handoff = TurnFolder.of(run.services.folder, turn.instance, turn.turn).passed_on(turn.handoff)
     if put_back:
         handoff = {**handoff, TOLD: put_back}
+    handoff = {name: value for name, value in handoff.items() if name != WEB_SEARCHES}  # a role cannot claim it
     if turn.web_searches:
         handoff = {**handoff, WEB_SEARCHES: turn.web_searches}
     return AskResult(role.name, turn.instance, turn.thread_id, turn.turn, handoff, turn.problem, tests, done)
