@@ -13,7 +13,13 @@ from codex_multi_role.checks.imports import PLUGINS
 from codex_multi_role.checks.junit_report import MAX_FAILURES, TestCounts, parse_report, read_report
 from codex_multi_role.checks.measured_process import PLUGIN, MeasuredProcess
 from codex_multi_role.checks.output_files import write_artifact
-from codex_multi_role.checks.python import NO_TESTS_COLLECTED, TESTS_FAILED, environment_of_tests, interpreter_of
+from codex_multi_role.checks.python import (
+    NO_TESTS_COLLECTED,
+    TESTS_FAILED,
+    cache_in,
+    environment_of_tests,
+    interpreter_of,
+)
 from codex_multi_role.checks.suite import INTERRUPTED, LIMIT_VARIABLE, MOST_OVERDUE, OVERDUE_VARIABLE, write_files
 from codex_multi_role.checks.working_copy import copy_workspace, left_out_of_copies
 from codex_multi_role.workspace import CommandResult, run_command
@@ -131,7 +137,7 @@ class CoverageRun:
         junit = self._scratch / "junit.xml"
         extra = ["-p", "codex_multi_role_contexts"] if self._per_test else []
         plugins = [*PLUGIN, "-p", "codex_multi_role_limits", *extra]
-        pytest = ["-m", "pytest", "-p", "no:cacheprovider", *plugins, f"--junitxml={junit}", *self._tests]
+        pytest = ["-m", "pytest", *cache_in(self._scratch), *plugins, f"--junitxml={junit}", *self._tests]
         outcome = self._with_coverage(self._run_tests(pytest, junit, seconds))
         return self._with_reached(outcome) if self._per_test and not outcome.crashed else outcome
 

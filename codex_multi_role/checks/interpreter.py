@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 
-from codex_multi_role.checks.environments import has_python, named_by_tools
+from codex_multi_role.checks.environments import has_python, named_by_tools, project_folders
 from codex_multi_role.checks.imports import PLUGINS, known_folders
 from codex_multi_role.checks.plugins.codex_multi_role_python import PACKAGES, described
 from codex_multi_role.checks.requirements import how_to_install, unmet_requirements
@@ -54,19 +54,27 @@ class Interpreter:
         return {"path": str(self.path), "version": self.version, "source": self.source}
 
     def activate(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """``environment`` with this Python activated, so that ``pytest`` and ``python`` are its own."""
+        """``environment`` with this Python activated, so that ``pytest`` and ``python`` are its own.
+
+        The environment that was active, and that of this program, are left: a ``pytest`` that is missing here must not
+        be theirs.
+        """
+        others = {environment.get("VIRTUAL_ENV", ""), sys.prefix} - {"", sys.base_prefix}
+        left = {f"{each}/bin" for each in others}
+        places = [each for each in environment.get("PATH", "").split(":") if each and each.rstrip("/") not in left]
         active = {name: value for name, value in environment.items() if name not in ("VIRTUAL_ENV", "PYTHONHOME")}
         if (self.environment / "pyvenv.cfg").is_file():
             active["VIRTUAL_ENV"] = str(self.environment)
-        return {**active, "PATH": ":".join(filter(None, [str(self.path.parent), environment.get("PATH", "")]))}
+        return {**active, "PATH": ":".join([str(self.path.parent), *places])}
 
 
 def find_interpreter(root: Path, environment: Mapping[str, str], setting: Path | None = None) -> Interpreter:
     """Find the Python of the project at ``root`` without running any of its code.
 
     The order is: ``setting``, a program or the folder of an environment; the active environment, VIRTUAL_ENV or
-    CONDA_PREFIX; ``.venv``; ``venv``; what uv, poetry or conda name for the project; the Python that runs this program.
-    Its own environment says nothing about the project when active, nor does conda's base, which is always active.
+    CONDA_PREFIX; ``.venv``; ``venv``; what uv, poetry or conda name for the project; the same in the folders above, up
+    to the top of the repository; the Python that runs this program. Its own environment says nothing about the project
+    when active, nor does conda's base, which is always active.
 
     Raises UsageError if ``setting`` is not a Python.
     """
@@ -87,9 +95,10 @@ def _environments(root: Path, environment: Mapping[str, str]) -> Iterator[tuple[
         yield "VIRTUAL_ENV", Path(active)
     if (active := environment.get("CONDA_PREFIX")) and environment.get("CONDA_DEFAULT_ENV") not in BASE_OF_CONDA:
         yield "CONDA_PREFIX", Path(active)
-    yield ".venv", root / ".venv"
-    yield "venv", root / "venv"
-    yield from named_by_tools(root, environment)
+    for folder in project_folders(root):
+        yield ".venv", folder / ".venv"
+        yield "venv", folder / "venv"
+        yield from named_by_tools(folder, environment)
 
 
 def _is_own(active: Path, root: Path) -> bool:

@@ -20,6 +20,11 @@ def interpreter_of(context: CheckContext) -> Interpreter:
     return inspect(find_interpreter(root, context.environment), root, context.environment, context.sandbox)
 
 
+def cache_in(scratch: Path) -> list[str]:
+    """Arguments that keep pytest's cache out of the project; without one, it refuses settings such as ``--ff``."""
+    return ["-o", f"cache_dir={scratch}/pytest_cache"]
+
+
 def environment_of_tests(context: CheckContext, scratch: Path, python: Interpreter) -> dict[str, str]:
     """The run's environment without secrets, with ``python`` activated; temporary files go below ``scratch``."""
     temporary = scratch / "tmp"

@@ -11,7 +11,7 @@ from pathlib import Path
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.junit_report import TestCase, parse_cases, read_report
 from codex_multi_role.checks.measured_process import PLUGIN, MeasuredProcess
-from codex_multi_role.checks.python import environment_of_tests, interpreter_of
+from codex_multi_role.checks.python import cache_in, environment_of_tests, interpreter_of
 from codex_multi_role.checks.working_copy import copy_workspace, left_out_of_copies
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command, write_inside
@@ -82,14 +82,8 @@ class Suite:
             report = folder / "junit.xml"
             process = MeasuredProcess(folder, self._context.workspace.root, root, self._target, self._python)
             process.prepare()
-            flags = [
-                "-p",
-                "no:cacheprovider",
-                *PLUGIN,
-                "-p",
-                "codex_multi_role_limits",
-                "--continue-on-collection-errors",
-            ]
+            plugins = [*PLUGIN, "-p", "codex_multi_role_limits"]
+            flags = [*cache_in(folder), *plugins, "--continue-on-collection-errors"]
             argv = [str(self._python.path), "-m", "pytest", *flags, f"--junitxml={report}", *self._tests]
             environment = process.environment(self._environment(folder, test_seconds))
             ran = run_command(

@@ -10,11 +10,18 @@ from codex_multi_role.checks.contract import CheckContext, declare_check
 from codex_multi_role.checks.interpreter import Interpreter
 from codex_multi_role.checks.junit_report import TestCounts, parse_report, read_report
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.python import NO_TESTS_COLLECTED, TESTS_FAILED, environment_of_tests, interpreter_of
+from codex_multi_role.checks.python import (
+    NO_TESTS_COLLECTED,
+    TESTS_FAILED,
+    cache_in,
+    environment_of_tests,
+    interpreter_of,
+)
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import CommandResult, run_command
 
 MAX_TAIL_CHARACTERS = 4_000
+PYTEST, PYTHON = frozenset({"pytest", "py.test"}), frozenset({"python", "python3"})
 
 
 @declare_check(read_only=True)
@@ -74,6 +81,15 @@ def _could_not_run(reason: str) -> tuple[str, str]:
     return "could not run", reason
 
 
+def starts_own_pytest(command: str) -> bool:
+    """Whether the command line, empty for the default, starts pytest in the project's Python, found by its name."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    return not words or words[0] in PYTEST or (words[0] in PYTHON and words[1:3] == ["-m", "pytest"])
+
+
 def _without_report(ran: CommandResult, broken: str) -> str:
     last_line = (ran.output.strip().splitlines() or ["no output"])[-1]
     return f"{broken} (exit code {ran.returncode}): {last_line[:300]}"
@@ -91,8 +107,8 @@ def _command(context: CheckContext, report: Path, python: Interpreter) -> tuple[
     option = f"--junitxml={report}"
     given = shlex.split(_pytest_cmd(context))
     if not given:
-        return [str(python.path), "-m", "pytest", "-p", "no:cacheprovider", option], {}
-    if any(PurePath(word).name in {"pytest", "py.test"} for word in given):
+        return [str(python.path), "-m", "pytest", *cache_in(report.parent), option], {}
+    if any(PurePath(word).name in PYTEST for word in given):
         return [*given, option], {}
     # A command that runs pytest indirectly, such as `make test`, would not know our option.
     inherited = context.environment.get("PYTEST_ADDOPTS", "")

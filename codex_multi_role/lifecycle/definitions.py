@@ -28,6 +28,7 @@ from codex_multi_role.catalog import (
 from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.check_options import require_option_names
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
+from codex_multi_role.checks.tests import starts_own_pytest
 from codex_multi_role.codex.codex_settings import as_settings, holds_secret, mcp_server_table, needs_user_home
 from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.locator import find_codex
@@ -99,21 +100,21 @@ class Definitions:
 
     def with_python(self, inspected: Callable[[], Interpreter]) -> Definitions:
         """These definitions with the result of `inspect` as their Python, if tests need one. Raises `UsageError`."""
-        if not self._needs_python:
+        if not self._measures and not self._test_commands:
             return self
         python = inspected()
-        if python.problem and (self._measures or not python.only_unmeasured):
+        needed = self._measures or any(map(starts_own_pytest, self._test_commands))
+        if python.problem and needed and (self._measures or not python.only_unmeasured):
             raise UsageError(python.problem, python.hint)
         return replace(self, python=python)
 
     @property
-    def _needs_python(self) -> bool:
-        """Whether tests of the run start pytest directly instead of through a command of the user."""
-        own = not self.options.pytest_cmd
+    def _test_commands(self) -> list[str]:
+        """The command lines that may run the tests; empty for the default."""
+        usual = self.options.pytest_cmd or ""
         after_turns = self.options.run_tests and any(role.may_change_workspace for role in self.roles)
-        steps = [step for flow in self.flows.values() for step in flow.steps if step.check]
-        in_steps = any(step.check == "tests" and "pytest_cmd" not in step.with_ for step in steps)
-        return self._measures or (own and (after_turns or in_steps))
+        steps = [step for flow in self.flows.values() for step in flow.steps if step.check == "tests"]
+        return [*([usual] if after_turns else []), *(str(step.with_.get("pytest_cmd", usual)) for step in steps)]
 
     @property
     def _measures(self) -> bool:
@@ -254,7 +255,7 @@ def _inspecting(
     python: Interpreter, options: RunOptions, codex: Path, workspace: Path
 ) -> Iterator[Callable[[], Interpreter]]:
     """Yield a function that waits for `inspect`, which starts at once if tests are likely and stops if nobody waits."""
-    likely, stopping = options.run_tests and not options.pytest_cmd, Event()
+    likely, stopping = options.run_tests, Event()
     with (
         tempfile.TemporaryDirectory(prefix="codex-home-") as home,
         ThreadPoolExecutor(1, thread_name_prefix="python") as pool,

@@ -179,6 +179,7 @@ MEASURING_SETTINGS = {
     "xdist": {"pytest.ini": "[pytest]\naddopts = -n 2\n"},
     "both": {"pytest.ini": "[pytest]\naddopts = -n 2 --cov --cov-report=xml\n"},
     "maxfail": {"pytest.ini": "[pytest]\naddopts = -x\n"},
+    "cache": {"pytest.ini": "[pytest]\naddopts = --ff --sw --strict-config\ncache_dir = .cache\n"},
 }
 
 
@@ -193,6 +194,13 @@ def test_users_own_settings_do_not_change_the_figures(
         environment={**WITH_PLUGINS, **others},
     )
     result = _measure(context)
+    assert (result["status"], result["coverage"]) == ("passed", 80.0), result
+
+
+@pytest.mark.parametrize("name", ["pytest-cov", "no-cov", "xdist", "both"])
+def test_settings_of_plugins_that_are_not_loaded_do_no_harm(make_context: MakeContext, name: str) -> None:
+    """The Python of the tests may have pytest without them, and the measurement needs neither."""
+    result = _of(lambda files, **options: make_context({**files, **MEASURING_SETTINGS[name]}, **options), HALF)
     assert (result["status"], result["coverage"]) == ("passed", 80.0), result
 
 

@@ -21,6 +21,7 @@ from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generati
 from tests.teams import TeamFolder, read, say
 
 NO_PYTEST = '#!/bin/sh\necho \'{"version": "3.9.1", "prefix": "x", "packages": {"pytest": null}, "roots": []}\'\n'
+APPLIES = {"behaviors": {"apply_files": True}}
 NO_COVERAGE = NO_PYTEST.replace("null", "true")
 
 
@@ -35,10 +36,14 @@ def environment(folder: Path, program: str = "") -> Path:
 
 
 def _poetry(home: Path, root: Path) -> Path:
-    (root / "pyproject.toml").write_text('[tool.poetry]\nname = "My Shop"\n')
-    digest = base64.urlsafe_b64encode(hashlib.sha256(os.path.realpath(root).encode()).digest()).decode()[:8]
-    environment(home / ".cache/pypoetry/virtualenvs" / f"my_shop-{digest}-py3.9")
-    return environment(home / ".cache/pypoetry/virtualenvs" / f"my_shop-{digest}-py3.11")
+    (root / "pyproject.toml").write_text('[project]\nname = "My_Shop.App"\n')
+    store = home / ".cache/pypoetry/virtualenvs"
+    environment(store / f"my-shop-app-{_digest(root)}-py3.9")
+    return environment(store / f"my-shop-app-{_digest(root)}-py3.11")
+
+
+def _digest(root: Path) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(os.path.realpath(root).encode()).digest()).decode()[:8]
 
 
 def _conda(home: Path, root: Path) -> Path:
@@ -65,6 +70,85 @@ def test_environment_of_the_project_is_found(tmp_path: Path, source: str) -> Non
     made = PLACES[source](home, root)
     variables = {"HOME": str(home), "UV_PROJECT_ENVIRONMENT": "of-uv"}
     assert find_interpreter(root, variables) == Interpreter(made / "bin" / "python", source)
+
+
+@pytest.mark.parametrize(
+    ("project", "name"),
+    [
+        ('[project]\nname = "shop"\n', "shop"),
+        ('[tool.poetry]\nname = "My__Shop.App"\n', "my-shop-app"),
+        ("[tool.poetry]\npackage-mode = false\n", "non-package-mode"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("file", "setting", "place"),
+    [
+        ("work/poetry.toml", '[virtualenvs]\npath = "../envs"\n', "envs"),
+        ("work/poetry.toml", '[virtualenvs]\npath = "~/envs"\n', "home/envs"),
+        ("home/.config/pypoetry/config.toml", 'cache-dir = "~/kept"\n', "home/kept/virtualenvs"),
+        ("home/.config/pypoetry/config.toml", '[virtualenvs]\npath = "{cache-dir}/x"\n', "home/.cache/pypoetry/x"),
+    ],
+)
+def test_poetry_environment_is_found_by_its_settings(
+    tmp_path: Path, project: str, name: str, file: str, setting: str, place: str
+) -> None:
+    """The names and places are those of poetry 2.5; ``envs.toml`` names the version that ``poetry env use`` chose."""
+    home, root = tmp_path / "home", tmp_path / "work"
+    for path, text in ((root / "pyproject.toml", project), (tmp_path / file, setting)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    base = f"{name}-{_digest(root)}"
+    environment(tmp_path / place / f"{base}-py3.12")
+    chosen = environment(tmp_path / place / f"{base}-py3.10")
+    (tmp_path / place / "envs.toml").write_text(f'[{base}]\nminor = "3.10"\npatch = "3.10.13"\n')
+    found = find_interpreter(root, {"HOME": str(home)})
+    assert (found.path.resolve(), found.source) == (chosen / "bin" / "python", "poetry")
+
+
+def test_conda_prefix_needs_no_list_of_environments(tmp_path: Path) -> None:
+    made = environment(tmp_path / "made")
+    (tmp_path / "environment.yml").write_text(f"name: shop\nprefix: {made}\n")
+    found = find_interpreter(tmp_path, {"HOME": str(tmp_path)})
+    assert found == Interpreter(made / "bin" / "python", "conda")
+
+
+@pytest.mark.parametrize("mark", [".git", "pyproject.toml"])
+def test_environment_above_workspace_is_found_in_same_project(tmp_path: Path, mark: str) -> None:
+    top, member = tmp_path / "top", tmp_path / "top/packages/foo"
+    member.mkdir(parents=True)
+    environment(tmp_path / ".venv")
+    (top / mark).touch()
+    assert find_interpreter(member, {}).source == OWN
+    shared = environment(top / ".venv")
+    assert find_interpreter(member, {}) == Interpreter(shared / "bin" / "python", ".venv")
+    own = environment(member / "venv")
+    assert find_interpreter(member, {}) == Interpreter(own / "bin" / "python", "venv")
+
+
+def test_environment_in_folder_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").touch()
+    (tmp_path / "pyproject.toml").write_text('[tool.uv.workspace]\nmembers = ["*"]\n')
+    environment(tmp_path / ".venv")
+    (tmp_path / "mine").mkdir()
+    assert find_interpreter(tmp_path / "mine", {}).source == "uv"
+    owner = "codex_multi_role.checks.environments.owner_of"
+    monkeypatch.setattr(owner, lambda folder: folder != tmp_path)
+    assert find_interpreter(tmp_path / "mine", {}).source == OWN
+
+
+@pytest.mark.parametrize(
+    ("members", "found"), [('["packages/*"]', "uv"), ('["packages/foo"]', "uv"), ('["libs/*"]', OWN), ("[]", OWN)]
+)
+def test_members_of_uv_workspace_share_its_environment(tmp_path: Path, members: str, found: str) -> None:
+    """``uv init`` makes each member a repository of its own if there is none above."""
+    member = tmp_path / "packages/foo"
+    member.mkdir(parents=True)
+    (member / ".git").touch()
+    (tmp_path / "pyproject.toml").write_text(f"[tool.uv.workspace]\nmembers = {members}\n")
+    environment(tmp_path / ".venv")
+    assert find_interpreter(member, {}).source == found
+    (member / "src").mkdir()
+    assert find_interpreter(member / "src", {}).source == found
 
 
 def test_active_environment_comes_before_those_of_the_project(tmp_path: Path) -> None:
@@ -142,7 +226,8 @@ def test_own_python_is_used_only_if_requirements_are_met(tmp_path: Path, name: s
 
 def test_pytest_by_its_name_is_the_projects(tmp_path: Path) -> None:
     python = Interpreter(environment(tmp_path / "venv") / "bin" / "python", "venv")
-    active = python.activate({"PATH": "/usr/bin", "VIRTUAL_ENV": "/other", "PYTHONHOME": "/x"})
+    path = f"/other/bin:{sys.prefix}/bin:/usr/bin"
+    active = python.activate({"PATH": path, "VIRTUAL_ENV": "/other", "PYTHONHOME": "/x"})
     assert active == {"PATH": f"{tmp_path}/venv/bin:/usr/bin", "VIRTUAL_ENV": f"{tmp_path}/venv"}
 
 
@@ -176,6 +261,27 @@ def test_tests_after_turns_need_a_python_that_has_pytest(tmp_path: Path) -> None
     with pytest.raises(UsageError, match="has no pytest and no coverage"):
         team.run(run_tests=True)
     assert len(list(team.runs.glob("2*"))) == 1
+
+
+@pytest.mark.parametrize("command", ["pytest -q", "python -m pytest"])
+def test_command_that_starts_pytest_needs_one_in_the_project(tmp_path: Path, command: str) -> None:
+    team = TeamFolder(tmp_path, {"one": {"sandbox": "workspace-write"}}, {"one": [say()]})
+    environment(team.workspace / ".venv", NO_PYTEST)
+    with pytest.raises(UsageError, match="has no pytest and no coverage"):
+        team.run(run_tests=True, pytest_cmd=command)
+    assert not team.runs.exists()
+
+
+def test_other_command_is_run_with_python_reported(tmp_path: Path) -> None:
+    """What it starts is not known, but ``python`` is the project's, and no other environment's pytest is found."""
+    turn = say(files=[{"path": "a.txt", "content": "x"}])
+    team = TeamFolder(tmp_path, {"one": {"sandbox": "workspace-write", **APPLIES}}, {"one": [turn]})
+    environment(team.workspace / ".venv", NO_PYTEST)
+    team.run(run_tests=True, pytest_cmd="sh -c 'command -v python pytest'")
+    assert team.of_type("run_started")[0]["python"]["version"] == "3.9.1"
+    output = (team.runs / "latest" / "tests" / "001" / "pytest_output.txt").read_text().splitlines()
+    assert output[0] == f"{team.workspace}/.venv/bin/python"
+    assert f"{sys.prefix}/bin/pytest" not in output
 
 
 def test_only_what_measures_needs_coverage(tmp_path: Path) -> None:

@@ -34,8 +34,11 @@ def test_where_nothing_passes_no_file_is_left(make_context: MakeContext) -> None
 
 
 @pytest.mark.parametrize("line", ["import not_there_x", "from one import not_there_x"])
-def test_import_error_is_not_a_suspected_bug(make_context: MakeContext, line: str) -> None:
+@pytest.mark.parametrize("style", ["auto", "short", "line", "native", "no"])
+def test_import_error_is_not_a_suspected_bug(make_context: MakeContext, line: str, style: str) -> None:
+    """However short the project's settings make pytest's messages."""
     code = f"def test_p1_one():\n    {line}\n    assert not_there_x.one() == 1\n"
+    make_context({"pytest.ini": f"[pytest]\naddopts = --tb={style}\n"})
     result, _ = _prune(make_context, code, plan=[{"id": "P1", "expected": "1"}])
     assert (len(result["pruned"]), result["suspected_bugs"]) == (1, [])
     assert (result["untested"], result["passed"], result["coverage"]) == (["P1"], 0, None)

@@ -33,7 +33,7 @@ def test_passing_tests(make_context: MakeContext) -> None:
     result = _run(context)
     assert (result["status"], result["reason"], result["exit_code"]) == ("passed", "", 0)
     assert _counts(result) == (2, 0, 0, 0)
-    assert result["command"].startswith(f"{sys.executable} -m pytest -p no:cacheprovider --junitxml=")
+    assert result["command"].startswith(f"{sys.executable} -m pytest -o cache_dir=")
     assert "2 passed" in (context.folder / "pytest_output.txt").read_text()
     assert (context.folder / "pytest_rc.txt").read_text() == "0\n"
     assert "<testcase" in (context.folder / "junit.xml").read_text()

@@ -29,7 +29,7 @@ from tests.systems.researched import (
     planned,
     read_with,
 )
-from tests.teams import Record
+from tests.teams import Record, TeamFolder, say
 
 FILES: Record = {"name": "files", "kind": "files"}
 SERVER_ERROR: Record = {"fault": {"status": 400, "message": "no"}}
@@ -366,3 +366,9 @@ def test_failed_or_malformed_model_reply_is_requested_again(tmp_path: Path) -> N
     ends = [event["outcome"] for event in given.team.of_type("turn_ended") if event["role"] == "researcher"]
     assert ends == ["rate_limited", "provider_error", "invalid_reply", "completed"]
     assert [fact["confidence"] for fact in given.data()["facts"]] == [0.56]
+
+
+def test_role_cannot_claim_to_have_searched_the_web(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [say("found", web_searches=3)], "two": [say()]})
+    prompt = (team.run().folder / "two/turn_001/prompt.txt").read_text()
+    assert ("found" in prompt, "web_searches" in prompt) == (True, False)

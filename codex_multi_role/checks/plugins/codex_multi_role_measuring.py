@@ -1,7 +1,8 @@
 """pytest under measurement: all tests in one process, to the end, with no other measurement.
 
-The project's settings could otherwise replace coverage.py (pytest-cov), spread the tests over processes (xdist) or stop
-at the first failure. One file names the running test, in case pytest itself does not survive; another records whether a
+The project's settings could otherwise replace coverage.py (pytest-cov), spread the tests over processes (xdist), stop
+at the first failure, run only those that failed before, or shorten the messages that tell an import error from a bug.
+One file names the running test, in case pytest itself does not survive; another records whether a
 second Python was started, whose lines nobody counts.
 """
 
@@ -17,7 +18,18 @@ import pytest
 
 FOLDER = Path(os.environ["CODEX_MULTI_ROLE_MEASURING"])
 STARTING_A_PROGRAM = {"os.exec", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen"}
-NEUTRAL: dict[str, object] = {"numprocesses": None, "dist": "no", "tx": [], "maxfail": 0}
+NEUTRAL: dict[str, object] = {
+    **{"numprocesses": None, "dist": "no", "tx": [], "maxfail": 0},
+    **{"lf": False, "failedfirst": False, "stepwise": False, "stepwise_skip": False, "tbstyle": "auto"},
+}
+SWITCHED_OFF = {
+    "pytest_cov": (
+        ("--cov", "--cov-report", "--cov-config", "--cov-fail-under", "--cov-context", "--cov-precision"),
+        ("--cov-append", "--cov-branch", "--cov-reset", "--no-cov", "--no-cov-on-fail"),
+    ),
+    "xdist": (("-n", "--numprocesses", "--maxprocesses", "--dist", "--tx"), ("-d",)),
+}
+"""By plugin, the options with a value and those without, which are accepted even if the plugin is not installed."""
 
 
 def _note_other_python(event: str, arguments: tuple[object, ...]) -> None:
@@ -29,7 +41,14 @@ sys.addaudithook(_note_other_python)
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
+def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser) -> Generator[None]:
+    for plugin, (with_value, flags) in SWITCHED_OFF.items():
+        if not early_config.pluginmanager.hasplugin(plugin):
+            group = parser.getgroup(plugin)
+            for name in with_value:
+                group._addoption(name, nargs="?", action="append")  # the public one refuses -n
+            for name in flags:
+                group._addoption(name, action="store_true")
     if hasattr(early_config.known_args_namespace, "cov_source"):
         early_config.known_args_namespace.cov_source = []
     yield
