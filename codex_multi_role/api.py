@@ -12,13 +12,11 @@ from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.integrations.telemetry import exported
 from codex_multi_role.lifecycle.definitions import (
     keep_definitions,
-    load_catalog,
     load_definitions,
-    load_flow_and_called,
     remembered_options,
 )
 from codex_multi_role.lifecycle.forking import Fork, prepare_fork, prepare_restart
-from codex_multi_role.lifecycle.resuming import require_same_team, require_same_workspace
+from codex_multi_role.lifecycle.resuming import require_same_workspace
 from codex_multi_role.lifecycle.session import OnEvent, Session
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
 from codex_multi_role.run_folder.tasks import find_open_task
@@ -80,9 +78,6 @@ def resume(
         require_same_workspace(folder, record)
     remembered = replace(remembered_options(folder, record), runs_dir=folder.path.parent)  # it may have been moved
     definitions = load_definitions(remembered.changed(changes or {}))
-    if "roles" in (changes or {}):
-        _, before = load_flow_and_called(remembered.flow, load_catalog(remembered.roles))
-        require_same_team(definitions, before)
     return _work(
         lambda emit: Session(definitions, folder, record["catalog_file"], emit, record, ask_person), on_event, runs_dir
     )

@@ -82,13 +82,13 @@ class RoleClient:
 
     def _check_model(self) -> str:
         """What `model_warning` says; empty if the binary does not support ``model/list``."""
-        if not (self._needs_openai or self.thread.settings.effort):
+        if not (self._needs_openai or self.thread.effort):
             return ""
         try:
             listed = self._transport.request("model/list", {"includeHidden": True}, REQUEST_SECONDS)
         except CodexRefused:
             return ""
-        return model_warning(listed, self.thread.model, self.thread.settings.effort, only_listed=self._needs_openai)
+        return model_warning(listed, self.thread.model, self.thread.effort, only_listed=self._needs_openai)
 
     def connect(self, version: str) -> str:
         """Spawn, ``initialize`` and check the login; returns the login state as text. Raises like `start`."""

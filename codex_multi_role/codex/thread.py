@@ -73,6 +73,7 @@ class RoleThread:
         self.own: set[str] = set()
         self.sub_agents: dict[str, tuple[int, int] | None] = {}
         self.model = settings.model or ""
+        self.effort = settings.effort or ""
 
     def use(self, thread_id: str | None, folder: str) -> None:
         """Switch to another thread in ``folder``: a new one, or the one with ``thread_id``. Raises `CodexError`.
@@ -98,6 +99,8 @@ class RoleThread:
         self.forgot = bool(thread_id) and recalled is None
         self.totals = None if recalled else (0, 0)
         self.model = str(result.get("model", self.model))
+        if self.settings.effort is None:  # Codex's own settings may have one; a role's is sent with each turn
+            self.effort = str(result.get("reasoningEffort") or "")
 
     def _recall(self, thread_id: str) -> Message | None:
         """The thread with ``thread_id``, or a fork of it if it is inherited; None if Codex no longer has it."""

@@ -112,6 +112,7 @@ def _resources(
         protect=protect,
         first_protected=ProtectedFiles(snapshots, workspace, protect).first() if protect else "",
         steering_absent=steering.absent,
+        steering_present=steering.present,
         searches_web=partial(_searches_web, definitions, catalog),
         yes=options.yes,
     )

@@ -314,19 +314,19 @@ def _checked_workspace(path: Path) -> Path:
     return as_on_disk(path)
 
 
-def keep_definitions(definitions: Definitions, folder: RunFolder) -> str:
-    """Copy the run's initial YAML to its ``catalog/``; returns the path of the catalog file below that folder.
+def keep_definitions(definitions: Definitions, folder: RunFolder, target: Path | None = None) -> str:
+    """Copy a run's YAML to ``target``, its ``catalog/`` by default; returns the catalog file, relative to the latter.
 
     The files keep their relative places, so that the copy loads like the original.
     """
-    catalog = _keep_catalog(definitions.catalog, folder.catalog_path)
+    catalog = _keep_catalog(definitions.catalog, target or folder.catalog_path)
     for flow in definitions.flows.values():
         _copy(flow.source, catalog.parent / "flows" / f"{flow.name}.yaml")
     for settings in definitions.settings:
         _copy(settings, catalog.parent / settings.name)
     if definitions.playbook is not None:
         _copy(definitions.playbook.source, catalog.parent / "playbooks" / definitions.playbook.source.name)
-    if definitions.recording is not None:
+    if definitions.recording is not None and target is None:  # a resumed run keeps its recording
         _copy(definitions.recording.path, folder.catalog_path / RECORDING)
     return str(catalog.relative_to(folder.catalog_path))
 

@@ -37,9 +37,8 @@ from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
-from codex_multi_role.run_options import SETTINGS_FILE
 from codex_multi_role.tools import find_tool
-from codex_multi_role.workspace import named_below
+from codex_multi_role.workspace import repositories_below
 
 LOOPBACK = "127.0.0.1,localhost"
 
@@ -212,7 +211,7 @@ def kept_from_writing(definitions: Definitions, folder: RunFolder, steering: Ste
     databases = [store] if store.is_dir() else []
     recording = definitions.options.record
     written = [recording.resolve()] if recording is not None and recording.is_file() else []
-    below = named_below(definitions.workspace, (".git", SETTINGS_FILE), runs_dir)
+    below = repositories_below(definitions.workspace, runs_dir)
     kept = tuple(dict.fromkeys((runs_dir, *databases, *written, *steering.existing, *below)))
     if definitions.needs_sandbox:
         require_exact(kept)

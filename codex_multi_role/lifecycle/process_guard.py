@@ -20,6 +20,7 @@ import psutil
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.processes import Family, processes_below
+from codex_multi_role.workspace.created_files import created
 from codex_multi_role.workspace.paths import is_repository
 
 PART = "guard"
@@ -74,7 +75,9 @@ def _end_processes_of(folder: str) -> None:
 def _set_aside(folder: Path) -> None:
     record = json.loads((folder / "run.json").read_bytes())
     root = Path(record["workspace"])
-    for name in map(_unescaped, record["steering_absent"]):
+    left_out = (folder, folder.parent)
+    names = created(root, record["steering_absent"], record.get("steering_present", ()), left_out)
+    for name in map(_unescaped, names):
         found = _first_link(root, name) or root / name
         if os.path.lexists(found) and (name != HEAD or is_repository(root)):
             kept = folder / SET_ASIDE / found.relative_to(root)

@@ -1,4 +1,4 @@
-"""Whether a run can be resumed: same folder, same team, and only inputs changed that its past does not depend on."""
+"""Whether a run can be resumed: same folder, same team, and only such changes as its past does not depend on."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from codex_multi_role.catalog import EVERY_ROLE, RoleSpecCatalog
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
-from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.definitions import Definitions, load_catalog, load_flow_and_called
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions
+
+FLOW = "the flow "
 
 
 def require_same_workspace(folder: RunFolder, record: Mapping[str, Any]) -> None:
@@ -46,7 +48,7 @@ def require_same_workspace(folder: RunFolder, record: Mapping[str, Any]) -> None
     )
 
 
-def require_same_team(definitions: Definitions, before: RoleSpecCatalog) -> None:
+def _require_same_team(definitions: Definitions, before: RoleSpecCatalog) -> None:
     """Raise `UsageError` if the roles differ from ``before`` in what the journal's order and end depend on."""
 
     def fixed(catalog: RoleSpecCatalog) -> list[tuple[object, ...]]:
@@ -61,18 +63,15 @@ def require_same_team(definitions: Definitions, before: RoleSpecCatalog) -> None
 
 
 def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapping[str, Any]) -> None:
-    """Raise `UsageError` if recorded work had other input values, or would no longer be reached.
+    """Raise `UsageError` if recorded work had another team, other inputs or another flow, or would not be reached.
 
     ``earlier``: the run's ``run.json``. Nothing is executed: both walks only read the journal.
     """
-    inputs = json.loads(json.dumps(dict(definitions.inputs)))
-    before = {name: earlier["inputs"].get(name, value) for name, value in inputs.items()}
-    cycles = int(earlier["options"]["cycles"])
-    changed = [f"inputs.{name}" for name, value in inputs.items() if before[name] != value]
-    changed += ["cycles"] if cycles != definitions.options.cycles else []
+    as_before = _as_before(definitions, folder, earlier)
+    _require_same_team(definitions, as_before.catalog)
+    changed = _changed(as_before, definitions)
     if not changed:
         return
-    as_before = replace(definitions, inputs=before, options=replace(definitions.options, cycles=cycles))
     from codex_multi_role.engine.journal_fork import recorded_steps  # lazy: slow to import
     from codex_multi_role.engine.rehearsal import first_difference
 
@@ -91,14 +90,49 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
         )
 
 
+def uses_other_files(definitions: Definitions, folder: RunFolder) -> bool:
+    """Whether ``definitions`` of a resumed run come from elsewhere than its own copies."""
+    sources = [definitions.catalog.source, *([definitions.playbook.source] if definitions.playbook else [])]
+    return not all(source.resolve().is_relative_to(folder.catalog_path.resolve()) for source in sources)
+
+
+def _as_before(definitions: Definitions, folder: RunFolder, earlier: Mapping[str, Any]) -> Definitions:
+    """``definitions`` with the inputs, cycles, flows and roles of the previous session."""
+    inputs = json.loads(json.dumps(dict(definitions.inputs)))
+    before = replace(
+        definitions,
+        inputs={name: earlier["inputs"].get(name, value) for name, value in inputs.items()},
+        options=replace(definitions.options, cycles=int(earlier["options"]["cycles"])),
+    )
+    if not uses_other_files(definitions, folder):
+        return before
+    kept = load_catalog(folder.catalog_path / earlier["catalog_file"])
+    flows, catalog = load_flow_and_called(definitions.options.flow, kept)
+    return replace(before, flows=flows, catalog=catalog)
+
+
+def _changed(before: Definitions, now: Definitions) -> list[str]:
+    """What differs, as messages name it: ``inputs.x``, ``cycles``, ``the flow x``."""
+    inputs = json.loads(json.dumps(dict(now.inputs)))
+    changed = [f"inputs.{name}" for name, value in inputs.items() if before.inputs[name] != value]
+    changed += ["cycles"] if before.options.cycles != now.options.cycles else []
+    then, flows = (
+        {name: flow.model_copy(update={"source": Path()}) for name, flow in each.flows.items()}
+        for each in (before, now)
+    )
+    return changed + [f"{FLOW}{name}" for name in sorted({*then, *flows}) if then.get(name) != flows.get(name)]
+
+
 def _as_typed(definitions: Definitions, changed: Sequence[str]) -> str:
-    """The ``changed`` inputs and cycles, and the folder of runs, as command-line options."""
+    """What `_changed` returned, and the folder of runs, as command-line options."""
     arguments: list[str] = []
     for name, value in definitions.inputs.items():
         if f"inputs.{name}" in changed:
             arguments += ["-i", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
     if "cycles" in changed:
         arguments += ["--cycles", str(definitions.options.cycles)]
+    if any(each.startswith(FLOW) for each in changed):
+        arguments += ["--roles", str(definitions.options.roles)]
     if definitions.options.runs_dir.absolute() != RunOptions.runs_dir.absolute():
         arguments += ["--runs-dir", str(definitions.options.runs_dir)]
     return "".join(f" {shlex.quote(each)}" for each in arguments)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -40,8 +39,8 @@ class RunRecord:
         self._earlier = earlier
         self._forked_from = forked_from or (earlier or {}).get("forked_from")
         self._fields = self._first(catalog_file)
-        self.steering = Steering.of(definitions, self.roles_source)
-        self._fields["steering_absent"] = list(self.steering.absent)
+        self.steering = Steering.of(definitions, self.roles_source, folder.path)
+        self._fields |= self.steering.as_json()
 
     @property
     def absent_at_start(self) -> list[str]:
@@ -50,9 +49,8 @@ class RunRecord:
 
     def doubt_since_kill(self) -> None:
         """Count what was absent before a killed session as still absent: its turn may have created what steers runs."""
-        absent = sorted({*self.steering.absent, *(self._earlier or {}).get("steering_absent", [])})
-        self.steering = replace(self.steering, absent=tuple(absent))
-        self._fields["steering_absent"] = absent
+        self.steering = self.steering.since(self._earlier or {})
+        self._fields |= self.steering.as_json()
 
     @cached_property
     def worked_before(self) -> float:

@@ -17,10 +17,10 @@ from codex_multi_role.errors import ExitCode, ReviewWaiting, RoleFailed, RunInte
 from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
-from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.definitions import RELOADED, Definitions, keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
 from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
-from codex_multi_role.lifecycle.resuming import require_same_past
+from codex_multi_role.lifecycle.resuming import require_same_past, uses_other_files
 from codex_multi_role.lifecycle.run_record import RunRecord, ended
 from codex_multi_role.lifecycle.state_file import write_state
 from codex_multi_role.lifecycle.stop_signals import Stop, stop_signals
@@ -36,6 +36,7 @@ from codex_multi_role.run_folder import (
     list_turns,
 )
 from codex_multi_role.run_folder.events import Warning
+from codex_multi_role.run_folder.folder import new_numbered
 from codex_multi_role.run_folder.states import RUN, States
 from codex_multi_role.run_options import RunReport
 from codex_multi_role.steps import RunResources
@@ -109,6 +110,7 @@ class Session:
             self._require_journal()
             if self._earlier is not None:
                 require_same_past(self._definitions, self._folder, self._earlier)
+                self._keep_other_files()
             self._remove_mount_points()
             self._killed_turns = close_unfinished(self._folder)
             if self._killed_turns:
@@ -117,6 +119,12 @@ class Session:
             self._record.write()
             write_state(self._folder, self._state)
             return self._work(family)
+
+    def _keep_other_files(self) -> None:
+        """Copy the YAML that replaces the run's own copies from now on, so that the next session uses it as well."""
+        if uses_other_files(self._definitions, self._folder):
+            target = new_numbered(self._folder.catalog_path, RELOADED)
+            self._record.reloaded(keep_definitions(self._definitions, self._folder, target), {})
 
     def _release(self, owner: Owner) -> None:
         if self._ending is not None and not self._ending.done():

@@ -8,54 +8,70 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from codex_multi_role.catalog import CATALOG_FILES, packaged_roles
 from codex_multi_role.checks.search_settings import SEARCH_FILE
-from codex_multi_role.host.spelling import as_on_disk
+from codex_multi_role.host.spelling import as_on_disk, folded
 from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_options import LOCAL_ROLES, SETTINGS_FILE
 from codex_multi_role.steps.protection import HEAD
-from codex_multi_role.workspace import in_place
+from codex_multi_role.workspace import existing_anywhere, in_place
 
 BESIDE_A_CATALOG = ("flows", "playbooks")
+_FROM_A_FOLDER = (Path(SETTINGS_FILE), *(LOCAL_ROLES / name for name in (*CATALOG_FILES, SEARCH_FILE)))
+FROM_ANY_FOLDER = tuple(f"**/{path.as_posix()}" for path in _FROM_A_FOLDER)
+"""Globs of what a run reads that is started in a folder of the workspace, whichever it is."""
 
 
 @dataclass(frozen=True)
 class Steering:
     """``globs`` match these files in the workspace; ``existing`` are on disk, in the workspace or elsewhere.
 
-    ``absent``: those globs that match nothing yet, and a repository's HEAD. ``links``: symlinks in the workspace that
-    lead to some of the files.
+    ``absent``: those globs that match nothing yet, a repository's HEAD, and `FROM_ANY_FOLDER`, whose matches so far are
+    ``present``. ``links``: symlinks in the workspace that lead to some of the files.
     """
 
     globs: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    present: frozenset[str] = frozenset()
     existing: tuple[Path, ...] = ()
     links: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, definitions: Definitions, catalog: Path) -> Steering:
+    def of(cls, definitions: Definitions, catalog: Path, run_folder: Path) -> Steering:
         """Collect the files. ``catalog`` is the file that people edit; a resumed run reads a copy of it."""
         root = definitions.workspace
         folder = as_on_disk(catalog.parent)
-        starts = {root, as_on_disk(Path.cwd())}
+        present = existing_anywhere(root, FROM_ANY_FOLDER, (run_folder, run_folder.parent))
         named = {
             *_files_read(definitions, catalog.parent),
             *(_catalog_folder(folder, root, catalog.name)),
-            *(path for start in starts for path in _read_when_started_in(start)),
+            *map(_as_a_whole, (*(root / path for path in present), *_read_when_started_in(Path.cwd()))),
         }
         real = {as_on_disk(path) for path in named}
         globs = tuple(sorted(_below(root, real)))
         existing = [path for path in sorted(real) if os.path.lexists(path)]
         return cls(
-            globs=(*globs, f"**/{SETTINGS_FILE}"),
-            absent=tuple(each for each in (*globs, HEAD) if not in_place(root, each)),
+            globs=(*globs, *FROM_ANY_FOLDER),
+            absent=(*(each for each in (*globs, HEAD) if not in_place(root, each)), *FROM_ANY_FOLDER),
+            present=frozenset(present),
             existing=tuple(path for path in existing if not any(parent in real for parent in path.parents)),
             links=tuple(sorted(_below(root, {link for path in named for link in _links_to(path, root)}))),
         )
+
+    def since(self, earlier: Mapping[str, Any]) -> Steering:
+        """Also count as absent what was absent when a killed session began. ``earlier``: its record."""
+        absent = (*self.absent, *earlier.get("steering_absent", ()))
+        present = self.present.intersection(earlier.get("steering_present", self.present))
+        return replace(self, absent=tuple(sorted(set(absent))), present=present)
+
+    def as_json(self) -> Json:
+        return {"steering_absent": list(self.absent), "steering_present": sorted(self.present)}
 
 
 def _files_read(definitions: Definitions, folder: Path) -> Iterator[Path]:
@@ -80,12 +96,12 @@ def _catalog_folder(folder: Path, root: Path, catalog: str) -> Iterator[Path]:
 
 
 def _read_when_started_in(start: Path) -> Iterator[Path]:
-    yield start / SETTINGS_FILE
-    roles = start / LOCAL_ROLES
-    if any(os.path.lexists(roles / name) for name in CATALOG_FILES):
-        yield roles
-    else:
-        yield from (roles / name for name in (*CATALOG_FILES, SEARCH_FILE))
+    return (path for path in (start / each for each in _FROM_A_FOLDER) if os.path.lexists(path))
+
+
+def _as_a_whole(path: Path) -> Path:
+    """The folder of a catalog, because its roles and flows may be any file in it; otherwise ``path`` itself."""
+    return path.parent if folded(path.name) in CATALOG_FILES else path
 
 
 def _below(root: Path, paths: Iterable[Path]) -> Iterator[str]:

@@ -78,6 +78,11 @@ def _tool_called(record: Record) -> list[str]:
     return _about(record, f"tool {record['tool']} {outcome} in {duration(record['seconds'])}")
 
 
+def _mcp_call_ended(record: Record) -> list[str]:
+    call = f"MCP tool {record['server']}/{record['tool']} {record['arguments']}"
+    return _about(record, f"{call} {record['status']} in {duration(record['seconds'])}: {record['result']}")
+
+
 def _turn_ended(record: Record) -> list[str]:
     tokens = f"{record['input_tokens']:,} tokens in, {record['output_tokens']:,} out"
     status, outcome = (record[name].replace("_", " ") for name in ("status", "outcome"))
@@ -155,6 +160,7 @@ _FORMATTERS: dict[str, Callable[[Record], list[str]]] = {
     "role_started": _role_started,
     "turn_started": _turn_started,
     "role_activity": _role_activity,
+    "mcp_call_ended": _mcp_call_ended,
     "approval": _approval,
     "tool_called": _tool_called,
     "turn_ended": _turn_ended,

@@ -123,6 +123,20 @@ class ToolCalled(RunEvent):
 
 
 @dataclass(frozen=True)
+class McpCallEnded(RunEvent):
+    """A call of an MCP server's tool has ended. ``arguments`` and ``result`` are shortened; the wire log has them."""
+
+    role: str
+    turn: int
+    server: str
+    tool: str
+    arguments: str
+    status: str
+    result: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class CommandEnded(RunEvent):
     """A command that a role's Codex ran has ended; ``exit_code`` is -1 if it has none. The wire log has its output."""
 

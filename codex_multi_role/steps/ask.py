@@ -202,7 +202,7 @@ def _test(run: RunResources, question: Ask, turn: TurnResult, put_back: list[str
 def _passed_on(run: RunResources, turn: TurnResult, handoff: Json, put_back: list[str]) -> Json:
     """The handoff as the next role and templates see it."""
     seen = TurnFolder.of(run.services.folder, turn.instance, turn.number).passed_on(handoff)
-    seen.pop(WEB_SEARCHES, None)  # a role cannot claim it
+    seen = {name: value for name, value in seen.items() if name != WEB_SEARCHES}  # a role cannot claim it
     restored = {TOLD: put_back} if put_back else {}
     searches = {WEB_SEARCHES: turn.web_searches} if turn.web_searches else {}
     return {**seen, **restored, **searches}

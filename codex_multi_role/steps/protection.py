@@ -12,7 +12,7 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import ProtectedRestored
 from codex_multi_role.steps.resources import RunResources
-from codex_multi_role.workspace import ProtectedFiles, RestoredFiles, in_place, is_repository
+from codex_multi_role.workspace import ProtectedFiles, RestoredFiles, created, is_repository
 
 TOLD = "protected_restored"
 """The field of a handoff, of a check's result and of ``turn.json`` with the restored paths."""
@@ -29,10 +29,10 @@ def _files(run: RunResources, globs: Iterable[str]) -> ProtectedFiles:
 def _remove_steering(run: RunResources) -> RestoredFiles:
     """Remove what would steer the next run and did not exist when this one began."""
     root = run.workspace.root
-    created = [
-        each for each in run.settings.steering_absent if in_place(root, each) and (each != HEAD or is_repository(root))
-    ]
-    return _files(run, created).remove() if created else RestoredFiles()
+    found = created(root, run.settings.steering_absent, run.settings.steering_present, run.workspace.forbidden)
+    if HEAD in found and not is_repository(root):
+        found.remove(HEAD)
+    return _files(run, found).remove() if found else RestoredFiles()
 
 
 @dataclass(frozen=True)

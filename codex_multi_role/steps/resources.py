@@ -45,8 +45,8 @@ class RunSettings:
 
     ``changes_workspace``: whether anything may. ``protect``: what the flow keeps every role from changing;
     ``first_protected``: its state when the run began. ``steering_absent``: globs of files that steer a run and did not
-    exist when it began. ``searches_web``: whether the role of that name has Codex's own web search. ``yes`` approves
-    every review.
+    exist when it began, except ``steering_present``. ``searches_web``: whether the role of that name has Codex's own
+    web search. ``yes`` approves every review.
     """
 
     goal: str
@@ -57,6 +57,7 @@ class RunSettings:
     protect: tuple[str, ...] = ()
     first_protected: str = ""
     steering_absent: tuple[str, ...] = ()
+    steering_present: frozenset[str] = frozenset()
     searches_web: Callable[[str], bool] = lambda _: False
     yes: bool = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from codex_multi_role.run_folder.events import (
     Approval,
     CommandEnded,
     DoneIgnored,
+    McpCallEnded,
     ReplyRepaired,
     RoleActivity,
     RunEvent,
@@ -66,6 +68,8 @@ class TurnEvents:
                 self._tell_activity(describe(item))
             case ItemCompleted(item) if item.get("type") == "commandExecution":
                 self._publish(self._command(item))
+            case ItemCompleted(item) if item.get("type") == "mcpToolCall":
+                self._publish(self._mcp_call(item))
             case WarningIssued(message) if message:
                 self._run.services.events.warn_once(self._instance, message)
             case _:
@@ -93,14 +97,26 @@ class TurnEvents:
         if says_done(handoff) and not self._role.behaviors.can_finish:
             self._publish(DoneIgnored(self._instance, self._number))
 
+    def _mcp_call(self, item: Mapping[str, Any]) -> McpCallEnded:
+        return McpCallEnded(
+            role=self._instance,
+            turn=self._number,
+            server=str(item.get("server")),
+            tool=str(item.get("tool")),
+            arguments=self._short(json.dumps(item.get("arguments"), ensure_ascii=False)),
+            status=str(item.get("status")),
+            result=self._short(_said(item)),
+            seconds=_seconds(item),
+        )
+
     def _command(self, item: Mapping[str, Any]) -> CommandEnded:
-        code, milliseconds = item.get("exitCode"), item.get("durationMs")
+        code = item.get("exitCode")
         return CommandEnded(
             role=self._instance,
             turn=self._number,
             command=self._short(item.get("command", "")),
             exit_code=code if isinstance(code, int) else NO_EXIT_CODE,
-            seconds=milliseconds / 1000 if isinstance(milliseconds, int | float) else 0.0,
+            seconds=_seconds(item),
         )
 
     def _short(self, text: object) -> str:
@@ -114,6 +130,20 @@ class TurnEvents:
 
     def _publish(self, event: RunEvent) -> None:
         self._run.services.events.publish(event)
+
+
+def _said(item: Mapping[str, Any]) -> str:
+    """The texts of an MCP tool's result or, without any, the whole result; of a failed call, its error."""
+    result = item.get("error") or item.get("result")
+    content = result.get("content") if isinstance(result, dict) else None
+    parts = content if isinstance(content, list) else []
+    texts = [str(each["text"]) for each in parts if isinstance(each, dict) and "text" in each]
+    return "\n".join(texts) or json.dumps(result, ensure_ascii=False)
+
+
+def _seconds(item: Mapping[str, Any]) -> float:
+    milliseconds = item.get("durationMs")
+    return milliseconds / 1000 if isinstance(milliseconds, int | float) else 0.0
 
 
 def says_done(handoff: Mapping[str, Any]) -> bool:

@@ -2,11 +2,12 @@
 
 from codex_multi_role.workspace.applied_files import AppliedFile, apply_files, write_inside
 from codex_multi_role.workspace.commands import CommandResult, run_command
+from codex_multi_role.workspace.created_files import created, existing_anywhere
 from codex_multi_role.workspace.globs import in_place
 from codex_multi_role.workspace.occupation import occupied
 from codex_multi_role.workspace.paths import PathRefused, Workspace, is_repository
 from codex_multi_role.workspace.protected import ProtectedFiles, RestoredFiles
-from codex_multi_role.workspace.repository import ignored_folders, named_below
+from codex_multi_role.workspace.repository import ignored_folders, repositories_below
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.worktrees import IsolatedWorkspace, MergeResult, Worktrees
 
@@ -22,11 +23,13 @@ __all__ = [
     "Workspace",
     "Worktrees",
     "apply_files",
+    "created",
+    "existing_anywhere",
     "ignored_folders",
     "in_place",
     "is_repository",
-    "named_below",
     "occupied",
+    "repositories_below",
     "run_command",
     "write_inside",
 ]

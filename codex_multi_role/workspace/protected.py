@@ -19,14 +19,13 @@ from pathlib import Path
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.spelling import folded
+from codex_multi_role.workspace.created_files import CACHES
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.globs import covers, patterns_of
 from codex_multi_role.workspace.paths import PathRefused, Workspace, is_git_folder
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.trees import Change, changes
 
-# Excluded unless a glob has the name: they are recreated all the time, or hold thousands of third-party files.
-CACHES = ("__pycache__", ".*_cache", ".hypothesis", ".venv", "node_modules", ".tox", ".nox")
 _WILD = frozenset("*?[")
 
 
@@ -57,6 +56,7 @@ class ProtectedFiles:
         self._workspace = workspace
         self._globs = sorted(set(globs))
         self._patterns = patterns_of(self._globs)
+        # Left out unless a glob has the name.
         self._caches = [name for name in CACHES if not any(name in pattern for pattern in self._patterns)]
 
     def take(self) -> str:

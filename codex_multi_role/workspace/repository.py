@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError
+from codex_multi_role.workspace.created_files import folders_below
 from codex_multi_role.workspace.git import Git, last_words
-from codex_multi_role.workspace.protected import CACHES
 
 _NOBODY = {"NAME": "codex-multi-role", "EMAIL": "codex-multi-role@localhost"}
 _ENVIRONMENT = {
@@ -82,19 +80,9 @@ class Repository:
         return os.fsdecode(self.git.run("ls-files", "--cached", "-z", *options).stdout).split("\0")[:-1]
 
 
-def named_below(root: Path, wanted: Collection[str], left_out: Path) -> tuple[Path, ...]:
-    """Every file and folder in subfolders of ``root`` with a name in ``wanted``, outside caches and ``left_out``."""
-    found = []
-    for folder, names, files in os.walk(root):
-        here = Path(folder)
-        if here != root:
-            found += [here / name for name in (*names, *files) if name in wanted]
-        names[:] = [
-            name
-            for name in names
-            if name != ".git" and here / name != left_out and not any(fnmatchcase(name, cache) for cache in CACHES)
-        ]
-    return tuple(found)
+def repositories_below(root: Path, left_out: Path) -> tuple[Path, ...]:
+    """The ``.git`` of every repository in subfolders of ``root``, outside caches and ``left_out``."""
+    return tuple(here / ".git" for here, names in folders_below(root, {left_out}) if here != root and ".git" in names)
 
 
 def add_worktree(git_dir: Path, path: Path, commit: str) -> None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpecCatalog, build_prompt, build_repair_prompt
+from codex_multi_role.catalog import (
+    CapabilityRules,
+    GeneralPrompts,
+    RoleSpecCatalog,
+    build_continue_prompt,
+    build_prompt,
+    build_repair_prompt,
+)
+from codex_multi_role.catalog.general_prompts import completed, missing_parts
 
 _FOLDER = Path(__file__).parent / "original" / "config"
 
@@ -85,6 +95,19 @@ def test_prompt_has_the_catalogs_language_and_order(original: RoleSpecCatalog) -
         "- Use these skills: $python-architect, $uml\n"
         "- Die Analyse steht nur im Feld analysis_md.\n"
     )
+
+
+def test_own_texts_of_a_catalog_leave_out_all_shipped_ones(original: RoleSpecCatalog) -> None:
+    """In every prompt that a role can get."""
+    parts = [key for key in missing_parts(GeneralPrompts()) if not key.startswith("capability_rules.")]
+    own = dict.fromkeys(parts, "Eigener Text {goal}{earlier}{input}{tests}{file}")
+    rules = dict.fromkeys(CapabilityRules.model_fields, "Eigene Regel {skills}{tools}")
+    texts = completed(GeneralPrompts.model_validate({**own, "capability_rules": rules}))
+    catalog = replace(original, general_prompts=texts)
+    for role in catalog.roles:
+        prompts = [build_prompt(catalog, role, "g", {"a": 1}, {"b": 1}, earlier=[{"c": 1}])]
+        prompts += [build_repair_prompt(catalog, role, "p"), build_continue_prompt(catalog, role)]
+        assert not re.search(r"\b(the|you|your|must|may|these|answer)\b", "\n".join(prompts), re.IGNORECASE)
 
 
 def test_what_has_no_effect_or_is_english_is_noted(original: RoleSpecCatalog) -> None:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 
 from codex_multi_role.catalog import RoleSpec, without_wider_rights
+from codex_multi_role.catalog.rights import _NARROWER
+from codex_multi_role.lifecycle.live_roles import FIXED
 from tests.teams import Record
 
 DOCS: Record = {"docs": {"command": "docs-server"}}
@@ -38,6 +40,23 @@ def test_other_server_of_the_same_name_is_refused(key: Record) -> None:
     wider = {"mcp_servers": {"docs": {**DOCS["docs"], **key}}}
     taken, keys = without_wider_rights(role({"mcp_servers": DOCS}), role(wider))
     assert (taken.mcp_servers, keys) == (role({"mcp_servers": DOCS}).mcp_servers, ["mcp_servers"])
+
+
+def test_every_key_of_a_role_is_narrowed_kept_or_harmless() -> None:
+    """A new key must be judged: a reload applies it unless it is in one of these tables."""
+    harmless = {
+        "name",
+        "source",
+        "prompt_text",
+        "model",
+        "model_env",
+        "reasoning_effort",
+        "schema_hint",
+        "output_schema",
+    }
+    harmless |= {"output_schema", "skills", "project_instructions", "limits", "optional"}
+    kept = {key.partition(".")[0] for key in FIXED}
+    assert set(RoleSpec.model_fields) == {*_NARROWER, *kept, *harmless}
 
 
 def test_what_is_taken_away_holds_beside_what_is_refused() -> None:

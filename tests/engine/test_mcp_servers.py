@@ -10,6 +10,7 @@ import pytest
 
 from codex_multi_role import RunReport
 from tests.any_model import Body, Items, any_model, call, message
+from tests.cli.console import console
 from tests.mcp_server import ECHO_SERVER
 from tests.teams import Record, TeamFolder
 
@@ -58,6 +59,17 @@ def test_calls_follow_the_approval_of_their_server(
     declined = [(each["method"], each["decision"]) for each in team.of_type("approval")]
     asks = policy != "never"
     assert declined == [(ELICITATION, "decline")] * (asks * [echo, change].count("failed"))
+
+
+def test_call_is_in_the_log_with_arguments_and_result(tmp_path: Path) -> None:
+    team, report = run_calling(tmp_path, ("echo", "change"), {})
+    found = [(e["tool"], e["server"], e["arguments"], e["status"], e["result"]) for e in team.of_type("mcp_call_ended")]
+    word, error = '{"word": "cuckoo"}', '{"message": "user rejected MCP tool call"}'
+    assert found == [("echo", "docs", word, "completed", "heard cuckoo"), ("change", "docs", word, "failed", error)]
+    done = console("watch", report.run_id, "--plain", folder=tmp_path)
+    assert re.search(
+        r'one: MCP tool docs/echo {"word": "cuckoo"} completed in .*: heard cuckoo', done.stdout + done.stderr
+    )
 
 
 def test_declined_call_names_server_and_tool(tmp_path: Path) -> None:

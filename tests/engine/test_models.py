@@ -31,6 +31,17 @@ def test_effort_that_the_model_does_not_list_is_a_warning(tmp_path: Path, effort
     assert warnings_before_the_first_turn(team) == ([said] if warned else [])
 
 
+@pytest.mark.parametrize("by_role", [True, False])
+def test_effort_in_settings_of_codex_is_checked_as_well(tmp_path: Path, by_role: bool) -> None:
+    setting = {"model_reasoning_effort": "banana"}
+    team = TeamFolder(tmp_path, {"one": {"codex_config": setting} if by_role else {}}, {})
+    given = () if by_role else ('model_reasoning_effort="banana"',)
+    with any_model(lambda _: message(DONE)) as served:
+        team.run(playbook=None, config=(*served.config, *given), model="gpt-5.5")
+    [warned] = warnings_before_the_first_turn(team)
+    assert "does not list the reasoning effort banana; it lists low" in warned
+
+
 @pytest.mark.parametrize("needs_login", [True, False])
 def test_unknown_model_of_openai_is_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs_login: bool

@@ -92,6 +92,50 @@ def test_items_that_need_more_journal_slots_are_refused(tmp_path: Path) -> None:
     assert team.resume(inputs={"most": 1}).outcome == "success"
 
 
+def rounds_then_figures(most: int, word: str = "a") -> Record:
+    again = {"when": f"steps.one.visits < {most}", "to": "one"}
+    look = {"check": "command", "with": {"argv": ["echo", word], "json": False}}
+    return {"steps": [{"ask": "one", "max_visits": 9, "next": [again]}, {"id": "figures", **look, "next": END}]}
+
+
+END: list[Record] = [{"when": "cycles > 2", "to": "one"}, {"end": "timeout", "exit": 1}]
+
+
+@pytest.mark.parametrize(("most", "word", "unit"), [(3, "a", "figures.1"), (1, "b", "figures.1"), (0, "a", "")])
+def test_flow_that_recorded_work_depends_on_cannot_change(tmp_path: Path, most: int, word: str, unit: str) -> None:
+    """A flow is edited and given to `resume`: before anything is paid, and with the command that does it."""
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(f"answer {number}") for number in range(9)]})
+    with_flow(team, rounds_then_figures(1)).run(flow="own")
+    with_flow(team, rounds_then_figures(most, word))
+    if not unit:
+        assert team.resume(roles=tmp_path / "roles").outcome == "timeout"
+        return
+    with pytest.raises(UsageError, match=rf"the flow own cannot change now.* {unit} depends on it") as caught:
+        team.resume(roles=tmp_path / "roles")
+    assert team.turns() == []
+    assert team.resume().outcome == "timeout"  # with its own copy of the flow
+    done = console(*shlex.split(caught.value.hint.split("`")[1])[1:], folder=tmp_path)
+    assert done.returncode == 1, done.stderr
+    text = (team.runs / "latest/checks/figures.1/result.json").read_text()
+    assert word in text
+
+
+def test_changed_flow_and_roles_stay_for_the_next_resume(tmp_path: Path) -> None:
+    """The part of the flow that was not reached yet may change."""
+    ways: list[Record] = [{"when": "steps.one.visits < 2", "to": "one"}, {"end": "timeout", "exit": 1}]
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(f"answer {number}") for number in range(9)]})
+    with_flow(team, {"steps": [{"ask": "one", "max_visits": 9, "next": ways}]}).run(flow="own")
+    ways[0]["when"] = "steps.one.visits < 4"
+    with_flow(team, {"steps": [{"ask": "one", "max_visits": 9, "next": ways}]})
+    team.roles["one"]["prompt_text"] = "Do it in verse."
+    team.write_catalog()
+    assert team.resume(roles=tmp_path / "roles", max_turns=3).exit_code == 5
+    (tmp_path / "roles/catalog.yaml").unlink()
+    assert team.resume(max_turns=None).outcome == "timeout"
+    assert [turn for _, turn, _ in team.turns()] == [4]
+    assert "Do it in verse." in (team.runs / "latest/one/turn_004/prompt.txt").read_text()
+
+
 @pytest.mark.parametrize(
     ("keys", "refused"),
     [

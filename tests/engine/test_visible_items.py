@@ -33,6 +33,24 @@ def test_call_of_an_mcp_tool_is_readable(tmp_path: Path) -> None:
     assert "MCP tool: echo/echo" in [event["activity"] for event in team.of_type("role_activity")]
 
 
+def thinking(_: Body) -> Items:
+    reasoning = {"type": "reasoning", "id": "r1", "summary": [{"type": "summary_text", "text": "First the nest."}]}
+    action = {"type": "search", "query": "cuckoo nests"}
+    searched = {"type": "web_search_call", "id": "w1", "status": "completed", "action": action}
+    return [reasoning, searched, *message(json.dumps({"summary": "fine"}))]
+
+
+def test_reasoning_and_web_searches_are_readable(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {})
+    with any_model(thinking) as served:
+        report = team.run(playbook=None, config=served.config, model="m")
+    items = (report.folder / "one/turn_001/items_text.md").read_text()
+    page = (report.folder / "report.html").read_text()
+    for text in ("## reasoning", "First the nest.", "## web search: cuckoo nests"):
+        assert text in items
+        assert text in page
+
+
 @pytest.mark.parametrize(
     ("item", "text"),
     [

@@ -102,8 +102,8 @@ OUTSIDE = (
     broken(
         "`.git` of nested repositories is off limits to commands",
         "lifecycle/members.py",
-        '(".git", SETTINGS_FILE), runs_dir)',
-        "(SETTINGS_FILE,), runs_dir)",
+        "*steering.existing, *below)",
+        "*steering.existing)",
         (f"{CONTAINMENT}::test_nested_repository_hooks_cannot_be_changed",),
     ),
     broken(

@@ -41,9 +41,19 @@ STEERING = (
     broken(
         "what is created is removed",
         "steps/protection.py",
-        "return _files(run, created).remove() if created else RestoredFiles()",
+        "return _files(run, found).remove() if found else RestoredFiles()",
         "return RestoredFiles()",
         (f"{STEERS}::test_what_would_steer_the_next_run_is_removed_after_the_turn",),
+    ),
+    broken(
+        "in subfolders, too",
+        "workspace/created_files.py",
+        "        found += [glob.escape(path) for path in paths if path not in present]\n",
+        "",
+        (
+            "steps/test_nested_starts.py::test_what_a_command_creates_is_removed_after_the_turn",
+            "steps/test_nested_starts.py::test_files_left_by_a_killed_run_are_removed",
+        ),
     ),
     broken(
         "a killed turn's is removed, too",
