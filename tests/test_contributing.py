@@ -12,7 +12,7 @@ from pathlib import Path
 TOP = Path(__file__).parents[1]
 EXERCISE = (TOP / "CONTRIBUTING.md").read_text().partition("\n## Exercise\n")[2].partition("\n## ")[0]
 NEW_FILE = re.compile(r"New file `([^`]+)`:\n\n```python\n(.*?)```", re.DOTALL)
-NEW_LINES = re.compile(r"^In `([^`]+)`, below `([^`]+)`:\n\n```python\n(.*?)```", re.DOTALL | re.MULTILINE)
+NEW_LINES = re.compile(r"^In `([^`]+)`, below `([^`]+)`:\n\n```text\n(.*?)```", re.DOTALL | re.MULTILINE)
 FLOW = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 SECONDS = 60.0
 
