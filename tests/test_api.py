@@ -183,7 +183,7 @@ def test_resume_that_cannot_replay_leaves_the_state_as_it_was(tmp_path: Path, mo
     team = team_of_two(tmp_path)
     state = team.run().folder / "controller_state.json"
     before = state.read_text()
-    monkeypatch.setattr("codex_multi_role.engine.journal.JOURNAL_VERSION", "2")
+    monkeypatch.setattr("codex_multi_role.engine.journal.JOURNAL_VERSION", "another")
     assert team.resume().outcome == "storage_failed"
     assert state.read_text() == before
 

@@ -13,7 +13,7 @@ from codex_multi_role.codex.model_list import model_warning
 from codex_multi_role.codex.running_turn import CANCELLED, Observer, RunningTurn, TurnDeadlines
 from codex_multi_role.codex.thread import RoleThread, ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport
-from codex_multi_role.codex.turn import TurnOutcome, TurnRecorder, TurnRequest
+from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRecorder, TurnRequest
 from codex_multi_role.errors import (
     TOO_MANY_FILES,
     CodexCrashed,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codex_multi_role.catalog import StepSpec
@@ -13,11 +14,11 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import (
     NEW_THREAD,
     Ask,
-    AskResult,
+    Recorder,
     RunResources,
+    StepOutcome,
     Unit,
     ask,
-    payload_from,
     role_for,
 )
 
@@ -45,66 +46,55 @@ class Asker:
     def release(self) -> None:
         self._leases.release()
 
-    def ask(self, unit: Unit, state: FlowState) -> AskResult:
-        """Ask the step's role. It starts from the step's `with`, otherwise from the previous handoff."""
-        name = unit.step.ask or ""
-        role = role_for(self._run.catalog.role(name), unit.step, unit.prompt)
-        tolerate = unit.tolerate or role.optional
-        answered = ask(
-            self._run,
-            Ask(
-                role=role,
-                instance=self._leases.instance(name),
-                payload=unit.payload or state.input_handoff(self._item),
-                tests=state.latest_tests,
-                earlier=state.latest_handoffs.get(name),
-                visit=self._number or state.next_ask(name),
-                cycle=state.cycle,
-                thread=self._thread(name, unit.step),
-                tolerate=tolerate,
-                copy=unit.key if unit.step.isolate else "",
-                unit=unit.key,
-            ),
-            unit.record,
+    def reserve(self, name: str, state: FlowState) -> Ask:
+        """The next ask of a role, without its input: its number, process and thread are drawn now."""
+        return Ask(
+            role=self._run.catalog.role(name),
+            instance=self._leases.instance(name),
+            visit=self._number or state.next_ask(name),
+            cycle=state.cycle,
+            earlier=state.latest_handoffs.get(name),
+            thread=self._threads.get(name, NEW_THREAD),
         )
-        if answered.thread_id and not unit.step.isolate:
-            self._threads[name] = answered.thread_id
-            self._leases.move(name, answered.instance)
-        return answered
 
-    def _thread(self, role: str, step: StepSpec) -> str:
-        """The thread to ask on. A copy of the workspace needs its own thread, because a thread works in one folder."""
-        if step.isolate:
-            return NEW_THREAD
-        return self._threads.get(role, NEW_THREAD)
+    def ask(self, reserved: Ask, record: Recorder) -> StepOutcome:
+        """Carry out a reserved ask, which has its input by now. The role's next ask continues its thread."""
+        outcome = ask(self._run, reserved, record)
+        turn = outcome.turn
+        if turn is not None and turn.thread_id and not reserved.copy:
+            self._threads[turn.role] = turn.thread_id
+            self._leases.move(turn.role, turn.instance)
+        return outcome
 
-    def question(
-        self, name: str, state: FlowState, ids: JournalSlots
-    ) -> Callable[[dict[str, Json], Json | None], AskResult]:
-        """The ask of one role of a team. Its number is drawn now, its input is given later.
+    def ask_for(self, unit: Unit, state: FlowState) -> StepOutcome:
+        """Ask the step's role. It starts from the step's `with`, otherwise from the previous handoff.
 
-        The role is read when it is asked, because it may be edited while others take their turns.
+        A copy of the workspace needs a new thread, because a thread works in one folder.
         """
-        number, cycle, earlier = state.next_ask(name), state.cycle, state.latest_handoffs.get(name)
-        instance, thread = self._leases.instance(name), self._threads.get(name, NEW_THREAD)
+        reserved = self.reserve(unit.step.ask or "", state)
+        question = replace(
+            reserved,
+            role=role_for(reserved.role, unit.step, unit.prompt),
+            payload=unit.payload or state.input_handoff(self._item),
+            tests=state.latest_tests,
+            thread=NEW_THREAD if unit.step.isolate else reserved.thread,
+            tolerate=unit.tolerate or reserved.role.optional,
+            copy=unit.key if unit.step.isolate else "",
+            unit=unit.key,
+        )
+        return self.ask(question, unit.record)
 
-        def ask_role(handoffs: dict[str, Json], tests: Json | None) -> AskResult:
-            role = self._run.catalog.role(name)
-            question = Ask(
-                role=role,
-                instance=instance,
-                payload=payload_from(handoffs),
-                tests=tests,
-                earlier=earlier,
-                visit=number,
-                cycle=cycle,
-                thread=thread,
-                tolerate=role.optional,
-                may_decline=True,
-            )
-            answered = ask(self._run, question, ids.record)
-            if answered.thread_id:
-                self._threads[name] = answered.thread_id
-            return answered
 
-        return ask_role
+@dataclass(frozen=True)
+class Scope:
+    """What a walk, or one item of its fan-out, has for itself.
+
+    ``ids``: where its work is recorded; ``state`` collects what was asked and answered. ``run`` is stopping if this
+    part of the run must stop. ``observe`` gets every unit and may wrap it; only a rehearsal uses it.
+    """
+
+    run: RunResources
+    ids: JournalSlots
+    asker: Asker
+    state: FlowState
+    observe: Callable[[Unit], Unit] = lambda unit: unit

@@ -14,7 +14,7 @@ from typing import Any
 from codex_multi_role.catalog import render
 from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
 from codex_multi_role.ending import LOOK, MORE_CYCLES, Ending, ending_for
-from codex_multi_role.engine.askers import Asker
+from codex_multi_role.engine.askers import Asker, Scope
 from codex_multi_role.engine.dbos_library import DBOSBaseException
 from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
 from codex_multi_role.engine.halt import RunHalted
@@ -44,7 +44,8 @@ class DurableRun:
         """
         try:
             asker = Asker(self._run, Instances())
-            walk = FlowWalk(self._run, self._flows, self.state, JournalSlots(self._refuse_when_stopping), asker)
+            scope = Scope(self._run, JournalSlots(self._refuse_when_stopping), asker, self.state)
+            walk = FlowWalk(self._flows, scope)
             halt = RunHalted(self._ending(walk.walk()))
         except RunHalted as early:
             halt = early

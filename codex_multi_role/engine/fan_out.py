@@ -1,66 +1,200 @@
-"""Do the same work for many items, a few at a time, with the results in item order."""
+"""A step with ``for_each``: one unit per item, each with its own journal slots, processes and threads."""
 
 from __future__ import annotations
 
-import contextvars
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from graphlib import TopologicalSorter
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
+from codex_multi_role.catalog import StepSpec
+from codex_multi_role.catalog.flow_steps import NEEDED
+from codex_multi_role.engine.askers import Scope
 from codex_multi_role.engine.halt import RunHalted
-from codex_multi_role.errors import ReviewWaiting
+from codex_multi_role.engine.journal_slots import ItemCancelled, JournalSlots
+from codex_multi_role.engine.scheduler import Scheduler
+from codex_multi_role.errors import RoleFailed, UsageError
+from codex_multi_role.flow import FlowState, items_of, name_of, needs_of
+from codex_multi_role.flow.state import shown
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import Cancellations
+from codex_multi_role.run_folder.events import Warning
+from codex_multi_role.run_folder.item_results import ItemResults
+from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ItemStates
+from codex_multi_role.steps import StepOutcome, Unit, carry_out, merged_back
+from codex_multi_role.steps.cancellation_token import CancellationToken
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+UnitMaker = Callable[[StepSpec, str, Mapping[str, Any], Scope], Unit]
+"""Makes the unit of a step from its key, the context of its templates, and its scope."""
 
 
-def fan_out(
-    items: Sequence[Item], concurrency: int, work: Callable[[Item], Result], needs: Sequence[Sequence[int]] = ()
-) -> tuple[list[Result], BaseException | None]:
-    """``work(item)`` for every item, ``concurrency`` at a time, each after the items that it ``needs``, by index.
+class FanOut:
+    """One visit of the step with this ``key``. ``records(cycles)``: how many slots an item can need."""
 
-    Each call runs on a thread that knows the workflow. After one raises, no further item starts; running ones finish,
-    because their turns are paid for. Returns the available results, and the first exception in item order. An item that
-    waits for a person does not hold up others, so that all questions can be answered at once. Its exception counts only
-    if there is no other one, and items that need it do not start.
-    """
-    if not items:
-        return [], None
-    order = TopologicalSorter({index: needs[index] if needs else () for index in range(len(items))})
-    order.prepare()
-    failed = threading.Event()
+    def __init__(self, scope: Scope, step: StepSpec, key: str, unit: UnitMaker, records: Callable[[int], int]) -> None:
+        self._scope, self._step, self._key, self._unit, self._records = scope, step, key, unit, records
+        self._outcomes: dict[int, StepOutcome] = {}
 
-    def one(item: Item) -> Result | None:
-        if failed.is_set():
-            return None
+    def outcomes(self) -> tuple[list[StepOutcome], BaseException | None]:
+        """The available outcomes in item order, merged if all ended, and the first failure."""
+        step, scope = self._step, self._scope
+        reserved = scope.ids.record(f"{step.id}: reserve", lambda _: self._reserve())
+        context = self._context_with(reserved["cycles"])
+        values, concurrency = items_of(step, context)
+        needs = needs_of(step, values, context)
+        items = self._items(values, reserved)
+        scopes = [item.scope(scope.state.fork()) for item in items]
+
+        def work(item: FanOutItem) -> StepOutcome:
+            seen = {**context, step.as_: item.value, "item": item.value, "index": item.index}
+            if step.needs is not None:
+                seen[NEEDED] = [seen_item(other, self._outcomes[other]) for other in needs[item.index]]
+            failed = [str(values[other]["id"]) for other in needs[item.index] if self._outcomes[other].error]
+            unit = replace(self._unit(step, item.key, seen, scopes[item.index]), set_state=item.told.become)
+            return self._carry_out(item, unit, reserved["given"].get(str(item.index)), failed)
+
+        scheduler = Scheduler[StepOutcome]("item", concurrency, needs)
+        done, error = scheduler.run([partial(work, item) for item in items])
+        scope.state.join([each.state for each in scopes])
+        return (done if error is not None else self._merged(done)), error
+
+    def _reserve(self) -> Json:
+        """How many steps an item can record, and with how many cycles. Both are final, because slots must not move.
+
+        ``given``: the outcomes of items that are not repeated, because the parent run did them.
+        """
+        state = self._scope.state
+        results = ItemResults(self._scope.run.services.folder.path)
+        values, _ = items_of(self._step, state.context())
+        found = {str(index): results.find(f"{self._key}.{index}", value) for index, value in enumerate(values)}
+        given = {index: outcome for index, outcome in found.items() if outcome is not None}
+        return {"size": self._records(state.cycles), "cycles": state.cycles, "given": given}
+
+    def _context_with(self, cycles: int) -> Json:
+        state = self._scope.state
+        if cycles != state.cycles:
+            kept = f"step {self._step.id}: its items keep the cycles it began with: {cycles}"
+            self._scope.run.services.events.publish(Warning(kept))
+        return {**state.context(), "cycles": cycles}
+
+    def _items(self, values: Sequence[Any], reserved: Json) -> list[FanOutItem]:
+        """All items, with their slots and numbers drawn in item order."""
+        scope, size = self._scope, reserved["size"]
+        row = scope.ids.with_hook(lambda: self._require_room(size, reserved["cycles"]))
+        return [
+            FanOutItem(scope, self._step, f"{self._key}.{index}", index, value, row.reserve(size))
+            for index, value in enumerate(values)
+        ]
+
+    def _require_room(self, size: int, cycles: int) -> None:
+        """Raise `UsageError`, before an item does more, if changed inputs may need more slots than it has."""
+        if size < self._records(cycles):
+            top = ":".join(self._key.partition("/")[0].split(".")[:2])
+            raise UsageError(
+                f"step {self._step.id}: with the inputs as changed, its items can take more steps than when they began",
+                f"`codex-multi-role fork {self._scope.run.services.folder.run_id} --from {top}` with the same options "
+                "repeats them; without the change, `resume` continues them.",
+            )
+
+    def _carry_out(self, item: FanOutItem, unit: Unit, given: Json | None, failed: Sequence[str]) -> StepOutcome:
+        """The outcome of one item: ``given`` by the parent run, skipped if those that it needs ``failed``, or new."""
         try:
-            return work(item)
-        except BaseException as error:
-            if not _waits_for_person(error):
-                failed.set()
+            if given is not None:
+                outcome = item.keep(StepOutcome.of(given))
+            else:
+                outcome = item.outcome(lambda: _skipped(failed) or carry_out(item.run, unit))
+            self._outcomes[item.index] = outcome
+            return outcome
+        finally:
+            item.asker.release()
+
+    def _merged(self, outcomes: Sequence[StepOutcome]) -> list[StepOutcome]:
+        """The outcomes after merging the items' copies of the workspace, in item order."""
+        run, record = self._scope.run, self._scope.ids.record
+        return [
+            merged_back(run, self._step, f"{self._key}.{index}", outcome, record)
+            for index, outcome in enumerate(outcomes)
+        ]
+
+    @staticmethod
+    def output(outcomes: Sequence[StepOutcome]) -> tuple[Json, str]:
+        """What templates see of the fan-out, and the first error."""
+        errors = [outcome.error for outcome in outcomes if outcome.error]
+        results = [seen_item(index, outcome) for index, outcome in enumerate(outcomes)]
+        return {"results": results, "failed": len(errors)}, errors[0] if errors else ""
+
+
+class FanOutItem:
+    """One item: its own resources, events and cancellation.
+
+    ``key``: its unit key; ``value``: the element of the list at ``index``; ``row``: its slots in the journal. Its
+    ``run`` is ``stopping`` if the ``outer`` one is, or if this item alone must stop.
+    """
+
+    def __init__(self, outer: Scope, step: StepSpec, key: str, index: int, value: Any, row: JournalSlots) -> None:  # noqa: ANN401
+        self.key = key
+        self.index = index
+        self.value = value
+        self.run = replace(outer.run, progress=replace(outer.run.progress, stopping=CancellationToken()))
+        self.asker = outer.asker.fork(self.run, outer.state, step, value)
+        self.told = ItemStates(outer.run.services.states, key, name_of(value, index))
+        self._ids = row.with_hook(self.told.tell).cancellable(self._cancelled)
+        self._outer = outer
+
+    def scope(self, state: FlowState) -> Scope:
+        return replace(self._outer, run=self.run, ids=self._ids, asker=self.asker, state=state)
+
+    def keep(self, outcome: StepOutcome) -> StepOutcome:
+        """Take over the outcome that the item had in the parent run."""
+        return self._ended(outcome)
+
+    def outcome(self, work: Callable[[], StepOutcome]) -> StepOutcome:
+        """The outcome of ``work``; skipped if somebody cancelled the item before it ended."""
+        try:
+            with self._running():
+                outcome = work()
+        except ItemCancelled as cancelled:
+            if cancelled.unit != self.key:  # an enclosing item was
+                self._tell(SKIPPED, cancelled.reason)
+                raise
+            outcome = StepOutcome({}, cancelled.reason, skipped=True)
+        except RunHalted as halt:
+            if halt.ending.exit_code == RoleFailed.exit_code:
+                self._tell(FAILED, halt.ending.reason)
             raise
+        return self._ended(outcome)
 
-    futures: dict[int, Future[Result | None]] = {}
-    with ThreadPoolExecutor(min(concurrency, len(items)), thread_name_prefix="item") as pool:
-        running: dict[Future[Result | None], int] = {}
-        while order.is_active():
-            for index in () if failed.is_set() else order.get_ready():
-                futures[index] = pool.submit(contextvars.copy_context().run, one, items[index])
-                running[futures[index]] = index
-            if not running:
-                break
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                index = running.pop(future)
-                if future.exception() is None:
-                    order.done(index)
-    in_order = [futures[index] for index in sorted(futures)]
-    errors = [error for future in in_order if (error := future.exception()) is not None]
-    done = [future.result() for future in in_order if future.exception() is None]
-    first = min(errors, key=_waits_for_person, default=None)
-    return [result for result in done if result is not None], first
+    def _ended(self, outcome: StepOutcome) -> StepOutcome:
+        ItemResults(self.run.services.folder.path).write(self.key, self.value, outcome.as_json())
+        self._tell(SKIPPED if outcome.skipped else FAILED if outcome.error else COMPLETED, outcome.error)
+        return outcome
+
+    def _cancelled(self) -> ItemCancelled | None:
+        asked = Cancellations(self.run.services.folder.path).find(self.key)
+        return ItemCancelled(self.key, asked.reason) if asked is not None else None
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        self.run.progress.running_items[self.key] = self.run.progress.stopping
+        try:
+            with self._outer.run.progress.stopping.calling(self.run.progress.stopping.set):
+                yield
+        finally:
+            del self.run.progress.running_items[self.key]
+
+    def _tell(self, state: str, reason: str) -> None:
+        self.told.become(state, reason)
+        self.told.tell()
 
 
-def _waits_for_person(error: BaseException) -> bool:
-    return isinstance(error, RunHalted) and error.ending.exit_code == ReviewWaiting.exit_code
+def _skipped(failed: Sequence[str]) -> StepOutcome | None:
+    """The outcome of an item that needs those that ``failed``; None if none did."""
+    return StepOutcome({}, f"not started: it needs {', '.join(failed)}", skipped=True) if failed else None
+
+
+def seen_item(index: int, outcome: StepOutcome) -> Json:
+    """An item as templates see it."""
+    status = "skipped" if outcome.skipped else "failed" if outcome.error else "done"
+    own = {"index": index, "status": status, "error": outcome.error}
+    return shown(outcome.output, own, is_answer=outcome.turn is not None)

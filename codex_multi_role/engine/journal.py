@@ -18,7 +18,7 @@ from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import StorageError
 
 APPLICATION = "codex-multi-role"
-JOURNAL_VERSION = "1"
+JOURNAL_VERSION = "2"
 """Incremented when recorded steps change their order or meaning; a journal of another version cannot be resumed."""
 
 SQLITE_PREFIX = "sqlite:///"

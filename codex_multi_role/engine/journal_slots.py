@@ -99,29 +99,28 @@ class JournalSlots:
         if place is None:
             message = f"no room is left in the journal for {name}: this item was to record less when it began"
             raise RunHalted(ending_for(StorageError(message, "Start another run; this one cannot grow further here.")))
-        number = place.step_id
-
-        def guarded() -> Json:
-            try:
-                return self._unless_cancelled(work, number)
-            except Exception as error:
-                raise RunHalted(ending_for(error)) from error
-
         try:
-            recorded = place.run({"name": name}, guarded)
+            recorded = place.run({"name": name}, lambda: self._do(work, place.step_id))
         except (Exception, DBOSBaseException) as error:  # the work raises neither, so this is from the journal
             raise RunHalted(ending_for(journal_error(f"the journal failed at {name}", error))) from error
         if CANCELLED in recorded:
             raise ItemCancelled(**recorded[CANCELLED])
         return recorded
 
-    def _unless_cancelled(self, work: Work, number: int) -> Json:
-        """What ``work`` returns. Work that is cancelled, before or after it starts, is recorded as cancelled."""
-        if (cancelled := self._cancelled()) is None:
-            try:
+    def _do(self, work: Work, number: int) -> Json:
+        """What ``work`` returns. Work that is cancelled, before or after it starts, is recorded as cancelled.
+
+        Raises nothing but `RunHalted`.
+        """
+        try:
+            cancelled = self._cancelled()
+            if cancelled is None:
                 self._before()
                 return work(number)
-            except RunInterrupted:
-                if (cancelled := self._cancelled()) is None:
-                    raise
+        except RunInterrupted as error:
+            cancelled = self._cancelled()
+            if cancelled is None:
+                raise RunHalted(ending_for(error)) from error
+        except Exception as error:
+            raise RunHalted(ending_for(error)) from error
         return {CANCELLED: {"unit": cancelled.unit, "reason": cancelled.reason}}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import count, takewhile
 
 from codex_multi_role.ending import ending_for
-from codex_multi_role.engine.askers import Asker
+from codex_multi_role.engine.askers import Asker, Scope
 from codex_multi_role.engine.dbos_library import StepOptions
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
 from codex_multi_role.engine.halt import RunHalted
@@ -89,11 +89,9 @@ class PastUnits:
         self.stopped_in = ""
 
     def watch(self, unit: Unit) -> Unit:
-        given = unit.given
-
         def record(name: str, work: Work) -> Json:
             recorded = unit.record(name, work)
-            self.units.setdefault(unit.key, (given, []))[1].append(recorded)
+            self.units.setdefault(unit.key, (unit.given, []))[1].append(recorded)
             return recorded
 
         return replace(unit, record=record)
@@ -102,8 +100,8 @@ class PastUnits:
 def walk_past(flows: CallableFlows, state: FlowState, run: RunResources, past: Mapping[int, RecordedStep]) -> PastUnits:
     """Walk as far as the past reaches. Raises `DefinitionError` for a template that fails on the way."""
     found = PastUnits()
-    run = replace(run, services=replace(run.services, observe=found.watch))
-    walk = FlowWalk(run, flows, state, _PastSlots(past, sys.maxsize), Asker(run, Instances()))
+    ids = _PastSlots(past, sys.maxsize)
+    walk = FlowWalk(flows, Scope(run, ids, Asker(run, Instances()), state, found.watch))
     with suppress(RunHalted):
         walk.walk()
     found.visits = {name: step.visits for name, step in state.steps.items()}
@@ -147,7 +145,7 @@ def rehearse(
     """
     step, visit, place = start
     ids = _PastSlots(past, place)
-    walk = FlowWalk(run, flows, state, ids, Asker(run, Instances()))
+    walk = FlowWalk(flows, Scope(run, ids, Asker(run, Instances()), state))
     try:
         problem = f"the flow would end before, with {walk.walk().outcome}"
     except _RehearsalStopped as left:

@@ -45,7 +45,7 @@ def _mermaid_flow(flow: FlowSpec, prefix: str) -> Iterator[str]:
     yield f'{prefix}start(("start"))'
     for step in flow.steps:
         named = [] if step.id in (step.ask, step.check, step.call) else [step.id]
-        yield nodes[step.id] + _MERMAID_SHAPES[step.kind] % _label([*named, step_words(step), *step_notes(step)])
+        yield nodes[step.id] + _shape(_MERMAID_SHAPES, step) % _label([*named, step_words(step), *step_notes(step)])
     for end in ends(flow):
         yield f'{nodes[end]}(["{_label([end.outcome, f"exit {end.exit_code}"])}"])'
     yield f"{prefix}start --> {nodes[flow.steps[0].id]}"
@@ -55,6 +55,11 @@ def _mermaid_flow(flow: FlowSpec, prefix: str) -> Iterator[str]:
             yield f"{nodes[step.id]} -->{label} {nodes[arrow.to]}"
 
 
+def _shape(shapes: Mapping[str, str], step: StepSpec) -> str:
+    """The shape of the step's kind; that of an ask for a kind without one."""
+    return shapes.get(step.kind, shapes["ask"])
+
+
 def outline(flow: FlowSpec) -> str:
     """A Mermaid flowchart of ``flow`` alone, in the shapes of `mermaid`: its steps, ends and one arrow per transition.
 
@@ -62,7 +67,7 @@ def outline(flow: FlowSpec) -> str:
     """
     nodes: dict[str | End, str] = {step.id: f"s{index}" for index, step in enumerate(flow.steps)}
     nodes |= {end: f"e{index}" for index, end in enumerate(ends(flow))}
-    lines = [nodes[step.id] + _MERMAID_SHAPES[step.kind] % _label([step.id, *_who(step)]) for step in flow.steps]
+    lines = [nodes[step.id] + _shape(_MERMAID_SHAPES, step) % _label([step.id, *_who(step)]) for step in flow.steps]
     lines += [f'{nodes[end]}(["{_label([end.outcome])}"])' for end in ends(flow)]
     for index, step in enumerate(flow.steps):
         ways = dict.fromkeys(nodes[arrow.to] for arrow in arrows(flow, index))
@@ -96,7 +101,7 @@ def _ascii_flow(flow: FlowSpec) -> Iterator[str]:
     yield from _wrapped(title, "", "  ")
     yield from ("", "(start)", "   |", "   v")
     for index, step in enumerate(flow.steps):
-        yield from _wrapped(f"{_ASCII_SHAPES[step.kind] % step.id} {step_words(step)}", "", "      ")
+        yield from _wrapped(f"{_shape(_ASCII_SHAPES, step) % step.id} {step_words(step)}", "", "      ")
         for note in step_notes(step):
             yield from _wrapped(note, "      ", "        ")
         ways = arrows(flow, index)

@@ -41,7 +41,7 @@ def step_words(step: StepSpec) -> str:
         return "ask every role" if step.ask == EVERY_ROLE else f"ask {step.ask}"
     if step.review is not None:
         return f"review: {one_line(step.review)}"
-    return f"check {step.check}" if step.check is not None else f"call {step.call}"
+    return f"{step.kind} {one_line(str(getattr(step, step.kind)))}"
 
 
 def step_notes(step: StepSpec) -> Iterator[str]:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from codex_multi_role.errors import StorageError
 
@@ -31,13 +32,23 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
     """Like `write_bytes`, piece by piece. If producing one fails, ``path`` stays as it was and that error is raised."""
+    with replacing(path) as file:
+        for piece in pieces:
+            with storage_errors(path):
+                file.write(piece)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A new file that replaces ``path`` in one step at the end of the block; its folder must exist.
+
+    After an error in the block ``path`` stays as it was. Raises `StorageError`.
+    """
     with storage_errors(path):
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     file = os.fdopen(descriptor, "wb")
     try:
-        for piece in pieces:
-            with storage_errors(path):
-                file.write(piece)
+        yield file
         with storage_errors(path):
             file.close()
             Path(temporary).chmod(0o644)

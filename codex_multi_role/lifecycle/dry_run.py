@@ -97,6 +97,8 @@ class _FirstPass:
             self._add("review", step, which, texts | limits)
         elif step.call is not None:
             self._add_call(step, step.call, preview(step.with_, context), item, which)
+        else:
+            self._add(step.kind, step, which, {"with": preview(step.with_, context)})
 
     def _add_every_role(self, step: StepSpec) -> None:
         dependencies = self._catalog.dependencies()

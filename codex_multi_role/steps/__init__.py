@@ -12,15 +12,14 @@ from codex_multi_role.steps.resources import (
     TestSettings,
     Work,
 )
-from codex_multi_role.steps.turn_prompt import CURRENT_THREAD, NEW_THREAD
-from codex_multi_role.steps.unit import AskResult, StepKind, StepOutcome, Unit
+from codex_multi_role.steps.turn_record import CURRENT_THREAD, NEW_THREAD
+from codex_multi_role.steps.unit import StepKind, StepOutcome, Unit
 
 __all__ = [
     "CURRENT_THREAD",
     "KINDS",
     "NEW_THREAD",
     "Ask",
-    "AskResult",
     "Recorder",
     "RunProgress",
     "RunResources",

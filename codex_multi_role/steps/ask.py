@@ -16,15 +16,14 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
 from codex_multi_role.steps.analysis import with_analyses
-from codex_multi_role.steps.attempt import store_patch
 from codex_multi_role.steps.check import run_tests
+from codex_multi_role.steps.interrupted_turn import finished_before
 from codex_multi_role.steps.protection import SHOWN_PATHS, TOLD, protected_among
 from codex_multi_role.steps.resources import Recorder, RunResources
-from codex_multi_role.steps.turn_attempts import take_turn
+from codex_multi_role.steps.turn import store_patch, take_turn
 from codex_multi_role.steps.turn_events import says_done
-from codex_multi_role.steps.turn_prompt import CURRENT_THREAD, TurnPrompt, continued, repair_of
-from codex_multi_role.steps.turn_result import TurnResult, finished_before
-from codex_multi_role.steps.unit import AskResult, StepOutcome, Unit
+from codex_multi_role.steps.turn_record import COMPLETED, CURRENT_THREAD, GAVE_UP, UNFINISHED, TurnPrompt, TurnResult
+from codex_multi_role.steps.unit import StepOutcome, Unit
 from codex_multi_role.workspace import apply_files
 
 WEB_SEARCHES = "web_searches"
@@ -43,11 +42,11 @@ class Ask:
 
     role: RoleSpec
     instance: str
-    payload: Json | None
-    tests: Json | None
     earlier: Json | None
     visit: int
     cycle: int
+    payload: Json | None = None
+    tests: Json | None = None
     thread: str = CURRENT_THREAD
     tolerate: bool = False
     copy: str = ""
@@ -55,33 +54,26 @@ class Ask:
     may_decline: bool = False
 
 
-def ask(run: RunResources, question: Ask, record: Recorder) -> AskResult:
+def ask(run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
     """Carry out the ask. Raises `RoleFailed` or `CodexError` if a failure is not tolerated."""
-    role = question.role
-    turn = _turn_with_repairs(run, question, record)
+    turn, tests = _answered(run, question, record), None
     if turn.handoff is None:
-        return AskResult(role.name, turn.instance, turn.thread_id, turn.turn, None, turn.problem, None, False)
-    changed, put_back, tests = turn.changed_paths, turn.protected_restored, None
+        return StepOutcome({}, turn.problem, turn)
+    changed, put_back = turn.changed_paths, turn.protected_restored
     # Recorded even if this session's options leave nothing to do, because every session must find the same slots.
     if "files" in turn.handoff:
         applied = record("apply files", lambda _: _apply(run, question, turn))
         changed, put_back = applied["changed_paths"], sorted({*put_back, *applied.get("protected", ())})
     if changed or put_back:
         tests = record("run tests", lambda _: _test(run, question, turn, put_back)) or None
-    done = role.behaviors.can_finish and says_done(turn.handoff)
-    handoff = TurnFolder.of(run.services.folder, turn.instance, turn.turn).passed_on(turn.handoff)
-    if put_back:
-        handoff = {**handoff, TOLD: put_back}
-    handoff = {name: value for name, value in handoff.items() if name != WEB_SEARCHES}  # a role cannot claim it
-    if turn.web_searches:
-        handoff = {**handoff, WEB_SEARCHES: turn.web_searches}
-    return AskResult(role.name, turn.instance, turn.thread_id, turn.turn, handoff, turn.problem, tests, done)
+    done = question.role.behaviors.can_finish and says_done(turn.handoff)
+    handoff = _passed_on(run, turn, turn.handoff, put_back)
+    return StepOutcome(handoff, turn.problem, replace(turn, handoff=handoff), done, tests)
 
 
-def ask_step(run: RunResources, unit: Unit) -> StepOutcome:
+def ask_step(_: RunResources, unit: Unit) -> StepOutcome:
     """The step kind ``ask`` for one role."""
-    answer = unit.ask_role(unit)
-    return StepOutcome(answer.handoff or {}, answer.error, answer, answer.tests)
+    return unit.ask_role(unit)
 
 
 def role_for(role: RoleSpec, step: StepSpec, fill: Callable[[str], object]) -> RoleSpec:
@@ -97,14 +89,14 @@ def role_for(role: RoleSpec, step: StepSpec, fill: Callable[[str], object]) -> R
     return role.model_copy(update=changes)
 
 
-def _turn_with_repairs(run: RunResources, question: Ask, record: Recorder) -> TurnResult:
+def _answered(run: RunResources, question: Ask, record: Recorder) -> TurnResult:
     """The last turn, with the changes, restored files and searches of all turns it took."""
     asked = _first_prompt(run, question)
-    turn = _recorded_turn(run, asked, question, record)
+    turn = _recorded(run, asked, question, record)
     changed, put_back, searches = set(turn.changed_paths), set(turn.protected_restored), turn.web_searches
     while turn.ask_again:
         asked = _next_prompt(run, asked, turn)
-        turn = _recorded_turn(run, asked, question, record)
+        turn = _recorded(run, asked, question, record)
         changed.update(turn.changed_paths)
         put_back.update(turn.protected_restored)
         searches += turn.web_searches
@@ -112,9 +104,9 @@ def _turn_with_repairs(run: RunResources, question: Ask, record: Recorder) -> Tu
 
 
 def _next_prompt(run: RunResources, asked: TurnPrompt, turn: TurnResult) -> TurnPrompt:
-    if turn.unfinished:
-        return continued(asked, build_continue_prompt(run.catalog, asked.role), turn)
-    return repair_of(asked, build_repair_prompt(run.catalog, asked.role, turn.problem), turn)
+    if turn.status == UNFINISHED:
+        return asked.continuing(turn, build_continue_prompt(run.catalog, asked.role))
+    return asked.repairing(turn, build_repair_prompt(run.catalog, asked.role, turn.problem))
 
 
 def _first_prompt(run: RunResources, question: Ask) -> TurnPrompt:
@@ -134,53 +126,49 @@ def _first_prompt(run: RunResources, question: Ask) -> TurnPrompt:
     )
 
 
-def _recorded_turn(run: RunResources, asked: TurnPrompt, question: Ask, record: Recorder) -> TurnResult:
+def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recorder) -> TurnResult:
+    """The turn, taken now or before. A tolerated failure becomes a result; any other is raised."""
     which = f"repair turn {asked.repair}" if asked.repair else f"continued turn {asked.step}" if asked.step else "turn"
-    name = f"{asked.role.name} {which}"
 
     def work(place: int) -> Json:
         finished = finished_before(run, place, may_decline=question.tolerate or question.may_decline)
         if finished is not None:
             return finished.as_json()
         in_copy = run.in_copy(question.copy, fresh=asked.repair + asked.step == 0)
-        return _turn_or_failure(in_copy, replace(asked, place=place), question).as_json()
+        try:
+            return _accepted(run, question, take_turn(in_copy, replace(asked, place=place)), asked.repair).as_json()
+        except (RoleFailed, CodexError) as error:
+            if not question.tolerate:
+                raise
+            run.services.events.publish(RoleSkipped(asked.instance, str(error)))
+            return TurnResult(asked.role.name, asked.instance, 0, "", "failed", error.reason, str(error)).as_json()
 
-    return TurnResult(**record(name, work))
-
-
-def _turn_or_failure(run: RunResources, asked: TurnPrompt, question: Ask) -> TurnResult:
-    """The turn. A tolerated failure becomes a result; any other is raised."""
-    try:
-        turn = take_turn(run, asked)
-        if turn.gave_up:
-            raise RoleFailed(f"role {asked.instance} gave up: {turn.problem}", turn.outcome)
-        if turn.declined:
-            return _declined(run, asked, question, turn)
-        if turn.problem and not turn.ask_again:
-            raise RoleFailed(
-                f"role {asked.instance}: no valid reply after {asked.repair} repair turns: {turn.problem}",
-                turn.outcome,
-                f"See {run.services.folder.path / asked.instance}; raise --repair-attempts or fix the role's prompt, "
-                f"then `codex-multi-role resume {run.services.folder.run_id}`.",
-            )
-    except (RoleFailed, CodexError) as error:
-        if not question.tolerate:
-            raise
-        run.services.events.publish(RoleSkipped(asked.instance, str(error)))
-        return TurnResult(asked.instance, 0, "", None, str(error), False, "", [])
-    return turn
+    return TurnResult(**record(f"{asked.role.name} {which}", work))
 
 
-def _declined(run: RunResources, asked: TurnPrompt, question: Ask, turn: TurnResult) -> TurnResult:
-    """The refusal, if it is an answer or a tolerated failure. Raises `RoleFailed` otherwise."""
-    declined = f"role {asked.instance} declined: {turn.problem}"
-    if question.may_decline:
+def _accepted(run: RunResources, question: Ask, turn: TurnResult, repairs: int) -> TurnResult:
+    """The turn, if it leaves an answer or another one follows. Raises `RoleFailed` otherwise.
+
+    A refusal is an answer if the role may decline, or if its failure is tolerated.
+    """
+    if turn.ask_again or turn.status == COMPLETED or (turn.declined and question.may_decline):
         return turn
-    if not question.tolerate:
-        hint = f"Supply what it is missing, then `codex-multi-role resume {run.services.folder.run_id}` asks it again."
+    folder = run.services.folder
+    if turn.status == GAVE_UP:
+        raise RoleFailed(f"role {turn.instance} gave up: {turn.problem}", turn.outcome)
+    if turn.declined:
+        declined = f"role {turn.instance} declined: {turn.problem}"
+        if question.tolerate:
+            run.services.events.publish(RoleSkipped(turn.instance, declined))
+            return turn
+        hint = f"Supply what it is missing, then `codex-multi-role resume {folder.run_id}` asks it again."
         raise RoleFailed(declined, turn.outcome, hint)
-    run.services.events.publish(RoleSkipped(asked.instance, declined))
-    return turn
+    raise RoleFailed(
+        f"role {turn.instance}: no valid reply after {repairs} repair turns: {turn.problem}",
+        turn.outcome,
+        f"See {folder.path / turn.instance}; raise --repair-attempts or fix the role's prompt, "
+        f"then `codex-multi-role resume {folder.run_id}`.",
+    )
 
 
 def _apply(run: RunResources, question: Ask, turn: TurnResult) -> Json:
@@ -188,7 +176,7 @@ def _apply(run: RunResources, question: Ask, turn: TurnResult) -> Json:
     if not (question.role.behaviors.apply_files and turn.snapshot):
         return {"changed_paths": turn.changed_paths}
     run = run.in_copy(question.copy, fresh=False)
-    folder = TurnFolder.of(run.services.folder, turn.instance, turn.turn)
+    folder = TurnFolder.of(run.services.folder, turn.instance, turn.number)
     with run.progress.workspace_lock:
         entries = (turn.handoff or {}).get("files")
         named = named_paths(entries)
@@ -199,7 +187,7 @@ def _apply(run: RunResources, question: Ask, turn: TurnResult) -> Json:
         written = [str(entry["path"]) for entry in applied if entry["status"] == "WROTE"]
         after = run.snapshots.take(force=written)
         changed = sorted({*turn.changed_paths, *store_patch(run, folder, before, after)})
-    event = FilesApplied(turn.instance, turn.turn, len(written), len(applied) - len(written), written[:SHOWN_PATHS])
+    event = FilesApplied(turn.instance, turn.number, len(written), len(applied) - len(written), written[:SHOWN_PATHS])
     run.services.events.publish(event)
     return {"changed_paths": changed, "protected": sorted(protected)}
 
@@ -208,7 +196,16 @@ def _test(run: RunResources, question: Ask, turn: TurnResult, put_back: list[str
     """The test result; empty if the run has no tests."""
     if not run.settings.tests.enabled:
         return {}
-    return run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.turn, put_back=put_back)
+    return run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.number, put_back=put_back)
+
+
+def _passed_on(run: RunResources, turn: TurnResult, handoff: Json, put_back: list[str]) -> Json:
+    """The handoff as the next role and templates see it."""
+    seen = TurnFolder.of(run.services.folder, turn.instance, turn.number).passed_on(handoff)
+    seen = {name: value for name, value in seen.items() if name != WEB_SEARCHES}  # a role cannot claim it
+    restored = {TOLD: put_back} if put_back else {}
+    searches = {WEB_SEARCHES: turn.web_searches} if turn.web_searches else {}
+    return {**seen, **restored, **searches}
 
 
 def named_paths(entries: object) -> list[str]:

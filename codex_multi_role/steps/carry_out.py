@@ -14,7 +14,12 @@ from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.review import review_step
 from codex_multi_role.steps.unit import StepKind, StepOutcome, Unit
 
-KINDS: dict[str, StepKind] = {"ask": ask_step, "check": check_step, "review": review_step, "call": call_step}
+KINDS: dict[str, StepKind] = {
+    "ask": ask_step,
+    "check": check_step,
+    "review": review_step,
+    "call": call_step,
+}
 
 
 def carry_out(run: RunResources, unit: Unit) -> StepOutcome:
@@ -22,7 +27,7 @@ def carry_out(run: RunResources, unit: Unit) -> StepOutcome:
 
     Raises what its kind raises if the last attempt failed and the failure is not tolerated.
     """
-    unit, retry = run.services.observe(unit), unit.step.retry
+    retry = unit.step.retry
     attempts = retry.attempts if retry else 1
     for attempt in range(1, attempts + 1):
         last = attempt == attempts

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from threading import Event
 
 from codex_multi_role.codex.failures import Remedy, lacks_descriptors
-from codex_multi_role.codex.turn import TurnOutcome
+from codex_multi_role.codex.turn_outcome import TurnOutcome
 from codex_multi_role.errors import TOO_MANY_FILES, QuotaUsedUp, RoleFailed, RunInterrupted
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_options import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
 from codex_multi_role.steps.resources import RunResources
-from codex_multi_role.steps.turn_prompt import NEW_THREAD, TurnPrompt
+from codex_multi_role.steps.turn_record import NEW_THREAD, TurnPrompt
 
 ADVICE: Mapping[str, str] = {
     "against_policy": "Change the goal or the role's prompt: the provider does not answer this one.",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.checks.interpreter import Interpreter
@@ -18,9 +17,6 @@ from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.commands import Sandbox
-
-if TYPE_CHECKING:
-    from codex_multi_role.steps.unit import Unit
 
 Work = Callable[[int], Json]
 Recorder = Callable[[str, Work], Json]
@@ -72,7 +68,7 @@ class RunServices:
 
     ``catalog_now`` returns the current roles, which may change while the run works. ``sandbox`` wraps a command.
     ``ask_person`` asks the person who is present, None if nobody is. ``states`` receives changes of state; None if
-    nothing is executed. ``observe`` gets every unit and may wrap it; only a rehearsal uses it.
+    nothing is executed.
     """
 
     catalog_now: Callable[[], RoleSpecCatalog]
@@ -86,7 +82,6 @@ class RunServices:
     clock: WorkClock
     ask_person: AskPerson | None = None
     states: States | None = None
-    observe: Callable[[Unit], Unit] = lambda unit: unit
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.notifications import CodexEvent, ItemCompleted, ItemStarted, WarningIssued, describe
 from codex_multi_role.codex.running_turn import ApprovalAnswered
 from codex_multi_role.codex.thread import RoleThread
-from codex_multi_role.codex.turn import TurnOutcome
+from codex_multi_role.codex.turn_outcome import TurnOutcome
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import Reply
 from codex_multi_role.run_folder.events import (
@@ -25,8 +25,7 @@ from codex_multi_role.run_folder.events import (
     TurnStarted,
 )
 from codex_multi_role.steps.resources import RunResources
-from codex_multi_role.steps.turn_prompt import TurnPrompt
-from codex_multi_role.steps.turn_result import TurnEnd
+from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
 
 SUMMARY_LENGTH = 200
 NO_EXIT_CODE = -1
@@ -76,7 +75,7 @@ class TurnEvents:
             case _:
                 pass
 
-    def ended(self, end: TurnEnd, outcome: TurnOutcome, reply: Reply | None, seconds: float) -> None:
+    def ended(self, result: TurnResult, outcome: TurnOutcome, reply: Reply | None, seconds: float) -> None:
         """``reply`` is None if Codex did not answer."""
         if reply is not None and reply.repaired_locally:
             self._publish(ReplyRepaired(self._instance, self._number))
@@ -85,7 +84,9 @@ class TurnEvents:
             TurnEnded(
                 role=self._instance,
                 turn=self._number,
-                **end._asdict(),
+                status=result.status,
+                outcome=result.outcome,
+                reason=result.reason,
                 input_tokens=outcome.input_tokens,
                 output_tokens=outcome.output_tokens,
                 seconds=seconds,

@@ -9,23 +9,7 @@ from typing import Any
 from codex_multi_role.catalog import StepSpec, render
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.resources import Recorder, RunResources
-
-
-@dataclass(frozen=True)
-class AskResult:
-    """The result of an ask. ``error``: why it failed, if that was tolerated, or why the role declined.
-
-    ``handoff`` is None after a failure; after a refusal it holds the reason.
-    """
-
-    role: str
-    instance: str
-    thread_id: str
-    turn: int
-    handoff: Json | None
-    error: str
-    tests: Json | None
-    done: bool
+from codex_multi_role.steps.turn_record import TurnResult
 
 
 @dataclass(frozen=True)
@@ -42,7 +26,7 @@ class Unit:
     key: str
     context: Mapping[str, Any]
     record: Recorder
-    ask_role: Callable[[Unit], AskResult]
+    ask_role: Callable[[Unit], StepOutcome]
     call_flow: Callable[[Unit, Mapping[str, Any]], StepOutcome]
     tolerate: bool = False
     set_state: Callable[[str, str], None] = lambda state, reason: None
@@ -75,12 +59,15 @@ class Unit:
 class StepOutcome:
     """``output``: the fields that templates see. ``error``: why it failed, if that was tolerated, or was ``skipped``.
 
-    ``handoffs``: those that a called flow shows, by role, the most recent last.
+    ``turn``: the last turn of an ask, with the handoff as it is passed on; ``done``: a role that may finish said DONE.
+    ``tests``: the latest test result, if there is a new one. ``handoffs``: those that a called flow shows, by role, the
+    most recent last.
     """
 
     output: Json
     error: str = ""
-    answer: AskResult | None = None
+    turn: TurnResult | None = None
+    done: bool = False
     tests: Json | None = None
     skipped: bool = False
     handoffs: Mapping[str, Json] = field(default_factory=dict)
@@ -88,8 +75,8 @@ class StepOutcome:
     @classmethod
     def of(cls, record: Json) -> StepOutcome:
         """The inverse of `as_json`."""
-        answer = record["answer"]
-        return cls(**{**record, "answer": AskResult(**answer) if answer else None})
+        turn = record["turn"]
+        return cls(**{**record, "turn": TurnResult(**turn) if turn else None})
 
     def as_json(self) -> Json:
         return asdict(self)

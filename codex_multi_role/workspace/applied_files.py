@@ -6,19 +6,17 @@ import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 from typing import Literal
 
+from codex_multi_role.workspace.inside import NEW_FILE, open_folder, replacing
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 
 MAX_FILES = 1_000
 MAX_FILE_BYTES = 5 * 1024 * 1024
 _MAX_RECORDED_PATH = 1_000
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _one_writer = Lock()
 
 
@@ -80,44 +78,17 @@ def _skipped(reason: str, path: str | None = None) -> AppliedFile:
 def write_inside(workspace: Workspace, relative: str, data: bytes) -> None:
     """Replace the file ``relative`` by ``data`` in one step, keeping its permissions; creates its parent folders.
 
-    The resolved path is opened folder by folder without following symlinks, so that one created in between cannot lead
-    outside. Raises PathRefused, OSError.
+    Raises PathRefused, OSError.
     """
-    parts = workspace.resolve_writable(relative).relative_to(workspace.root).parts
-    with _open_folder(workspace.root, parts[:-1]) as folder:
-        # The name depends only on the target, so the resume of a run killed here replaces what was left.
-        temporary = f".codex-multi-role-{hashlib.sha256(parts[-1].encode()).hexdigest()[:16]}.tmp"
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=folder)
-        try:
-            _write_new(folder, temporary, parts[-1], data)
-            os.replace(temporary, parts[-1], src_dir_fd=folder, dst_dir_fd=folder)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary, dir_fd=folder)
-            raise
+    *parents, name = workspace.resolve_writable(relative).relative_to(workspace.root).parts
+    with open_folder(workspace.root, parents, make=True) as folder, replacing(folder, name) as temporary:
+        _write_new(folder, temporary, name, data)
 
 
 def _write_new(folder: int, temporary: str, target: str, data: bytes) -> None:
-    descriptor = os.open(temporary, _NEW_FILE, 0o666, dir_fd=folder)
+    descriptor = os.open(temporary, NEW_FILE, 0o666, dir_fd=folder)
     with os.fdopen(descriptor, "wb") as file:
         with contextlib.suppress(FileNotFoundError):
             status = os.stat(target, dir_fd=folder, follow_symlinks=False)
             os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & 0o777)
         file.write(data)
-
-
-@contextlib.contextmanager
-def _open_folder(root: Path, parts: Sequence[str]) -> Iterator[int]:
-    """A descriptor of the folder ``parts`` below ``root``; creates missing folders and follows no symlink."""
-    folder = os.open(root, _FOLDER)
-    try:
-        for part in parts:
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(part, dir_fd=folder)
-            below = os.open(part, _FOLDER, dir_fd=folder)
-            os.close(folder)
-            folder = below
-        yield folder
-    finally:
-        os.close(folder)

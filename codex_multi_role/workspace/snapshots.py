@@ -15,6 +15,7 @@ from threading import Lock
 from typing import IO
 
 from codex_multi_role.errors import StorageError
+from codex_multi_role.host.atomic import make_folder, replacing
 from codex_multi_role.workspace.git import Git, last_words
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 from codex_multi_role.workspace.trees import repositories_in, without
@@ -125,17 +126,9 @@ class Snapshots:
 
     def write_patch(self, before: str, after: str, path: Path) -> None:
         """Write `patch` to the file ``path`` in one step; it can be as large as everything that changed."""
-        part = path.with_name(f".{path.name}.part")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("wb") as file:
-                self._patch(before, after, file)
-            part.replace(path)
-        except OSError as error:
-            raise StorageError(f"{path} cannot be written: {error.strerror}", "Is the disk full?") from error
-        finally:
-            with contextlib.suppress(OSError):
-                part.unlink(missing_ok=True)
+        make_folder(path.parent)
+        with replacing(path) as file:
+            self._patch(before, after, file)
 
     def _patch(self, before: str, after: str, output: IO[bytes] | None = None) -> bytes:
         top = _path_below_repository(self._workspace.root)

@@ -7,18 +7,17 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError
+from codex_multi_role.workspace.inside import NEW_FILE, open_folder, replacing
 from codex_multi_role.workspace.merging import Conflict, Kind, Plan
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 from codex_multi_role.workspace.trees import EXECUTABLE, SYMLINK, Change, TreeEntry
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _BLOCK = 1024 * 1024
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def carry_out(workspace: Workspace, plan: Plan, staged: Path) -> tuple[list[str], list[Conflict]]:
@@ -75,7 +74,7 @@ def _entry_on_disk(root: Path, path: str, like: TreeEntry | None) -> TreeEntry |
     """The file on disk as a tree entry, with an id of the same kind as that of ``like``."""
     *parents, name = path.split("/")
     try:
-        with _open_folder(root, parents) as folder:
+        with open_folder(root, parents) as folder:
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISLNK(status.st_mode):
                 target = os.fsencode(os.readlink(name, dir_fd=folder))
@@ -100,26 +99,16 @@ def _oid(size: int, blocks: Iterable[bytes], like: TreeEntry | None) -> str:
 
 def _write(root: Path, path: str, entry: TreeEntry, staged: Path) -> None:
     *parents, name = path.split("/")
-    with _open_folder(root, parents, make=True) as folder:
-        # The name depends only on the target, so the resume of a run killed here replaces what was left.
-        temporary = f".codex-multi-role-{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}.tmp"
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=folder)
-        try:
-            if entry.mode == SYMLINK:
-                os.symlink(staged.readlink(), temporary, dir_fd=folder)
-            else:
-                _write_new(folder, temporary, name, entry.mode == EXECUTABLE, staged)
-            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary, dir_fd=folder)
-            raise
+    with open_folder(root, parents, make=True) as folder, replacing(folder, name) as temporary:
+        if entry.mode == SYMLINK:
+            os.symlink(staged.readlink(), temporary, dir_fd=folder)
+        else:
+            _write_new(folder, temporary, name, entry.mode == EXECUTABLE, staged)
 
 
 def _write_new(folder: int, temporary: str, target: str, executable: bool, staged: Path) -> None:
     """Write ``staged`` to a new file, readable and writable by the same users as ``target``."""
-    descriptor = os.open(temporary, _NEW_FILE, 0o777 if executable else 0o666, dir_fd=folder)
+    descriptor = os.open(temporary, NEW_FILE, 0o777 if executable else 0o666, dir_fd=folder)
     with os.fdopen(descriptor, "wb") as file, staged.open("rb") as content:
         with contextlib.suppress(FileNotFoundError):
             status = os.stat(target, dir_fd=folder, follow_symlinks=False)
@@ -132,30 +121,13 @@ def _write_new(folder: int, temporary: str, target: str, executable: bool, stage
 def _delete(root: Path, path: str) -> None:
     """Delete the file and the folders it leaves empty, because git does not track empty folders."""
     *parents, name = path.split("/")
-    with contextlib.suppress(FileNotFoundError), _open_folder(root, parents) as folder:
+    with contextlib.suppress(FileNotFoundError), open_folder(root, parents) as folder:
         os.unlink(name, dir_fd=folder)
     for depth in range(len(parents), 0, -1):
         try:
-            with _open_folder(root, parents[: depth - 1]) as folder:
+            with open_folder(root, parents[: depth - 1]) as folder:
                 os.rmdir(parents[depth - 1], dir_fd=folder)
         except FileNotFoundError:
             continue
         except OSError:
             return
-
-
-@contextlib.contextmanager
-def _open_folder(root: Path, parts: Sequence[str], make: bool = False) -> Iterator[int]:
-    """A descriptor of the folder ``parts`` below ``root``; follows no symlink."""
-    folder = os.open(root, _FOLDER)
-    try:
-        for part in parts:
-            if make:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(part, dir_fd=folder)
-            below = os.open(part, _FOLDER, dir_fd=folder)
-            os.close(folder)
-            folder = below
-        yield folder
-    finally:
-        os.close(folder)

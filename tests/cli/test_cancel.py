@@ -26,14 +26,14 @@ import sys
 from pathlib import Path
 import codex_multi_role.lifecycle.session
 import codex_multi_role.cli.main as main
-import codex_multi_role.steps.attempt as attempt
+import codex_multi_role.steps.turn as turn
 
 def never(*_):
     Path("stuck").touch()
     while True:
         pass
 
-attempt.read_reply = never
+turn.read_reply = never
 codex_multi_role.lifecycle.session.STOP_SECONDS = 0.5
 {more}
 sys.exit(main.main())

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.codex.notifications import EventParser, TokenUsageUpdated, TurnFinished, WarningIssued, turn_id_of
-from codex_multi_role.codex.turn import TurnRecorder
+from codex_multi_role.codex.turn_outcome import TurnRecorder
 
 WORDS = ["fileChange", "agentMessage", "commandExecution", "completed", "failed"]
 METHODS = [*EventParser._READERS, "new/method"]

@@ -18,7 +18,7 @@ from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport
-from codex_multi_role.codex.turn import TurnRequest
+from codex_multi_role.codex.turn_outcome import TurnRequest
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexCrashed, CodexRefused, CodexStartFailed
 

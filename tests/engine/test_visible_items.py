@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.codex.turn import item_text
+from codex_multi_role.codex.turn_outcome import item_text
 from tests.any_model import Body, Items, any_model, call, message
 from tests.mcp_server import ECHO_SERVER
 from tests.teams import TeamFolder

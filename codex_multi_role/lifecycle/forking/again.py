@@ -69,6 +69,6 @@ class Again:
         if outcome is None:
             return False
         ItemResults(fork.path).write(unit, value, outcome)
-        if (answer := outcome["answer"]) is not None and answer["turn"]:
-            inherit_turn(parent, fork, answer["instance"], answer["turn"])
+        if (turn := outcome["turn"]) is not None and turn["number"]:
+            inherit_turn(parent, fork, turn["instance"], turn["number"])
         return True

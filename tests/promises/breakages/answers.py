@@ -34,9 +34,9 @@ ANSWERS = (
     ),
     broken(
         "a refusal is no success",
-        "steps/turn_result.py",
-        "    if reply is not None and reply.refusal:\n",
-        "    if False:\n",
+        "steps/turn.py",
+        "        if reply.refusal:\n",
+        "        if False:\n",
         (f"{REFUSALS}::test_refused_step_fails_the_run_and_resume_asks_again",),
     ),
 )

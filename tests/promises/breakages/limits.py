@@ -12,7 +12,7 @@ USED_UP = "engine/test_budget.py::test_used_up_limit_parks_the_run_and_says_wher
 LIMITS = (
     broken(
         "a turn is reserved",
-        "steps/attempt.py",
+        "steps/turn.py",
         "        run.services.budget.reserve_turn(asked.role.name)\n",
         "",
         (USED_UP, "engine/test_budget.py::test_repair_turns_are_reserved_too"),

@@ -48,7 +48,7 @@ OUTSIDE = (
     ),
     broken(
         "no symlink made meanwhile is followed",
-        "workspace/applied_files.py",
+        "workspace/inside.py",
         FOLDER,
         FOLDER.replace(" | os.O_NOFOLLOW", ""),
         ("workspace/test_applied_files.py::test_symlink_made_after_the_path_was_judged_is_not_followed",),
@@ -62,21 +62,15 @@ OUTSIDE = (
     ),
     broken(
         "a hard link is replaced",
-        "workspace/applied_files.py",
-        "            os.replace(temporary, parts[-1], src_dir_fd=folder, dst_dir_fd=folder)\n",
-        "            os.write(os.open(parts[-1], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=folder), data)\n",
+        "workspace/inside.py",
+        "        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)\n",
+        "        target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=folder)\n"
+        "        os.write(target, os.read(os.open(temporary, os.O_RDONLY, dir_fd=folder), 1 << 20))\n",
         (
             "workspace/test_applied_files.py::test_hard_link_is_broken_not_written_through",
+            "workspace/test_worktrees.py::test_hard_link_is_replaced_not_written_through",
             f"{CONTAINMENT}::test_hard_link_made_by_role_is_replaced_not_written_through",
         ),
-    ),
-    broken(
-        "a hard link is replaced by a merge",
-        "workspace/writing.py",
-        "            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)\n",
-        "            target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=folder)\n"
-        "            os.write(target, staged.read_bytes())\n",
-        ("workspace/test_worktrees.py::test_hard_link_is_replaced_not_written_through",),
     ),
     broken(
         "`.git` is off limits to what is handed in",

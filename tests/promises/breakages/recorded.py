@@ -12,13 +12,13 @@ RECORDED = (
     broken(
         "a step's result is recorded in the journal",
         "engine/journal_slots.py",
-        'recorded = place.run({"name": name}, guarded)',
-        "recorded = guarded()",
+        'recorded = place.run({"name": name}, lambda: self._do(work, place.step_id))',
+        "recorded = self._do(work, place.step_id)",
         ("test_long_run.py::test_journal_has_one_row_per_turn_of_constant_size",),
     ),
     broken(
         "a finished turn that the journal does not know yet is not paid for again",
-        "steps/turn_result.py",
+        "steps/interrupted_turn.py",
         "    if not recorded:\n        return None\n",
         "    if recorded or not recorded:\n        return None\n",
         ("engine/test_resume.py::test_finished_turn_missing_in_journal_is_not_repeated",),
@@ -60,7 +60,7 @@ RECORDED = (
     ),
     broken(
         "what a turn that was cut short did to the workspace is taken back",
-        "steps/turn_result.py",
+        "steps/interrupted_turn.py",
         "    run.snapshots.restore(first)\n",
         "",
         ("engine/test_resume.py::test_provider_retry_begins_with_the_workspace_as_it_was",),

@@ -12,8 +12,8 @@ PROTECTION = "steps/test_protection.py"
 VERDICTS = (
     broken(
         "what a turn changed of the protected is put back",
-        "steps/attempt.py",
-        "put_back = self.guard.put_back(self.run, self.instance, self.folder) if self.guard else []",
+        "steps/turn.py",
+        "put_back = self.guard.put_back(self.run, self.asked.instance, self.folder) if self.guard else []",
         "put_back: list[str] = []",
         (f"{PROTECTION}::test_changed_protected_files_are_restored_and_reported",),
     ),
@@ -86,7 +86,7 @@ VERDICTS = (
     broken(
         "a role that may not finish does not",
         "steps/ask.py",
-        "done = role.behaviors.can_finish and says_done(turn.handoff)",
+        "done = question.role.behaviors.can_finish and says_done(turn.handoff)",
         "done = says_done(turn.handoff)",
         ("engine/test_cycles.py::test_done_of_any_other_role_is_recorded_and_ignored",),
     ),

@@ -1,88 +1,14 @@
-"""What a finished turn leaves for the journal, and how an interrupted turn is repeated."""
+"""What an interrupted turn left behind, and how it is repeated."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
 from itertools import dropwhile
-from typing import NamedTuple
 
-from codex_multi_role.codex.turn import TurnOutcome
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.replies import EMPTY, Reply
 from codex_multi_role.run_folder import TurnFolder, read_events
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.steps.resources import RunResources
-from codex_multi_role.tools.terminate import FAILURE, TERMINATED
-
-GAVE_UP = "gave_up"
-DECLINED = "declined"
-
-
-@dataclass(frozen=True)
-class TurnResult:
-    """What a finished turn left: its number, its handoff, or the ``problem`` with its reply, classified by ``outcome``.
-
-    A turn that `declined` has both: its reason is the ``problem``, and the handoff holds it for the next role.
-    ``ask_again``: a repair turn must follow or, if ``unfinished``, one that continues it. ``snapshot``: the workspace
-    before the turn's changes, empty if it could change nothing. ``protected_restored``: protected files that it changed
-    and that were restored. ``kept``: what tools stored for the handoff, in this ask so far. ``web_searches``: how often
-    the role itself searched the web.
-    """
-
-    instance: str
-    turn: int
-    thread_id: str
-    handoff: Json | None
-    problem: str
-    ask_again: bool
-    snapshot: str
-    changed_paths: list[str]
-    protected_restored: list[str] = field(default_factory=list)
-    outcome: str = "invalid_reply"
-    kept: Json = field(default_factory=dict)
-    unfinished: bool = False
-    web_searches: int = 0
-
-    @property
-    def gave_up(self) -> bool:
-        """Whether the role itself reported that it failed."""
-        return self.outcome == GAVE_UP
-
-    @property
-    def declined(self) -> bool:
-        """Whether the role answered that it cannot do its part."""
-        return self.outcome == DECLINED
-
-    def as_json(self) -> Json:
-        return asdict(self)
-
-
-class TurnEnd(NamedTuple):
-    """How a turn ended, in ``turn.json`` and in events: ``outcome`` is one word, ``reason`` a sentence.
-
-    ``outcome`` is also the run's if the turn ends the run.
-    """
-
-    status: str
-    outcome: str
-    reason: str
-
-
-UNFINISHED = TurnEnd("unfinished", "unfinished", "it ended without terminate and without its JSON, and is continued")
-
-
-def gave_up(kept: Json) -> TurnEnd | None:
-    """How a turn ended whose role reported its failure with ``terminate``; None for any other."""
-    said = kept.get(TERMINATED, {})
-    return TurnEnd(GAVE_UP, GAVE_UP, said["reason"] or "no reason given") if said.get("status") == FAILURE else None
-
-
-def end_of(outcome: TurnOutcome, reply: Reply | None) -> TurnEnd:
-    if reply is not None and reply.problem:
-        return TurnEnd("invalid_reply", "empty_answer" if reply.problem == EMPTY else "invalid_reply", reply.problem)
-    if reply is not None and reply.refusal:
-        return TurnEnd(DECLINED, DECLINED, reply.refusal)
-    return TurnEnd(outcome.status, outcome.reason or outcome.status, outcome.message)
+from codex_multi_role.steps.turn_record import TurnResult
 
 
 def finished_before(run: RunResources, place: int, *, may_decline: bool) -> TurnResult | None:

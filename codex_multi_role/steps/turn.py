@@ -1,0 +1,281 @@
+"""One turn, from top to bottom: reserve → prompt → send → read the reply → store; again until Codex answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from codex_multi_role.catalog import fill
+from codex_multi_role.codex.client import RoleClient
+from codex_multi_role.codex.running_turn import TurnDeadlines
+from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRequest
+from codex_multi_role.errors import CodexError, CodexMultiRoleError, CodexStartFailed, StorageError
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.replies import EMPTY, Reply, read_reply, with_error
+from codex_multi_role.run_folder import TurnFolder
+from codex_multi_role.run_folder.events import RoleRestarted, Warning
+from codex_multi_role.run_options import PROVIDER_ATTEMPTS
+from codex_multi_role.steps.interrupted_turn import cut_short, first_state, kept_when_cut_short
+from codex_multi_role.steps.protection import TOLD, ProtectedState
+from codex_multi_role.steps.remedies import failure, next_try, pause
+from codex_multi_role.steps.resources import RunResources
+from codex_multi_role.steps.turn_events import TurnEvents
+from codex_multi_role.steps.turn_helpers import TurnHelpers
+from codex_multi_role.steps.turn_record import (
+    COMPLETED,
+    CURRENT_THREAD,
+    DECLINED,
+    GAVE_UP,
+    INVALID,
+    NEW_THREAD,
+    UNFINISHED,
+    TurnPrompt,
+    TurnResult,
+)
+from codex_multi_role.tools.terminate import FAILURE, TERMINATED
+
+KEPT_CHARACTERS = 100_000
+"""At each end of a prompt that is too long: its role comes first, its answer format last."""
+ODD_USAGE = (
+    "its provider reported token counts that shrink, are negative or no numbers; they count as 0, so --max-tokens may "
+    "not stop this run; --max-turns and --max-seconds do"
+)
+
+
+def take_turn(run: RunResources, asked: TurnPrompt) -> TurnResult:
+    """Send the prompt until Codex answers it, at most `PROVIDER_ATTEMPTS` times, with growing pauses.
+
+    Raises `RoleFailed` if no attempt was answered, `CodexError` if no process started, `QuotaUsedUp`, and
+    `RunInterrupted` if the run is stopping.
+    """
+    for attempt in range(1, PROVIDER_ATTEMPTS + 1):
+        last = attempt == PROVIDER_ATTEMPTS
+        try:
+            with run.services.fleet.borrowed(asked.instance) as client, _running(run, asked.instance):
+                result, outcome = Attempt(run, asked, attempt, client).take()
+        except CodexStartFailed as error:
+            if last or not error.transient:
+                raise
+            run.services.events.publish(RoleRestarted(asked.instance, str(error)))
+            pause(run.progress.stopping, attempt)
+            continue
+        if result.answered:
+            return result
+        again = next_try(run, asked, outcome)
+        if again is None or last:
+            raise failure(run, asked, outcome)
+        asked = again
+        pause(run.progress.stopping, attempt, outcome.pause_seconds)
+    raise AssertionError("a prompt is sent at least once")
+
+
+@contextmanager
+def _running(run: RunResources, instance: str) -> Iterator[None]:
+    """While the block runs, the instance takes a turn and the run's time passes."""
+    with run.services.clock.turn():
+        run.progress.running_instances.add(instance)
+        try:
+            yield
+        finally:
+            run.progress.running_instances.discard(instance)
+
+
+class Attempt:
+    """One attempt at a turn, on a borrowed process. Raises `BudgetUsedUp`, `CodexError` before anything is sent."""
+
+    def __init__(self, run: RunResources, asked: TurnPrompt, number: int, client: RoleClient) -> None:
+        self.run, self.asked, self.number = run, asked, number
+        self.role = asked.role
+        self.client = _on_thread(run, asked, client)
+        run.services.budget.reserve_turn(asked.role.name)
+        self.cut_short = cut_short(run, asked.instance, asked.place)
+        self.folder = TurnFolder.create(run.services.folder, asked.instance)
+        self.began = time.monotonic()
+        self.told = TurnEvents(run, asked.role, asked.instance, self.folder.number)
+        self.kept = {**asked.kept, **kept_when_cut_short(self.cut_short)}
+        self.before = ""
+        self.guard: ProtectedState | None = None
+
+    def take(self) -> tuple[TurnResult, TurnOutcome]:
+        """Send the prompt and store what comes of it.
+
+        Errors, above all `StorageError`, are also recorded in ``turn.json``.
+        """
+        try:
+            outcome = self._send(self._begin())
+            reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == COMPLETED else None
+            result = self._store(outcome, reply)
+            self.told.ended(result, outcome, reply, self._seconds())
+            return result, outcome
+        except CodexMultiRoleError as error:
+            self._record_failure(error)
+            raise
+
+    def _begin(self) -> str:
+        """Note what the turn finds; returns the prompt to send."""
+        if self.role.writes_itself:
+            self.guard = ProtectedState.of(self.run, self.role, self.cut_short)
+            self.before = first_state(self.run, self.asked.instance, self.cut_short)
+        forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
+        prompt = self._sendable(self.asked.when_forgotten if forgot else self.asked.prompt)
+        self.folder.begin(prompt, self._details())
+        self.told.started(self.asked, self.number, self.client.thread)
+        return prompt
+
+    def _sendable(self, prompt: str) -> str:
+        """The prompt, or both its ends and where the whole is, if it is too long for Codex."""
+        if len(prompt) <= LONGEST_PROMPT:
+            return prompt
+        left_out, file = len(prompt) - 2 * KEPT_CHARACTERS, self.folder.write_long_prompt(prompt)
+        said = f"its prompt has {len(prompt)} characters, Codex takes {LONGEST_PROMPT}"
+        self._warn(f"{said}; it gets both ends, and the whole as a file")
+        section = self.run.catalog.general_prompts.long_prompt_section
+        note = fill(section, {"left_out": str(left_out), "file": str(file)}).strip()
+        return f"{prompt[:KEPT_CHARACTERS]}\n\n{note}\n\n{prompt[-KEPT_CHARACTERS:]}"
+
+    def _send(self, prompt: str) -> TurnOutcome:
+        """Run the turn, whose tokens and seconds are spent from then on."""
+        stopping, limits = self.run.progress.stopping, self.role.limits
+        helpers = TurnHelpers(self.run, self.role, self.asked.instance, self.folder, self.kept)
+        deadlines = TurnDeadlines(limits.idle_seconds, limits.turn_seconds)
+        with stopping.calling(self.client.wake):
+            outcome = self.client.run_turn(self._request(prompt), deadlines, self.told.observe, helpers, stopping)
+        budget = self.run.services.budget
+        budget.spend(self.role.name, outcome.input_tokens + outcome.output_tokens, self._seconds())
+        if outcome.odd_usage and budget.doubt():
+            self._warn(ODD_USAGE)
+        return outcome
+
+    def _request(self, prompt: str) -> TurnRequest:
+        metadata = {
+            "multi_role_role": self.role.name,
+            "multi_role_visit": str(self.asked.visit),
+            "multi_role_repair": str(self.asked.step + self.asked.repair),
+            "multi_role_attempt": str(self.number),
+        }
+        if self.asked.unit:
+            metadata["multi_role_unit"] = self.asked.unit
+        return TurnRequest(prompt, with_error(self.role.output_schema), self.role.reasoning_effort, None, metadata)
+
+    def _store(self, outcome: TurnOutcome, reply: Reply | None) -> TurnResult:
+        self.folder.write_answer(outcome.text, outcome.delta_text, outcome.items_text)
+        handoff = None
+        if reply and reply.handoff:
+            handoff = self.folder.write_handoff(reply.handoff if reply.refusal else {**reply.handoff, **self.kept})
+        put_back = self.guard.put_back(self.run, self.asked.instance, self.folder) if self.guard else []
+        snapshot, changed = self.before, []
+        if snapshot:
+            changed = store_patch(self.run, self.folder, snapshot, self.run.snapshots.take())
+        elif handoff is not None and "files" in handoff and self.role.behaviors.apply_files:
+            snapshot = self.run.snapshots.take()
+        status, word, reason = self._ending(outcome, reply)
+        may_repair = status == INVALID and self.asked.repair < self.run.settings.repair_attempts
+        result = TurnResult(
+            role=self.role.name,
+            instance=self.asked.instance,
+            number=self.folder.number,
+            thread_id=self.client.thread.id,
+            status=status,
+            outcome=word,
+            reason=reason,
+            handoff=handoff,
+            ask_again=status == UNFINISHED or may_repair,
+            snapshot=snapshot,
+            changed_paths=changed,
+            protected_restored=put_back,
+            kept=self.kept,
+            web_searches=outcome.web_searches,
+        )
+        self._write(result, outcome, reply)
+        return result
+
+    def _ending(self, outcome: TurnOutcome, reply: Reply | None) -> tuple[str, str, str]:
+        """How the turn ended: `TurnResult.status`, ``outcome`` and ``reason``."""
+        if reply is None:
+            return outcome.status, outcome.reason or outcome.status, outcome.message
+        said = self.kept.get(TERMINATED, {})
+        if said.get("status") == FAILURE:
+            return GAVE_UP, GAVE_UP, said["reason"] or "no reason given"
+        first_answer = self.asked.repair == 0 and self.asked.step < self.role.max_steps
+        if reply.only_text and first_answer and TERMINATED not in self.kept:
+            return UNFINISHED, UNFINISHED, "it ended without terminate and without its JSON, and is continued"
+        if reply.problem:
+            return INVALID, "empty_answer" if reply.problem == EMPTY else INVALID, reply.problem
+        if reply.refusal:
+            return DECLINED, DECLINED, reply.refusal
+        return COMPLETED, COMPLETED, ""
+
+    def _write(self, result: TurnResult, outcome: TurnOutcome, reply: Reply | None) -> None:
+        self.folder.write_result(
+            {
+                "status": result.status,
+                "outcome": result.outcome,
+                "reason": result.reason,
+                **self._details(),
+                "turn_id": outcome.turn_id,
+                "tokens": {"input": outcome.input_tokens, "output": outcome.output_tokens},
+                "seconds": self._seconds(),
+                "changed_paths": result.changed_paths,
+                TOLD: result.protected_restored,
+                "approvals": self.told.approvals,
+                "repaired_locally": bool(reply and reply.repaired_locally),
+                "recorded": result.as_json() if result.answered else None,
+            }
+        )
+
+    def _record_failure(self, error: CodexMultiRoleError) -> None:
+        if self.folder.unfinished:
+            with suppress(StorageError):
+                reason = f"{error.reason}: {error}"
+                self.folder.write_result({"status": "failed", "reason": reason, **self._details()})
+
+    def _details(self) -> Json:
+        return {
+            "thread_id": self.client.thread.id,
+            "model": self.client.thread.model,
+            "attempt": self.number,
+            "repair_of": self.asked.repair_of,
+            "continues": self.asked.continues,
+            "tools": list(self.role.tools),
+            "cycle": self.asked.cycle,
+            "unit": self.asked.unit,
+            "journal_step": self.asked.place,
+            "snapshot": self.before,
+            "protected": self.guard.tree if self.guard else "",
+            "tokens": {"input": 0, "output": 0},
+            "seconds": 0.0,
+            "worked_seconds": round(self.run.services.clock.seconds, 3),
+        }
+
+    def _warn(self, problem: str) -> None:
+        self.run.services.events.publish(Warning(f"{self.asked.instance}: {problem}"))
+
+    def _seconds(self) -> float:
+        return round(time.monotonic() - self.began, 3)
+
+
+def _on_thread(run: RunResources, asked: TurnPrompt, client: RoleClient) -> RoleClient:
+    """The process on the thread for the turn. A process that breaks while it changes threads is replaced once.
+
+    Raises `CodexError`.
+    """
+    if asked.thread == CURRENT_THREAD or asked.opened:
+        return client
+    thread, folder = None if asked.thread == NEW_THREAD else asked.thread, str(run.workspace.root)
+    try:
+        client.use_thread(thread, folder)
+    except CodexError:
+        if not client.broken:
+            raise
+        client = run.services.fleet.client(asked.instance)
+        client.use_thread(thread, folder)
+    return client
+
+
+def store_patch(run: RunResources, folder: TurnFolder, before: str, after: str) -> list[str]:
+    """Write ``changes.patch`` from one state of the workspace to another; returns the paths that differ."""
+    if after == before:
+        return []
+    run.snapshots.write_patch(before, after, folder.patch_path)
+    return list(run.snapshots.changed_paths(before, after))

@@ -1,0 +1,101 @@
+"""What a turn is asked, and what it leaves for the journal."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+
+from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.reading.json_types import Json
+
+CURRENT_THREAD = ""
+NEW_THREAD = "new"
+
+COMPLETED, DECLINED, GAVE_UP, INVALID, UNFINISHED = "completed", "declined", "gave_up", "invalid_reply", "unfinished"
+"""The ``status`` of an answered turn; that of any other turn is Codex's."""
+
+
+@dataclass(frozen=True)
+class TurnPrompt:
+    """A prompt to send. ``visit``: the number of this ask of the role; ``step``: how often it was continued.
+
+    ``repair``: the number of the repair turn, or 0. ``instance``: the process that gets the prompt. ``thread``:
+    `CURRENT_THREAD` of that process, `NEW_THREAD`, or an ID. ``opened``: an earlier attempt already switched to it.
+    ``place``: the turn's journal position; ``unit``: the key of the asking unit. ``when_forgotten`` is sent instead if
+    the thread has lost the role's earlier turns. ``kept``: what tools stored for the handoff in earlier turns of this
+    ask.
+    """
+
+    role: RoleSpec
+    instance: str
+    prompt: str
+    when_forgotten: str
+    visit: int
+    cycle: int
+    thread: str = CURRENT_THREAD
+    opened: bool = False
+    place: int = 0
+    repair: int = 0
+    repair_of: int | None = None
+    unit: str = ""
+    step: int = 0
+    continues: int | None = None
+    kept: Json = field(default_factory=dict)
+
+    def repairing(self, turn: TurnResult, prompt: str) -> TurnPrompt:
+        """The prompt that asks again, on the same thread, for what ``turn`` should have answered."""
+        after = self._after(turn, prompt)
+        return replace(after, repair=self.repair + 1, repair_of=turn.number, continues=None)
+
+    def continuing(self, turn: TurnResult, prompt: str) -> TurnPrompt:
+        """The prompt that lets the role continue, on the same thread, what ``turn`` left unfinished."""
+        return replace(self._after(turn, prompt), step=self.step + 1, continues=turn.number)
+
+    def _after(self, turn: TurnResult, prompt: str) -> TurnPrompt:
+        thread = CURRENT_THREAD if self.thread == CURRENT_THREAD else turn.thread_id
+        return replace(self, prompt=prompt, thread=thread, kept=turn.kept)
+
+
+@dataclass(frozen=True)
+class TurnResult:
+    """What a turn left. ``number`` is 0 if a tolerated failure left no turn.
+
+    ``status``, ``outcome`` and ``reason`` tell how it ended, in ``turn.json`` and in events: the outcome is one word,
+    also the run's if the turn ends the run; the reason a sentence. ``handoff`` is None without a valid answer; that of
+    a turn that `declined` holds the reason for the next role. ``ask_again``: a repair turn must follow or, if the turn
+    is unfinished, one that continues it. ``snapshot``: the workspace before the turn's changes, empty if it could
+    change nothing. ``protected_restored``: protected files that it changed and that were restored. ``kept``: what tools
+    stored for the handoff, in this ask so far. ``web_searches``: how often the role itself searched the web.
+    """
+
+    role: str
+    instance: str
+    number: int
+    thread_id: str
+    status: str
+    outcome: str
+    reason: str
+    handoff: Json | None = None
+    ask_again: bool = False
+    snapshot: str = ""
+    changed_paths: list[str] = field(default_factory=list)
+    protected_restored: list[str] = field(default_factory=list)
+    kept: Json = field(default_factory=dict)
+    web_searches: int = 0
+
+    @property
+    def answered(self) -> bool:
+        """Whether Codex answered, even if the answer was of no use."""
+        return self.status in (COMPLETED, DECLINED, GAVE_UP, INVALID, UNFINISHED)
+
+    @property
+    def declined(self) -> bool:
+        """Whether the role answered that it cannot do its part."""
+        return self.status == DECLINED
+
+    @property
+    def problem(self) -> str:
+        """Why the turn left no answer, or why the role declined; empty for an answer."""
+        return "" if self.status == COMPLETED else self.reason
+
+    def as_json(self) -> Json:
+        return asdict(self)

@@ -1,0 +1,59 @@
+"""The exercise in CONTRIBUTING works as written."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+TOP = Path(__file__).parents[1]
+EXERCISE = (TOP / "CONTRIBUTING.md").read_text().partition("\n## Exercise\n")[2].partition("\n## ")[0]
+NEW_FILE = re.compile(r"New file `([^`]+)`:\n\n```python\n(.*?)```", re.DOTALL)
+NEW_LINES = re.compile(r"^In `([^`]+)`, below `([^`]+)`:\n\n```text\n(.*?)```", re.DOTALL | re.MULTILINE)
+FLOW = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
+SECONDS = 60.0
+
+
+def changed_copy(folder: Path) -> Path:
+    """A copy of the package with what the exercise adds."""
+    for name in ("codex_multi_role", "roles"):
+        shutil.copytree(TOP / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for path, content in NEW_FILE.findall(EXERCISE):
+        assert not (folder / path).exists()
+        (folder / path).write_text(content)
+    for path, place, lines in NEW_LINES.findall(EXERCISE):
+        text = (folder / path).read_text()
+        assert text.count(f"{place}\n") == 1, f"{path}: {place}"
+        (folder / path).write_text(text.replace(f"{place}\n", f"{place}\n{lines}"))
+    return folder
+
+
+def run(copy: Path, workspace: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "codex_multi_role", *arguments],
+        cwd=workspace,
+        env={**os.environ, "PYTHONPATH": str(copy), "PYTHONSAFEPATH": "1"},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def test_exercise_works_as_written(tmp_path: Path) -> None:
+    copy, workspace = changed_copy(tmp_path / "copy"), tmp_path / "workspace"
+    flows = workspace / "roles/flows"
+    flows.mkdir(parents=True)
+    (workspace / "notes.md").write_text("one\ntwo\n")
+    (workspace / "roles/catalog.yaml").write_text("version: 1\nroles: [{name: nobody, role_file: nobody.yaml}]\n")
+    (workspace / "roles/nobody.yaml").write_text("name: nobody\nprompt_text: Nothing to do.\n")
+    (flows / "exercise.yaml").write_text(FLOW.findall(EXERCISE)[0])
+
+    bound = run(copy, workspace, "flows", "validate", "exercise")
+    assert " in 1.0 s" in bound.stdout, bound
+    done = run(copy, workspace, "--flow", "exercise", "--goal", "count", "--json", "--playbook", "roman-numerals")
+    assert '"outcome": "long_enough"' in done.stdout, done
+    assert run(copy, workspace, "where", "latest").stdout.startswith(str(workspace / "runs"))
