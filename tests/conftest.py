@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests.browser import browser
+from tests.support.browser import browser
 
 __all__ = ["browser"]
 WITHOUT_PLUGINS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"

@@ -16,7 +16,7 @@ from codex_multi_role import RunReport, resume, run
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, StorageError, UsageError
 from codex_multi_role.run_folder import Record, RunFolder, TurnFolder
-from tests.teams import TeamFolder, read, say
+from tests.support.teams import TeamFolder, read, say
 
 ENDING = ("status", "outcome", "reason", "exit_code", "totals")
 

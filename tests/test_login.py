@@ -12,7 +12,7 @@ import pytest
 from codex_multi_role import RunOptions, run
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.playbook import Playbook, PlaybookServer
-from tests.teams import Record, TeamFolder, say
+from tests.support.teams import Record, TeamFolder, say
 
 API_KEY = "sk-test-0123456789abcdef0123456789"
 

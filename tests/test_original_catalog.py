@@ -18,9 +18,9 @@ from codex_multi_role.run_folder import Answer, Question, RunFolder, answer_of_p
 from codex_multi_role.web.flow_form import read_flows
 from codex_multi_role.web.starting import NewRun, RunStarter
 from tests.catalog.test_skills import files_of, seven_zipped, zipped
-from tests.cli.console import console
 from tests.lifecycle.test_live_roles import ASKED_TWICE, NOTICED_SECONDS
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.console import console
+from tests.support.teams import Record, TeamFolder, read, say
 
 ORIGINAL = Path(__file__).parent / "catalog/original/config"
 ROLES = ("planner", "architect", "implementer", "integrator")

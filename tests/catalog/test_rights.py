@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from codex_multi_role.catalog import RoleSpec, without_wider_rights
-from tests.teams import Record
+from tests.support.teams import Record
 
 DOCS: Record = {"docs": {"command": "docs-server"}}
 HAS: Record = {"sandbox": "workspace-write", "auto_approve": {"commands": True}, "protect": ["a"]}

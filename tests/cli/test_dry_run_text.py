@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.console import console
 from tests.cli.test_roles import CATALOG
+from tests.support.console import console
 
 FLOW = """
 steps:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cli.console import console
 from tests.cli.test_roles import CATALOG
+from tests.support.console import console
 
 FLOW = """
 description: Think once, then do.

@@ -18,8 +18,7 @@ from codex_multi_role.cli.starters import ALL, contents_of, starter
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
 from codex_multi_role.lifecycle.dry_run import dry_run
 from codex_multi_role.run_options import RunOptions
-from tests.cli.console import console
-from tests.cli.terminal import at_terminal
+from tests.support.console import at_terminal, console
 
 TRIED: dict[str, Any] = {
     "coding": {"goal": "Add a --version flag"},

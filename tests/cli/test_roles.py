@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cli.console import console
+from tests.support.console import console
 
 CATALOG = """
 version: 1

@@ -16,7 +16,7 @@ from tests.chaos.profiles import Once
 from tests.chaos.proxy import write_launcher
 from tests.codex.conftest import ROLE, Harness
 from tests.codex.test_client import ANSWER, take, wire
-from tests.teams import TeamFolder, say
+from tests.support.teams import TeamFolder, say
 
 SHORT = TurnDeadlines(idle=1.5, turn=30)
 COMMAND = {"steps": [{"call": "exec_command", "arguments": {"cmd": "echo ran >> out.txt"}}, ANSWER]}

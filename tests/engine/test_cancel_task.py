@@ -11,9 +11,10 @@ import codex_multi_role
 from codex_multi_role import RunReport
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder.questions import user_name
-from tests.cli.console import console
 from tests.engine.test_flows import with_flow
 from tests.engine.test_resume import NEVER, running, watched
+from tests.support.console import console
+from tests.support.teams import Record, TeamFolder, read
 from tests.systems.test_plan_solve import (
     GIVES_UP,
     TWO,
@@ -26,7 +27,6 @@ from tests.systems.test_plan_solve import (
     team_of,
     todo,
 )
-from tests.teams import Record, TeamFolder, read
 
 THREE = planned(todo("A"), todo("B", "A"), todo("C"))
 

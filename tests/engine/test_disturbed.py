@@ -10,7 +10,7 @@ from codex_multi_role.codex.locator import find_codex
 from tests.chaos.profiles import Once
 from tests.chaos.proxy import write_launcher
 from tests.engine.test_flows import with_flow
-from tests.teams import TeamFolder, say
+from tests.support.teams import TeamFolder, say
 
 
 def disturbed(folder: Path, once: Once) -> Path:

@@ -10,7 +10,7 @@ import yaml
 from codex_multi_role import run
 from codex_multi_role.errors import DefinitionError
 from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say
 
 ECHO: Record = {"json": {"summary": "did {{ (prompt | string).split('ITEM ')[1].split('.')[0] }}"}}
 

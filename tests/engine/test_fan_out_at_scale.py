@@ -10,7 +10,7 @@ from pathlib import Path
 
 from codex_multi_role import run
 from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, say
+from tests.support.teams import Record, TeamFolder, say
 
 ITEMS = [f"item-{number:02d}" for number in range(32)]
 AT_ONCE = 8

@@ -9,8 +9,8 @@ import yaml
 
 from codex_multi_role import RunReport
 from codex_multi_role.errors import DefinitionError, UsageError
-from tests.cli.console import console
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.console import console
+from tests.support.teams import Record, TeamFolder, read, say
 
 WRITER: Record = {"behaviors": {"apply_files": True}}
 

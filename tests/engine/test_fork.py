@@ -15,7 +15,7 @@ from codex_multi_role import RunReport, answer, fork
 from codex_multi_role.errors import UsageError
 from tests.engine.test_flows import WRITER, with_flow
 from tests.engine.test_resume import NEVER, running
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say
 
 CHORES = "chmod +x tool.sh; rm old.txt; ln -s a.txt link; mkdir empty; echo junk > ignored.log; echo 2 > b/deep.txt"
 LOOP: list[Record] = [{"when": "steps.judge.visits >= 3", "end": "judged"}, {"to": "build"}]

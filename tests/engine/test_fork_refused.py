@@ -11,7 +11,7 @@ import yaml
 
 from codex_multi_role.errors import StorageError, UsageError
 from tests.engine.test_fork import LOOP, STEPS, builders, everything, forked
-from tests.teams import Record, TeamFolder, say
+from tests.support.teams import Record, TeamFolder, say
 
 
 @pytest.mark.parametrize(

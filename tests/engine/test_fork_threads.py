@@ -17,7 +17,7 @@ from codex_multi_role.playbook.request import read_request
 from tests.engine.test_flows import with_flow
 from tests.engine.test_fork import builders, forked, tree
 from tests.engine.test_resume import NEVER, watched
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say
 
 
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Record]:

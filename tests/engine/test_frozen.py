@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from tests.engine.test_left_over import FREE
-from tests.teams import TeamFolder, read, say
+from tests.support.teams import TeamFolder, read, say
 from tests.torture.leftovers import processes_of
 
 WAIT_SECONDS = 60.0

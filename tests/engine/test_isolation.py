@@ -11,7 +11,7 @@ import yaml
 
 from codex_multi_role.workspace.manifest import Manifest
 from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say
 
 WRITER: Record = {"behaviors": {"apply_files": True}}
 

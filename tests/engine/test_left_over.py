@@ -14,7 +14,7 @@ import pytest
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.process_guard import PART
 from tests.engine.test_resume import NEVER, running
-from tests.teams import Record, TeamFolder, say
+from tests.support.teams import Record, TeamFolder, say
 
 FREE = {"sandbox": "danger-full-access"}
 DAY = 86_400 + os.getpid() * 10  # others may be testing on this machine

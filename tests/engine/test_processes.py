@@ -15,7 +15,7 @@ import yaml
 from codex_multi_role import RunReport, resume, run
 from tests.engine.test_fan_out import ECHO, fan, solver
 from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say
 
 LOOK_SECONDS = 0.01
 

@@ -12,9 +12,10 @@ import codex_multi_role
 from codex_multi_role import RunReport
 from codex_multi_role.errors import RunBusy, UsageError
 from codex_multi_role.run_folder import list_runs
-from tests.cli.console import console
 from tests.engine.test_flows import WRITER, with_flow
 from tests.engine.test_resume import NEVER, running, watched
+from tests.support.console import console
+from tests.support.teams import Record, TeamFolder, read, say
 from tests.systems.test_plan_solve import (
     DOUBTED,
     GIVES_UP,
@@ -28,7 +29,6 @@ from tests.systems.test_plan_solve import (
     team_of,
     todo,
 )
-from tests.teams import Record, TeamFolder, read, say
 
 CHAIN = planned(todo("A"), todo("B", "A"), todo("C"))
 

@@ -23,7 +23,7 @@ from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import RunBusy, UsageError
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say
 
 NEVER = {"fault": {"stall_seconds": 300}}
 ROLES: dict[str, Record] = {"one": {}, "two": {}, "three": {}}

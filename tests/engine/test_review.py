@@ -16,9 +16,9 @@ import yaml
 import codex_multi_role
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import Answer, Question, answer_of_person
-from tests.cli.console import console
 from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.console import console
+from tests.support.teams import Record, TeamFolder, read, say
 
 ROUTES: list[Record] = [
     {"when": "steps.ok.approved and steps.ok.comment == 'good'", "end": "shipped"},

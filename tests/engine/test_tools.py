@@ -14,8 +14,8 @@ from codex_multi_role.run_folder import Answer, Question
 from codex_multi_role.tools.ask_user import NO_WORDS, NOBODY
 from tests.engine.test_resume import NEVER, running
 from tests.engine.test_review import answer, asked, summary, until_over
-from tests.teams import LIMITS, Record, TeamFolder, say
-from tests.tools.installed import install
+from tests.support.teams import LIMITS, Record, TeamFolder, say
+from tests.support.tools import install
 
 QUESTION: Record = {"question": "Which database?", "options": ["sqlite", "postgres"]}
 

@@ -15,7 +15,7 @@ from tests.codex.conftest import ROLE, Harness
 from tests.codex.test_client import ANSWER, PATIENT, request, take, wire
 from tests.codex.test_disturbed import disturbed
 from tests.engine.test_fan_out import ECHO, fan, solver
-from tests.teams import Record, TeamFolder, say
+from tests.support.teams import Record, TeamFolder, say
 
 SHORT = TurnDeadlines(idle=1.0, turn=30)
 SILENT: Record = {"fault": {"stall_seconds": 600}}

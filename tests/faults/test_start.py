@@ -13,7 +13,7 @@ from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from codex_multi_role.presentation.outcome import exit_meaning, outcome_in_words
 from tests.faults.screen import Screen, Seen
-from tests.teams import TeamFolder, say
+from tests.support.teams import TeamFolder, say
 
 OPENAI = ("-c", 'model_provider="openai"')
 MEND = "a setting (-c, the role's codex_config), config.toml or CODEX_HOME"

@@ -13,7 +13,7 @@ import shlex
 import sys
 
 from tests.conftest import WITHOUT_PLUGINS
-from tests.teams import Record, say
+from tests.support.teams import Record, say
 from tests.torture.scenarios.scenario import Scenario
 
 THINGS = ["axe", "bow"]

@@ -15,7 +15,7 @@ from codex_multi_role.lifecycle.definitions import keep_definitions, load_defini
 from codex_multi_role.lifecycle.live_roles import LiveRoles
 from codex_multi_role.run_folder import Answer, EventLog, Question, RunFolder, answer_of_person
 from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say
 
 NOTICED_SECONDS = 20
 ASKED_TWICE: Record = {

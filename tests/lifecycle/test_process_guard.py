@@ -16,7 +16,7 @@ from codex_multi_role.lifecycle.process_guard import PART
 from tests.engine.test_frozen import wait_for
 from tests.engine.test_left_over import DAY, FREE, hiding, sleeping
 from tests.engine.test_resume import NEVER, running
-from tests.teams import Record, TeamFolder, say
+from tests.support.teams import Record, TeamFolder, say
 from tests.torture.leftovers import wait_until_gone
 
 FILES = [{"path": "new.txt", "content": "x"}]

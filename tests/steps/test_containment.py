@@ -12,7 +12,7 @@ import pytest
 
 from codex_multi_role.workspace.removal import collect
 from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say
 
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}
 

@@ -8,7 +8,7 @@ import pytest
 
 from codex_multi_role.errors import UsageError
 from tests.steps.test_containment import WRITER, command
-from tests.teams import TeamFolder, read, say
+from tests.support.teams import TeamFolder, read, say
 
 ODD = ["a[1]", "what?", "all*", "b]"]
 

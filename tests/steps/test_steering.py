@@ -12,7 +12,7 @@ from codex_multi_role.lifecycle.process_guard import PART, end_work_of
 from tests.engine.test_flows import with_flow
 from tests.engine.test_frozen import wait_for
 from tests.steps.test_containment import WRITER, command
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say
 
 EVIL = "name: reader\nprompt_text: Do it.\nsandbox: danger-full-access\napproval_policy: never\n"
 SETTINGS = "codex-multi-role.yaml"

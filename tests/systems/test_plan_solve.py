@@ -12,10 +12,10 @@ from codex_multi_role import RunOptions, RunReport, fork, run
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import RunFolder, events_with_inherited
 from codex_multi_role.run_folder.states import read_states
-from tests.cli.console import console
 from tests.engine.test_resume import NEVER, running
 from tests.engine.test_review import answer
-from tests.teams import Record, TeamFolder, read
+from tests.support.console import console
+from tests.support.teams import Record, TeamFolder, read
 
 
 def todo(name: str, *needs: str) -> Record:

@@ -9,7 +9,7 @@ import pytest
 
 from codex_multi_role.replies import schema_problems
 from codex_multi_role.tools import find_tool
-from tests.tools.context import call
+from tests.support.tools import call
 
 
 def task(name: str, *needs: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from codex_multi_role.web.access import Access
 from codex_multi_role.web.application import create_application
 from codex_multi_role.web.forms import MOST_BYTES
 from codex_multi_role.web.listing import RunList
-from tests.cli.run_folders import make_run
+from tests.support.recorded_runs import make_run
 
 HOST = "127.0.0.1:8765"
 TOKEN = "a-token-of-enough-characters"

@@ -9,7 +9,8 @@ import pytest
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files
-from tests.workspace.isolated import (
+from tests.support.interruptions import killed_until_it_is_done
+from tests.support.isolated_copies import (
     ARRANGEMENTS,
     KEY,
     alone,
@@ -22,7 +23,6 @@ from tests.workspace.isolated import (
     part_of_a_repository,
     whole_repository,
 )
-from tests.workspace.kills import killed_until_it_is_done
 
 Arrange = Callable[[Path], None]
 

@@ -14,7 +14,8 @@ import pytest
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files
 from codex_multi_role.workspace.worktrees import Worktrees
-from tests.workspace.isolated import (
+from tests.support.interruptions import Killed, killed_at, killed_before_step, until_it_is_done
+from tests.support.isolated_copies import (
     ARRANGEMENTS,
     EDITED,
     KEY,
@@ -26,7 +27,6 @@ from tests.workspace.isolated import (
     patch_of,
     whole_repository,
 )
-from tests.workspace.kills import Killed, killed_at, killed_before_step, until_it_is_done
 
 Arrange = Callable[[Path], None]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.checks.conftest import MakeContext
-from tests.checks.documentation.honest import SECTIONS, Package
+from tests.support.documentation import SECTIONS, Package
 
 HONEST = ["json", "wsgiref"]
 LOREM = (

@@ -12,8 +12,8 @@ import yaml
 from junitparser import JUnitXml
 
 from tests.integrations.ci.test_github import read_log
-from tests.integrations.ci.workflow import EXPRESSION, TOP, Workflow, read_yaml
-from tests.teams import TeamFolder, say
+from tests.support.continuous_integration import EXPRESSION, TOP, Workflow, read_yaml
+from tests.support.teams import TeamFolder, say
 
 YAML_BLOCK = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"steps\.team\.outputs\.([\w-]+)")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from codex_multi_role.integrations.ci.github import MOST_OF_A_KIND, command, harmless, run_annotations, runs_here
 from codex_multi_role.integrations.ci.latest_tests import latest_tests
-from tests.integrations.ci.ended_runs import HOSTILE, leave_tests, make_ended
 from tests.integrations.ci.test_junit import PYTEST_REPORT
+from tests.support.continuous_integration import HOSTILE, leave_tests, make_ended
 
 OLDER_COMMAND = re.compile(r"##\[[^\]]*\]")
 TEXTS = (

@@ -17,7 +17,7 @@ from codex_multi_role.integrations.ci.ended import LONGEST_TEXT, EndedRun
 from codex_multi_role.integrations.ci.junit import junit_report
 from codex_multi_role.integrations.ci.latest_tests import MOST_PARTS, MOST_PLACES, latest_tests
 from codex_multi_role.run_folder import Question, Questions
-from tests.integrations.ci.ended_runs import HOSTILE, leave_tests, make_ended
+from tests.support.continuous_integration import HOSTILE, leave_tests, make_ended
 
 ILLEGAL_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -28,8 +28,8 @@ from codex_multi_role.integrations.telemetry.export import GENERAL, METRICS, TRA
 from codex_multi_role.integrations.telemetry.pipeline import Complaints, Pipeline
 from codex_multi_role.run_folder import Record
 from tests.engine.test_flows import with_flow
-from tests.presentation.recorded_run import in_order, started, turn, whole_run
-from tests.teams import TeamFolder, say
+from tests.support.recorded_runs import in_order, started, turn, whole_run
+from tests.support.teams import TeamFolder, say
 
 CANARY = "hunter2-hunter2"
 Points = list[tuple[Record, HistogramDataPoint | NumberDataPoint]]

@@ -12,8 +12,8 @@ import pytest
 
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.playbook.recording import Recording
-from tests.lifecycle.recordings.provider import KEY, Provider, exchanges_of, provider_of
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.recordings import KEY, Provider, exchanges_of, provider_of
+from tests.support.teams import Record, TeamFolder, read, say
 
 ROLES: dict[str, Record] = {"one": {"behaviors": {"can_finish": True}}}
 PLAYS: dict[str, list[Any]] = {"one": [say(status="DONE")]}

@@ -20,8 +20,8 @@ from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.run_folder import EventLog, RunFolder
 from tests.engine.test_fan_out import ECHO
 from tests.engine.test_flows import with_flow
-from tests.lifecycle.recordings.provider import KEY, KEY_VARIABLE, exchanges_of, files_of, lines_of, provider_of
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.recordings import KEY, KEY_VARIABLE, exchanges_of, files_of, lines_of, provider_of
+from tests.support.teams import Record, TeamFolder, read, say
 
 FULL = {"input_tokens": 1_000_000, "output_tokens": 5}
 PATCH = "*** Begin Patch\n*** Add File: note.txt\n+hello\n*** End Patch\n"

@@ -10,7 +10,7 @@ import shlex
 import sys
 
 from tests.conftest import WITHOUT_PLUGINS
-from tests.teams import say
+from tests.support.teams import say
 from tests.torture.scenarios.scenario import Scenario
 
 # pytest as the package would run it, without the plugins that happen to be installed: they are most of its start.

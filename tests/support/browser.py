@@ -1,17 +1,45 @@
-"""A written report as a test reads it: as a browser would, by an HTML parser."""
+"""Pages as their readers see them: in a real browser, or read by an HTML parser."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+CHROMIUM = Path("/usr/bin/chromium")
 LINKS = ("src", "href", "action", "data", "poster", "srcset", "background", "formaction", "ping", "xlink:href")
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start Chromium without a window, once per module; skip where it is absent.
+
+    While it lives, Playwright's event loop runs in the main thread: nothing else that needs one there can be tried, a
+    run in this process included. That is why it ends with the module.
+    """
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not there: pages are not tried in a browser")
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+        yield browser
+        browser.close()
+
+
 class Report(HTMLParser):
-    """``elements``: every start tag with its attributes; ``text``: what a reader sees before anything is opened;
+    """A written report as a browser would read it.
+
+    ``elements``: every start tag with its attributes; ``text``: what a reader sees before anything is opened;
     ``entries``: by id, the parts that open.
     """
 

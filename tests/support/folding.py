@@ -1,6 +1,6 @@
 """A folder that knows a file by any case of its name, as macOS and Windows do: served by FUSE, from another folder.
 
-    python -m tests.folding SOURCE MOUNT_POINT
+    python -m tests.support.folding SOURCE MOUNT_POINT
 
 Mounts ``MOUNT_POINT``, says ``mounted``, and serves it until it is killed. Names keep the case they were made with. The
 kernel is told to remember nothing, so that every name is looked up here. Source: the kernel's ``linux/fuse.h``, 7.31.

@@ -1,8 +1,9 @@
-"""A process that ends between any two of its steps, as seen by what it leaves on disk."""
+"""Work that is cut short: by a kill between any two of its steps, or by a limit of the system."""
 
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -72,3 +73,14 @@ def until_it_is_done(work: Callable[[int], object]) -> int:
 def _killed(work: Callable[[], object], number: int) -> None:
     with killed_before_step(number):
         work()
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Within the block this process cannot make a file larger than ``size`` bytes: writing on fails with EFBIG."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

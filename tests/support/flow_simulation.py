@@ -11,9 +11,9 @@ from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec, render
 from codex_multi_role.flow import FlowState, GoTo, Terms, WalkBound, WorstCase, after, may_call, new_state
-from tests.flow.clock import Clock, Pause, Side, Turn, Work
-from tests.flow.flows import CATALOG, CHECK_SECONDS, ROLES
-from tests.flow.generated import MOST_ITEMS
+from tests.support.flows import CATALOG, CHECK_SECONDS, ROLES
+from tests.support.generated_flows import MOST_ITEMS
+from tests.support.simulated_clock import Clock, Pause, Side, Turn, Work
 
 MOST_VISITS = 400
 STEPS_PER_ASK = 16

@@ -1,12 +1,23 @@
-"""A distribution that brings tools of its own, as an installed one would."""
+"""Tools of roles: called directly, or installed as a distribution brings them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from codex_multi_role.tools import ToolContext, ToolResult, find_tool
+from codex_multi_role.workspace import Workspace
+
+
+def call(tool: str, arguments: Mapping[str, Any], folder: Path, kept: Mapping[str, Any] | None = None) -> ToolResult:
+    """Call the tool for the workspace ``folder``, whose ``runs`` is out of bounds."""
+    context = ToolContext("one", Workspace(folder, (folder / "runs",)), folder, lambda *_: None, kept=kept or {})
+    return find_tool(tool).call(context, arguments)
+
 
 SHOUTING = """
 from codex_multi_role.tools import Tool, ToolResult

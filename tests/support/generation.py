@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role import RunReport
-from tests.teams import Record, TeamFolder, read
+from tests.support.teams import Record, TeamFolder, read
 
 SIGN = "def sign(number):\n    if number < 0:\n        return -1\n    return 1\n"
 IMPORT = "from sign import sign\n\n\n"

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from codex_multi_role.catalog import FlowSpec
-from tests.flow.flows import ROLES
+from tests.support.flows import ROLES
 
 STEP_IDS = ("a", "b", "c", "d")
 FLOW_NAMES = ("main", "inner", "other")

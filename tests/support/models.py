@@ -1,4 +1,7 @@
-"""A model that answers whoever asks, unlike a playbook: for sub-agents, whose requests name no role."""
+"""Models that tests answer for, and requests to a model: built as Codex sends them, or collected from a run.
+
+`any_model` answers whoever asks, unlike a playbook: for sub-agents, whose requests name no role.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,17 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import pytest
+
+from codex_multi_role.playbook import handler
+from codex_multi_role.playbook.request import AnswerKey, CompactionRequest, NextStepRequest, call_id, read_request
+
 Body = dict[str, Any]
 Items = list[dict[str, Any]]
 INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
 STOP_SECONDS = 5.0
+PLANNER = AnswerKey("planner", 1, 0, 1)
+TURN_ID = "01a1fb77-c664-7b03-a357-18033a344f6a"
 
 
 def message(text: str) -> Items:
@@ -76,3 +86,44 @@ def _events(items: Items) -> Iterator[Body]:
     for index, item in enumerate(items):
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": "response.completed", "response": {"id": "r", "usage": usage}}
+
+
+@contextmanager
+def model_requests() -> Iterator[list[Body]]:
+    """Collect the requests that the playbook server of this process receives."""
+    bodies: list[Body] = []
+
+    def remember(raw: bytes) -> NextStepRequest | CompactionRequest:
+        bodies.append(json.loads(raw))
+        return read_request(raw)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(handler, "read_request", remember)
+        yield bodies
+
+
+def texts(body: Body, role: str = "") -> str:
+    """All that the request's messages say, those of ``role`` only if it is given."""
+    messages = [item for item in body["input"] if item.get("type") == "message" and role in ("", item["role"])]
+    return "\n".join(part.get("text", "") for message in messages for part in message["content"])
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+
+
+def tool_output(step: int, output: Any, turn_id: str = TURN_ID) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": call_id(turn_id, step), "output": output}
+
+
+def body(*items: dict[str, Any], ask: AnswerKey | None = PLANNER, **metadata: object) -> bytes:
+    named = {f"multi_role_{key}": str(value) for key, value in ask._asdict().items()} if ask else {}
+    turn = json.dumps({"turn_id": TURN_ID, "request_kind": "turn"} | named | metadata)
+    return json.dumps({"input": items, "client_metadata": {"x-codex-turn-metadata": turn}}).encode()
+
+
+def asked(prompt: str = "do it", ask: AnswerKey = PLANNER, outputs: tuple[str, ...] = ()) -> NextStepRequest:
+    items = [user(prompt), *(tool_output(step, output) for step, output in enumerate(outputs))]
+    request = read_request(body(*items, ask=ask))
+    assert isinstance(request, NextStepRequest)
+    return request

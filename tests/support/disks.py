@@ -13,7 +13,7 @@ from pathlib import Path
 
 BALLAST = "ballast"
 FOLDER = "project"
-REPOSITORY = Path(__file__).parents[1]
+REPOSITORY = Path(__file__).parents[2]
 MOUNT = 'mount -t tmpfs -o "size=$2" none "$1" && mkdir "$1/$3" && echo mounted && exec cat'
 NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount", "--propagation", "private")
 
@@ -70,7 +70,7 @@ def small_disk(mount_point: Path, megabytes: int) -> Iterator[Disk]:
 @contextmanager
 def folding_disk(mount_point: Path, source: Path) -> Iterator[Disk]:
     """``source`` as a folder that knows its files by any case of their names. Raises `OSError` as `small_disk`."""
-    with _held([sys.executable, "-m", "tests.folding", str(source), str(mount_point)]) as holder:
+    with _held([sys.executable, "-m", "tests.support.folding", str(source), str(mount_point)]) as holder:
         yield Disk(mount_point, holder, "")
 
 
