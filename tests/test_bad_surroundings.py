@@ -20,7 +20,7 @@ from codex_multi_role.errors import DefinitionError, StorageError, UsageError
 from codex_multi_role.run_folder import Record, RunFolder, list_turns
 from tests.support.console import DEADLINE_SECONDS, console, environment
 from tests.support.disks import Disk, small_disk
-from tests.support.interruptions import largest_file
+from tests.support.processes import largest_file
 from tests.support.teams import TeamFolder, read, say
 
 FULL = "No space left on device"

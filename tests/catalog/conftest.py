@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from codex_multi_role.catalog import RoleSpecCatalog
-from codex_multi_role.errors import DefinitionError
-
-Write = Callable[..., Path]
-TWO_ROLES = """\
-version: 1
-roles:
-  - {name: planner, prompt_text: Plan.}
-  - {name: developer, prompt_text: Develop.}
-"""
+from tests.support.catalogs import TWO_ROLES, Write
 
 
 @pytest.fixture
@@ -36,12 +27,3 @@ def write(tmp_path: Path) -> Write:
 def two_roles(write: Write) -> RoleSpecCatalog:
     """A catalog of planner and developer, without any texts of its own."""
     return RoleSpecCatalog.load(write(TWO_ROLES))
-
-
-def problem_of(call: Callable[[], object]) -> str:
-    """The message of the ``DefinitionError`` that ``call`` raises, or an empty string."""
-    try:
-        call()
-    except DefinitionError as error:
-        return str(error)
-    return ""

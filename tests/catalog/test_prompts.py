@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog, build_prompt, build_repair_prompt, packaged_roles
-from tests.catalog.conftest import Write
+from tests.support.catalogs import Write
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from codex_multi_role.checks import find_check
 from codex_multi_role.checks.choose import Criterion, Requirement, choose, choose_best
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 HIGHEST_A = [{"key": "a", "prefer": "highest"}]
 

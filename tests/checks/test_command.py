@@ -17,8 +17,8 @@ from codex_multi_role.checks.command import run_argv
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.errors import RunInterrupted, StorageError, UsageError
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
-from tests.checks.conftest import MakeContext
-from tests.checks.test_sandbox import codex_sandbox as codex_sandbox  # a fixture
+from tests.support.checks import MakeContext
+from tests.support.checks import codex_sandbox as codex_sandbox
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import WITH_PLUGINS, MakeContext
+from tests.support.checks import WITH_PLUGINS, MakeContext
 
 SOURCE = """\
 def sign(number):

@@ -8,7 +8,7 @@ import pytest
 
 from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 
 def _find(make_context: MakeContext, tests: str, **options: object) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from codex_multi_role.checks import find_check
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.json_schema import check_schema, schema_problems
 from codex_multi_role.errors import StorageError, UsageError
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 PLAN = {
     "type": "object",

@@ -11,8 +11,8 @@ from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.merge_tests import merge_tests
 from codex_multi_role.checks.mutation import judge_mutants
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import MakeContext
 from tests.checks.programs.candidates import CARELESS, HAPPY, PAIRS, STRICT
+from tests.support.checks import MakeContext
 
 pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
 

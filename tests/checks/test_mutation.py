@@ -14,7 +14,7 @@ from codex_multi_role.checks.mutants import MutatedFile
 from codex_multi_role.checks.mutation import END_SECONDS, judge_mutants
 from codex_multi_role.checks.suite import Suite
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import WITH_PLUGINS, MakeContext
+from tests.support.checks import WITH_PLUGINS, MakeContext
 
 pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
 

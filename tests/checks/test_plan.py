@@ -11,7 +11,7 @@ from codex_multi_role.checks import find_check
 from codex_multi_role.checks.plan import check_plan
 from codex_multi_role.errors import UsageError
 from codex_multi_role.plans import plan_problems
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 
 def task(name: str, *needs: str) -> dict[str, Any]:

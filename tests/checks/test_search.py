@@ -20,7 +20,7 @@ from codex_multi_role.checks.searching.sketches import nearly_same, sketch
 from codex_multi_role.errors import CheckFailed, UsageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.check import load_settings
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 from tests.support.research import answer, pdf, serving
 from tests.support.teams import Record
 

@@ -13,7 +13,7 @@ from codex_multi_role.checks.junit_report import TestCounts
 from codex_multi_role.checks.tests import judge, run_tests
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import CommandResult
-from tests.checks.conftest import WITH_PLUGINS, MakeContext
+from tests.support.checks import WITH_PLUGINS, MakeContext
 
 PASSING = {"test_a.py": "def test_a(): pass\ndef test_b(tmp_path): (tmp_path / 'x').write_text('x')\n"}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_roles import CATALOG
+from tests.support.catalogs import CATALOG
 from tests.support.console import console
 
 FLOW = """

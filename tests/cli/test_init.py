@@ -14,10 +14,11 @@ from codex_multi_role.cli.init import settings_file
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.options import RUN
 from codex_multi_role.cli.settings import read_file
-from codex_multi_role.cli.starters import ALL, contents_of, starter
+from codex_multi_role.cli.starters import ALL
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
 from codex_multi_role.lifecycle.dry_run import dry_run
 from codex_multi_role.run_options import RunOptions
+from tests.support.catalogs import begin
 from tests.support.console import at_terminal, console
 
 TRIED: dict[str, Any] = {
@@ -106,12 +107,6 @@ def test_each_starter_is_valid_as_it_is(name: str, tmp_path: Path, monkeypatch: 
     assert asked
     for line in Path("roles/catalog.yaml").read_text().splitlines():
         assert len(line) <= 120
-
-
-def begin(name: str) -> None:
-    for path, content in contents_of(starter(name)):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
 
 
 def test_starters_match_their_packaged_folders() -> None:

@@ -6,19 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.catalogs import CATALOG
 from tests.support.console import console
-
-CATALOG = """
-version: 1
-roles:
-  - name: thinker
-    prompt_text: Think.
-    model_env: THINKER_MODEL
-  - name: doer
-    prompt_text: Do.
-    prompt_flags: {allow_write: true}
-    depends_on: [thinker]
-"""
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.host.processes import Family
-from tests.support.interruptions import largest_file
+from tests.support.processes import largest_file
 from tests.support.teams import TeamFolder, say
 
 ROLES: dict[str, dict[str, object]] = {"one": {}, "two": {"depends_on": ["one"]}}

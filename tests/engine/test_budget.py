@@ -13,8 +13,7 @@ import pytest
 
 from codex_multi_role import run
 from codex_multi_role.run_folder import Answer, Question, answer_of_person
-from tests.engine.test_flows import with_flow
-from tests.support.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 USAGE: Record = {"usage": {"input_tokens": 90, "output_tokens": 10}}
 

@@ -9,8 +9,7 @@ import pytest
 from codex_multi_role.codex.locator import find_codex
 from tests.chaos.profiles import Once
 from tests.chaos.proxy import write_launcher
-from tests.engine.test_flows import with_flow
-from tests.support.teams import TeamFolder, say
+from tests.support.teams import TeamFolder, say, with_flow
 
 
 def disturbed(folder: Path, once: Once) -> Path:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from codex_multi_role.errors import StorageError, UsageError
-from tests.engine.test_fork import LOOP, STEPS, builders, everything, forked
+from tests.support.forks import LOOP, STEPS, builders, everything, forked
 from tests.support.teams import Record, TeamFolder, say
 
 

@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from codex_multi_role.workspace.manifest import Manifest
-from tests.engine.test_flows import with_flow
-from tests.support.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 WRITER: Record = {"behaviors": {"apply_files": True}}
 

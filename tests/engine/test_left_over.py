@@ -13,25 +13,8 @@ import pytest
 
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.process_guard import PART
-from tests.engine.test_resume import NEVER, running
-from tests.support.teams import Record, TeamFolder, say
-
-FREE = {"sandbox": "danger-full-access"}
-DAY = 86_400 + os.getpid() * 10  # others may be testing on this machine
-
-
-def hiding(seconds: int) -> str:
-    """A command that leaves a process behind: in a session of its own, with nobody above it."""
-    return f"setsid -f sleep {seconds}"
-
-
-def sleeping(seconds: int) -> list[psutil.Process]:
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.cmdline() == ["sleep", str(seconds)] and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
+from tests.support.processes import DAY, FREE, hiding, running, sleeping
+from tests.support.teams import NEVER, Record, TeamFolder, say
 
 
 def command(seconds: int) -> Record:

@@ -9,7 +9,7 @@ import pytest
 
 from codex_multi_role.catalog.role_spec import EFFORTS
 from codex_multi_role.codex.client import RoleClient
-from tests.codex.conftest import Harness, harness
+from tests.support.codex import Harness, harness
 from tests.support.models import any_model, message
 from tests.support.teams import TeamFolder
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codex_multi_role.codex.locator import find_codex
-from tests.codex.conftest import Harness
-from tests.codex.test_client import ANSWER, take, wire
+from tests.support.codex import ANSWER, Harness, take, wire
 from tests.support.teams import Record
 
 

@@ -13,10 +13,8 @@ import pytest
 
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.process_guard import PART
-from tests.engine.test_frozen import wait_for
-from tests.engine.test_left_over import DAY, FREE, hiding, sleeping
-from tests.engine.test_resume import NEVER, running
-from tests.support.teams import Record, TeamFolder, say
+from tests.support.processes import DAY, FREE, hiding, running, sleeping, wait_for
+from tests.support.teams import NEVER, Record, TeamFolder, say
 from tests.torture.leftovers import wait_until_gone
 
 FILES = [{"path": "new.txt", "content": "x"}]

@@ -32,7 +32,7 @@ from codex_multi_role.run_folder.events import (
     TurnStarted,
     Warning,
 )
-from tests.support.interruptions import largest_file
+from tests.support.processes import largest_file
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00")
 RECORDS: dict[type[RunEvent], Record] = {

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.test_flows import with_flow
-from tests.support.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}
 FINISHER: Record = {"behaviors": {"can_finish": True}}

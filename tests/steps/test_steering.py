@@ -9,10 +9,9 @@ import pytest
 
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.process_guard import PART, end_work_of
-from tests.engine.test_flows import with_flow
-from tests.engine.test_frozen import wait_for
-from tests.steps.test_containment import WRITER, command
-from tests.support.teams import Record, TeamFolder, read, say
+from tests.support.processes import wait_for
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.tools import EDITOR, command
 
 EVIL = "name: reader\nprompt_text: Do it.\nsandbox: danger-full-access\napproval_policy: never\n"
 SETTINGS = "codex-multi-role.yaml"
@@ -28,7 +27,7 @@ class InOneFolder(TeamFolder):
 
 
 def team(folder: Path, *plays: Record, kind: type[TeamFolder] = InOneFolder, **role: object) -> TeamFolder:
-    made = kind(folder, {"writer": {**WRITER, **role}, "reader": {}}, {"writer": list(plays), "reader": [say()] * 5})
+    made = kind(folder, {"writer": {**EDITOR, **role}, "reader": {}}, {"writer": list(plays), "reader": [say()] * 5})
     (made.workspace / "roles/prompts").mkdir(parents=True, exist_ok=True)
     return made
 

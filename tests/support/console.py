@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+WITHOUT_PLUGINS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 OWN_VARIABLES = "CODEX_MULTI_ROLE_"
 DEADLINE_SECONDS = 120
 

@@ -33,6 +33,21 @@ HOSTILE = [
     "``` \n # heading",
     "\x1b[2J]]>&<\x00\ud800\ufffe",
 ]
+PYTEST_REPORT = """<testsuites><testsuite name="pytest">
+<testcase classname="tests.test_a" name="test_good" time="0.1" />
+<testcase classname="tests.test_a" name="test_bad" time="0.2"><failure message="assert 1 == 2">def test_bad():
+&gt;   assert 1 == 2
+tests/test_a.py:7: AssertionError</failure></testcase>
+<testcase classname="tests.test_a" name="test_later" time="0"><skipped message="not now" /></testcase>
+<testcase classname="" name="tests.test_b" time="0"><error message="collection failure">boom</error></testcase>
+</testsuite></testsuites>"""
+END = {"output_schema": {"type": "object", "required": ["status"]}, "behaviors": {"can_finish": True}}
+TOP = Path(__file__).parents[2]
+EXPRESSION = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
+GIVEN = re.compile(r"inputs\.([\w-]+) != ''")
+SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
+SECONDS = 120
+OLDER_COMMAND = re.compile(r"##\[[^\]]*\]")
 
 
 def make_ended(folder: Path, exit_code: int = 1, reason: str = "all 3 cycles are used up", **changes: Any) -> EndedRun:
@@ -55,13 +70,6 @@ def leave_tests(run: RunFolder | None, report: str, **result: Any) -> None:
     (folder / "result.json").write_text(json.dumps({"status": "failed", "passed": 1, "failed": 1, **result}))
     if report:
         (folder / "junit.xml").write_text(report)
-
-
-TOP = Path(__file__).parents[2]
-EXPRESSION = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
-GIVEN = re.compile(r"inputs\.([\w-]+) != ''")
-SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
-SECONDS = 120
 
 
 def read_yaml(path: Path) -> list[Any]:
@@ -147,3 +155,25 @@ class Workflow:
         for line in output.read_text().splitlines():
             name, _, value = line.partition("=")
             self.values[f"steps.{step['id']}.outputs.{name}"] = value
+
+
+def read_log(log: str) -> list[tuple[str, dict[str, str], str]]:
+    """The commands in a log, as ``src/Runner.Common/ActionCommand.cs`` of actions/runner finds them."""
+    found = []
+    for line in re.split(r"\r\n|\n|\r", log):
+        begins = line.lstrip()
+        if begins.startswith("::") and (end := begins.find("::", 2)) >= 0:
+            name, _, told = begins[2:end].partition(" ")
+            pairs = (each.split("=", 1) for each in told.strip().split(",") if "=" in each)
+            found.append((name, {key: unescape_property(value) for key, value in pairs}, unescape(begins[end + 2 :])))
+        elif OLDER_COMMAND.search(line):
+            found.append(("older", {}, line))
+    return found
+
+
+def unescape(text: str) -> str:
+    return text.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
+
+
+def unescape_property(text: str) -> str:
+    return unescape(text.replace("%3A", ":").replace("%2C", ","))

@@ -53,3 +53,21 @@ def steps_of(**routes: str) -> FlowSpec:
     return flow_of(
         f"{{inputs: {{most: 4, half: 2.5, word: x, asked: {{type: integer}}}}, steps: [{', '.join(steps)}]}}"
     )
+
+
+TEST_GENERATION = """
+inputs: {target: {type: path}, max_iterations: 5, target_coverage: 100}
+steps:
+  - id: plan
+    ask: planner
+  - id: develop
+    ask: developer
+  - id: execute
+    check: coverage
+    with: {target: "{{ inputs.target }}"}
+    next:
+      - {when: "steps.execute.visits >= inputs.max_iterations", end: timeout, exit: 1}
+      - {when: "steps.execute.crashed or steps.execute.failed", to: develop}
+      - {when: "steps.execute.coverage < inputs.target_coverage", to: plan}
+      - {end: success}
+"""

@@ -1,4 +1,4 @@
-"""A model provider as real as it can be had here: it answers from a playbook, and hears what it is sent."""
+"""A model provider as real as it can be had here, and the files of recordings."""
 
 from __future__ import annotations
 
@@ -11,9 +11,16 @@ from typing import Any
 from codex_multi_role.playbook import AnswerKey, Playbook
 from codex_multi_role.playbook.handler import ResponsesHandler
 from codex_multi_role.playbook.loopback import JSON, LoopbackServer
+from codex_multi_role.playbook.recording import RecordingFile
 
 KEY_VARIABLE = "MY_PROVIDER_KEY"
 KEY = "sk-test-0123456789ABCDEF0123456789"
+WHO: dict[str, Any] = {"role": "one", "visit": 1, "repair": 0, "attempt": 1, "provider": "p", "model": "m"}
+WHOLE = {"status": 200, "end": "completed", "items": [], "response": {}}
+HEADER: dict[str, Any] = {"run": "r1", "goal": "g", "flow": "f", "inputs": {}, "cycles": 1, "repair_attempts": 0,
+    "run_tests": True, "workspace": "tree", "workspace_name": "w"}  # fmt: skip
+ENDED: dict[str, Any] = {"type": "ended", "status": "ended", "outcome": "timeout", "exit_code": 1, "answers": [],
+    "handoffs": [], "files": {}}  # fmt: skip
 
 
 class _Hearing(ResponsesHandler):
@@ -73,3 +80,16 @@ def exchanges_of(path: Path) -> list[dict[str, Any]]:
 
 def files_of(workspace: Path) -> dict[str, bytes]:
     return {str(path.relative_to(workspace)): path.read_bytes() for path in workspace.rglob("*") if path.is_file()}
+
+
+def exchange(turn: str = "t", step: int = 0, **more: Any) -> dict[str, Any]:
+    line = {"type": "exchange", **WHO, "turn": turn, "kind": "turn", "step": step, **WHOLE, **more}
+    return line if step else {"prompt": "do it", **line}
+
+
+def written(path: Path, *lines: dict[str, Any]) -> RecordingFile:
+    file = RecordingFile(path, lambda line: line)
+    file.begin(HEADER)
+    for line in lines:
+        file.add(line)
+    return file

@@ -1,4 +1,4 @@
-"""The command ``serve`` in a process of its own, and a small project whose pages it shows."""
+"""The pages of ``serve``: by a process of its own or without one, and a small project to show."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ from typing import Any
 
 import httpx2
 import yaml
+from starlette.testclient import TestClient
 
-from tests.engine.test_resume import NEVER
-from tests.engine.test_tools import calls
+from codex_multi_role.web.access import Access
+from codex_multi_role.web.application import create_application
 from tests.support.console import environment
-from tests.support.teams import Record, TeamFolder, say
+from tests.support.reviews import ROUTES
+from tests.support.teams import NEVER, Record, TeamFolder, say
+from tests.support.tools import calls
 
+HOST = "127.0.0.1:8765"
 DEADLINE_SECONDS = 60
 LIFE_SECONDS = 900
 ADDRESS = re.compile(r"http://\S+(?=\s)")
@@ -121,11 +125,7 @@ SHIP: Record = {
             "id": "ok",
             "review": "Ship {{ inputs.size }} {{ inputs.colour }}?",
             "show": "{{ roles.maker }}",
-            "next": [
-                {"when": "steps.ok.approved and steps.ok.comment == 'good'", "end": "shipped"},
-                {"when": "steps.ok.approved", "end": "approved"},
-                {"end": "refused", "exit": 1},
-            ],
+            "next": ROUTES,
         },
     ],
 }
@@ -159,3 +159,8 @@ def project(folder: Path) -> TeamFolder:
     (folder / "roles/playbooks").mkdir()
     shutil.copyfile(team.playbook, folder / "roles/playbooks" / f"{PLAYBOOK}.yaml")
     return team
+
+
+def client(runs: Path, access: Access | None = None, host: str = HOST) -> TestClient:
+    application = create_application(runs, None, access or Access("127.0.0.1"))
+    return TestClient(application, f"http://{host}", raise_server_exceptions=False, follow_redirects=False)

@@ -16,6 +16,12 @@ from codex_multi_role.host.atomic import write_text
 
 Record = dict[str, Any]
 LIMITS = {"idle_seconds": 20, "turn_seconds": 60}
+WRITER: Record = {"behaviors": {"apply_files": True}}
+"""The keys of a role whose files are applied."""
+NEVER = {"fault": {"stall_seconds": 300}}
+"""A play of a model that does not answer."""
+ECHO: Record = {"json": {"summary": "did {{ (prompt | string).split('ITEM ')[1].split('.')[0] }}"}}
+"""A play for `fan`: the summary names the item that was asked for."""
 
 
 def say(summary: str = "fine", **more: object) -> Record:
@@ -105,3 +111,19 @@ def with_traceback(report: RunReport) -> RunReport:
 def read(path: Path) -> Any:
     """A JSON file."""
     return json.loads(path.read_text())
+
+
+def with_flow(team: TeamFolder, flow: Record, name: str = "own") -> TeamFolder:
+    folder = team.folder / "roles/flows"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump({"name": name, **flow}))
+    return team
+
+
+def solver(folder: Path, steps: list[Record], plays: list[Record] | None = None, **more: object) -> TeamFolder:
+    team = TeamFolder(folder, {"solver": {}, "last": {}}, {"solver": plays or [ECHO] * 40, "last": [say()] * 5})
+    return with_flow(team, {"steps": steps, **more})
+
+
+def fan(items: object, **more: object) -> Record:
+    return {"id": "solve", "ask": "solver", "prompt": "ITEM {{ item }}.", "for_each": items, **more}

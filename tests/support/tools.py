@@ -1,4 +1,4 @@
-"""Tools of roles: called directly, or installed as a distribution brings them."""
+"""Tools of roles: in a playbook, called directly, or installed as a distribution brings them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,7 @@ import pytest
 
 from codex_multi_role.tools import ToolContext, ToolResult, find_tool
 from codex_multi_role.workspace import Workspace
-
-
-def call(tool: str, arguments: Mapping[str, Any], folder: Path, kept: Mapping[str, Any] | None = None) -> ToolResult:
-    """Call the tool for the workspace ``folder``, whose ``runs`` is out of bounds."""
-    context = ToolContext("one", Workspace(folder, (folder / "runs",)), folder, lambda *_: None, kept=kept or {})
-    return find_tool(tool).call(context, arguments)
-
+from tests.support.teams import Record, say
 
 SHOUTING = """
 from codex_multi_role.tools import Tool, ToolResult
@@ -31,6 +25,23 @@ def _call(context, arguments):
 SCHEMA = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
 shout = Tool("shout", "Say it loud.", SCHEMA, _call)
 """
+EDITOR: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}
+"""The keys of a role that may change files by commands, and whose submitted files are applied."""
+
+
+def calls(tool: str, arguments: object) -> Record:
+    """A turn that calls a tool, and hands on what it was told."""
+    return {"steps": [{"call": tool, "arguments": arguments}, say("{{ tool_outputs[0] }}")]}
+
+
+def command(cmd: str, **more: object) -> Record:
+    return {"call": "exec_command", "arguments": {"cmd": cmd, **more}}
+
+
+def call(tool: str, arguments: Mapping[str, Any], folder: Path, kept: Mapping[str, Any] | None = None) -> ToolResult:
+    """Call the tool for the workspace ``folder``, whose ``runs`` is out of bounds."""
+    context = ToolContext("one", Workspace(folder, (folder / "runs",)), folder, lambda *_: None, kept=kept or {})
+    return find_tool(tool).call(context, arguments)
 
 
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch, names: Iterable[str], module: str = SHOUTING) -> None:

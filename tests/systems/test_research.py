@@ -14,7 +14,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.definitions import keep_definitions, load_catalog, load_definitions
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.steps.check import load_settings
-from tests.engine.test_resume import NEVER, running
+from tests.support.processes import running
 from tests.support.research import (
     COLOUR,
     DOCUMENTS,
@@ -30,7 +30,7 @@ from tests.support.research import (
     read_with,
     serving,
 )
-from tests.support.teams import Record
+from tests.support.teams import NEVER, Record
 
 FILES: Record = {"name": "files", "kind": "files"}
 SERVER_ERROR: Record = {"fault": {"status": 400, "message": "no"}}

@@ -9,7 +9,6 @@ import pytest
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files
-from tests.support.interruptions import killed_until_it_is_done
 from tests.support.isolated_copies import (
     ARRANGEMENTS,
     KEY,
@@ -23,6 +22,7 @@ from tests.support.isolated_copies import (
     part_of_a_repository,
     whole_repository,
 )
+from tests.support.processes import killed_until_it_is_done
 
 Arrange = Callable[[Path], None]
 

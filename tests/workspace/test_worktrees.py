@@ -14,7 +14,6 @@ import pytest
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files
 from codex_multi_role.workspace.worktrees import Worktrees
-from tests.support.interruptions import Killed, killed_at, killed_before_step, until_it_is_done
 from tests.support.isolated_copies import (
     ARRANGEMENTS,
     EDITED,
@@ -27,6 +26,7 @@ from tests.support.isolated_copies import (
     patch_of,
     whole_repository,
 )
+from tests.support.processes import Killed, killed_at, killed_before_step, until_it_is_done
 
 Arrange = Callable[[Path], None]
 

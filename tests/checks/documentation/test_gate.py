@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 from tests.support.documentation import SECTIONS, Package
 
 HONEST = ["json", "wsgiref"]

@@ -10,8 +10,7 @@ from typing import Any
 
 from junitparser import JUnitXml
 
-from tests.integrations.ci.test_action import END
-from tests.support.continuous_integration import SECONDS, TOP, clean_environment, read_yaml
+from tests.support.continuous_integration import END, SECONDS, TOP, clean_environment, read_yaml
 from tests.support.teams import TeamFolder, say
 
 INPUT = re.compile(r"\$\[\[ inputs\.([\w-]+) \]\]")

@@ -27,9 +27,8 @@ from codex_multi_role.integrations.telemetry import exported, pipeline
 from codex_multi_role.integrations.telemetry.export import GENERAL, METRICS, TRACES, receiver_variable, wanted
 from codex_multi_role.integrations.telemetry.pipeline import Complaints, Pipeline
 from codex_multi_role.run_folder import Record
-from tests.engine.test_flows import with_flow
 from tests.support.recorded_runs import in_order, started, turn, whole_run
-from tests.support.teams import TeamFolder, say
+from tests.support.teams import TeamFolder, say, with_flow
 
 CANARY = "hunter2-hunter2"
 Points = list[tuple[Record, HistogramDataPoint | NumberDataPoint]]

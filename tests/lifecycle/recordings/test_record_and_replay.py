@@ -18,10 +18,8 @@ from codex_multi_role.lifecycle.recordings.model_providers import start_provider
 from codex_multi_role.lifecycle.recordings.run_outcome import suggested_options
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.run_folder import EventLog, RunFolder
-from tests.engine.test_fan_out import ECHO
-from tests.engine.test_flows import with_flow
 from tests.support.recordings import KEY, KEY_VARIABLE, exchanges_of, files_of, lines_of, provider_of
-from tests.support.teams import Record, TeamFolder, read, say
+from tests.support.teams import ECHO, Record, TeamFolder, read, say, with_flow
 
 FULL = {"input_tokens": 1_000_000, "output_tokens": 5}
 PATCH = "*** Begin Patch\n*** Add File: note.txt\n+hello\n*** End Patch\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 
-from tests.conftest import WITHOUT_PLUGINS
+from tests.support.console import WITHOUT_PLUGINS
 from tests.support.teams import say
 from tests.torture.scenarios.scenario import Scenario
 

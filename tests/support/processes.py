@@ -1,19 +1,81 @@
-"""Work that is cut short: by a kill between any two of its steps, or by a limit of the system."""
+"""Processes of a test: watched, killed, limited or left behind.
+
+A whole process is killed in `watched`. `killed_before_step` ends work in this process between any two of its steps, to
+see what it leaves on disk.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import resource
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
+from tests.support.teams import TeamFolder
+
+FREE = {"sandbox": "danger-full-access"}
+"""The keys of a role whose commands run without a sandbox."""
+DAY = 86_400 + os.getpid() * 10  # others may be testing on this machine
+WAIT_SECONDS = 60.0
+LOOK_SECONDS = 0.02
 NAME_CHANGES = ("mkdir", "replace", "symlink", "unlink", "rmdir")
 MOST_STEPS = 400
+
+
+def running(
+    team: TeamFolder, *more: str, until: tuple[str, str | None]
+) -> AbstractContextManager[subprocess.Popen[str]]:
+    """``run`` in a process of its own, as `watched`."""
+    return watched(team.start("--json", *more), until)
+
+
+@contextmanager
+def watched(process: subprocess.Popen[str], until: tuple[str, str | None]) -> Iterator[subprocess.Popen[str]]:
+    """A command with ``--json``, once it has told the event ``until`` (type, role); gone afterwards."""
+    watchdog = threading.Timer(60, process.kill)
+    watchdog.start()
+    assert process.stdout is not None
+    for line in process.stdout:
+        event = json.loads(line)
+        if (event["type"], event.get("role")) == until:
+            break
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+        watchdog.cancel()
+
+
+def hiding(seconds: int) -> str:
+    """A command that leaves a process behind: in a session of its own, with nobody above it."""
+    return f"setsid -f sleep {seconds}"
+
+
+def sleeping(seconds: int) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.cmdline() == ["sleep", str(seconds)] and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def wait_for(path: Path) -> None:
+    end = time.monotonic() + WAIT_SECONDS
+    while not path.exists():
+        assert time.monotonic() < end, f"{path} never came"
+        time.sleep(LOOK_SECONDS)
 
 
 class Killed(BaseException):
