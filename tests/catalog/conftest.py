@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpecCatalog
+from codex_multi_role.catalog import RoleSpecCatalog, packaged_roles
 from tests.support.catalogs import TWO_ROLES, Write
 
 
@@ -27,3 +27,9 @@ def write(tmp_path: Path) -> Write:
 def two_roles(write: Write) -> RoleSpecCatalog:
     """A catalog of planner and developer, without any texts of its own."""
     return RoleSpecCatalog.load(write(TWO_ROLES))
+
+
+@pytest.fixture(scope="module")
+def shipped() -> RoleSpecCatalog:
+    """The catalog that comes with the package."""
+    return RoleSpecCatalog.load(packaged_roles())

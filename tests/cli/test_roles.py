@@ -6,15 +6,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.catalogs import CATALOG
+from tests.support.catalogs import CATALOG, write_team
 from tests.support.console import console
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "team").mkdir()
-    (tmp_path / "team" / "catalog.yaml").write_text(CATALOG)
-    return tmp_path
+    return write_team(tmp_path)
 
 
 def test_list(project: Path) -> None:

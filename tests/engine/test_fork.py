@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,10 @@ import yaml
 
 from codex_multi_role import answer
 from codex_multi_role.errors import UsageError
-from tests.support.forks import STEPS, builders, everything, forked, tree
-from tests.support.processes import running
+from tests.support.forks import STEPS, builders, forked
+from tests.support.processes import running, wait_for
 from tests.support.teams import NEVER, WRITER, Record, TeamFolder, read, say
+from tests.support.workspaces import everything, tree
 
 
 def test_fork_with_new_goal_asks_only_later_steps(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_run_that_is_being_worked_on(tmp_path: Path) -> None:
     team.plays["judge"][1] = NEVER
     team.write_plays()
     with running(team, "--flow", "own", until=("files_applied", "build")) as process:
-        wait_for(team.runs, "judge/turn_002/prompt.txt")
+        wait_for(team.runs, "*/judge/turn_002/prompt.txt")
         parent = next(each for each in team.runs.iterdir() if not each.is_symlink() and each.is_dir())
         team.plays["judge"][1] = good
         team.write_plays()
@@ -168,14 +168,6 @@ def test_run_that_is_being_worked_on(tmp_path: Path) -> None:
         assert process.poll() is None
     assert report.outcome == "judged", report
     assert [turn[0] for turn in team.turns()] == ["judge", "build", "judge"]
-
-
-def wait_for(runs: Path, pattern: str) -> None:
-    for _ in range(600):
-        if list(runs.glob(f"*/{pattern}")):
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{pattern} never came")
 
 
 def test_what_was_decided_and_fanned_out_before_stays(tmp_path: Path) -> None:

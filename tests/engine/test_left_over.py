@@ -15,14 +15,11 @@ from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.process_guard import PART
 from tests.support.processes import DAY, FREE, hiding, running, sleeping
 from tests.support.teams import NEVER, Record, TeamFolder, say
-
-
-def command(seconds: int) -> Record:
-    return {"call": "exec_command", "arguments": {"cmd": hiding(seconds)}}
+from tests.support.tools import command
 
 
 def test_what_a_roles_command_left_running_ends_with_the_run(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": FREE}, {"one": [{"steps": [command(DAY), say()]}]})
+    team = TeamFolder(tmp_path, {"one": FREE}, {"one": [{"steps": [command(hiding(DAY)), say()]}]})
     assert team.run().outcome == "cycles_used_up"
     assert sleeping(DAY) == []
 
@@ -31,7 +28,7 @@ def test_what_a_roles_command_left_running_ends_with_the_run(tmp_path: Path) -> 
 def test_what_a_killed_run_left_ends_when_it_is_resumed(tmp_path: Path, resumed_at_once: bool) -> None:
     """Where its guard was killed, too."""
     number = DAY + 1 + resumed_at_once
-    plays: dict[str, list[Record]] = {"one": [{"steps": [command(number), say()]}], "two": [NEVER]}
+    plays: dict[str, list[Record]] = {"one": [{"steps": [command(hiding(number)), say()]}], "two": [NEVER]}
     team = TeamFolder(tmp_path, {"one": FREE, "two": {}}, plays)
     with running(team, until=("turn_started", "two")) as process:
         below = psutil.Process(process.pid).children(recursive=True)

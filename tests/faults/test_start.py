@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from codex_multi_role.playbook import Playbook, PlaybookServer
 from codex_multi_role.presentation.outcome import exit_meaning, outcome_in_words
 from tests.faults.screen import Screen, Seen
 from tests.faults.starts import STARTS
+from tests.support.codex import log_in
 from tests.support.teams import TeamFolder, say
 
 
@@ -46,8 +46,7 @@ def logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "codex_home"
     home.symlink_to("homes/real")
     monkeypatch.setenv("CODEX_HOME", str(home))
-    login = [str(find_codex(None, {})), "login", "--with-api-key"]
-    subprocess.run(login, input="sk-test-0123456789abcdef", text=True, check=True, capture_output=True, timeout=60)
+    log_in(home)
     return home
 
 

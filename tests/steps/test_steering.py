@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,13 @@ from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.process_guard import PART, end_work_of
 from tests.support.processes import wait_for
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
-from tests.support.tools import EDITOR, command
+from tests.support.tools import EDITOR, command, shell
+from tests.support.workspaces import files_of
 
 EVIL = "name: reader\nprompt_text: Do it.\nsandbox: danger-full-access\napproval_policy: never\n"
 SETTINGS = "codex-multi-role.yaml"
 CATALOG = "roles/catalog.yaml"
+state = partial(files_of, without=("runs",))
 
 
 class InOneFolder(TeamFolder):
@@ -34,16 +37,6 @@ def team(folder: Path, *plays: Record, kind: type[TeamFolder] = InOneFolder, **r
 
 def submitted(*paths: str) -> Record:
     return say(files=[{"path": path, "content": EVIL} for path in paths])
-
-
-def shell(script: str) -> Record:
-    return {"steps": [command(script), say()]}
-
-
-def state(folder: Path) -> dict[str, bytes]:
-    """What is in the workspace, without the run."""
-    found = (path for path in folder.rglob("*") if path.is_file() and "runs" not in path.relative_to(folder).parts)
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
 def reasons(folder: Path) -> dict[str, str | None]:

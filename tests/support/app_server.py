@@ -83,30 +83,36 @@ class AppServer:
         self._send({"method": "initialized"})
 
     def thread(self, cwd: Path, sandbox: str = "read-only", **params: Any) -> str:
+        """Start a thread that works in ``cwd``; its id."""
         started = self.request("thread/start", cwd=str(cwd), approvalPolicy="never", sandbox=sandbox, **params)
         thread_id: str = started["thread"]["id"]
         return thread_id
 
     def turn(self, thread_id: str, prompt: str, ask: AnswerKey) -> PlayedTurn:
+        """Play one turn to its end. ``ask``: which answer of the playbook it gets."""
         self.begin(thread_id, prompt, ask)
         return self.finish()
 
     def begin(self, thread_id: str, prompt: str, ask: AnswerKey) -> None:
+        """Start a turn without waiting for what comes of it."""
         metadata = {f"multi_role_{key}": str(value) for key, value in ask._asdict().items()}
         text = [{"type": "text", "text": prompt}]
         self.request("turn/start", threadId=thread_id, input=text, responsesapiClientMetadata=metadata)
 
     def finish(self) -> PlayedTurn:
+        """Collect messages until the turn is completed. Raises `queue.Empty` after `DEADLINE_SECONDS` of silence."""
         turn = PlayedTurn()
         while not turn.status:
             self._note(self._next(), turn)
         return turn
 
     def wait_for(self, method: str) -> None:
+        """Skip messages up to the first notification ``method``."""
         while self._next().get("method") != method:
             pass
 
     def request(self, method: str, **params: Any) -> dict[str, Any]:
+        """Send a request; its result. Messages before the response are dropped."""
         self._last_id += 1
         self._send({"id": self._last_id, "method": method, "params": params})
         while True:
@@ -117,6 +123,7 @@ class AppServer:
                 return result
 
     def close(self) -> None:
+        """End the process: by the end of its input, or by a kill after 5 seconds."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.close()

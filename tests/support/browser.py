@@ -88,7 +88,9 @@ class Report(HTMLParser):
         return [name for name in names if name.startswith("on") or name in ("style", "srcdoc")]
 
     def part(self, entry: str, title: str) -> dict[str, Any]:
+        """The part ``title`` of what opens under ``entry``. Raises `StopIteration` if there is no such part."""
         return next(part for part in self.entries[entry] if part["title"] == title)
 
     def titles(self, entry: str) -> list[str]:
+        """The titles of the parts of ``entry``, in order."""
         return [part["title"] for part in self.entries[entry]]

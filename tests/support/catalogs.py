@@ -43,10 +43,12 @@ def problem_of(call: Callable[[], object]) -> str:
 
 
 def files_of_skill(name: str, prefix: str = "") -> dict[str, bytes]:
+    """The files of the skill ``name`` by their path in an archive, below ``prefix`` (with its slash)."""
     return {f"{prefix}SKILL.md": SKILL.format(name=name).encode(), f"{prefix}scripts/run.sh": b"#!/bin/sh\necho done\n"}
 
 
 def zipped(files: dict[str, bytes]) -> bytes:
+    """The bytes of a zip archive of ``files``."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -55,6 +57,7 @@ def zipped(files: dict[str, bytes]) -> bytes:
 
 
 def seven_zipped(files: dict[str, bytes]) -> bytes:
+    """The bytes of a 7z archive of ``files``."""
     data = io.BytesIO()
     with py7zr.SevenZipFile(data, "w") as archive:
         for name, content in files.items():
@@ -67,3 +70,12 @@ def begin(name: str) -> None:
     for path, content in contents_of(starter(name)):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+
+
+def write_team(folder: Path, **flows: str) -> Path:
+    """Write `CATALOG` to ``folder/team`` and each of ``flows`` to its ``flows/<name>.yaml``; ``folder``."""
+    (folder / "team" / "flows").mkdir(parents=True)
+    (folder / "team" / "catalog.yaml").write_text(CATALOG)
+    for name, text in flows.items():
+        (folder / "team" / "flows" / f"{name}.yaml").write_text(text)
+    return folder

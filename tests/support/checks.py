@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import codex_cli_bin
 import pytest
@@ -16,6 +17,7 @@ from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.workspace import Workspace
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
 from tests.support.console import WITHOUT_PLUGINS
+from tests.support.teams import read
 
 MakeContext = Callable[..., CheckContext]
 WITH_PLUGINS = {WITHOUT_PLUGINS: ""}
@@ -53,8 +55,16 @@ def make_context(tmp_path: Path) -> MakeContext:
     return make
 
 
+def run_check(check: Callable[[CheckContext], Mapping[str, Any]], context: CheckContext) -> dict[str, Any]:
+    """Run ``check``; its result, which is also in ``result.json`` of the check's folder."""
+    result = dict(check(context))
+    assert read(context.folder / "result.json") == result
+    return result
+
+
 @pytest.fixture
 def codex_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
+    """Codex's own sandbox around a command; skips where the system allows none."""
     codex, home = codex_cli_bin.bundled_codex_path(), tmp_path / "codex_home"
     home.mkdir()
     monkeypatch.setenv("CODEX_HOME", str(home))

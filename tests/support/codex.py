@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,8 +24,10 @@ from codex_multi_role.codex.turn import TurnOutcome, TurnRequest
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.chaos.profiles import Once
 from tests.chaos.proxy import write_launcher
+from tests.support.teams import read_lines
 
 ROLE = "worker"
+API_KEY = "sk-test-0123456789abcdef0123456789"
 PATIENT = TurnDeadlines(idle=30, turn=60)
 ANSWER = {"json": {"summary": "fine"}}
 PATCH = {"steps": [{"patch": "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch"}, ANSWER]}
@@ -61,6 +63,7 @@ class Harness:
         home: Path | None = None,
         effort: str | None = None,
     ) -> Member:
+        """A member of a fleet that plays ``entries``, the last of them again and again."""
         home = home or self.folder / "home"
         home.mkdir(exist_ok=True)
         playbook = Playbook.model_validate({"name": "test", "roles": {ROLE: entries}, "repeat_last": True})
@@ -104,9 +107,11 @@ class Harness:
         )
 
     def fleet(self, entries: list[dict[str, Any]], **options: Any) -> Fleet:
+        """Start a fleet of one member; ``options`` as of `member`."""
         return self.fleet_of({ROLE: self.member(entries, **options)}, first_alone=False)
 
     def fleet_of(self, members: Mapping[str, Member], **options: Any) -> Fleet:
+        """Start a fleet of these members, which ends with the test."""
         fleet = Fleet(
             members,
             version="0",
@@ -124,16 +129,19 @@ class Harness:
         self._stack.close()
 
     def client(self, entries: list[dict[str, Any]], **options: Any) -> RoleClient:
+        """The client of `ROLE` in a fleet of its own; ``options`` as of `member`."""
         return self.fleet(entries, **options).client(ROLE)
 
 
 @pytest.fixture
 def harness(tmp_path: Path) -> Iterator[Harness]:
+    """A `Harness` in the folder of the test."""
     with ExitStack() as stack:
         yield Harness(tmp_path, stack)
 
 
 def request(visit: int = 1, prompt: str = "go on", **more: Any) -> TurnRequest:
+    """One turn of `ROLE` that gets the playbook's answer number ``visit``."""
     metadata = {
         "multi_role_role": ROLE,
         "multi_role_visit": str(visit),
@@ -144,14 +152,22 @@ def request(visit: int = 1, prompt: str = "go on", **more: Any) -> TurnRequest:
 
 
 def take(client: RoleClient, visit: int = 1, deadlines: TurnDeadlines = PATIENT) -> TurnOutcome:
+    """Run one turn; ``visit`` as of `request`."""
     return client.run_turn(request(visit), deadlines, lambda _: None)
 
 
 def wire(harness: Harness, direction: str) -> list[dict[str, Any]]:
-    lines = [json.loads(line) for line in harness.wire_log.read_text().splitlines()]
-    return [line["message"] for line in lines if line["direction"] == direction]
+    """The messages of the wire log that went ``in`` (from Codex) or ``out``, in order."""
+    return [line["message"] for line in read_lines(harness.wire_log) if line["direction"] == direction]
 
 
 def disturbed(folder: Path, once: Once) -> Path:
     """Codex, with one deed done to the first message of that name."""
     return write_launcher(folder / "codex", once, folder / "proxy", find_codex(None, {}))
+
+
+def log_in(home: Path, key: str = API_KEY) -> None:
+    """Store an API key in the Codex home ``home`` by the real ``codex login``."""
+    login = [str(find_codex(None, {})), "login", "--with-api-key"]
+    variables = {**os.environ, "CODEX_HOME": str(home)}
+    subprocess.run(login, input=key, env=variables, text=True, check=True, capture_output=True, timeout=60)

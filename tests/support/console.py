@@ -113,6 +113,7 @@ class Session:
         self._seen = at + len(text)
 
     def type(self, text: str) -> None:
+        """Press these keys."""
         os.write(self._descriptor, text.encode())
 
     def end(self) -> int:

@@ -172,8 +172,10 @@ def read_log(log: str) -> list[tuple[str, dict[str, str], str]]:
 
 
 def unescape(text: str) -> str:
+    """The text of a workflow command before it was escaped."""
     return text.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
 
 
 def unescape_property(text: str) -> str:
+    """The value of a property of a workflow command before it was escaped."""
     return unescape(text.replace("%3A", ":").replace("%2C", ","))

@@ -39,26 +39,31 @@ class Documentation:
             self.write(name, text)
 
     def write(self, name: str, text: str) -> None:
+        """Write a file of the workspace."""
         path = self.team.workspace / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
     def run(self, options: Mapping[str, Any] = YES, /, **inputs: object) -> RunReport:
+        """Run the flow; by default every question is answered with yes. ``inputs``: those of the flow."""
         given = {name: str(value) for name, value in inputs.items()}
         self.report = self.team.run(flow="document", goal="", inputs=given, **options)
         return self.report
 
     def answer(self, approved: bool, comment: str = "") -> RunReport:
+        """Answer the open question and resume."""
         answer("latest", runs_dir=self.team.runs, approved=approved, comment=comment)
         self.report = self.team.resume()
         return self.report
 
     @property
     def told(self) -> Any:
+        """The content of the run's ``document.json``."""
         return read(self.report.folder / "document.json")
 
     @property
     def asked(self) -> list[str]:
+        """The roles of the turns, in the order in which they started."""
         return [event["role"].split(".")[0] for event in self.team.of_type("turn_started")]
 
     @property
@@ -81,10 +86,12 @@ class Documentation:
         return found
 
     def page(self, source: str) -> str:
+        """The page of a source file."""
         return (self.team.workspace / f"docs/files/{source}.md").read_text()
 
     @property
     def documents(self) -> list[str]:
+        """The paths of all written documents, in order."""
         docs = self.team.workspace / "docs"
         return sorted(path.relative_to(docs).as_posix() for path in docs.rglob("*.md"))
 
@@ -116,11 +123,13 @@ class Package:
             (self.docs / f"{document}.md").write_text(text)
 
     def measure(self, **options: object) -> dict[str, Any]:
+        """The quality of the documents; ``options`` replace those of the check."""
         given = {"graph": self.graph, "sections": SECTIONS, **options}
         return measure_documents(replace(self.context, options=given))
 
     @property
     def pages(self) -> dict[str, Path]:
+        """The page of each source file, by its path."""
         return {file["path"]: self.docs / f"files/{file['path']}.md" for file in self.files}
 
     def _note(self, source: Path, file: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,12 +34,14 @@ class Team:
     peak: Counter[str] = field(default_factory=Counter)
 
     def hold(self, role: str, held: set[str]) -> None:
+        """Take a process of ``role``, unless it is ``held`` already."""
         if role not in held:
             held.add(role)
             self.in_use[role] += 1
             self.peak |= self.in_use
 
     def let_go(self, held: set[str]) -> None:
+        """Give back the processes that are ``held``."""
         self.in_use.subtract(held)
 
 
@@ -51,6 +53,7 @@ class Row:
     used: int = 0
 
     def draw(self, number: int) -> None:
+        """Use ``number`` places. Raises `AssertionError` if there are not so many left."""
         self.used += number
         assert self.used <= self.size
 
@@ -101,6 +104,7 @@ class Simulation:
         self._worked = 0.0
 
     def run(self, name: str, bound: WalkBound) -> WorstCase:
+        """Walk the flow ``name`` once; what that took."""
         row = Row(bound.effort.records)
         with suppress(TooLong):
             self._clock.run(self._walk(Place(self._state(name, {}), (name,), bound, row, set())))

@@ -187,6 +187,7 @@ def _attributes_of(node: int, status: os.stat_result) -> bytes:
 
 
 def serve(source: Path, mount_point: Path) -> None:
+    """Mount ``source`` at ``mount_point`` and answer the kernel for ever. Raises `OSError` if it cannot."""
     channel = os.open("/dev/fuse", os.O_RDWR)
     options = f"fd={channel},rootmode=40000,user_id={os.getuid()},group_id={os.getgid()},default_permissions"
     library = ctypes.CDLL(None, use_errno=True)

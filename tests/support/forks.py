@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -44,24 +43,6 @@ def builders(folder: Path, steps: list[Record] | None = None, **more: object) ->
 
 
 def forked(team: TeamFolder, start: str | None, run: str = "latest", **changes: Any) -> RunReport:
+    """Fork ``run`` from ``start`` (``step:visit``) and run the fork to its end. ``changes``: options that differ."""
     team.events.clear()
     return fork(run, runs_dir=team.runs, start=start, changes=changes, on_event=team.events.append)
-
-
-def everything(*folders: Path) -> dict[str, str]:
-    """Every file, link and mode below the folders."""
-    found = {}
-    for path in (path for folder in folders for path in folder.rglob("*")):
-        content = str(path.readlink()) if path.is_symlink() else ""
-        if path.is_file() and not path.is_symlink():
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-        found[str(path)] = f"{path.lstat().st_mode:o} {content}"
-    return found
-
-
-def tree(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): str(path.readlink()) if path.is_symlink() else path.read_text()
-        for path in folder.rglob("*")
-        if path.is_symlink() or path.is_file()
-    }

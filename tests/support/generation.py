@@ -17,6 +17,7 @@ ABOVE = "def test_p2_above():\n    assert sign(4) == 1\n"
 
 
 def item(name: str, expected: object, target: str = "sign", given: str = "") -> Record:
+    """An item of a test plan."""
     return {"id": name, "rationale": f"why {name}", "target": target, "input": given, "expected": expected}
 
 
@@ -26,10 +27,12 @@ BUG = item("P4", "2.50", target="Bulk.off", given="10 of 10")
 
 
 def plan(*items: Record) -> Record:
+    """A planner's answer."""
     return {"json": {"plan": list(items)}}
 
 
 def code(text: str) -> Record:
+    """A developer's answer."""
     return {"json": {"code": text}}
 
 
@@ -52,6 +55,7 @@ class Generation:
 
     @property
     def results(self) -> list[Record]:
+        """The results of the run, one per file under test."""
         document: Record = read(self.report.folder / "results.json")
         assert (document["run_id"], document["flow"]) == (
             self.report.run_id,
@@ -67,13 +71,16 @@ class Generation:
 
     @property
     def asked(self) -> list[str]:
+        """The roles of the turns, in order."""
         return [event["role"] for event in self.team.of_type("turn_started")]
 
     def prompt(self, role: str, turn: int) -> str:
         return (self.report.folder / role / f"turn_{turn:03d}" / "prompt.txt").read_text()
 
     def text(self, name: str = "tests/test_sign.py") -> str:
+        """A file of the workspace."""
         return (self.team.workspace / name).read_text()
 
     def metrics(self, index: int = 0) -> Any:
+        """The metrics of the file under test number ``index``."""
         return self.results[index]["metrics"]

@@ -16,11 +16,13 @@ READS = {"annotations": {"readOnlyHint": True}}
 
 
 def send(**message: Any) -> None:
+    """Write one message."""
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
 
 
 def ask_person() -> Any:
+    """Put a question to a person through the client; the result, or the error instead."""
     send(id="question", method="elicitation/create", params={"message": "Sure?", "requestedSchema": WORD})
     while (answer := json.loads(sys.stdin.readline())).get("id") != "question":
         pass
@@ -28,11 +30,13 @@ def ask_person() -> Any:
 
 
 def call_tool(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The result of a tool call."""
     text = json.dumps(ask_person()) if name == "ask" else f"heard {arguments['word']}"
     return {"content": [{"type": "text", "text": text}]}
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The result of a request ``method``."""
     if method == "initialize":
         about = {"name": "echo", "version": "1"}
         return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": about}

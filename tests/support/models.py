@@ -27,10 +27,12 @@ TURN_ID = "01a1fb77-c664-7b03-a357-18033a344f6a"
 
 
 def message(text: str) -> Items:
+    """Output items: the model says ``text``."""
     return [{"type": "message", "role": "assistant", "id": "m", "content": [{"type": "output_text", "text": text}]}]
 
 
 def call(name: str, call_id: str, namespace: str = "", **arguments: object) -> Items:
+    """Output items: the model calls a tool."""
     more = {"namespace": namespace} if namespace else {}
     item = {"type": "function_call", "id": f"f{call_id}", "call_id": call_id, "name": name, **more}
     return [{**item, "arguments": json.dumps(arguments)}]
@@ -45,12 +47,15 @@ class AnyModel:
 
     @property
     def config(self) -> tuple[str, ...]:
+        """The ``-c`` settings that lead to it."""
         table = f'{{name="any", base_url="{self.base_url}", wire_api="responses"}}'
         return ('model_provider="any"', f"model_providers.any={table}")
 
 
 @contextmanager
 def any_model(answer: Callable[[Body], Items]) -> Iterator[AnyModel]:
+    """A model on the loopback; ``answer`` gives the output items for the body of each request."""
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -109,20 +114,24 @@ def texts(body: Body, role: str = "") -> str:
 
 
 def user(text: str) -> dict[str, Any]:
+    """An input item: the user says ``text``."""
     return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
 
 
 def tool_output(step: int, output: Any, turn_id: str = TURN_ID) -> dict[str, Any]:
+    """An input item: what the tool call of this step returned."""
     return {"type": "function_call_output", "call_id": call_id(turn_id, step), "output": output}
 
 
 def body(*items: dict[str, Any], ask: AnswerKey | None = PLANNER, **metadata: object) -> bytes:
+    """The body of a request for the answer ``ask`` (none: of nobody); ``metadata`` is added to that of its turn."""
     named = {f"multi_role_{key}": str(value) for key, value in ask._asdict().items()} if ask else {}
     turn = json.dumps({"turn_id": TURN_ID, "request_kind": "turn"} | named | metadata)
     return json.dumps({"input": items, "client_metadata": {"x-codex-turn-metadata": turn}}).encode()
 
 
 def asked(prompt: str = "do it", ask: AnswerKey = PLANNER, outputs: tuple[str, ...] = ()) -> NextStepRequest:
+    """A request as the playbook reads it, after the tool calls of ``outputs``."""
     items = [user(prompt), *(tool_output(step, output) for step, output in enumerate(outputs))]
     request = read_request(body(*items, ask=ask))
     assert isinstance(request, NextStepRequest)

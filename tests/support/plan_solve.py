@@ -13,10 +13,12 @@ from tests.support.teams import Record, TeamFolder, read
 
 
 def todo(name: str, *needs: str) -> Record:
+    """A task of a plan; ``needs``: the ids of the tasks that it waits for."""
     return {"id": name, "content": f"Do {name}", "dependencies": list(needs)}
 
 
 def call(tool: str, **arguments: Any) -> Record:
+    """A step of a turn: a tool call."""
     return {"call": tool, "arguments": arguments}
 
 
@@ -27,6 +29,7 @@ def planned(*todos: Record) -> Record:
 
 
 def solved(result: str) -> Record:
+    """A solver's answer."""
     return {"json": {"result": result, "summary": f"got {result}"}}
 
 
@@ -38,11 +41,13 @@ TWO = planned(todo("A"), todo("B", "A"))
 
 
 def team_of(folder: Path, planner: list[Record], solvers: list[Record], verdict: Record = VERIFIED) -> TeamFolder:
+    """A team whose planner and solvers play these entries, in order."""
     plays = {"planner_agent": planner, "solver": solvers, "aggregator": [ANSWERED], "verifier": [verdict]}
     return TeamFolder(folder, {"unused": {}}, plays)
 
 
 def solve(team: TeamFolder, **inputs: object) -> RunReport:
+    """Run the flow; ``inputs``: those of the flow."""
     return team.run(flow="plan-solve", inputs=inputs)
 
 
@@ -55,6 +60,7 @@ def results(team: TeamFolder) -> list[Record]:
 
 
 def asked(team: TeamFolder) -> list[str]:
+    """The roles of the turns, in the order in which they started, without the numbers of instances."""
     return [event["role"].split(".")[0] for event in team.of_type("turn_started")]
 
 
@@ -73,6 +79,7 @@ CHAIN = planned(todo("A"), todo("B", "A"), todo("C"))
 
 
 def restart(team: TeamFolder, task: str, run: str = "latest") -> RunReport:
+    """Restart ``task`` of ``run`` with the playbook as it is now."""
     team.events.clear()
     changes = {"playbook": str(team.playbook)}
     return codex_multi_role.restart(run, task, runs_dir=team.runs, changes=changes, on_event=team.events.append)

@@ -63,6 +63,7 @@ def hiding(seconds: int) -> str:
 
 
 def sleeping(seconds: int) -> list[psutil.Process]:
+    """The processes that a command of `hiding` left running."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -71,10 +72,11 @@ def sleeping(seconds: int) -> list[psutil.Process]:
     return found
 
 
-def wait_for(path: Path) -> None:
+def wait_for(path: Path, pattern: str = "") -> None:
+    """Wait until ``path`` exists, or something below it that ``pattern`` matches; at most `WAIT_SECONDS`."""
     end = time.monotonic() + WAIT_SECONDS
-    while not path.exists():
-        assert time.monotonic() < end, f"{path} never came"
+    while not (any(path.glob(pattern)) if pattern else path.exists()):
+        assert time.monotonic() < end, f"{path / pattern} never came"
         time.sleep(LOOK_SECONDS)
 
 

@@ -17,6 +17,7 @@ BEGAN = datetime(2026, 1, 31, 10, 15, tzinfo=UTC)
 
 
 def started(*, resumed: bool = False, playbook: str | None = "roman-numerals") -> RunEvent:
+    """The first event of a run."""
     return e.RunStarted(
         run_id="20260131_101500_0a1b2c3d",
         goal="Convert roman numerals",
@@ -35,6 +36,7 @@ def started(*, resumed: bool = False, playbook: str | None = "roman-numerals") -
 def turn(
     role: str, number: int, cycle: int, *, status: str = "completed", repair_of: int | None = None
 ) -> list[RunEvent]:
+    """The events of one turn, which is not valid unless ``status`` is ``completed``."""
     reason = "" if status == "completed" else "summary: is missing"
     said = f"what {role} did" if status == "completed" else ""
     return [
@@ -45,6 +47,7 @@ def turn(
 
 
 def ended(*, exit_code: int = 0) -> RunEvent:
+    """The last event of a run: done, or out of cycles."""
     totals = {"turns": 5, "repairs": 1, "input_tokens": 6000, "output_tokens": 170, "seconds": 12.5}
     status, outcome, reason = ("succeeded", "done", "implementer said DONE")
     if exit_code:
@@ -53,6 +56,7 @@ def ended(*, exit_code: int = 0) -> RunEvent:
 
 
 def whole_run() -> list[Record]:
+    """The records of a run of two cycles, with a failed and a passed test run, and a repair."""
     return in_order(
         started(),
         e.RoleStarted("planner", 101, "thread-1", 0.2, False),
@@ -82,6 +86,7 @@ def in_order(*events: RunEvent) -> list[Record]:
 
 
 def record(run_id: str, **changes: Any) -> dict[str, Any]:
+    """The content of ``run.json`` after a run; ``changes``: keys that differ."""
     ended = {
         "run_id": run_id,
         "goal": "Convert roman numerals",
@@ -100,6 +105,7 @@ def record(run_id: str, **changes: Any) -> dict[str, Any]:
 
 
 def make_run(runs_dir: Path, run_id: str, **changes: Any) -> RunFolder:
+    """The folder of a run that ended: two turns, tests, the events of `whole_run`. ``changes`` as of `record`."""
     folder = RunFolder.create(runs_dir, run_id)
     folder.write_record(record(run_id, **changes))
     folder.events_path.write_text("".join(json.dumps(event) + "\n" for event in whole_run()))

@@ -12,6 +12,7 @@ from codex_multi_role.playbook import AnswerKey, Playbook
 from codex_multi_role.playbook.handler import ResponsesHandler
 from codex_multi_role.playbook.loopback import JSON, LoopbackServer
 from codex_multi_role.playbook.recording import RecordingFile
+from tests.support.teams import read_lines
 
 KEY_VARIABLE = "MY_PROVIDER_KEY"
 KEY = "sk-test-0123456789ABCDEF0123456789"
@@ -65,29 +66,24 @@ class Provider(LoopbackServer):
 
 @contextmanager
 def provider_of(plays: dict[str, list[Any]], **more: Any) -> Iterator[Provider]:
+    """A provider that plays ``plays``; ``more``: further keys of its playbook."""
     with Provider(Playbook.model_validate({"name": "provider", "roles": plays, **more})) as server:
         yield server
 
 
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
 def exchanges_of(path: Path) -> list[dict[str, Any]]:
-    return [line for line in lines_of(path) if line["type"] == "exchange"]
-
-
-def files_of(workspace: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(workspace)): path.read_bytes() for path in workspace.rglob("*") if path.is_file()}
+    """The exchanges with the model in a recording, in order."""
+    return [line for line in read_lines(path) if line["type"] == "exchange"]
 
 
 def exchange(turn: str = "t", step: int = 0, **more: Any) -> dict[str, Any]:
+    """A line of a recording: one completed exchange; ``more``: keys that differ."""
     line = {"type": "exchange", **WHO, "turn": turn, "kind": "turn", "step": step, **WHOLE, **more}
     return line if step else {"prompt": "do it", **line}
 
 
 def written(path: Path, *lines: dict[str, Any]) -> RecordingFile:
+    """A recording at ``path`` with these lines after its header."""
     file = RecordingFile(path, lambda line: line)
     file.begin(HEADER)
     for line in lines:

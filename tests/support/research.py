@@ -56,11 +56,13 @@ class Endpoint:
 
 
 def answer(*entries: Record, status: int = 200) -> Callable[[], tuple[int, bytes]]:
+    """A page with these search results."""
     return lambda: (status, json.dumps({"results": list(entries)}).encode())
 
 
 @contextmanager
 def serving(**pages: Callable[[], tuple[int, bytes]]) -> Iterator[Endpoint]:
+    """An endpoint with a page for each path, by its name. It ends with the block."""
     endpoint = Endpoint(pages)
 
     class Handler(BaseHTTPRequestHandler):
@@ -157,10 +159,12 @@ class Researching:
             (self.sources / name).write_text(text)
 
     def search_with(self, *providers: Record) -> None:
+        """Search with these providers from now on."""
         settings = {"version": 1, "providers": list(providers)}
         (self.team.folder / "roles/search.yaml").write_text(yaml.safe_dump(settings))
 
     def run(self, on_event: Callable[[Record], None] | None = None, **inputs: object) -> RunReport:
+        """Run the flow. ``inputs``: those of the flow; ``on_event`` sees each event when it happens."""
         given = {"depth": "quick", "sources": str(self.sources), "concurrency": 1, **inputs}
         options = self.team.options(flow="research", goal=QUESTION, inputs=given, config=self.config)
         self.team.events.clear()
@@ -178,6 +182,7 @@ class Researching:
         return sum(event["role"].split(".")[0] == role for event in self.team.of_type("turn_started"))
 
     def data(self, name: str = "findings.json") -> Any:
+        """A JSON file of the run folder."""
         return read(self.report.folder / name)
 
     @property
@@ -187,10 +192,12 @@ class Researching:
 
     @property
     def sources_found(self) -> dict[str, Record]:
+        """The sources of the run by their id."""
         return {source["id"]: source for source in self.data("sources.json")["sources"]}
 
     @property
     def text(self) -> str:
+        """The report."""
         return (self.report.folder / "research.md").read_text()
 
     def handed(self, role: str, turn: int = 1) -> Any:

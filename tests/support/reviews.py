@@ -45,10 +45,12 @@ def reviewed(folder: Path, summary: str = "it", **more: object) -> TeamFolder:
 
 
 def answer(team: TeamFolder, approved: bool, comment: str = "", question: str | None = None) -> Question:
+    """Answer the latest run's ``question``, by default the open one. Raises `UsageError` as the public API does."""
     return codex_multi_role.answer("latest", runs_dir=team.runs, approved=approved, comment=comment, question=question)
 
 
 def asked(team: TeamFolder, key: str = "ok.1") -> Record:
+    """The record of the latest run's question ``key``."""
     found: Record = read(team.runs / f"latest/reviews/{key}.json")
     return found
 
@@ -70,4 +72,5 @@ def asking(folder: Path) -> TeamFolder:
 
 
 def summary(team: TeamFolder) -> str:
+    """The summary in the latest handoff of the role ``one``."""
     return str(read(team.runs / "latest/controller_state.json")["latest_json_by_role"]["one"]["summary"])

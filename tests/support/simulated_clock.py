@@ -47,6 +47,7 @@ class Clock:
         self._order = itertools.count()
 
     def run(self, work: Work) -> None:
+        """Do ``work`` and all that it starts, to the end."""
         self._after(0, work)
         while self._due:
             self.now, _, each, gives_back = heapq.heappop(self._due)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ def edges_walked(ways: Iterable[tuple[str, ...]]) -> Iterator[Edge]:
         yield from ((*section, *edge) for edge in pairwise(way.split()))
 
 
+@cache
 def functions_of(*files: str) -> set[str]:
     """The names of the functions in the ``files``, which are named from the folder ``tests``."""
     trees = (ast.parse((TESTS / file).read_text(encoding="utf-8")) for file in files)

@@ -58,13 +58,16 @@ class TeamFolder:
         return self.folder / "playbook.yaml"
 
     def write_catalog(self) -> None:
+        """Write ``roles``, as they are now."""
         roles = [{"name": name, "prompt_text": "Do it.", "limits": LIMITS, **keys} for name, keys in self.roles.items()]
         write_text(self.folder / "roles" / "catalog.yaml", yaml.safe_dump({"version": 1, "roles": roles}))
 
     def write_plays(self) -> None:
+        """Write ``plays``, as they are now."""
         self.playbook.write_text(yaml.safe_dump({"name": "test", "roles": self.plays, **self.more}))
 
     def options(self, **changes: Any) -> RunOptions:
+        """The options of a run of this team without tests and with one cycle; ``changes``: options that differ."""
         values: Record = {
             "goal": "reach it",
             "roles": self.folder / "roles",
@@ -82,6 +85,7 @@ class TeamFolder:
         return with_traceback(run(self.options(**changes), self.events.append))
 
     def resume(self, **changes: object) -> RunReport:
+        """Resume the latest run in this process."""
         self.events.clear()
         return with_traceback(resume("latest", runs_dir=self.runs, changes=changes, on_event=self.events.append))
 
@@ -91,13 +95,16 @@ class TeamFolder:
         return [sys.executable, "-m", "codex_multi_role", "run", *given, "--no-run-tests", "--cycles", "1", *arguments]
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Run `command` in the folder, without waiting for it."""
         pipe = subprocess.PIPE
         return subprocess.Popen(self.command(*arguments), cwd=self.folder, text=True, stdout=pipe, stderr=pipe)
 
     def of_type(self, kind: str) -> list[Record]:
+        """The events of that type in the last run or resume."""
         return [event for event in self.events if event["type"] == kind]
 
     def turns(self) -> list[tuple[str, int, str]]:
+        """Role, number and status of every turn that ended, in order."""
         return [(event["role"], event["turn"], event["status"]) for event in self.of_type("turn_ended")]
 
 
@@ -109,11 +116,23 @@ def with_traceback(report: RunReport) -> RunReport:
 
 
 def read(path: Path) -> Any:
-    """A JSON file."""
+    """The value in a JSON file."""
     return json.loads(path.read_text())
 
 
+def read_lines(path: Path) -> list[Any]:
+    """The values in a file of JSON lines."""
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def warnings(events: list[Record]) -> list[str]:
+    """The messages of the warnings among ``events``."""
+    return [event["message"] for event in events if event["type"] == "warning"]
+
+
 def with_flow(team: TeamFolder, flow: Record, name: str = "own") -> TeamFolder:
+    """Write the flow ``name``; the team."""
     folder = team.folder / "roles/flows"
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.yaml").write_text(yaml.safe_dump({"name": name, **flow}))
@@ -121,9 +140,11 @@ def with_flow(team: TeamFolder, flow: Record, name: str = "own") -> TeamFolder:
 
 
 def solver(folder: Path, steps: list[Record], plays: list[Record] | None = None, **more: object) -> TeamFolder:
+    """A team that can play these steps (`fan` gives one): by default each item is answered with `ECHO`."""
     team = TeamFolder(folder, {"solver": {}, "last": {}}, {"solver": plays or [ECHO] * 40, "last": [say()] * 5})
     return with_flow(team, {"steps": steps, **more})
 
 
 def fan(items: object, **more: object) -> Record:
+    """A step that asks the role ``solver`` once per item."""
     return {"id": "solve", "ask": "solver", "prompt": "ITEM {{ item }}.", "for_each": items, **more}

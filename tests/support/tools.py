@@ -35,7 +35,13 @@ def calls(tool: str, arguments: object) -> Record:
 
 
 def command(cmd: str, **more: object) -> Record:
+    """A step of a turn: Codex runs a command. ``more``: further arguments, such as ``yield_time_ms``."""
     return {"call": "exec_command", "arguments": {"cmd": cmd, **more}}
+
+
+def shell(cmd: str, **handoff: Any) -> Record:
+    """A turn that runs a command and leaves a handoff with these fields."""
+    return {"steps": [command(cmd), say(**handoff)]}
 
 
 def call(tool: str, arguments: Mapping[str, Any], folder: Path, kept: Mapping[str, Any] | None = None) -> ToolResult:

@@ -30,7 +30,7 @@ from tests.support.plan_solve import (
 )
 from tests.support.processes import running
 from tests.support.reviews import answer
-from tests.support.teams import NEVER, Record, TeamFolder, read
+from tests.support.teams import NEVER, Record, TeamFolder, read, read_lines
 
 
 def handed(team: TeamFolder, path: str) -> Any:
@@ -39,8 +39,7 @@ def handed(team: TeamFolder, path: str) -> Any:
 
 
 def calls(folder: Path, turn: str) -> list[tuple[str, bool, str]]:
-    lines = (folder / turn / "tool_calls.jsonl").read_text().splitlines()
-    return [(each["tool"], each["success"], each["text"]) for each in map(json.loads, lines)]
+    return [(each["tool"], each["success"], each["text"]) for each in read_lines(folder / turn / "tool_calls.jsonl")]
 
 
 def test_worked_example_of_the_circle(tmp_path: Path) -> None:

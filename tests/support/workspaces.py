@@ -1,11 +1,12 @@
-"""Workspaces with a run, in and outside git repositories, and what is in them."""
+"""Folders and what is in them, to be compared later, and workspaces with a run, in and outside git repositories."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from codex_multi_role.workspace import Snapshots, Workspace
@@ -15,13 +16,61 @@ Contents = dict[str, tuple[str, bytes]]
 KEY = "duel.1.0"
 
 
+def files_below(folder: Path) -> list[str]:
+    """The files below ``folder``, relative to it, in order."""
+    return sorted(files_of(folder))
+
+
+def files_of(folder: Path, without: Collection[str] = ()) -> dict[str, bytes]:
+    """The content of every file below ``folder`` by its relative path, except below folders named in ``without``."""
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    names = [path.relative_to(folder) for path in paths]
+    return {name.as_posix(): (folder / name).read_bytes() for name in names if not {*without} & {*name.parts}}
+
+
+def everything(*folders: Path) -> dict[str, str]:
+    """Every file, link and mode below the folders, by absolute path: what must not change at all."""
+    found = {}
+    for path in (path for folder in folders for path in folder.rglob("*")):
+        content = str(path.readlink()) if path.is_symlink() else ""
+        if path.is_file() and not path.is_symlink():
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+        found[str(path)] = f"{path.lstat().st_mode:o} {content}"
+    return found
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """The text of every file and the target of every link below ``folder``, by relative path."""
+    return {
+        path.relative_to(folder).as_posix(): str(path.readlink()) if path.is_symlink() else path.read_text()
+        for path in folder.rglob("*")
+        if path.is_symlink() or path.is_file()
+    }
+
+
 def git(folder: Path, *arguments: str) -> str:
-    """Git as the user has it, apart from the settings of whoever runs these tests."""
+    """Run git as `git_output`; what it prints, as text."""
+    return git_output(folder, *arguments).decode()
+
+
+def git_output(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
+    """Run git as the user has it, apart from the settings of whoever runs these tests; what it prints.
+
+    Raises `subprocess.CalledProcessError` if git fails.
+    """
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     identity = ("-c", "user.name=n", "-c", "user.email=e@x", "-c", "init.defaultBranch=main")
     command = ["git", *identity, *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, timeout=60)
-    return done.stdout.decode()
+    return subprocess.run(
+        command, cwd=folder, input=stdin, env=environment, check=True, capture_output=True, timeout=60
+    ).stdout
+
+
+def commit_all(folder: Path) -> None:
+    """Make ``folder`` a repository with everything in it committed."""
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "first")
 
 
 def contents(root: Path) -> Contents:
@@ -34,6 +83,11 @@ def _kind(path: Path) -> tuple[str, bytes]:
     if path.is_symlink():
         return "link", os.fsencode(path.readlink())
     return "executable" if path.stat().st_mode & stat.S_IXUSR else "file", path.read_bytes()
+
+
+def nested_root(folder: Path) -> Path:
+    """Where a workspace is two folders below ``folder``, so that a repository can begin above it."""
+    return folder / "top" / "work"
 
 
 def fill(root: Path) -> None:
@@ -50,29 +104,29 @@ def fill(root: Path) -> None:
 
 
 def alone(root: Path) -> None:
+    """A workspace outside any repository."""
     fill(root)
 
 
 def whole_repository(root: Path) -> None:
+    """A workspace that is a repository with one commit."""
     fill(root)
-    git(root, "init", "-q")
-    git(root, "add", ".")
-    git(root, "commit", "-qm", "first")
+    commit_all(root)
 
 
 def part_of_a_repository(root: Path) -> None:
+    """A workspace in a repository that begins one folder above."""
     fill(root)
     top = root.parent
     (top / "above.txt").write_text("above\n")
     (top / "beside").mkdir()
     (top / "beside" / "tool.sh").write_text("#!/bin/sh\n")
     (top / "beside" / "tool.sh").chmod(0o755)
-    git(top, "init", "-q")
-    git(top, "add", ".")
-    git(top, "commit", "-qm", "first")
+    commit_all(top)
 
 
 def before_the_first_commit(root: Path) -> None:
+    """A workspace that is a repository without a commit."""
     fill(root)
     git(root, "init", "-q")
 
