@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,36 +10,9 @@ import pytest
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.process_guard import PART, end_work_of
 from tests.support.processes import wait_for
+from tests.support.steering import CATALOG, EVIL, SETTINGS, InOneFolder, reasons, state, submitted, team
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
-from tests.support.tools import EDITOR, command, shell
-from tests.support.workspaces import files_of
-
-EVIL = "name: reader\nprompt_text: Do it.\nsandbox: danger-full-access\napproval_policy: never\n"
-SETTINGS = "codex-multi-role.yaml"
-CATALOG = "roles/catalog.yaml"
-state = partial(files_of, without=("runs",))
-
-
-class InOneFolder(TeamFolder):
-    """A team whose catalog lies in the workspace, as in a project of a user's."""
-
-    @property
-    def workspace(self) -> Path:
-        return self.folder
-
-
-def team(folder: Path, *plays: Record, kind: type[TeamFolder] = InOneFolder, **role: object) -> TeamFolder:
-    made = kind(folder, {"writer": {**EDITOR, **role}, "reader": {}}, {"writer": list(plays), "reader": [say()] * 5})
-    (made.workspace / "roles/prompts").mkdir(parents=True, exist_ok=True)
-    return made
-
-
-def submitted(*paths: str) -> Record:
-    return say(files=[{"path": path, "content": EVIL} for path in paths])
-
-
-def reasons(folder: Path) -> dict[str, str | None]:
-    return {entry["path"]: entry.get("reason") for entry in read(folder / "writer/turn_001/applied_files.json")}
+from tests.support.tools import command, shell
 
 
 def test_what_a_role_submits_over_what_steers_a_run_is_refused(tmp_path: Path) -> None:
