@@ -17,7 +17,6 @@ from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.errors import RunInterrupted, StorageError, UsageError
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
 from tests.support.checks import MakeContext, run_check
-from tests.support.checks import codex_sandbox as codex_sandbox
 
 
 @pytest.fixture
