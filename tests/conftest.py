@@ -15,10 +15,12 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests.browser import browser
+pytest.register_assert_rewrite("tests.support")  # before anything of it is imported
+
+from tests.support.browser import browser  # noqa: E402
+from tests.support.console import WITHOUT_PLUGINS  # noqa: E402
 
 __all__ = ["browser"]
-WITHOUT_PLUGINS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 
 settings.register_profile("gate", derandomize=True, database=None, deadline=None)
 settings.register_profile("search", max_examples=100_000, deadline=None)

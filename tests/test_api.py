@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ from codex_multi_role import RunReport, resume, run
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, StorageError, UsageError
 from codex_multi_role.run_folder import Record, RunFolder, TurnFolder
-from tests.teams import TeamFolder, read, say
+from tests.support.teams import TeamFolder, read, read_lines, say
 
 ENDING = ("status", "outcome", "reason", "exit_code", "totals")
 
@@ -56,7 +55,7 @@ def test_resumed_run_adds_to_its_events_and_totals(tmp_path: Path) -> None:
 
 
 def events(report: RunReport) -> list[Record]:
-    return [json.loads(line) for line in (report.folder / "events.jsonl").read_text().splitlines()]
+    return read_lines(report.folder / "events.jsonl")
 
 
 def test_error_before_start_is_raised_and_leaves_no_files(tmp_path: Path) -> None:

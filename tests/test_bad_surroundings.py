@@ -18,10 +18,10 @@ import pytest
 from codex_multi_role import RunReport, run
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
 from codex_multi_role.run_folder import Record, RunFolder, list_turns
-from tests.cli.console import DEADLINE_SECONDS, console, environment
-from tests.disks import Disk, small_disk
-from tests.run_folder.limits import largest_file
-from tests.teams import TeamFolder, read, say
+from tests.support.console import DEADLINE_SECONDS, console, environment
+from tests.support.disks import Disk, small_disk
+from tests.support.processes import largest_file
+from tests.support.teams import TeamFolder, read, say
 
 FULL = "No space left on device"
 DISK_MEGABYTES = 64

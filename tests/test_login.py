@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunOptions, run
-from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.playbook import Playbook, PlaybookServer
-from tests.teams import Record, TeamFolder, say
-
-API_KEY = "sk-test-0123456789abcdef0123456789"
+from tests.support.codex import API_KEY, log_in
+from tests.support.teams import Record, TeamFolder, say
 
 
 @pytest.fixture
@@ -23,8 +21,7 @@ def logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "codex_home"
     home.mkdir()
     monkeypatch.setenv("CODEX_HOME", str(home))
-    login = [str(find_codex(None, {})), "login", "--with-api-key"]
-    subprocess.run(login, input=API_KEY, text=True, check=True, capture_output=True, timeout=60)
+    log_in(home)
     return home
 
 

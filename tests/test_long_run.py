@@ -22,7 +22,7 @@ from codex_multi_role import RunReport, run
 from codex_multi_role.flow import HistoryEntry
 from codex_multi_role.playbook.request import AnswerKey
 from codex_multi_role.run_folder import Record
-from tests.teams import TeamFolder, say
+from tests.support.teams import TeamFolder, say
 
 ROLES = ("one", "two", "three", "four")
 CYCLES = 15

@@ -17,10 +17,11 @@ from codex_multi_role import RunReport, fork, resume, run
 from codex_multi_role.run_folder import Answer, Question, RunFolder, answer_of_person
 from codex_multi_role.web.flow_form import read_flows
 from codex_multi_role.web.starting import NewRun, RunStarter
-from tests.catalog.test_skills import files_of, seven_zipped, zipped
-from tests.cli.console import console
-from tests.lifecycle.test_live_roles import ASKED_TWICE, NOTICED_SECONDS
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.catalogs import files_of_skill as files_of
+from tests.support.catalogs import seven_zipped, zipped
+from tests.support.console import console
+from tests.support.reviews import ASKED_TWICE, NOTICED_SECONDS
+from tests.support.teams import Record, TeamFolder, read, say
 
 ORIGINAL = Path(__file__).parent / "catalog/original/config"
 ROLES = ("planner", "architect", "implementer", "integrator")

@@ -10,8 +10,8 @@ import yaml
 
 from codex_multi_role import PlanSolver, create_plan_solver, resume
 from codex_multi_role.errors import DefinitionError, UsageError
-from tests.systems.test_plan_solve import ANSWERED, GIVES_UP, TWO, VERIFIED, solved
-from tests.teams import Record, TeamFolder
+from tests.support.plan_solve import ANSWERED, GIVES_UP, TWO, VERIFIED, solved
+from tests.support.teams import Record, TeamFolder
 
 SOLVER: Record = {"prompt_text": "Solve it well.", "tools": ["terminate"], "max_steps": 2}
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from codex_multi_role.playbook import Playbook, PlaybookServer
-from tests.web.serving import listening
+from tests.support.serving import listening
 
 TOP = Path(__file__).parents[1]
 PREPARE = re.compile(r"^python3 -m venv \.venv && \.venv/bin/pip install --quiet -e \S+ && \.venv/bin/")

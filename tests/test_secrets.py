@@ -12,8 +12,7 @@ import pytest
 
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.steps.turn_events import SUMMARY_LENGTH
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, say
+from tests.support.teams import Record, TeamFolder, say, with_flow
 
 SECRET = "hunter2-hunter2"
 TOKEN = "ghp_0123456789abcdefghij"

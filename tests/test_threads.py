@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import run
-from tests.engine.test_fan_out import fan, solver
-from tests.teams import Record, say
+from tests.support.teams import Record, fan, say, solver
 
 OURS = {
     r"codex-start_\d+": "a start: every request of it has a deadline (codex/client.py)",

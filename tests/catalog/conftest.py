@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpecCatalog
-from codex_multi_role.errors import DefinitionError
-
-Write = Callable[..., Path]
-TWO_ROLES = """\
-version: 1
-roles:
-  - {name: planner, prompt_text: Plan.}
-  - {name: developer, prompt_text: Develop.}
-"""
+from codex_multi_role.catalog import RoleSpecCatalog, packaged_roles
+from tests.support.catalogs import TWO_ROLES, Write
 
 
 @pytest.fixture
@@ -38,10 +29,7 @@ def two_roles(write: Write) -> RoleSpecCatalog:
     return RoleSpecCatalog.load(write(TWO_ROLES))
 
 
-def problem_of(call: Callable[[], object]) -> str:
-    """The message of the ``DefinitionError`` that ``call`` raises, or an empty string."""
-    try:
-        call()
-    except DefinitionError as error:
-        return str(error)
-    return ""
+@pytest.fixture(scope="module")
+def shipped() -> RoleSpecCatalog:
+    """The catalog that comes with the package."""
+    return RoleSpecCatalog.load(packaged_roles())

@@ -6,7 +6,7 @@ import pytest
 
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.errors import DefinitionError, UsageError
-from tests.catalog.conftest import TWO_ROLES, Write
+from tests.support.catalogs import TWO_ROLES, Write
 
 
 def _roles(*entries: str, head: str = "version: 1") -> str:

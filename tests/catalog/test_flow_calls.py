@@ -6,7 +6,7 @@ import pytest
 
 from codex_multi_role.catalog import RoleSpecCatalog, load_flow, load_flows
 from codex_multi_role.errors import DefinitionError
-from tests.catalog.conftest import Write
+from tests.support.catalogs import Write
 
 TOPIC = "inputs: {topic: , depth: 2, strict: {type: boolean, required: false}}\nsteps: [{check: c}]"
 

@@ -7,7 +7,7 @@ import pytest
 
 from codex_multi_role.catalog import FlowSpec, GoalSpec, RoleSpecCatalog, list_flows, load_flow, packaged_roles
 from codex_multi_role.errors import DefinitionError, UsageError
-from tests.catalog.conftest import Write
+from tests.support.catalogs import Write
 
 _TESTGEN = """\
 description: Tests for a file.

@@ -7,7 +7,7 @@ import pytest
 from codex_multi_role.catalog import RoleSpecCatalog, load_flow, load_flows
 from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.errors import DefinitionError
-from tests.catalog.conftest import Write
+from tests.support.catalogs import Write
 
 STALE = [
     ("{ask: planner, prompt: '{{ gaol }}'}", 'prompt: there is no template name "gaol"; did you mean "goal"?'),

@@ -6,7 +6,7 @@ import pytest
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, load_flow
 from codex_multi_role.errors import DefinitionError
-from tests.catalog.conftest import Write
+from tests.support.catalogs import Write
 
 WHOLE_LANGUAGE = """\
 description: Every key there is.

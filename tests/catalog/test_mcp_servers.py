@@ -8,7 +8,7 @@ import yaml
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.codex_settings import mcp_server_table
 from codex_multi_role.errors import DefinitionError
-from tests.teams import Record
+from tests.support.teams import Record
 
 DOCS: Record = {"command": "docs-server"}
 

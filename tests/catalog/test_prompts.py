@@ -6,13 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog, build_prompt, build_repair_prompt, packaged_roles
-from tests.catalog.conftest import Write
-
-
-@pytest.fixture(scope="module")
-def shipped() -> RoleSpecCatalog:
-    return RoleSpecCatalog.load(packaged_roles())
+from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog, build_prompt, build_repair_prompt
+from tests.support.catalogs import Write
 
 
 def test_order_of_a_prompt(shipped: RoleSpecCatalog) -> None:

@@ -5,7 +5,7 @@ import pytest
 from codex_multi_role.catalog import RoleSpec, without_wider_rights
 from codex_multi_role.catalog.rights import _NARROWER
 from codex_multi_role.lifecycle.live_roles import FIXED
-from tests.teams import Record
+from tests.support.teams import Record
 
 DOCS: Record = {"docs": {"command": "docs-server"}}
 HAS: Record = {"sandbox": "workspace-write", "auto_approve": {"commands": True}, "protect": ["a"]}

@@ -6,16 +6,9 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 from codex_multi_role.catalog import RoleSpecCatalog, list_flows, load_flow, packaged_roles
 from codex_multi_role.catalog.general_prompts import CapabilityRules, GeneralPrompts
 from codex_multi_role.tools import tool_names
-
-
-@pytest.fixture(scope="module")
-def shipped() -> RoleSpecCatalog:
-    return RoleSpecCatalog.load(packaged_roles())
 
 
 def test_it_has_the_team_of_the_flow_cycles(shipped: RoleSpecCatalog) -> None:

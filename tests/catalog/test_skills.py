@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import py7zr
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,30 +16,9 @@ from hypothesis import strategies as st
 from codex_multi_role.catalog import RoleSpecCatalog, build_prompt
 from codex_multi_role.catalog.skills import MAX_SKILL_BYTES, MAX_SKILL_FILES, find_skill, read_skill
 from codex_multi_role.errors import DefinitionError
-from tests.catalog.conftest import Write, problem_of
-
-TEXT = "---\nname: {name}\ndescription: does it\n---\nHow to do it.\n"
-
-
-def files_of(name: str, prefix: str = "") -> dict[str, bytes]:
-    return {f"{prefix}SKILL.md": TEXT.format(name=name).encode(), f"{prefix}scripts/run.sh": b"#!/bin/sh\necho done\n"}
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return data.getvalue()
-
-
-def seven_zipped(files: dict[str, bytes]) -> bytes:
-    data = io.BytesIO()
-    with py7zr.SevenZipFile(data, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(content, name)
-    return data.getvalue()
-
+from tests.support.catalogs import SKILL as TEXT
+from tests.support.catalogs import Write, problem_of, seven_zipped, zipped
+from tests.support.catalogs import files_of_skill as files_of
 
 Pack = Callable[[dict[str, bytes]], bytes]
 PACK = pytest.mark.parametrize("pack", [zipped, seven_zipped])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from codex_multi_role.catalog.templates import check_expression, check_template, evaluate, render
 from codex_multi_role.errors import DefinitionError
-from tests.catalog.conftest import problem_of
+from tests.support.catalogs import problem_of
 
 _CONTEXT = {
     "goal": "fly",

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.yaml_source import MAX_BYTES, load_yaml, parse_text, read_text, validate
-from tests.catalog.conftest import Write, problem_of
+from tests.support.catalogs import Write, problem_of
 
 _HERE = Path("a.yaml")
 _JSON_VALUES = st.recursive(

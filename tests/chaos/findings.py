@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.run_folder import RunFolder, list_turns
-from tests.teams import read
+from tests.support.teams import read
 
 HONEST_REASONS = {
     "bad_request",

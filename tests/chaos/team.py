@@ -12,8 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.chaos.profiles import Profile
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, say
+from tests.support.teams import Record, TeamFolder, say, with_flow
 
 RUN_ID = "disturbed"
 THINGS = ["axe", "bow", "cup"]

@@ -6,7 +6,7 @@ import pytest
 
 from codex_multi_role.checks import RunFacts, find_check
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 
 def test_answer_is_written_to_the_run_folder(make_context: MakeContext) -> None:

@@ -8,7 +8,7 @@ from pydantic import Field
 from codex_multi_role.checks.check_options import CheckOptions, inside, read_options
 from codex_multi_role.errors import UsageError
 from codex_multi_role.workspace import Workspace
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 
 class Part(CheckOptions):

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,17 +11,13 @@ from hypothesis import strategies as st
 
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.choose import Criterion, Requirement, choose, choose_best
-from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext, run_check
 
 HIGHEST_A = [{"key": "a", "prefer": "highest"}]
 
 
-def _run(context: CheckContext) -> dict[str, Any]:
-    result: dict[str, Any] = choose_best(context)
-    assert json.loads((context.folder / "result.json").read_text()) == result
-    return result
+_run = partial(run_check, choose_best)
 
 
 def test_it_is_registered() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from codex_multi_role.checks.citations import NAMELESS, check_prose, citations_in, count_words, with_citations
 from codex_multi_role.checks.research.report_page import page
 from codex_multi_role.checks.research.text import Chapter, Research, as_markdown
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 WILD = st.text(alphabet="[]cite:S12, \n`*#<a>(x)|_!\\", max_size=60) | st.lists(
     st.sampled_from(

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 import pytest
 
@@ -17,8 +16,7 @@ from codex_multi_role.checks.command import run_argv
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.errors import RunInterrupted, StorageError, UsageError
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
-from tests.checks.conftest import MakeContext
-from tests.checks.test_sandbox import codex_sandbox as codex_sandbox  # a fixture
+from tests.support.checks import MakeContext, run_check
 
 
 @pytest.fixture
@@ -37,10 +35,7 @@ def command(make_context: MakeContext) -> MakeContext:
     return make
 
 
-def _run(context: CheckContext) -> dict[str, Any]:
-    result: dict[str, Any] = run_argv(context)
-    assert json.loads((context.folder / "result.json").read_text()) == result
-    return result
+_run = partial(run_check, run_argv)
 
 
 def _shell(line: str) -> list[str]:

@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import WITH_PLUGINS, MakeContext
+from tests.support.checks import WITH_PLUGINS, MakeContext, run_check
 
 SOURCE = """\
 def sign(number):
@@ -26,10 +26,7 @@ HALF = (
 WHOLE = f"{HALF}def test_zero(): assert sign(0) == 'zero'\n"
 
 
-def _measure(context: CheckContext) -> dict[str, Any]:
-    result: dict[str, Any] = measure_coverage(context)
-    assert json.loads((context.folder / "result.json").read_text()) == result
-    return result
+_measure = partial(run_check, measure_coverage)
 
 
 def _of(make_context: MakeContext, tests: str, **more: object) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +7,12 @@ import pytest
 
 from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext, run_check
 
 
 def _find(make_context: MakeContext, tests: str, **options: object) -> dict[str, Any]:
     context = make_context({"tests/test_a.py": tests}, **options)
-    result: dict[str, Any] = find_flaky(context)
-    assert json.loads((context.folder / "result.json").read_text()) == result
-    return result
+    return run_check(find_flaky, context)
 
 
 def _turns(path: Path, name: str, turn: int) -> str:

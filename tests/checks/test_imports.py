@@ -12,7 +12,7 @@ from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.checks.imports import import_folder, known_folders, module_name
 from codex_multi_role.checks.mutation import judge_mutants
 from codex_multi_role.checks.python_files import find_python_files
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 CALC = "def double(x):\n    return x * 2\n"
 TESTS = "from foo.calc import double\n\n\ndef test_double():\n    assert double(3) == 6\n"

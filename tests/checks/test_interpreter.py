@@ -16,9 +16,9 @@ import pytest
 from codex_multi_role.checks.interpreter import OWN, Interpreter, find_interpreter, inspect
 from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.workspace.commands import no_sandbox
-from tests.cli.console import DEADLINE_SECONDS, console
-from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, plan
-from tests.teams import TeamFolder, read, say
+from tests.support.console import DEADLINE_SECONDS, console
+from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, plan
+from tests.support.teams import TeamFolder, read, say
 
 NO_PYTEST = '#!/bin/sh\necho \'{"version": "3.9.1", "prefix": "x", "packages": {"pytest": null}, "roots": []}\'\n'
 APPLIES = {"behaviors": {"apply_files": True}}

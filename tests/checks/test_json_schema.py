@@ -13,7 +13,7 @@ from codex_multi_role.checks import find_check
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.json_schema import check_schema, schema_problems
 from codex_multi_role.errors import StorageError, UsageError
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext, run_check
 
 PLAN = {
     "type": "object",
@@ -23,8 +23,7 @@ PLAN = {
 
 
 def _run(context: CheckContext) -> dict[str, Any]:
-    result: dict[str, Any] = check_schema(context)
-    assert json.loads((context.folder / "result.json").read_text()) == result
+    result = run_check(check_schema, context)
     assert list(result) == ["status", "reason", "problems"]
     assert bool(result["problems"]) == (result["status"] != "valid")
     assert result["reason"] == (result["problems"][0] if result["status"] == "could not run" else "")

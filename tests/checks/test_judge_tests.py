@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from codex_multi_role.checks.judge_tests import judge_tests
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 ONE, TWO = ({"path": f"tests/test_{name}.py", "content": f"{name} = 1\n"} for name in ("one", "two"))
 GREEN = {"reason": "", "crashed": False, "passed": 2, "failed": 0, "errors": 0, "failures": [], "uncovered": []}

@@ -6,7 +6,7 @@ import pytest
 
 from codex_multi_role.checks.merge_items import merge_items
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 
 def _merge(make_context: MakeContext, **options: object) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.merge_tests import merge_tests
 from codex_multi_role.checks.mutation import judge_mutants
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import MakeContext
 from tests.checks.programs.candidates import CARELESS, HAPPY, PAIRS, STRICT
+from tests.support.checks import MakeContext, run_check
 
 pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
 
@@ -23,8 +22,7 @@ GRADE = "def grade(points):\n    if points < 50:\n        return 'failed'\n    r
 def _merge(make_context: MakeContext, *codes: str, target: str = LEDGER, **options: object) -> dict[str, Any]:
     candidates = [{"code": code} for code in codes]
     context = make_context({"ledger.py": target}, target="ledger.py", candidates=candidates, **options)
-    result: dict[str, Any] = merge_tests(context)
-    assert json.loads((context.folder / "result.json").read_text()) == result
+    result = run_check(merge_tests, context)
     written = {path.relative_to(context.workspace.root).as_posix() for path in context.workspace.root.rglob("*.py")}
     assert written == {"ledger.py", *(file["path"] for file in result["files"])}
     return result

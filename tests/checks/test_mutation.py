@@ -1,20 +1,19 @@
 from __future__ import annotations
 
-import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.kill_matrix import Judge
 from codex_multi_role.checks.mutants import MutatedFile
 from codex_multi_role.checks.mutation import END_SECONDS, judge_mutants
 from codex_multi_role.checks.suite import Suite
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import WITH_PLUGINS, MakeContext
+from tests.support.checks import WITH_PLUGINS, MakeContext, run_check
 
 pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
 
@@ -34,10 +33,7 @@ TRANSFER = """
 """
 
 
-def _judge(context: CheckContext) -> dict[str, Any]:
-    result: dict[str, Any] = judge_mutants(context)
-    assert json.loads((context.folder / "result.json").read_text()) == result
-    return result
+_judge = partial(run_check, judge_mutants)
 
 
 def _of(make_context: MakeContext, source: str, tests: str, **options: object) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, i
 from codex_multi_role.checks.mutants import is_installed
 from codex_multi_role.checks.mutation import judge_mutants
 from codex_multi_role.workspace.commands import no_sandbox
-from tests.checks.conftest import MakeContext
-from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, plan
-from tests.teams import read
+from tests.support.checks import MakeContext
+from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, plan
+from tests.support.teams import read
 
 WHOLE = IMPORT + BELOW + ABOVE
 FILES = {"sign.py": SIGN, "tests/test_sign.py": WHOLE}

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -11,17 +10,13 @@ from codex_multi_role.checks import find_check
 from codex_multi_role.checks.plan import check_plan
 from codex_multi_role.errors import UsageError
 from codex_multi_role.plans import plan_problems
-from tests.checks.conftest import MakeContext
-
-
-def task(name: str, *needs: str) -> dict[str, Any]:
-    return {"id": name, "content": f"Do {name}", "dependencies": list(needs)}
+from tests.support.checks import MakeContext, run_check
+from tests.support.plan_solve import todo as task
 
 
 def judged(make_context: MakeContext, **options: Any) -> dict[str, Any]:
     context = make_context({}, **options)
-    result: dict[str, Any] = check_plan(context)
-    assert json.loads((context.folder / "result.json").read_text()) == result
+    result = run_check(check_plan, context)
     assert (result["status"] == "valid") == (not result["problems"])
     assert bool(result["tasks"]) == (result["status"] == "valid")
     return result

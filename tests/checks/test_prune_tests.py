@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.checks.prune_tests import prune_tests
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 FILES = {"one.py": "def one():\n    return 1\n"}
 GOOD = "def test_good():\n    assert one() == 1\n"

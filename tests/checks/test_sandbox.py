@@ -1,22 +1,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Sequence
-from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import codex_cli_bin
 import psutil
 import pytest
 
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.mutation import judge_mutants
 from codex_multi_role.checks.tests import run_tests
-from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.workspace.commands import Sandbox
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 ESCAPES = """
     import os, pathlib, socket, tempfile
@@ -47,21 +42,6 @@ ESCAPES = """
         with tempfile.NamedTemporaryFile() as file:
             file.write(b"x")
 """
-
-
-@pytest.fixture
-def codex_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
-    codex, home = codex_cli_bin.bundled_codex_path(), tmp_path / "codex_home"
-    home.mkdir()
-    monkeypatch.setenv("CODEX_HOME", str(home))
-
-    def wrap(argv: Sequence[str], writable: Path) -> list[str]:
-        return ["env", f"CODEX_HOME={home}", *sandboxed(codex, argv, writable)]
-
-    probe = subprocess.run(wrap(["true"], tmp_path), cwd=tmp_path, capture_output=True, timeout=60, check=False)
-    if probe.returncode != 0:
-        pytest.skip(f"no sandbox on this machine: {probe.stderr.decode(errors='replace')[-200:]}")
-    return wrap
 
 
 def test_tests_cannot_leave_the_sandbox_and_their_report_can(make_context: MakeContext, codex_sandbox: Sandbox) -> None:

@@ -20,8 +20,9 @@ from codex_multi_role.checks.searching.sketches import nearly_same, sketch
 from codex_multi_role.errors import CheckFailed, UsageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.check import load_settings
-from tests.checks.conftest import MakeContext
-from tests.checks.sources import Record, answer, pdf, serving
+from tests.support.checks import MakeContext
+from tests.support.research import answer, pdf, serving
+from tests.support.teams import Record
 
 BRIDGE = "The old bridge of the town was built in 1887 by the engineer Hanna Berg, out of stone and iron.\n"
 RIVER = "The river below rises every spring, and in some years it floods the meadows on both of its banks.\n"

@@ -1,27 +1,23 @@
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.junit_report import TestCounts
 from codex_multi_role.checks.tests import judge, run_tests
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import CommandResult
-from tests.checks.conftest import WITH_PLUGINS, MakeContext
+from tests.support.checks import WITH_PLUGINS, MakeContext, run_check
 
 PASSING = {"test_a.py": "def test_a(): pass\ndef test_b(tmp_path): (tmp_path / 'x').write_text('x')\n"}
 
 
-def _run(context: CheckContext) -> dict[str, Any]:
-    result: dict[str, Any] = run_tests(context)
-    assert json.loads((context.folder / "result.json").read_text()) == result
-    return result
+_run = partial(run_check, run_tests)
 
 
 def _counts(result: dict[str, Any]) -> tuple[int, int, int, int]:

@@ -4,7 +4,7 @@ import pytest
 
 from codex_multi_role.checks.text_files import read_file, write_file
 from codex_multi_role.errors import CheckFailed, CodexMultiRoleError
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 
 def test_what_is_written_is_read(make_context: MakeContext) -> None:

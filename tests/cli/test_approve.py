@@ -13,12 +13,11 @@ import psutil
 import pytest
 
 from codex_multi_role.cli.main import group
-from tests.cli.console import console
-from tests.cli.run_folders import make_run
-from tests.cli.terminal import Session, at_terminal
-from tests.engine.test_resume import running
-from tests.engine.test_review import OFFERED, asking, reviewed, summary
-from tests.teams import TeamFolder, read, say
+from tests.support.console import Session, at_terminal, console
+from tests.support.processes import running
+from tests.support.recorded_runs import make_run
+from tests.support.reviews import OFFERED, asking, reviewed, summary
+from tests.support.teams import TeamFolder, read, say
 
 PROMPT = "Ctrl-D leaves the question open:"
 

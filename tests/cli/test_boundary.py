@@ -10,7 +10,7 @@ import pytest
 
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.errors import CodexMultiRoleError, CodexNotFound, RoleFailed, UsageError
-from tests.cli.console import environment
+from tests.support.console import environment
 
 
 @pytest.fixture(autouse=True)

@@ -15,10 +15,9 @@ from codex_multi_role.errors import RunBusy
 from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive
-from tests.cli.console import console
-from tests.engine.test_frozen import wait_for
-from tests.engine.test_resume import NEVER
-from tests.teams import TeamFolder, read, say
+from tests.support.console import console
+from tests.support.processes import wait_for
+from tests.support.teams import NEVER, TeamFolder, read, say
 
 WAIT_SECONDS = 60.0
 STUCK = """

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.console import DEADLINE_SECONDS, console
-from tests.cli.run_folders import make_run
+from tests.support.console import DEADLINE_SECONDS, console
+from tests.support.recorded_runs import make_run
 
 
 def offered(line: str, folder: Path) -> list[str]:

@@ -11,7 +11,7 @@ import yaml
 
 from codex_multi_role.cli.diagnosis import pinned_version
 from codex_multi_role.codex.locator import find_codex
-from tests.cli.console import console
+from tests.support.console import console
 
 
 def test_every_line_says_ok_or_what_to_do(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 from codex_multi_role.cli.drawing import render
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import events as e
-from tests.presentation.recorded_run import in_order, started, turn, whole_run
+from tests.support.recorded_runs import in_order, started, turn, whole_run
 
 
 def drawn(progress: Progress, width: int, now: str = "", height: int = 1000) -> str:

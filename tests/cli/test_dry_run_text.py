@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.console import console
-from tests.cli.test_roles import CATALOG
+from tests.support.catalogs import write_team
+from tests.support.console import console
 
 FLOW = """
 steps:
@@ -22,10 +22,7 @@ DRY = ["run", "--roles", "team", "--flow", "once", "--goal", "go", "--dry-run"]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "team" / "flows").mkdir(parents=True)
-    (tmp_path / "team" / "catalog.yaml").write_text(CATALOG)
-    (tmp_path / "team" / "flows" / "once.yaml").write_text(FLOW)
-    return tmp_path
+    return write_team(tmp_path, once=FLOW)
 
 
 def test_people_read_the_prompts_and_nothing_is_left_behind(project: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cli.console import console
-from tests.cli.test_roles import CATALOG
+from tests.support.catalogs import write_team
+from tests.support.console import console
 
 FLOW = """
 description: Think once, then do.
@@ -41,11 +41,7 @@ steps:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "team" / "flows").mkdir(parents=True)
-    (tmp_path / "team" / "catalog.yaml").write_text(CATALOG)
-    (tmp_path / "team" / "flows" / "once.yaml").write_text(FLOW)
-    (tmp_path / "team" / "flows" / "testing.yaml").write_text(WITH_INPUTS)
-    return tmp_path
+    return write_team(tmp_path, once=FLOW, testing=WITH_INPUTS)
 
 
 def test_list_has_the_own_and_the_shipped_flows(project: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from codex_multi_role.cli.fork import changes_for, fork
 from codex_multi_role.cli.options import FORKABLE
 from codex_multi_role.run_options import RunOptions
-from tests.cli.console import console
-from tests.teams import TeamFolder, say
+from tests.support.console import console
+from tests.support.teams import TeamFolder, say
 
 REMEMBERED = {"flow": "own", "cycles": 3, "inputs": {"a": "1"}, "config": ["model=x"]}
 

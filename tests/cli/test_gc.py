@@ -5,8 +5,8 @@ from pathlib import Path
 from codex_multi_role.run_folder import Owner, RunFolder
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.worktrees import Worktrees
-from tests.cli.console import console
-from tests.cli.run_folders import make_run
+from tests.support.console import console
+from tests.support.recorded_runs import make_run
 
 
 def _run_with_copies(project: Path, run_id: str = "first") -> tuple[RunFolder, Worktrees]:

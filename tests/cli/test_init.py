@@ -14,12 +14,13 @@ from codex_multi_role.cli.init import settings_file
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.options import RUN
 from codex_multi_role.cli.settings import read_file
-from codex_multi_role.cli.starters import ALL, contents_of, starter
+from codex_multi_role.cli.starters import ALL
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
 from codex_multi_role.lifecycle.dry_run import dry_run
 from codex_multi_role.run_options import RunOptions
-from tests.cli.console import console
-from tests.cli.terminal import at_terminal
+from tests.support.catalogs import begin
+from tests.support.console import at_terminal, console
+from tests.support.workspaces import files_below
 
 TRIED: dict[str, Any] = {
     "coding": {"goal": "Add a --version flag"},
@@ -33,15 +34,11 @@ NOT_ALWAYS = {"test_developer_2"}
 """Roles that a starter's flow asks with certain inputs only."""
 
 
-def files_below(folder: Path) -> list[Path]:
-    return sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-
-
 def test_shipped_roles_are_copied_and_each_file_is_named(tmp_path: Path) -> None:
     done = console("init", "project", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     copied = files_below(tmp_path / "project" / "roles")
-    assert copied == [path for path in files_below(packaged_roles()) if path.parts[0] != "starters"]
+    assert copied == [path for path in files_below(packaged_roles()) if not path.startswith("starters/")]
     for path in copied:
         assert f"wrote project/roles/{path}" in done.stderr
     assert (tmp_path / "project" / "codex-multi-role.yaml").is_file()
@@ -59,7 +56,7 @@ def test_nothing_is_overwritten_without_force(tmp_path: Path) -> None:
     done = console("init", folder=tmp_path)
     assert done.returncode == 2
     assert "codex-multi-role.yaml" in done.stderr
-    assert files_below(tmp_path) == [Path("codex-multi-role.yaml")]
+    assert files_below(tmp_path) == ["codex-multi-role.yaml"]
     done = console("init", "--force", folder=tmp_path)
     assert done.returncode == 0
     assert "overwrote codex-multi-role.yaml" in done.stderr
@@ -107,12 +104,6 @@ def test_each_starter_is_valid_as_it_is(name: str, tmp_path: Path, monkeypatch: 
     assert asked
     for line in Path("roles/catalog.yaml").read_text().splitlines():
         assert len(line) <= 120
-
-
-def begin(name: str) -> None:
-    for path, content in contents_of(starter(name)):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
 
 
 def test_starters_match_their_packaged_folders() -> None:

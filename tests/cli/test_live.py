@@ -9,12 +9,12 @@ from pathlib import Path
 
 from codex_multi_role.cli.live import picture
 from codex_multi_role.presentation.progress import Progress
-from tests.cli.terminal import on_terminal
-from tests.presentation.recorded_run import whole_run
+from tests.support.console import on_terminal
+from tests.support.recorded_runs import whole_run
 
 SHOW_WHOLE_RUN = """
 import sys
-from tests.presentation.recorded_run import whole_run
+from tests.support.recorded_runs import whole_run
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.cli.views import open_view
 
@@ -27,7 +27,7 @@ with open_view(Progress(), as_json=False, quiet=False, plain=False) as take:
 
 RESIZED = """
 import fcntl, struct, sys, termios
-from tests.presentation.recorded_run import whole_run
+from tests.support.recorded_runs import whole_run
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.cli.views import open_view
 

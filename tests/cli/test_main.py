@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import codex_multi_role
-from tests.cli.console import console, environment
+from tests.support.console import console, environment
 
 HEAVY = {"rich", "dbos", "pydantic", "jinja2", "yaml", "psutil", "jsonschema", "sqlalchemy"}
 WHAT_IS_IMPORTED = """

@@ -17,8 +17,8 @@ from codex_multi_role.cli.main import group
 from codex_multi_role.cli.new_flow import add_flow
 from codex_multi_role.cli.new_role import ROLE, add_role, with_entry
 from codex_multi_role.errors import UsageError
-from tests.cli.test_init import begin
-from tests.teams import TeamFolder, say
+from tests.support.catalogs import begin
+from tests.support.teams import TeamFolder, say
 
 COMMENTED = """# first
 version: 1

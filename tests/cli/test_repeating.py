@@ -13,7 +13,7 @@ import pytest
 
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
-from tests.cli.console import DEADLINE_SECONDS, environment, line, reading
+from tests.support.console import DEADLINE_SECONDS, environment, line, reading
 
 CATALOG = "version: 1\nroles: [{name: %s, prompt_text: Do it.}]\n"
 FLOW = "steps: [{id: %s, ask: one}]\n"

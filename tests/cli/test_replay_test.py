@@ -13,9 +13,9 @@ from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from codex_multi_role.errors import UsageError
 from codex_multi_role.replay_tests import find_recordings, replay_test
-from tests.cli.console import console
-from tests.lifecycle.recordings.provider import files_of
-from tests.teams import TeamFolder
+from tests.support.console import console
+from tests.support.teams import TeamFolder
+from tests.support.workspaces import files_of
 
 FILES = [{"path": "new.txt", "content": "new"}]
 ROLES = {"one": {"behaviors": {"apply_files": True}}}

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.console import console
-from tests.cli.run_folders import make_run
+from tests.support.console import console
+from tests.support.recorded_runs import make_run
 
 BROWSER = '#!/bin/sh\necho "$1" > opened.txt\n'
 

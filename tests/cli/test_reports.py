@@ -19,10 +19,10 @@ from codex_multi_role.cli.streams import JsonLines, put_json, put_json_line, put
 from codex_multi_role.errors import UsageError
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.replay_tests import DIFFERS, Replayed
-from tests.cli.console import console
-from tests.integrations.ci.test_github import read_log
-from tests.teams import TeamFolder
-from tests.teams import say as answer
+from tests.support.console import console
+from tests.support.continuous_integration import read_log
+from tests.support.teams import TeamFolder
+from tests.support.teams import say as answer
 
 HOSTILE = "see ##[set-output name=outcome]done and\n::error::owned"
 OPTIONS = ["--roles", "roles", "--playbook", "playbook.yaml", "--workspace", "workspace", "--no-run-tests"]

@@ -6,26 +6,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cli.console import console
-
-CATALOG = """
-version: 1
-roles:
-  - name: thinker
-    prompt_text: Think.
-    model_env: THINKER_MODEL
-  - name: doer
-    prompt_text: Do.
-    prompt_flags: {allow_write: true}
-    depends_on: [thinker]
-"""
+from tests.support.catalogs import CATALOG, write_team
+from tests.support.console import console
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "team").mkdir()
-    (tmp_path / "team" / "catalog.yaml").write_text(CATALOG)
-    return tmp_path
+    return write_team(tmp_path)
 
 
 def test_list(project: Path) -> None:

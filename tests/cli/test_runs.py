@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from codex_multi_role.run_folder import Owner
-from tests.cli.console import console
-from tests.cli.run_folders import make_run
+from tests.support.console import console
+from tests.support.recorded_runs import make_run
 
 
 def test_no_runs_yet(tmp_path: Path) -> None:

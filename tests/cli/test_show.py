@@ -4,8 +4,8 @@ import json
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from tests.cli.console import console
-from tests.cli.run_folders import make_run
+from tests.support.console import console
+from tests.support.recorded_runs import make_run
 
 
 def test_run_is_shown_turn_by_turn(tmp_path: Path) -> None:

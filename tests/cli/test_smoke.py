@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.console import console
-from tests.cli.terminal import on_terminal
+from tests.support.console import console, on_terminal
 
 PLAYBOOK = ["--playbook", "roman-numerals"]
 

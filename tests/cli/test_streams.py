@@ -13,8 +13,8 @@ import pytest
 
 from codex_multi_role.cli import streams
 from codex_multi_role.cli.streams import JsonLines, say
-from tests.teams import TeamFolder, read
-from tests.teams import say as answer
+from tests.support.teams import TeamFolder, read
+from tests.support.teams import say as answer
 
 
 @pytest.fixture

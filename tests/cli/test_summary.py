@@ -9,8 +9,7 @@ from codex_multi_role.cli.summary import summary
 from codex_multi_role.presentation.outcome import next_command
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_options import RunReport
-from tests.cli.run_folders import make_run
-from tests.presentation.recorded_run import in_order, started, whole_run
+from tests.support.recorded_runs import in_order, make_run, started, whole_run
 
 RUN = "20260131_101500_0a1b2c3d"
 TOTALS = {"turns": 5, "repairs": 1, "input_tokens": 6000, "output_tokens": 170, "seconds": 12.5}

@@ -15,11 +15,9 @@ from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.watch_all import watch_all
 from codex_multi_role.run_folder import Owner, Record, RunFolder
-from tests.cli.console import DEADLINE_SECONDS, console, environment, line, reading
-from tests.cli.run_folders import make_run
-from tests.cli.terminal import on_terminal
-from tests.presentation.recorded_run import whole_run
-from tests.teams import TeamFolder, say
+from tests.support.console import DEADLINE_SECONDS, console, environment, line, on_terminal, reading
+from tests.support.recorded_runs import make_run, whole_run
+from tests.support.teams import TeamFolder, say
 
 WATCH = [sys.executable, "-m", "codex_multi_role", "watch"]
 

@@ -25,31 +25,9 @@ from codex_multi_role.codex.notifications import CodexEvent, ItemCompleted, Item
 from codex_multi_role.codex.rollouts import copy_threads
 from codex_multi_role.codex.running_turn import ApprovalAnswered, TurnDeadlines
 from codex_multi_role.codex.transport import Cancelled
-from codex_multi_role.codex.turn_outcome import ITEMS_TEXT_LIMIT, LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
+from codex_multi_role.codex.turn_outcome import ITEMS_TEXT_LIMIT, LONGEST_PROMPT, TurnOutcome, TurnRecorder
 from codex_multi_role.errors import TOO_MANY_FILES, CodexCrashed, CodexNotLoggedIn, CodexStartFailed
-from tests.codex.conftest import ROLE, Harness
-
-PATIENT = TurnDeadlines(idle=30, turn=60)
-ANSWER = {"json": {"summary": "fine"}}
-
-
-def request(visit: int = 1, prompt: str = "go on", **more: Any) -> TurnRequest:
-    metadata = {
-        "multi_role_role": ROLE,
-        "multi_role_visit": str(visit),
-        "multi_role_repair": "0",
-        "multi_role_attempt": "1",
-    }
-    return TurnRequest(prompt, metadata=metadata, **more)
-
-
-def take(client: RoleClient, visit: int = 1, deadlines: TurnDeadlines = PATIENT) -> TurnOutcome:
-    return client.run_turn(request(visit), deadlines, lambda _: None)
-
-
-def wire(harness: Harness, direction: str) -> list[dict[str, Any]]:
-    lines = [json.loads(line) for line in harness.wire_log.read_text().splitlines()]
-    return [line["message"] for line in lines if line["direction"] == direction]
+from tests.support.codex import ANSWER, PATCH, PATIENT, ROLE, Harness, request, take, wire
 
 
 def test_answer_deltas_and_tokens_of_each_turn(harness: Harness) -> None:
@@ -352,7 +330,6 @@ def approvals_seen(
 
 
 COMMAND = {"steps": [{"call": "exec_command", "arguments": {"cmd": "echo ran > out.txt"}}, ANSWER]}
-PATCH = {"steps": [{"patch": "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch"}, ANSWER]}
 
 
 def reply_to_approval(harness: Harness) -> dict[str, Any]:

@@ -10,22 +10,14 @@ import pytest
 from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.failures import Remedy
-from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from tests.chaos.profiles import Once
-from tests.chaos.proxy import write_launcher
-from tests.codex.conftest import ROLE, Harness
-from tests.codex.test_client import ANSWER, take, wire
-from tests.teams import TeamFolder, say
+from tests.support.codex import ANSWER, ROLE, Harness, disturbed, take, wire
+from tests.support.teams import TeamFolder, say
 
 SHORT = TurnDeadlines(idle=1.5, turn=30)
 COMMAND = {"steps": [{"call": "exec_command", "arguments": {"cmd": "echo ran >> out.txt"}}, ANSWER]}
 USAGE = {"input_tokens": 100, "output_tokens": 7}
-
-
-def disturbed(folder: Path, once: Once) -> Path:
-    """Codex, with one deed done to the first message of that name."""
-    return write_launcher(folder / "codex", once, folder / "proxy", find_codex(None, {}))
 
 
 def was_done(folder: Path, deed: str) -> bool:

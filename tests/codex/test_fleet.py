@@ -13,7 +13,7 @@ from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.member import Member
 from codex_multi_role.errors import CodexTimeout
 from codex_multi_role.host.processes import Family
-from tests.codex.conftest import ROLE, Harness
+from tests.support.codex import ROLE, Harness
 
 ANSWER = {"text": "Hello."}
 LONG_ENOUGH_SECONDS = 0.5

@@ -7,8 +7,7 @@ import pytest
 from codex_multi_role.codex.notifications import CodexEvent
 from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile
 from codex_multi_role.codex.running_turn import ApprovalAnswered
-from tests.codex.conftest import Harness
-from tests.codex.test_client import ANSWER, PATIENT, request
+from tests.support.codex import ANSWER, PATIENT, Harness, request
 
 TABLE = """[sandbox_workspace_write]
 writable_roots = ["/a"]

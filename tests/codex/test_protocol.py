@@ -17,8 +17,7 @@ from codex_multi_role.codex.notifications import EventParser
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.turn_outcome import TurnRequest
-from tests.codex.conftest import ROLE, Harness
-from tests.codex.test_client import ANSWER, PATCH, PATIENT, request, take, wire
+from tests.support.codex import ANSWER, PATCH, PATIENT, ROLE, Harness, request, take, wire
 
 RESPONSES = {
     "item/commandExecution/requestApproval": "CommandExecutionRequestApprovalResponse",

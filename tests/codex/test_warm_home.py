@@ -15,8 +15,8 @@ import pytest
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.host.processes import Family
-from tests.run_folder.limits import largest_file
-from tests.teams import TeamFolder, say
+from tests.support.processes import largest_file
+from tests.support.teams import TeamFolder, say
 
 ROLES: dict[str, dict[str, object]] = {"one": {}, "two": {"depends_on": ["one"]}}
 

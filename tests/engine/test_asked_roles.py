@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from codex_multi_role.errors import DefinitionError
-from tests.engine.test_flows import with_flow
-from tests.teams import TeamFolder, say
+from tests.support.teams import TeamFolder, say, with_flow
 
 STEPS = {"steps": [{"id": "ask", "ask": "guest"}]}
 

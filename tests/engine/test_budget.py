@@ -7,14 +7,15 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from codex_multi_role import run
 from codex_multi_role.run_folder import Answer, Question, answer_of_person
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from codex_multi_role.steps.work_clock import WorkClock
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 USAGE: Record = {"usage": {"input_tokens": 90, "output_tokens": 10}}
 
@@ -70,11 +71,13 @@ def test_repair_turns_are_reserved_too(tmp_path: Path) -> None:
     assert asked.resume(max_turns=2).outcome == "cycles_used_up"
 
 
-def test_seconds_are_those_the_run_was_worked_on(tmp_path: Path) -> None:
-    slow = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [{**say(), "delay_seconds": 1}], "two": [say()]})
+def test_seconds_are_those_the_run_was_worked_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [say()], "two": [say()]})
+    turn_takes_two_seconds = partial(WorkClock, now=lambda: 2.0 * len(slow.turns()))
+    monkeypatch.setattr("codex_multi_role.lifecycle.session.WorkClock", turn_takes_two_seconds)
     report = slow.run(max_seconds=1)
     assert (report.outcome, [turn[0] for turn in slow.turns()]) == ("budget_used_up", ["one"])
-    assert re.fullmatch(r"\d+ of 1 seconds are used: one \d+", report.reason)
+    assert re.fullmatch(r"2 of 1 seconds are used: one \d+", report.reason)
 
 
 def test_seconds_of_a_killed_session_count_up_to_its_latest_turn(tmp_path: Path) -> None:

@@ -11,22 +11,10 @@ import codex_multi_role
 from codex_multi_role import RunReport
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder.questions import user_name
-from tests.cli.console import console
-from tests.engine.test_flows import with_flow
-from tests.engine.test_resume import NEVER, running, watched
-from tests.systems.test_plan_solve import (
-    GIVES_UP,
-    TWO,
-    asked,
-    history,
-    planned,
-    results,
-    solve,
-    solved,
-    team_of,
-    todo,
-)
-from tests.teams import Record, TeamFolder, read
+from tests.support.console import console
+from tests.support.plan_solve import GIVES_UP, TWO, asked, history, planned, results, solve, solved, team_of, todo
+from tests.support.processes import running, watched
+from tests.support.teams import NEVER, Record, TeamFolder, read, with_flow
 
 THREE = planned(todo("A"), todo("B", "A"), todo("C"))
 

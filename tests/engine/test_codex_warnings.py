@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.teams import Record, TeamFolder, say
+from tests.support.teams import Record, TeamFolder, say, warnings
 
 UNKNOWN_KEY = "Codex is ignoring 1 unrecognized configuration setting. Check for typos or deprecated settings. "
 DEPRECATED = "`[features].web_search_request` is deprecated because web search is enabled by default."
-
-
-def warnings(team: TeamFolder) -> list[str]:
-    return [event["message"] for event in team.of_type("warning")]
 
 
 def test_codex_warnings_are_events_once_per_text_and_run(tmp_path: Path) -> None:
@@ -19,26 +15,26 @@ def test_codex_warnings_are_events_once_per_text_and_run(tmp_path: Path) -> None
     keys: Record = {"codex_config": {"features.nonsense": True, "features.web_search_request": False}}
     team = TeamFolder(tmp_path, {"one": keys, "two": keys}, {"one": [say()], "two": [say()]})
     report = team.run()
-    assert len(warnings(team)) == 2
-    assert all(any(text in message for message in warnings(team)) for text in (UNKNOWN_KEY, DEPRECATED))
+    assert len(warnings(team.events)) == 2
+    assert all(any(text in message for message in warnings(team.events)) for text in (UNKNOWN_KEY, DEPRECATED))
     page = (report.folder / "report.html").read_text()
     assert "features.nonsense" in page
     team.resume(cycles=2)
-    assert warnings(team) == []
+    assert warnings(team.events) == []
 
 
 def test_mcp_server_that_does_not_start_is_a_warning(tmp_path: Path) -> None:
     keys: Record = {"codex_config": {"mcp_servers.gone": {"command": "/nonexistent"}}}
     team = TeamFolder(tmp_path, {"one": keys}, {"one": [say()]})
     assert team.run().exit_code == 1
-    (message,) = warnings(team)
+    (message,) = warnings(team.events)
     assert message.startswith("one: MCP client for `gone` failed to start")
 
 
 def test_run_with_a_playbook_warns_of_nothing(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     assert team.run().exit_code == 1
-    assert warnings(team) == []
+    assert warnings(team.events) == []
 
 
 def test_ignored_project_settings_give_a_warning(tmp_path: Path) -> None:
@@ -49,4 +45,4 @@ def test_ignored_project_settings_give_a_warning(tmp_path: Path) -> None:
     (team.workspace / ".codex").mkdir()
     (team.workspace / ".codex" / "config.toml").write_text("model_verbosity = 'high'\n")
     assert team.run().exit_code == 1
-    assert warnings(team) == ["one: a project's .codex settings (config, hooks, rules) take no effect in a run"]
+    assert warnings(team.events) == ["one: a project's .codex settings (config, hooks, rules) take no effect in a run"]

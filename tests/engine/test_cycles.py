@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.run_folder import RunFolder
-from tests.teams import TeamFolder, read, say
+from tests.support.teams import TeamFolder, read, say
 
 DONE = say("it is done", status="Done")
 

@@ -6,15 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.codex.locator import find_codex
 from tests.chaos.profiles import Once
-from tests.chaos.proxy import write_launcher
-from tests.engine.test_flows import with_flow
-from tests.teams import TeamFolder, say
-
-
-def disturbed(folder: Path, once: Once) -> Path:
-    return write_launcher(folder / "codex", once, folder / "proxy", find_codex(None, {}))
+from tests.support.codex import disturbed
+from tests.support.teams import TeamFolder, say, with_flow
 
 
 @pytest.mark.parametrize("deed", ["die", "close"])

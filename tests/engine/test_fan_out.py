@@ -9,19 +9,7 @@ import yaml
 
 from codex_multi_role import run
 from codex_multi_role.errors import DefinitionError
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
-
-ECHO: Record = {"json": {"summary": "did {{ (prompt | string).split('ITEM ')[1].split('.')[0] }}"}}
-
-
-def solver(folder: Path, steps: list[Record], plays: list[Record] | None = None, **more: object) -> TeamFolder:
-    team = TeamFolder(folder, {"solver": {}, "last": {}}, {"solver": plays or [ECHO] * 40, "last": [say()] * 5})
-    return with_flow(team, {"steps": steps, **more})
-
-
-def fan(items: object, **more: object) -> Record:
-    return {"id": "solve", "ask": "solver", "prompt": "ITEM {{ item }}.", "for_each": items, **more}
+from tests.support.teams import ECHO, Record, TeamFolder, fan, read, say, solver
 
 
 def test_results_are_in_item_order_with_a_thread_per_item(tmp_path: Path) -> None:

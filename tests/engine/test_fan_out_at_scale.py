@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codex_multi_role import run
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, say
+from tests.support.teams import Record, TeamFolder, say, with_flow
 
 ITEMS = [f"item-{number:02d}" for number in range(32)]
 AT_ONCE = 8

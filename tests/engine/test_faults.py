@@ -10,7 +10,7 @@ import pytest
 
 from codex_multi_role.cli.main import main
 from codex_multi_role.codex.locator import find_codex
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say
 
 FULL: Record = {"fault": {"code": "context_length_exceeded"}}
 

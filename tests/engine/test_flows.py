@@ -5,21 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from codex_multi_role import RunReport
 from codex_multi_role.errors import DefinitionError, UsageError
-from tests.cli.console import console
-from tests.teams import Record, TeamFolder, read, say
-
-WRITER: Record = {"behaviors": {"apply_files": True}}
-
-
-def with_flow(team: TeamFolder, flow: Record, name: str = "own") -> TeamFolder:
-    folder = team.folder / "roles/flows"
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name}.yaml").write_text(yaml.safe_dump({"name": name, **flow}))
-    return team
+from tests.support.console import console
+from tests.support.teams import WRITER, Record, TeamFolder, read, say, with_flow
 
 
 def test_loop_over_ask_and_check_until_the_tests_pass(tmp_path: Path) -> None:

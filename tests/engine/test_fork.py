@@ -2,77 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from codex_multi_role import RunReport, answer, fork
+from codex_multi_role import answer
 from codex_multi_role.errors import UsageError
-from tests.engine.test_flows import WRITER, with_flow
-from tests.engine.test_resume import NEVER, running
-from tests.teams import Record, TeamFolder, read, say
-
-CHORES = "chmod +x tool.sh; rm old.txt; ln -s a.txt link; mkdir empty; echo junk > ignored.log; echo 2 > b/deep.txt"
-LOOP: list[Record] = [{"when": "steps.judge.visits >= 3", "end": "judged"}, {"to": "build"}]
-STEPS: list[Record] = [
-    {"ask": "plan"},
-    {"ask": "build"},
-    {"id": "chores", "check": "command", "with": {"argv": ["sh", "-c", CHORES], "expect": [0, 1]}},
-    {"ask": "judge", "next": LOOP},
-]
-
-
-def builders(folder: Path, steps: list[Record] | None = None, **more: object) -> TeamFolder:
-    """A plan, then building and judging three times over; every build writes ``a.txt`` anew and a file of its own."""
-    builds = [
-        say(f"build {n}", files=[{"path": "a.txt", "content": f"{n}\n"}, {"path": f"new{n}.txt", "content": ""}])
-        for n in (1, 2, 3)
-    ]
-    judges = [say(f"judge {n}") for n in (1, 2, 3)]
-    team = TeamFolder(
-        folder,
-        {"plan": {}, "build": WRITER, "judge": {}},
-        {"plan": [say("plan 1")], "build": builds, "judge": judges},
-    )
-    for name, text in (
-        (".gitignore", "*.log\n"),
-        ("tool.sh", "#!/bin/sh\n"),
-        ("old.txt", "old\n"),
-        ("b/deep.txt", "1"),
-    ):
-        path = team.workspace / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    return with_flow(team, {"steps": steps or STEPS, **more})
-
-
-def forked(team: TeamFolder, start: str | None, run: str = "latest", **changes: Any) -> RunReport:
-    team.events.clear()
-    return fork(run, runs_dir=team.runs, start=start, changes=changes, on_event=team.events.append)
-
-
-def everything(*folders: Path) -> dict[str, str]:
-    """Every file, link and mode below the folders."""
-    found = {}
-    for path in (path for folder in folders for path in folder.rglob("*")):
-        content = str(path.readlink()) if path.is_symlink() else ""
-        if path.is_file() and not path.is_symlink():
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-        found[str(path)] = f"{path.lstat().st_mode:o} {content}"
-    return found
-
-
-def tree(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): str(path.readlink()) if path.is_symlink() else path.read_text()
-        for path in folder.rglob("*")
-        if path.is_symlink() or path.is_file()
-    }
+from tests.support.forks import STEPS, builders, forked
+from tests.support.processes import running, wait_for
+from tests.support.teams import NEVER, WRITER, Record, TeamFolder, read, say
+from tests.support.workspaces import everything, tree
 
 
 def test_fork_with_new_goal_asks_only_later_steps(tmp_path: Path) -> None:
@@ -219,7 +160,7 @@ def test_run_that_is_being_worked_on(tmp_path: Path) -> None:
     team.plays["judge"][1] = NEVER
     team.write_plays()
     with running(team, "--flow", "own", until=("files_applied", "build")) as process:
-        wait_for(team.runs, "judge/turn_002/prompt.txt")
+        wait_for(team.runs, "*/judge/turn_002/prompt.txt")
         parent = next(each for each in team.runs.iterdir() if not each.is_symlink() and each.is_dir())
         team.plays["judge"][1] = good
         team.write_plays()
@@ -227,14 +168,6 @@ def test_run_that_is_being_worked_on(tmp_path: Path) -> None:
         assert process.poll() is None
     assert report.outcome == "judged", report
     assert [turn[0] for turn in team.turns()] == ["judge", "build", "judge"]
-
-
-def wait_for(runs: Path, pattern: str) -> None:
-    for _ in range(600):
-        if list(runs.glob(f"*/{pattern}")):
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{pattern} never came")
 
 
 def test_what_was_decided_and_fanned_out_before_stays(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ import pytest
 import yaml
 
 from codex_multi_role.errors import StorageError, UsageError
-from tests.engine.test_fork import LOOP, STEPS, builders, everything, forked
-from tests.teams import Record, TeamFolder, say
+from tests.support.forks import LOOP, STEPS, builders, forked
+from tests.support.teams import Record, TeamFolder, say
+from tests.support.workspaces import everything
 
 
 @pytest.mark.parametrize(

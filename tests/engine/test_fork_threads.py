@@ -14,10 +14,10 @@ from codex_multi_role import resume
 from codex_multi_role.codex.codex_settings import as_settings
 from codex_multi_role.playbook import Playbook, PlaybookServer, handler
 from codex_multi_role.playbook.request import read_request
-from tests.engine.test_flows import with_flow
-from tests.engine.test_fork import builders, forked, tree
-from tests.engine.test_resume import NEVER, watched
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.forks import builders, forked
+from tests.support.processes import watched
+from tests.support.teams import NEVER, Record, TeamFolder, read, say, with_flow
+from tests.support.workspaces import tree
 
 
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Record]:

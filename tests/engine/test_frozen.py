@@ -12,12 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.engine.test_left_over import FREE
-from tests.teams import TeamFolder, read, say
+from tests.support.processes import FREE, LOOK_SECONDS, WAIT_SECONDS, wait_for
+from tests.support.teams import TeamFolder, read, say
 from tests.torture.leftovers import processes_of
 
-WAIT_SECONDS = 60.0
-LOOK_SECONDS = 0.02
 FREEZE = "trap '' TERM; kill -STOP $$"
 WRITER = {"prompt_flags": {"allow_write": True}}
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch"
@@ -88,13 +86,6 @@ def git_that_freezes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git.chmod(0o755)
     monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
     return once
-
-
-def wait_for(path: Path) -> None:
-    end = time.monotonic() + WAIT_SECONDS
-    while not path.exists():
-        assert time.monotonic() < end, f"{path} never came"
-        time.sleep(LOOK_SECONDS)
 
 
 def commands_of(folder: Path) -> list[str]:

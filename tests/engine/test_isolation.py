@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ import pytest
 import yaml
 
 from codex_multi_role.workspace.manifest import Manifest
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.workspaces import commit_all
 
 WRITER: Record = {"behaviors": {"apply_files": True}}
 
@@ -37,9 +36,7 @@ def test_each_writer_has_a_copy_and_both_come_back(tmp_path: Path, repository: b
     step = write_step(next=[{"when": merged, "end": "both"}, {"end": "not_both", "exit": 1}])
     team = writers(tmp_path, [writes("a.txt", "A"), writes("b.txt", "B")], [step])
     if repository:
-        person = ["-c", "user.name=t", "-c", "user.email=t@t"]
-        for command in (["init", "-q"], ["add", "-A"], [*person, "commit", "-qm", "x"]):
-            subprocess.run(["git", *command], cwd=team.workspace, check=True)
+        commit_all(team.workspace)
         (team.workspace / "uncommitted.txt").write_text("seen in every copy\n")
     report = team.run(flow="own")
     assert report.outcome == "both", report

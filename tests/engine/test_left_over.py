@@ -13,33 +13,13 @@ import pytest
 
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.process_guard import PART
-from tests.engine.test_resume import NEVER, running
-from tests.teams import Record, TeamFolder, say
-
-FREE = {"sandbox": "danger-full-access"}
-DAY = 86_400 + os.getpid() * 10  # others may be testing on this machine
-
-
-def hiding(seconds: int) -> str:
-    """A command that leaves a process behind: in a session of its own, with nobody above it."""
-    return f"setsid -f sleep {seconds}"
-
-
-def sleeping(seconds: int) -> list[psutil.Process]:
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.cmdline() == ["sleep", str(seconds)] and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
-
-
-def command(seconds: int) -> Record:
-    return {"call": "exec_command", "arguments": {"cmd": hiding(seconds)}}
+from tests.support.processes import DAY, FREE, hiding, running, sleeping, wait_until_asleep
+from tests.support.teams import NEVER, Record, TeamFolder, say
+from tests.support.tools import command
 
 
 def test_what_a_roles_command_left_running_ends_with_the_run(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": FREE}, {"one": [{"steps": [command(DAY), say()]}]})
+    team = TeamFolder(tmp_path, {"one": FREE}, {"one": [{"steps": [command(hiding(DAY)), say()]}]})
     assert team.run().outcome == "cycles_used_up"
     assert sleeping(DAY) == []
 
@@ -48,9 +28,10 @@ def test_what_a_roles_command_left_running_ends_with_the_run(tmp_path: Path) -> 
 def test_what_a_killed_run_left_ends_when_it_is_resumed(tmp_path: Path, resumed_at_once: bool) -> None:
     """Where its guard was killed, too."""
     number = DAY + 1 + resumed_at_once
-    plays: dict[str, list[Record]] = {"one": [{"steps": [command(number), say()]}], "two": [NEVER]}
+    plays: dict[str, list[Record]] = {"one": [{"steps": [command(hiding(number)), say()]}], "two": [NEVER]}
     team = TeamFolder(tmp_path, {"one": FREE, "two": {}}, plays)
     with running(team, until=("turn_started", "two")) as process:
+        wait_until_asleep(number)
         below = psutil.Process(process.pid).children(recursive=True)
         Family.of_run(next(team.runs.glob("2*")), PART).kill()
         process.kill()

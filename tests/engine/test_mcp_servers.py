@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunReport
-from tests.any_model import Body, Items, any_model, call, message
-from tests.cli.console import console
-from tests.mcp_server import ECHO_SERVER
-from tests.teams import Record, TeamFolder
+from tests.support.console import console
+from tests.support.mcp_server import ECHO_SERVER
+from tests.support.models import Body, Items, any_model, call, message
+from tests.support.teams import Record, TeamFolder
 
 ELICITATION = "mcpServer/elicitation/request"
 

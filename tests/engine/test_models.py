@@ -9,9 +9,9 @@ import pytest
 
 from codex_multi_role.catalog.role_spec import EFFORTS
 from codex_multi_role.codex.client import RoleClient
-from tests.any_model import any_model, message
-from tests.codex.conftest import Harness, harness
-from tests.teams import TeamFolder
+from tests.support.codex import Harness, harness
+from tests.support.models import any_model, message
+from tests.support.teams import TeamFolder
 
 __all__ = ["harness"]
 DONE = json.dumps({"summary": "fine"})

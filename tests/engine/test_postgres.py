@@ -16,10 +16,9 @@ import pytest
 
 from codex_multi_role import fork
 from codex_multi_role.errors import UsageError
-from tests.engine.test_restart_task import CHAIN, restart, solvers
-from tests.engine.test_resume import NEVER, watched
-from tests.systems.test_plan_solve import GIVES_UP, asked, results, solved, team_of
-from tests.teams import Record, TeamFolder, say
+from tests.support.plan_solve import CHAIN, GIVES_UP, asked, restart, results, solved, solvers, team_of
+from tests.support.processes import watched
+from tests.support.teams import NEVER, Record, TeamFolder, say
 
 
 def _tool(name: str) -> str | None:

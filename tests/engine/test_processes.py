@@ -13,9 +13,7 @@ import pytest
 import yaml
 
 from codex_multi_role import RunReport, resume, run
-from tests.engine.test_fan_out import ECHO, fan, solver
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import ECHO, Record, TeamFolder, fan, read, say, solver, with_flow
 
 LOOK_SECONDS = 0.01
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.playbook import Playbook, PlaybookServer
-from tests.model_requests import model_requests, texts
-from tests.teams import TeamFolder, say
+from tests.support.models import model_requests, texts
+from tests.support.teams import TeamFolder, say
 
 SKILL = "---\nname: {name}\ndescription: {name} for testing\n---\nbody\n"
 MARKS = ("RULES OF THE PROJECT", "RULES OF THE FOLDER", "in-codex", "in-agents")

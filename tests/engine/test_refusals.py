@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunReport
-from tests.cli.console import console
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.console import console
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 REASON = "there is no schema of the orders table"
 DECLINED = {"json": {"error": REASON}}

@@ -9,40 +9,27 @@ from pathlib import Path
 import pytest
 
 import codex_multi_role
-from codex_multi_role import RunReport
 from codex_multi_role.errors import RunBusy, UsageError
 from codex_multi_role.run_folder import list_runs
-from tests.cli.console import console
-from tests.engine.test_flows import WRITER, with_flow
-from tests.engine.test_resume import NEVER, running, watched
-from tests.systems.test_plan_solve import (
+from tests.support.console import console
+from tests.support.plan_solve import (
+    CHAIN,
     DOUBTED,
     GIVES_UP,
     TWO,
     asked,
     history,
     planned,
+    restart,
     results,
     solve,
     solved,
+    solvers,
     team_of,
     todo,
 )
-from tests.teams import Record, TeamFolder, read, say
-
-CHAIN = planned(todo("A"), todo("B", "A"), todo("C"))
-
-
-def restart(team: TeamFolder, task: str, run: str = "latest") -> RunReport:
-    team.events.clear()
-    changes = {"playbook": str(team.playbook)}
-    return codex_multi_role.restart(run, task, runs_dir=team.runs, changes=changes, on_event=team.events.append)
-
-
-def solvers(team: TeamFolder, *plays: Record) -> None:
-    """What the solvers say from now on, by their tasks."""
-    team.plays["solver"] = list(plays)
-    team.write_plays()
+from tests.support.processes import running, watched
+from tests.support.teams import NEVER, WRITER, Record, TeamFolder, read, say, with_flow
 
 
 def test_failed_task_is_restarted_with_its_dependents(tmp_path: Path) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sqlite3
-import subprocess
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import psutil
@@ -23,40 +19,15 @@ from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import RunBusy, UsageError
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.processes import running
+from tests.support.teams import NEVER, Record, TeamFolder, read, say
 
-NEVER = {"fault": {"stall_seconds": 300}}
 ROLES: dict[str, Record] = {"one": {}, "two": {}, "three": {}}
 
 
 def team_of_three(folder: Path, second: Record) -> TeamFolder:
     plays = {"one": [say("first")], "two": [second], "three": [say("third")]}
     return TeamFolder(folder, ROLES, plays)
-
-
-def running(
-    team: TeamFolder, *more: str, until: tuple[str, str | None]
-) -> AbstractContextManager[subprocess.Popen[str]]:
-    """``run`` in a process of its own, as `watched`."""
-    return watched(team.start("--json", *more), until)
-
-
-@contextmanager
-def watched(process: subprocess.Popen[str], until: tuple[str, str | None]) -> Iterator[subprocess.Popen[str]]:
-    """A command with ``--json``, once it has told the event ``until`` (type, role); gone afterwards."""
-    watchdog = threading.Timer(60, process.kill)
-    watchdog.start()
-    assert process.stdout is not None
-    for line in process.stdout:
-        event = json.loads(line)
-        if (event["type"], event.get("role")) == until:
-            break
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-        watchdog.cancel()
 
 
 def wait_for_end(processes: list[psutil.Process]) -> None:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from codex_multi_role.errors import UsageError
-from tests.cli.console import console
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.console import console
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 LOOK: Record = {"check": "command", "with": {"argv": ["echo", "{{ inputs.word }}"], "json": False}}
 INPUTS: Record = {"most": 1, "word": "a", "files": ["x", "y"], "at_once": 1}

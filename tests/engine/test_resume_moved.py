@@ -9,7 +9,7 @@ import pytest
 
 from codex_multi_role import resume
 from codex_multi_role.errors import UsageError
-from tests.teams import TeamFolder, read, say
+from tests.support.teams import TeamFolder, read, say
 
 
 def ran(folder: Path, runs: str) -> TeamFolder:

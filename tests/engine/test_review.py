@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,37 +15,11 @@ import yaml
 import codex_multi_role
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import Answer, Question, answer_of_person
-from tests.cli.console import console
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.console import console
+from tests.support.reviews import OFFERED, answer, asked, asking, reviewed, summary, until_over
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
-ROUTES: list[Record] = [
-    {"when": "steps.ok.approved and steps.ok.comment == 'good'", "end": "shipped"},
-    {"when": "steps.ok.approved", "end": "approved"},
-    {"end": "refused", "exit": 1},
-]
-REVIEW: Record = {
-    "id": "ok",
-    "review": "Ship {{ roles.one.summary }}?",
-    "show": "{{ roles.one }}",
-    "next": ROUTES,
-}
 LIMIT: Record = {"time_limit_seconds": 3600, "default": "reject"}
-
-
-def reviewed(folder: Path, summary: str = "it", **more: object) -> TeamFolder:
-    """An ask, then a review of what it said."""
-    team = TeamFolder(folder, {"one": {}}, {"one": [say(summary)]})
-    return with_flow(team, {"steps": [{"ask": "one"}, {**REVIEW, **more}]})
-
-
-def answer(team: TeamFolder, approved: bool, comment: str = "", question: str | None = None) -> Question:
-    return codex_multi_role.answer("latest", runs_dir=team.runs, approved=approved, comment=comment, question=question)
-
-
-def asked(team: TeamFolder, key: str = "ok.1") -> Record:
-    found: Record = read(team.runs / f"latest/reviews/{key}.json")
-    return found
 
 
 def test_parked_run_shows_on_the_terminal_what_is_to_be_approved(tmp_path: Path) -> None:
@@ -137,15 +110,6 @@ def test_time_limit_spans_sessions_and_never_approves(tmp_path: Path) -> None:
         answer(team, True)
     assert team.resume().outcome == "refused"
     assert asked(team)["answer"]["by"] == "time limit"
-
-
-def until_over(_question: Question, is_over: Callable[[], bool]) -> Answer | None:
-    """A person who says nothing."""
-    for _ in range(600):
-        if is_over():
-            return None
-        time.sleep(0.05)
-    raise AssertionError("nothing ended the wait")
 
 
 def test_whoever_is_there_is_asked_until_the_time_is_up(tmp_path: Path) -> None:
@@ -287,32 +251,6 @@ def test_answer_that_arrives_during_other_work_is_used(tmp_path: Path, how: str)
     assert asked(team, "both.1.0/ok.1")["answer"]["approved"] == (how == "answered")
     state = read(report.folder / "controller_state.json")
     assert [entry["handoff"]["summary"] for entry in state["history"]] == ["slow"]
-
-
-WHICH: Record = {
-    "questions": [
-        {"id": "db", "header": "Store", "question": "Which database?", "options": [
-            {"label": "sqlite", "description": "one file"}, {"label": "postgres", "description": "a server"},
-        ]},
-        {"id": "name", "header": "Name", "question": "Which name?", "options": [
-            {"label": "a", "description": "one"}, {"label": "b", "description": "two"},
-        ]},
-    ]
-}  # fmt: skip
-
-
-def asking(folder: Path) -> TeamFolder:
-    """A role that asks two questions within its turn and hands over whether it got its answer."""
-    answered = {"choose": [{"when": "'use sqlite' in tool_outputs | string", **say("knows")}, say("does not know")]}
-    steps = {"steps": [{"call": "request_user_input", "arguments": WHICH}, answered]}
-    return TeamFolder(folder, {"one": {}}, {"one": [steps]})
-
-
-def summary(team: TeamFolder) -> str:
-    return str(read(team.runs / "latest/controller_state.json")["latest_json_by_role"]["one"]["summary"])
-
-
-OFFERED = ("features.default_mode_request_user_input=true",)
 
 
 def test_question_within_turn_is_answered_by_available_person(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.any_model import INPUT_TOKENS, OUTPUT_TOKENS, Body, Items, any_model, call, message
-from tests.teams import Record, TeamFolder
+from tests.support.models import INPUT_TOKENS, OUTPUT_TOKENS, Body, Items, any_model, call, message
+from tests.support.teams import Record, TeamFolder
 
 FORCING = "gpt-6.1-sol"
 """Its metadata in the binary's catalog demands MultiAgentV2."""

@@ -12,17 +12,12 @@ import codex_multi_role
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.run_folder import Answer, Question
 from codex_multi_role.tools.ask_user import NO_WORDS, NOBODY
-from tests.engine.test_resume import NEVER, running
-from tests.engine.test_review import answer, asked, summary, until_over
-from tests.teams import LIMITS, Record, TeamFolder, say
-from tests.tools.installed import install
+from tests.support.processes import running
+from tests.support.reviews import answer, asked, summary, until_over
+from tests.support.teams import LIMITS, NEVER, Record, TeamFolder, read_lines, say
+from tests.support.tools import calls, install
 
 QUESTION: Record = {"question": "Which database?", "options": ["sqlite", "postgres"]}
-
-
-def calls(tool: str, arguments: object) -> Record:
-    """A turn that calls a tool, and hands on what it was told."""
-    return {"steps": [{"call": tool, "arguments": arguments}, say("{{ tool_outputs[0] }}")]}
 
 
 def asking(folder: Path, arguments: object = QUESTION, **role: object) -> TeamFolder:
@@ -30,8 +25,7 @@ def asking(folder: Path, arguments: object = QUESTION, **role: object) -> TeamFo
 
 
 def recorded(team: TeamFolder, turn: int = 1) -> list[Record]:
-    lines = (team.runs / f"latest/one/turn_{turn:03d}/tool_calls.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
+    return read_lines(team.runs / f"latest/one/turn_{turn:03d}/tool_calls.jsonl")
 
 
 def test_ask_user_passes_answer_from_elsewhere_to_role(tmp_path: Path) -> None:

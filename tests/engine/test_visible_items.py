@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.codex.turn_outcome import item_text
-from tests.any_model import Body, Items, any_model, call, message
-from tests.mcp_server import ECHO_SERVER
-from tests.teams import TeamFolder
+from tests.support.mcp_server import ECHO_SERVER
+from tests.support.models import Body, Items, any_model, call, message
+from tests.support.teams import TeamFolder
 
 
 def echoing(body: Body) -> Items:

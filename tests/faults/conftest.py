@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.codex.conftest import Harness
 from tests.faults.screen import Screen
+from tests.support.codex import Harness
 
 
 @pytest.fixture

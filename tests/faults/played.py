@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from codex_multi_role.codex.child import Child
-from tests.teams import Record, say
+from tests.support.teams import Record, say
 
 TRIES = 3
 """How often a prompt is sent; repair turns are as many."""

@@ -12,7 +12,7 @@ import pytest
 
 from codex_multi_role.cli.main import main
 from codex_multi_role.presentation.wording import PROGRAM
-from tests.teams import Record, read
+from tests.support.teams import Record, read
 from tests.torture.leftovers import processes_of
 
 

@@ -9,7 +9,7 @@ import pytest
 from codex_multi_role.presentation.outcome import exit_meaning, outcome_in_words
 from tests.faults.played import LARGER_THAN_THE_PIPE, PLAYED, Played, stop_in_the_middle_of_a_prompt
 from tests.faults.screen import Screen, Seen
-from tests.teams import LIMITS, TeamFolder, read, say
+from tests.support.teams import LIMITS, TeamFolder, read, say
 
 RUN_STATUS = {3: "failed", 5: "parked"}
 DONE = say("mended", status="DONE")

@@ -11,11 +11,8 @@ import pytest
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from tests.chaos.profiles import Once
-from tests.codex.conftest import ROLE, Harness
-from tests.codex.test_client import ANSWER, PATIENT, request, take, wire
-from tests.codex.test_disturbed import disturbed
-from tests.engine.test_fan_out import ECHO, fan, solver
-from tests.teams import Record, TeamFolder, say
+from tests.support.codex import ANSWER, PATIENT, ROLE, Harness, disturbed, request, take, wire
+from tests.support.teams import ECHO, Record, TeamFolder, fan, say, solver
 
 SHORT = TurnDeadlines(idle=1.0, turn=30)
 SILENT: Record = {"fault": {"stall_seconds": 600}}

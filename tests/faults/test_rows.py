@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import re
 from pathlib import Path
 
@@ -15,10 +13,11 @@ from codex_multi_role.steps.remedies import ADVICE
 from tests.faults.played import PLAYED
 from tests.faults.row import played, started
 from tests.faults.rows import ROWS
+from tests.faults.starts import STARTS
 from tests.faults.symphony import MATRIX
-from tests.faults.test_start import STARTS
+from tests.support.tables import load_test
 
-TEST_ID = re.compile(r"([\w/]+)\.py::(test_\w+)(?:\[(.+)\])?")
+TEST_ID = re.compile(r"([\w/]+\.py::test_\w+)(?:\[(.+)\])?")
 LISTED = {**{row.fault: row.tests for row in ROWS}, **MATRIX}
 CODEXS_OWN = {"sandbox_error", "denied_too_often", "against_policy"}
 """What only a real provider, or Codex itself, brings about: held by the table of `codex.failures` alone."""
@@ -30,9 +29,8 @@ def test_every_line_names_existing_tests(line: str) -> None:
     for test in LISTED[line]:
         found = TEST_ID.fullmatch(test)
         assert found is not None, test
-        module, name, case = found.groups()
-        function = getattr(importlib.import_module(f"tests.{module.replace('/', '.')}"), name, None)
-        assert inspect.isfunction(function), test
+        case = found[2]
+        function = load_test(found[1])
         marks = getattr(function, "pytestmark", [])
         cases = {str(value) for mark in marks if mark.name == "parametrize" for value in mark.args[1]}
         assert case is None or case in cases, test

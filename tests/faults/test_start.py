@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,50 +10,9 @@ from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from codex_multi_role.presentation.outcome import exit_meaning, outcome_in_words
 from tests.faults.screen import Screen, Seen
-from tests.teams import TeamFolder, say
-
-OPENAI = ("-c", 'model_provider="openai"')
-MEND = "a setting (-c, the role's codex_config), config.toml or CODEX_HOME"
-
-
-@dataclass(frozen=True)
-class Start:
-    """``home``: makes the user's Codex home, given a path that is not there. ``mended``: what `resume` is given."""
-
-    arguments: tuple[str, ...]
-    words: str
-    advice: str = MEND
-    home: Callable[[Path], object] = Path.mkdir
-    mended: tuple[str, ...] = ()
-    outcome: str = "start_failed"
-    exit_code: int = 3
-
-
-def broken_config(home: Path) -> None:
-    home.mkdir()
-    (home / "config.toml").write_text("= = [\n")
-
-
-STARTS: Mapping[str, Start] = {
-    "bad -c": Start(
-        ("-c", "model_reasoning_effort=[]"),
-        "Error: invalid type: sequence",
-        mended=("-c", "model_reasoning_effort=low"),
-    ),
-    "unknown provider": Start(("-c", "model_provider=nowhere"), "Error: Model provider `nowhere` not found"),
-    "CODEX_HOME missing": Start(OPENAI, "that path does not exist", home=Path.exists),
-    "CODEX_HOME a file": Start(OPENAI, "that path is not a directory", home=Path.touch),
-    "broken config.toml": Start(OPENAI, "config.toml:1:3", home=broken_config),
-    "no app-server": Start(
-        ("--codex-bin", "/bin/false", "--playbook", "playbook.yaml"),
-        "ended with exit code 1",
-        advice="",
-        mended=("--codex-bin", str(find_codex(None, {}))),
-    ),
-    "no login": Start(
-        OPENAI, "the model provider needs a login", advice="codex login", outcome="not_logged_in", exit_code=2
-    ),
-}
+from tests.faults.starts import STARTS
+from tests.support.codex import log_in
+from tests.support.teams import TeamFolder, say
 
 
 @pytest.mark.parametrize("name", STARTS)
@@ -90,8 +46,7 @@ def logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "codex_home"
     home.symlink_to("homes/real")
     monkeypatch.setenv("CODEX_HOME", str(home))
-    login = [str(find_codex(None, {})), "login", "--with-api-key"]
-    subprocess.run(login, input="sk-test-0123456789abcdef", text=True, check=True, capture_output=True, timeout=60)
+    log_in(home)
     return home
 
 

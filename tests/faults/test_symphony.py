@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from codex_multi_role.codex.locator import find_codex
-from tests.codex.conftest import Harness
-from tests.codex.test_client import ANSWER, take, wire
-from tests.teams import Record
+from tests.support.codex import ANSWER, Harness, take, wire
+from tests.support.teams import Record
 
 
 def test_unknown_tool_is_refused_and_turn_continues(harness: Harness) -> None:

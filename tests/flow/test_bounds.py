@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, load_flows, packaged_roles
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import Terms, WorstCase, walk_bound, worst_case
-from tests.flow.flows import CATALOG, CHECK_SECONDS, ROLES, flows_of, terms_of
-from tests.flow.generated import flows_that_call
-from tests.flow.simulation import Simulation
-from tests.flow.test_visits import TEST_GENERATION
+from tests.support.flow_simulation import Simulation
+from tests.support.flows import CATALOG, CHECK_SECONDS, ROLES, TEST_GENERATION, flows_of, terms_of
+from tests.support.generated_flows import flows_that_call
 
 ROUNDING = 1e-6
 TOPIC = """

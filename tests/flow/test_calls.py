@@ -4,7 +4,7 @@ import pytest
 
 from codex_multi_role.flow import may_call
 from codex_multi_role.flow.calls import known_inputs
-from tests.flow.flows import flow_of
+from tests.support.flows import flow_of
 
 LIMITED = flow_of("steps: [{call: topic, max_depth: 2}]").steps[0]
 

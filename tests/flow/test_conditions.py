@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from codex_multi_role.flow.conditions import UNKNOWN, known_truth, known_value, meanings_of, names_compared
-from tests.flow.flows import flow_of
+from tests.support.flows import flow_of
 
 FLOW = flow_of("""
 inputs: {most: 4, asked: {type: integer}, note: {required: false}}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from codex_multi_role.flow import End
 from codex_multi_role.flow.ends import ends
-from tests.flow.flows import flow_of
+from tests.support.flows import flow_of
 
 
 def test_every_end_once_with_its_exit_code() -> None:

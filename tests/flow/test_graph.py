@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from codex_multi_role.catalog import FlowSpec
 from codex_multi_role.flow.graph import ascii, mermaid, outline
 from codex_multi_role.flow.words import arrows, one_line
-from tests.flow.flows import flow_of, flows_of
-from tests.flow.generated import flows_that_call
+from tests.support.flows import flow_of, flows_of
+from tests.support.generated_flows import flows_that_call
 
 FLOWS = flows_of(
     main="""

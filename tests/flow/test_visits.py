@@ -12,25 +12,8 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import GoTo, after, new_state
 from codex_multi_role.flow.conditions import meanings_of
 from codex_multi_role.flow.visits import most_visits
-from tests.flow.flows import flow_of, steps_of
-from tests.flow.generated import STEP_IDS, flows_of_checks
-
-TEST_GENERATION = """
-inputs: {target: {type: path}, max_iterations: 5, target_coverage: 100}
-steps:
-  - id: plan
-    ask: planner
-  - id: develop
-    ask: developer
-  - id: execute
-    check: coverage
-    with: {target: "{{ inputs.target }}"}
-    next:
-      - {when: "steps.execute.visits >= inputs.max_iterations", end: timeout, exit: 1}
-      - {when: "steps.execute.crashed or steps.execute.failed", to: develop}
-      - {when: "steps.execute.coverage < inputs.target_coverage", to: plan}
-      - {end: success}
-"""
+from tests.support.flows import TEST_GENERATION, flow_of, steps_of
+from tests.support.generated_flows import STEP_IDS, flows_of_checks
 
 
 def visits_of(flow: FlowSpec, **inputs: object) -> dict[str, int]:

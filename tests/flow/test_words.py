@@ -4,7 +4,7 @@ import pytest
 
 from codex_multi_role.flow import End
 from codex_multi_role.flow.words import Arrow, arrows, end_words, step_notes, step_words
-from tests.flow.flows import flow_of
+from tests.support.flows import flow_of
 
 FAN_OUT = "check: c, for_each: '{{ goal }}', max_items: 8"
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import shlex
 import sys
 
-from tests.conftest import WITHOUT_PLUGINS
-from tests.teams import Record, say
+from tests.support.console import WITHOUT_PLUGINS
+from tests.support.teams import Record, say
 from tests.torture.scenarios.scenario import Scenario
 
 THINGS = ["axe", "bow"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from codex_multi_role.run_folder import RunFolder, read_events
 from tests.chaos.findings import HONEST_REASONS, wrong
 from tests.frozen.scenario import TEAM
-from tests.teams import read
+from tests.support.teams import read
 from tests.torture.evidence import Evidence
 from tests.torture.ground import Ground, ground
 from tests.torture.leftovers import end, wait_until_gone

@@ -20,7 +20,7 @@ from codex_multi_role.host.atomic import (
     write_pieces,
     write_text,
 )
-from tests.run_folder.limits import largest_file
+from tests.support.processes import largest_file
 
 
 def test_readers_see_the_old_file_or_the_new_one(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import yaml
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.dry_run import dry_run
-from tests.teams import Record, TeamFolder
+from tests.support.teams import Record, TeamFolder
 
 ROLES: dict[str, Record] = {"planner": {}, "writer": {"behaviors": {"apply_files": True}}, "judge": {}}
 

@@ -14,13 +14,8 @@ from codex_multi_role.codex.permissions import PROFILE
 from codex_multi_role.lifecycle.definitions import keep_definitions, load_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles
 from codex_multi_role.run_folder import Answer, EventLog, Question, RunFolder, answer_of_person
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
-
-NOTICED_SECONDS = 20
-ASKED_TWICE: Record = {
-    "steps": [{"id": "first", "ask": "one"}, {"id": "ok", "review": "Go on?"}, {"id": "second", "ask": "one"}]
-}
+from tests.support.reviews import ASKED_TWICE, NOTICED_SECONDS
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 
 class Edited:

@@ -13,10 +13,8 @@ import pytest
 
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.process_guard import PART
-from tests.engine.test_frozen import wait_for
-from tests.engine.test_left_over import DAY, FREE, hiding, sleeping
-from tests.engine.test_resume import NEVER, running
-from tests.teams import Record, TeamFolder, say
+from tests.support.processes import DAY, FREE, hiding, running, sleeping, wait_for, wait_until_asleep
+from tests.support.teams import NEVER, Record, TeamFolder, say
 from tests.torture.leftovers import wait_until_gone
 
 FILES = [{"path": "new.txt", "content": "x"}]
@@ -53,7 +51,7 @@ def test_killed_run_leaves_no_test_running(tmp_path: Path, sandbox: str) -> None
     seconds = DAY + 10 + len(sandbox)
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"apply_files": True}}}, {"one": [say(files=FILES)]})
     with hanging_tests(team, seconds, sandbox) as process:
-        assert sleeping(seconds)
+        wait_until_asleep(seconds)
         process.kill()
         assert wait_until_gone(tmp_path, GONE_SECONDS) == []
     assert sleeping(seconds) == []
@@ -65,7 +63,7 @@ def test_killed_run_leaves_no_command_of_a_role_running(tmp_path: Path) -> None:
     plays: dict[str, list[Record]] = {"one": [{"steps": [call, say()]}], "two": [NEVER]}
     team = TeamFolder(tmp_path, {"one": FREE, "two": {}}, plays)
     with running(team, until=("turn_started", "two")) as process:
-        assert sleeping(seconds)
+        wait_until_asleep(seconds)
         process.kill()
         assert wait_until_gone(tmp_path, GONE_SECONDS) == []
     assert sleeping(seconds) == []

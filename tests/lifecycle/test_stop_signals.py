@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.lifecycle.stop_signals import Stop, stopping_signals
-from tests.cli.terminal import TAKE_TERMINAL
-from tests.engine.test_frozen import wait_for
-from tests.engine.test_resume import NEVER, watched
-from tests.teams import TeamFolder, read, say
+from tests.support.console import TAKE_TERMINAL
+from tests.support.processes import wait_for, watched
+from tests.support.teams import NEVER, TeamFolder, read, say
 
 WAIT_SECONDS = 60.0
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from codex_multi_role.codex.codex_settings import as_settings
 from codex_multi_role.playbook import Playbook, PlaybookServer
-from tests.teams import Record, TeamFolder
+from tests.support.teams import Record, TeamFolder
 
 PYTHON = sys.executable
 MOST_MEGABYTES = 130

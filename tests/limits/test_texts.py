@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.limits.large import MOST_MEGABYTES, PYTHON, answering, command, run_alone
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say
 
 FLOOD = "import sys\nfor _ in range(100_000): sys.stdout.write('x' * 999 + chr(10))\n"
 STRANGE = "sys.stdout.buffer.write(bytes([255, 0, 254]) + chr(10).encode())\n"

@@ -15,7 +15,7 @@ import pytest
 
 from codex_multi_role.playbook import AnswerKey, Playbook, PlaybookServer
 from codex_multi_role.playbook.loopback import LARGEST_BODY_BYTES, LOOPBACK
-from tests.playbook.asking import PLANNER, body, user
+from tests.support.models import PLANNER, body, user
 
 SCRIPT = {
     "name": "demo",

@@ -22,8 +22,8 @@ from codex_multi_role.playbook.responses import StreamIds, encode, stream
 from codex_multi_role.playbook.script import Usage
 from codex_multi_role.playbook.selection import Message
 from codex_multi_role.playbook.upstream import certificates
-from tests.lifecycle.recordings.provider import exchanges_of
-from tests.playbook.asking import PLANNER, body, user
+from tests.support.models import PLANNER, body, user
+from tests.support.recordings import exchanges_of
 
 TOKEN = "not-shaped-like-a-secret-but-one"
 USAGE = Usage(input_tokens=1, output_tokens=1)

@@ -13,28 +13,7 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.playbook.matching import find
 from codex_multi_role.playbook.recording import RecordedTurn, Recording, RecordingFile
 from codex_multi_role.playbook.request import AnswerKey, Asked
-
-WHO: dict[str, Any] = {"role": "one", "visit": 1, "repair": 0, "attempt": 1, "provider": "p", "model": "m"}
-WHOLE = {"status": 200, "end": "completed", "items": [], "response": {}}
-
-
-HEADER: dict[str, Any] = {"run": "r1", "goal": "g", "flow": "f", "inputs": {}, "cycles": 1, "repair_attempts": 0,
-    "run_tests": True, "workspace": "tree", "workspace_name": "w"}  # fmt: skip
-ENDED: dict[str, Any] = {"type": "ended", "status": "ended", "outcome": "timeout", "exit_code": 1, "answers": [],
-    "handoffs": [], "files": {}}  # fmt: skip
-
-
-def exchange(turn: str = "t", step: int = 0, **more: Any) -> dict[str, Any]:
-    line = {"type": "exchange", **WHO, "turn": turn, "kind": "turn", "step": step, **WHOLE, **more}
-    return line if step else {"prompt": "do it", **line}
-
-
-def written(path: Path, *lines: dict[str, Any]) -> RecordingFile:
-    file = RecordingFile(path, lambda line: line)
-    file.begin(HEADER)
-    for line in lines:
-        file.add(line)
-    return file
+from tests.support.recordings import ENDED, HEADER, WHOLE, exchange, written
 
 
 def test_file_that_a_kill_cut_short_can_be_used_up_to_there(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.playbook.request import CODEX_COMPACTED_MESSAGE, AnswerKey, CompactionRequest, read_request
-from tests.playbook.asking import asked, body, tool_output, user
+from tests.support.models import asked, body, tool_output, user
 
 
 def test_metadata_says_which_answer_is_wanted() -> None:

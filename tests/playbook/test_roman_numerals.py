@@ -16,7 +16,7 @@ from codex_multi_role.playbook import AnswerKey, load_playbook
 from codex_multi_role.playbook.selection import Message, ToolCall, select
 from codex_multi_role.replies import read_reply
 from codex_multi_role.workspace import Workspace, apply_files
-from tests.playbook.asking import asked
+from tests.support.models import asked
 
 LISTING = "Chunk ID: 1\nProcess exited with code 0\nOutput:\nREADME.md\n"
 

@@ -9,7 +9,7 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.playbook.request import AnswerKey, read_request
 from codex_multi_role.playbook.script import Fault, Playbook, Usage
 from codex_multi_role.playbook.selection import Message, ToolCall, select
-from tests.playbook.asking import PLANNER, asked, body, user
+from tests.support.models import PLANNER, asked, body, user
 
 
 def playing(entry: dict[str, Any]) -> Playbook:

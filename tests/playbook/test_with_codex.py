@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.playbook import AnswerKey, Playbook, PlaybookServer
-from tests.playbook.app_server import AppServer
+from tests.support.app_server import AppServer
 
 FULL = {"input_tokens": 1_000_000, "output_tokens": 5}
 PATCH = "*** Begin Patch\n*** Add File: note.txt\n+hello\n*** End Patch\n"

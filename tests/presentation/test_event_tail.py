@@ -10,7 +10,7 @@ import psutil
 
 from codex_multi_role.presentation.event_tail import RunsReader
 from codex_multi_role.run_folder import RunFolder
-from tests.cli.run_folders import make_run, record
+from tests.support.recorded_runs import make_run, record
 
 
 def make_live(folder: RunFolder) -> None:

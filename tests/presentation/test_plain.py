@@ -9,7 +9,7 @@ from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder import events as e
-from tests.presentation.recorded_run import in_order, started, turn, whole_run
+from tests.support.recorded_runs import in_order, started, turn, whole_run
 
 
 @pytest.fixture(autouse=True)

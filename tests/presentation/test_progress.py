@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from codex_multi_role.presentation.progress import REPAIRING, STARTING, WORKING, Progress
 from codex_multi_role.run_folder import events as e
-from tests.presentation.recorded_run import ROLES, ended, in_order, started, turn, whole_run
+from tests.support.recorded_runs import ROLES, ended, in_order, started, turn, whole_run
 
 
 def test_end_of_a_run_shows_every_role_with_its_sums() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,14 +10,9 @@ import pytest
 from tests.promises.breakage import Breakage
 from tests.promises.breakages import BREAKAGES
 from tests.promises.trial import ROOT, attempt
+from tests.support.tables import functions_of
 
 PROMISES = {1, 2, 3, 4, 5, 6, 7}
-
-
-@cache
-def functions_of(file: str) -> set[str]:
-    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
-    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 @pytest.mark.parametrize("breakage", BREAKAGES, ids=str)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase
 
-from tests.conftest import WITHOUT_PLUGINS
 from tests.promises.breakage import PACKAGE, Breakage
+from tests.support.console import WITHOUT_PLUGINS
 
 ROOT = Path(__file__).parents[2]
 COPIED = (PACKAGE, "roles", "tests", "pyproject.toml")

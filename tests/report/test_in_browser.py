@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from codex_multi_role.report import write_report
-from tests.cli.run_folders import make_run
-from tests.report.many_turns import make
+from tests.support.recorded_runs import make_many_turns as make
+from tests.support.recorded_runs import make_run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page

@@ -14,10 +14,9 @@ from codex_multi_role import RunReport, api, fork
 from codex_multi_role.report import write_report
 from codex_multi_role.report.texts import LONGEST
 from codex_multi_role.run_folder import RunFolder
-from tests.cli.run_folders import make_run
-from tests.engine.test_fan_out import fan, solver
-from tests.report.reading import Report
-from tests.teams import Record, TeamFolder, say
+from tests.support.browser import Report
+from tests.support.recorded_runs import make_run
+from tests.support.teams import Record, TeamFolder, fan, say, solver
 
 GOAL = "reach </script><script>alert(1)</script> & <b>all</b> of it"
 HOSTILE = '</script><!--<script>alert("x")</script><img src=http://evil.example/i.png onerror=alert(1)>\u2028]]>'

@@ -10,8 +10,8 @@ import pytest
 
 from codex_multi_role.report import write_report
 from codex_multi_role.report.texts import ALL_BYTES, LONGEST, SHORTEST, cut_length
-from tests.report.many_turns import make
-from tests.report.reading import Report
+from tests.support.browser import Report
+from tests.support.recorded_runs import make_many_turns as make
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -13,7 +13,7 @@ from codex_multi_role.report.story import Story
 from codex_multi_role.report.timeline import NARROWEST, Scale, timeline
 from codex_multi_role.run_folder import Question, Record, RunEvent
 from codex_multi_role.run_folder import events as e
-from tests.presentation.recorded_run import started, whole_run
+from tests.support.recorded_runs import started, whole_run
 
 BEGAN = datetime(2026, 1, 31, 10, 15, tzinfo=UTC)
 

@@ -6,7 +6,6 @@ import json
 import re
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,7 +31,8 @@ from codex_multi_role.run_folder.events import (
     TurnStarted,
     Warning,
 )
-from tests.run_folder.limits import largest_file
+from tests.support.processes import largest_file
+from tests.support.teams import read_lines
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00")
 RECORDS: dict[type[RunEvent], Record] = {
@@ -94,10 +94,6 @@ RECORDS: dict[type[RunEvent], Record] = {
 NOTHING_SECRET = Redactor({})
 
 
-def read(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 @pytest.mark.parametrize("kind", RECORDS, ids=lambda kind: kind.__name__)
 def test_record_is_type_time_and_the_events_fields(kind: type[RunEvent]) -> None:
     record = kind(**RECORDS[kind]).as_record()
@@ -124,7 +120,7 @@ def test_all_threads_share_one_order_and_subscribers_see_it(tmp_path: Path) -> N
     for thread in threads:
         thread.join(30)
     log.close()
-    written = read(tmp_path / "events.jsonl")
+    written = read_lines(tmp_path / "events.jsonl")
     assert written == seen
     assert [record["at"] for record in written] == sorted(record["at"] for record in written)
     for role in {record["role"] for record in written}:
@@ -133,7 +129,7 @@ def test_all_threads_share_one_order_and_subscribers_see_it(tmp_path: Path) -> N
 
 def test_event_is_on_disk_before_it_is_shown(tmp_path: Path) -> None:
     log, on_disk = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET), list[Record]()
-    log.subscribe(lambda _: on_disk.extend(read(tmp_path / "events.jsonl")))
+    log.subscribe(lambda _: on_disk.extend(read_lines(tmp_path / "events.jsonl")))
     log.publish(Warning("first"))
     log.close()
     assert [record["message"] for record in on_disk] == ["first"]
@@ -158,14 +154,14 @@ def test_invalid_unicode_does_not_end_run(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET)
     log.publish(Warning("half a character: \ud800, and two\nlines"))
     log.close()
-    assert read(tmp_path / "events.jsonl")[0]["message"] == "half a character: ?, and two\nlines"
+    assert read_lines(tmp_path / "events.jsonl")[0]["message"] == "half a character: ?, and two\nlines"
 
 
 def test_event_after_close_is_ignored(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET)
     log.close()
     log.publish(Warning("late"))
-    assert read(tmp_path / "events.jsonl") == []
+    assert read_lines(tmp_path / "events.jsonl") == []
 
 
 def test_full_disk_is_named_and_unwritten_event_is_not_shown(tmp_path: Path) -> None:
@@ -177,7 +173,7 @@ def test_full_disk_is_named_and_unwritten_event_is_not_shown(tmp_path: Path) -> 
     assert [record["message"] for record in seen] == ["fits"]
     log.publish(Warning("after"))
     log.close()
-    assert [record["message"] for record in read(tmp_path / "events.jsonl")] == ["fits", "x" * 1000, "after"]
+    assert [record["message"] for record in read_lines(tmp_path / "events.jsonl")] == ["fits", "x" * 1000, "after"]
 
 
 def test_log_that_cannot_be_opened_is_named(tmp_path: Path) -> None:

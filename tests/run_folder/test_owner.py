@@ -16,7 +16,7 @@ import pytest
 
 from codex_multi_role.errors import RunBusy, StorageError
 from codex_multi_role.run_folder import Owner
-from tests.run_folder.limits import largest_file
+from tests.support.processes import largest_file
 
 HOLD = """
 import subprocess, sys

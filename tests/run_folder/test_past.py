@@ -14,6 +14,7 @@ from codex_multi_role.run_folder import (
     list_turns,
     own_turns,
 )
+from tests.support.workspaces import files_below
 
 
 def step(name: str, visit: int, place: int, workspace: str = "") -> dict[str, Any]:
@@ -76,10 +77,6 @@ def a_run(path: Path) -> RunFolder:
     return run
 
 
-def below(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-
-
 def test_visit_starts_at_its_first_start_event(tmp_path: Path) -> None:
     """A resumed run reports the start of an unfinished visit again."""
     found = beginnings(events_with_inherited(a_run(tmp_path)))
@@ -94,7 +91,7 @@ def test_what_lies_behind_is_inherited_and_nothing_else(tmp_path: Path) -> None:
     run, fork = a_run(tmp_path), folder_of(tmp_path, "second")
     events = events_with_inherited(run)
     inherit(run, fork, events, beginnings(events)[1])
-    assert below(fork.path) == [
+    assert files_below(fork.path) == [
         "checks/a.1.0/deep/result.json",
         "checks/a.1/result.json",
         "inherited_events.jsonl",

@@ -8,7 +8,7 @@ import pytest
 
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.steps.analysis import MAX_CHARACTERS, with_analyses
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say
 
 TEXT = "# Why\n\nBecause of the analysis."
 RUN = "the-run"

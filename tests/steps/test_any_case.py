@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.console import environment
-from tests.disks import Disk, folding_disk
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.console import environment
+from tests.support.disks import Disk, folding_disk
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.torture.scenarios.scenario import PERSON, git_there
 
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}

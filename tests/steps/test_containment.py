@@ -11,18 +11,12 @@ from typing import Any
 import pytest
 
 from codex_multi_role.workspace.removal import collect
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
-
-WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}
-
-
-def command(cmd: str, **more: object) -> Record:
-    return {"call": "exec_command", "arguments": {"cmd": cmd, **more}}
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.tools import EDITOR, command
 
 
 def team(folder: Path, steps: list[Record], files: list[Record], **role: Any) -> TeamFolder:
-    made = TeamFolder(folder, {"writer": {**WRITER, **role}}, {"writer": [{"steps": [*steps, say(files=files)]}]})
+    made = TeamFolder(folder, {"writer": {**EDITOR, **role}}, {"writer": [{"steps": [*steps, say(files=files)]}]})
     (folder / "outside").mkdir()
     (folder / "outside/precious.txt").write_text("precious")
     return made

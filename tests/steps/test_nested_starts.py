@@ -8,10 +8,10 @@ import pytest
 
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.process_guard import PART
-from tests.engine.test_flows import with_flow
-from tests.engine.test_frozen import wait_for
-from tests.steps.test_steering import CATALOG, EVIL, SETTINGS, reasons, shell, state, submitted, team
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.processes import wait_for
+from tests.support.steering import CATALOG, EVIL, SETTINGS, reasons, state, submitted, team
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.tools import shell
 
 SUB_SETTINGS, SUB_CATALOG, SUB_SEARCH = f"a/sub/{SETTINGS}", f"a/sub/{CATALOG}", "a/sub/roles/search.yaml"
 PLANT = (

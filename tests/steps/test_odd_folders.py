@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import UsageError
-from tests.steps.test_containment import WRITER, command
-from tests.teams import TeamFolder, read, say
+from tests.support.teams import TeamFolder, read, say
+from tests.support.tools import EDITOR, command
 
 ODD = ["a[1]", "what?", "all*", "b]"]
 
@@ -17,7 +17,7 @@ ODD = ["a[1]", "what?", "all*", "b]"]
 def test_workspace_named_like_pattern_is_refused_before_start(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     folder.mkdir()
-    team = TeamFolder(folder, {"writer": WRITER}, {"writer": [say()]})
+    team = TeamFolder(folder, {"writer": EDITOR}, {"writer": [say()]})
     with pytest.raises(UsageError, match="cannot protect a path with") as refused:
         team.run()
     assert refused.value.exit_code == 2
@@ -25,13 +25,13 @@ def test_workspace_named_like_pattern_is_refused_before_start(tmp_path: Path, na
 
 
 def test_so_is_a_folder_of_runs(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"writer": WRITER}, {"writer": [say()]})
+    team = TeamFolder(tmp_path, {"writer": EDITOR}, {"writer": [say()]})
     with pytest.raises(UsageError, match=r"runs\[1\]: Codex's sandbox cannot"):
         team.run(runs_dir=tmp_path / "runs[1]")
 
 
 def test_unprotectable_subfolder_ends_run_before_first_turn(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"writer": WRITER}, {"writer": [say()]})
+    team = TeamFolder(tmp_path, {"writer": EDITOR}, {"writer": [say()]})
     (team.workspace / "app/[slug]/.git").mkdir(parents=True)
     report = team.run()
     assert (report.exit_code, team.turns()) == (2, [])
@@ -50,7 +50,7 @@ def test_other_odd_names_work(tmp_path: Path, name: str) -> None:
     folder.mkdir()
     test = {"path": "test_it.py", "content": "def test_it():\n    pass\n"}
     play = {"steps": [command("echo x > made.txt; echo evil > ../runs/x"), say(files=[test])]}
-    team = TeamFolder(folder, {"writer": WRITER}, {"writer": [play]})
+    team = TeamFolder(folder, {"writer": EDITOR}, {"writer": [play]})
     report = team.run(run_tests=True)
     assert (team.workspace / "made.txt").read_text() == "x\n"
     assert not (team.runs / "x").exists()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.tools import shell
 
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}
 FINISHER: Record = {"behaviors": {"can_finish": True}}
@@ -22,10 +22,6 @@ def team(folder: Path, writer: list[Record], *, flow: Record | None = None, **ro
     (team.workspace / "tests").mkdir()
     (team.workspace / "tests/test_it.py").write_text(RED)
     return with_flow(team, flow) if flow else team
-
-
-def shell(command: str, **then: object) -> Record:
-    return {"steps": [{"call": "exec_command", "arguments": {"cmd": command}}, say(**then)]}  # type: ignore[arg-type]
 
 
 CHEAT = shell("echo 'def test_it(): pass' > tests/test_it.py; echo x > tests/conftest.py; echo y > made.txt")

@@ -11,8 +11,7 @@ import pytest
 
 from codex_multi_role.presentation.recorded import changed_files
 from codex_multi_role.run_folder import RunFolder
-from tests.engine.test_flows import with_flow
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_file_suggestions": True}}
 GOOD_TEST = {"path": "test_sum.py", "content": "def test_sum():\n    assert 1 + 1 == 2\n"}

@@ -12,9 +12,9 @@ import pytest
 
 from codex_multi_role import RunReport
 from codex_multi_role.errors import UsageError
-from tests.engine.test_resume import NEVER, running
-from tests.systems.documented import PLAYS, TOP, YES, Documentation
-from tests.teams import Record, read
+from tests.support.documentation import PLAYS, TOP, YES, Documentation
+from tests.support.processes import running
+from tests.support.teams import NEVER, Record, read
 
 NODES = ["static_analysis", "planning", "human_review", "batch_execution", "synthesis", "quality_gate"]
 PAGES = [f"files/shop/{name}.py.md" for name in ("cli", "money", "orders")]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.systems import test_document
-from tests.systems.edges import edges_of
+from tests.support.tables import edges_of, functions_of
 
 APPROVED = "test_repository_is_documented_after_plan_approval"
 COMMENT = "test_comment_on_a_rejected_plan_reaches_planning"
@@ -83,4 +82,4 @@ def test_no_edge_is_without_a_test() -> None:
 
 
 def test_every_test_it_names_is_there() -> None:
-    assert set(WALKED.values()) <= set(vars(test_document))
+    assert set(WALKED.values()) <= functions_of("systems/test_document.py")

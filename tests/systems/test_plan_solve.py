@@ -8,56 +8,29 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role import RunOptions, RunReport, fork, run
+from codex_multi_role import RunOptions, fork, run
 from codex_multi_role.errors import UsageError
-from codex_multi_role.run_folder import RunFolder, events_with_inherited
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.states import read_states
-from tests.cli.console import console
-from tests.engine.test_resume import NEVER, running
-from tests.engine.test_review import answer
-from tests.teams import Record, TeamFolder, read
-
-
-def todo(name: str, *needs: str) -> Record:
-    return {"id": name, "content": f"Do {name}", "dependencies": list(needs)}
-
-
-def call(tool: str, **arguments: Any) -> Record:
-    return {"call": tool, "arguments": arguments}
-
-
-def planned(*todos: Record) -> Record:
-    """A planner's turn that plans by calling its tools."""
-    end = call("terminate", status="success")
-    return {"steps": [call("write_todos", todos=list(todos)), call("validate_plan"), end, {"json": {"summary": "ok"}}]}
-
-
-def solved(result: str) -> Record:
-    return {"json": {"result": result, "summary": f"got {result}"}}
-
-
-GIVES_UP: Record = {"steps": [call("terminate", status="failure", reason="no data"), solved("none")]}
-ANSWERED: Record = {"json": {"answer": "the answer", "summary": "answered"}}
-VERIFIED: Record = {"json": {"verified": True, "issues": []}}
-DOUBTED: Record = {"json": {"verified": False, "issues": ["a figure is wrong"]}}
-TWO = planned(todo("A"), todo("B", "A"))
-
-
-def team_of(folder: Path, planner: list[Record], solvers: list[Record], verdict: Record = VERIFIED) -> TeamFolder:
-    plays = {"planner_agent": planner, "solver": solvers, "aggregator": [ANSWERED], "verifier": [verdict]}
-    return TeamFolder(folder, {"unused": {}}, plays)
-
-
-def solve(team: TeamFolder, **inputs: object) -> RunReport:
-    return team.run(flow="plan-solve", inputs=inputs)
-
-
-def results(team: TeamFolder) -> list[Record]:
-    """What the aggregator was told of each task, in order."""
-    prompt = (team.runs / "latest/aggregator/turn_001/prompt.txt").read_text()
-    told = json.JSONDecoder().raw_decode(prompt.split("INCOMING HANDOFF (JSON):\n")[1])[0]
-    found: list[Record] = told["results"]
-    return found
+from tests.support.console import console
+from tests.support.plan_solve import (
+    DOUBTED,
+    GIVES_UP,
+    TWO,
+    VERIFIED,
+    asked,
+    call,
+    history,
+    planned,
+    results,
+    solve,
+    solved,
+    team_of,
+    todo,
+)
+from tests.support.processes import running
+from tests.support.reviews import answer
+from tests.support.teams import NEVER, Record, TeamFolder, read, read_lines
 
 
 def handed(team: TeamFolder, path: str) -> Any:
@@ -65,24 +38,8 @@ def handed(team: TeamFolder, path: str) -> Any:
     return json.JSONDecoder().raw_decode(prompt.split("INCOMING HANDOFF (JSON):\n")[1])[0]
 
 
-def asked(team: TeamFolder) -> list[str]:
-    return [event["role"].split(".")[0] for event in team.of_type("turn_started")]
-
-
 def calls(folder: Path, turn: str) -> list[tuple[str, bool, str]]:
-    lines = (folder / turn / "tool_calls.jsonl").read_text().splitlines()
-    return [(each["tool"], each["success"], each["text"]) for each in map(json.loads, lines)]
-
-
-def history(team: TeamFolder, item: str = "") -> list[str]:
-    """The states that the run, or its task of that id, went through; the file says what the events say."""
-    told = read(team.runs / "latest/states.json")
-    found = next(each for each in [told["run"], *told["items"]] if each["item"] == item)
-    events = events_with_inherited(RunFolder.find(team.runs, "latest"))
-    said = [each for each in events if each["type"] == "state_changed"]
-    states = [each["state"] for each in found["history"]]
-    assert states == [each["state"] for each in said if each["item"] == item]
-    return states
+    return [(each["tool"], each["success"], each["text"]) for each in read_lines(folder / turn / "tool_calls.jsonl")]
 
 
 def test_worked_example_of_the_circle(tmp_path: Path) -> None:

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
-
-from tests import test_plan_solver
-from tests.engine import test_cancel_task
-from tests.systems import test_plan_solve
-from tests.systems.edges import Edge, edges_of
+from tests.support.tables import edges_of, edges_walked, functions_of
 
 CIRCLE = "test_worked_example_of_the_circle"
 SIDE = "test_tasks_run_in_parallel_once_dependencies_are_done"
@@ -83,15 +77,10 @@ WALKED = {
 }
 
 
-def walked() -> Iterator[Edge]:
-    for section, around, way in WALKED:
-        yield from ((section, around, *edge) for edge in pairwise(way.split()))
-
-
 def test_no_edge_is_without_a_test() -> None:
-    assert edges_of("plan_solve") == set(walked())
+    assert edges_of("plan_solve") == set(edges_walked(WALKED))
 
 
 def test_every_test_it_names_is_there() -> None:
-    there = {name for module in (test_plan_solve, test_plan_solver, test_cancel_task) for name in vars(module)}
+    there = functions_of("systems/test_plan_solve.py", "test_plan_solver.py", "engine/test_cancel_task.py")
     assert set(WALKED.values()) <= there

@@ -14,9 +14,8 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.definitions import keep_definitions, load_catalog, load_definitions
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.steps.check import load_settings
-from tests.checks.sources import answer, serving
-from tests.engine.test_resume import NEVER, running
-from tests.systems.researched import (
+from tests.support.processes import running
+from tests.support.research import (
     COLOUR,
     DOCUMENTS,
     NOTHING,
@@ -26,10 +25,12 @@ from tests.systems.researched import (
     VERIFIES,
     ZEBRA,
     Researching,
+    answer,
     planned,
     read_with,
+    serving,
 )
-from tests.teams import Record, TeamFolder, say
+from tests.support.teams import NEVER, Record, TeamFolder, say
 
 FILES: Record = {"name": "files", "kind": "files"}
 SERVER_ERROR: Record = {"fault": {"status": 400, "message": "no"}}

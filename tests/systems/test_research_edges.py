@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator
-from itertools import pairwise
-
-from tests.systems.edges import Edge, edges_of
+from tests.support.tables import edges_of, edges_walked, functions_of
 
 WHOLE = "systems/test_research.py::test_question_is_researched_verified_and_reported"
 DEEPER = "systems/test_research.py::test_new_topics_are_followed_to_preset_depth"
@@ -75,16 +71,11 @@ WALKED = {
 }
 
 
-def walked() -> Iterator[Edge]:
-    for section, way in WALKED:
-        yield from ((section, *edge) for edge in pairwise(way.split()))
-
-
 def test_no_edge_is_without_a_test() -> None:
-    assert edges_of("research") == set(walked())
+    assert edges_of("research") == set(edges_walked(WALKED))
 
 
 def test_every_test_it_names_is_there() -> None:
     for test in set(WALKED.values()):
-        module, name = test.split(".py::")
-        assert callable(getattr(importlib.import_module(f"tests.{module.replace('/', '.')}"), name)), test
+        file, name = test.split("::")
+        assert name in functions_of(file), test

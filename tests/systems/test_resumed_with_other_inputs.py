@@ -10,11 +10,11 @@ import yaml
 
 from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.errors import UsageError
-from tests.systems.documented import Documentation
-from tests.systems.generated import BELOW, IMPORT, P1, SIGN, Generation, code, plan
-from tests.systems.researched import Researching
-from tests.systems.test_plan_solve import DOUBTED, TWO, solve, solved, team_of
-from tests.teams import Record, TeamFolder, read
+from tests.support.documentation import Documentation
+from tests.support.generation import BELOW, IMPORT, P1, SIGN, Generation, code, plan
+from tests.support.plan_solve import DOUBTED, TWO, solve, solved, team_of
+from tests.support.research import Researching
+from tests.support.teams import Record, TeamFolder, read
 
 TESTS: Record = {
     "target": "b.py",

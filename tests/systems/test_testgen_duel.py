@@ -10,8 +10,8 @@ import pytest
 
 from codex_multi_role.checks.mutants import is_installed
 from codex_multi_role.errors import UsageError
-from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
-from tests.teams import Record
+from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
+from tests.support.teams import Record
 
 WHOLE = IMPORT + BELOW + ABOVE
 HALF = IMPORT + BELOW

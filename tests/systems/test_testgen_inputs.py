@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.checks.mutants import is_installed
-from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
-from tests.teams import Record
+from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
+from tests.support.teams import Record
 
 WHOLE = IMPORT + BELOW + ABOVE
 

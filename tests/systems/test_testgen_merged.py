@@ -14,10 +14,9 @@ import pytest
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.mutation import judge_mutants
 from codex_multi_role.checks.prune_tests import prune_tests
-from tests.checks.conftest import MakeContext, make_context
 from tests.checks.programs.candidates import CARELESS, HAPPY, STRICT
-from tests.systems.generated import Generation, code, item, plan
-from tests.systems.test_testgen_program import BUG, PROGRAMS
+from tests.support.checks import MakeContext, make_context
+from tests.support.generation import BUG, PROGRAMS, Generation, code, item, plan
 
 pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
 __all__ = ["make_context"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.systems.generated import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
+from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 
 pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
 

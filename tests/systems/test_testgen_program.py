@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.systems.generated import Generation, code, item, plan
-
-PROGRAMS = Path(__file__).with_name("programs")
-BUG = item("P4", "2.50", target="Bulk.off", given="10 of 10")
+from tests.support.generation import BUG, PROGRAMS, Generation, code, item, plan
 
 
 @pytest.mark.long

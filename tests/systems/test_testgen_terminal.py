@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.console import DEADLINE_SECONDS, console, environment
-from tests.systems.generated import BELOW, IMPORT, P1, SIGN, Generation, code, plan
+from tests.support.console import DEADLINE_SECONDS, console, environment
+from tests.support.generation import BELOW, IMPORT, P1, SIGN, Generation, code, plan
 
 ENDS = {
     "a TypeScript file": ("app.ts", "export {}\n", 2, "testgen supports Python only: app.ts is not a Python file"),

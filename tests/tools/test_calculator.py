@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.tools.arithmetic import calculate
-from tests.tools.context import call
+from tests.support.tools import call
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.tools.knowledge_lookup import MOST_FILES
-from tests.tools.context import call
+from tests.support.tools import call
 
 CIRCLE = "Circles\nThe area of a circle is pi * r**2.\nThe circumference is 2 * pi * r.\n"
 

@@ -9,11 +9,8 @@ import pytest
 
 from codex_multi_role.replies import schema_problems
 from codex_multi_role.tools import find_tool
-from tests.tools.context import call
-
-
-def task(name: str, *needs: str) -> dict[str, Any]:
-    return {"id": name, "content": f"do {name}", "dependencies": list(needs)}
+from tests.support.plan_solve import todo as task
+from tests.support.tools import call
 
 
 def test_written_plan_is_kept_with_all_its_fields(tmp_path: Path) -> None:
@@ -21,7 +18,7 @@ def test_written_plan_is_kept_with_all_its_fields(tmp_path: Path) -> None:
     assert result.text.splitlines() == [
         "The plan has 2 tasks now:",
         "T1 [pending, medium] look it up",
-        "T2 [pending, medium] do T2 (after T1)",
+        "T2 [pending, medium] Do T2 (after T1)",
     ]
     assert result.keep["todos"][0] == {
         "status": "pending",

@@ -7,7 +7,7 @@ import pytest
 from codex_multi_role.errors import UsageError
 from codex_multi_role.tools import TOOLS, Tool, find_tool, tool_names
 from codex_multi_role.tools.ask_user import ask_user
-from tests.tools.installed import SHOUTING, install
+from tests.support.tools import SHOUTING, install
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
-from tests.teams import read
+from tests.support.teams import read
 
 ENDS = {"completed", "invalid_reply", "interrupted", "failed"}
 

@@ -28,7 +28,7 @@ from codex_multi_role.cli.main import main as codex_multi_role
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.run_folder import EventLog
-from tests.disks import fill
+from tests.support.disks import fill
 from tests.torture.points import KINDS, Point
 
 Pass = Callable[[str], None]

@@ -14,7 +14,7 @@ from typing import Any
 
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.states import read_states
-from tests.teams import read
+from tests.support.teams import read
 from tests.torture.ledger import recorded_steps
 
 ENDING = ("status", "outcome", "reason", "exit_code")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.teams import read
+from tests.support.teams import read
 from tests.torture.ground import Ground, Undisturbed, ground
 from tests.torture.ledger import in_flight
 from tests.torture.leftovers import end, wait_until_gone

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from codex_multi_role.playbook import AnswerKey, Playbook, PlaybookServer
 from codex_multi_role.run_folder import RunFolder
-from tests.disks import Disk, small_disk
-from tests.teams import TeamFolder, read
+from tests.support.disks import Disk, small_disk
+from tests.support.teams import TeamFolder, read
 from tests.torture.consistency import inconsistencies
 from tests.torture.evidence import Evidence
 from tests.torture.ledger import Turn, recorded_steps, turns_by_place

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.disks import small_disk
+from tests.support.disks import small_disk
 from tests.torture.__main__ import torture
 from tests.torture.full_disk import attempt_on_full_disk
 from tests.torture.ground import Undisturbed, undisturbed

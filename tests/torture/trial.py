@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.teams import read
+from tests.support.teams import read
 from tests.torture.ground import Ground, Undisturbed, ground
 from tests.torture.ledger import audit, in_flight
 from tests.torture.leftovers import end, wait_until_gone

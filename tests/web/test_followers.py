@@ -16,7 +16,7 @@ from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.web import followers
 from codex_multi_role.web.followers import Followers
 from codex_multi_role.web.run_state import RunState
-from tests.cli.run_folders import make_run
+from tests.support.recorded_runs import make_run
 
 DEADLINE_SECONDS = 30
 

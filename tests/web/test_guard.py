@@ -13,12 +13,11 @@ from starlette.testclient import TestClient
 from codex_multi_role.errors import UsageError
 from codex_multi_role.web import artifacts, guard
 from codex_multi_role.web.access import Access
-from codex_multi_role.web.application import create_application
 from codex_multi_role.web.forms import MOST_BYTES
 from codex_multi_role.web.listing import RunList
-from tests.cli.run_folders import make_run
+from tests.support.recorded_runs import make_run
+from tests.support.serving import HOST, client
 
-HOST = "127.0.0.1:8765"
 TOKEN = "a-token-of-enough-characters"
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 SECRETS = ("journal.sqlite", "journal.sqlite-wal", ".codex/planner/auth.json", ".snapshots/HEAD")
@@ -32,11 +31,6 @@ def runs(tmp_path: Path) -> Path:
         (folder.path / name).write_text("secret")
     (tmp_path / "outside.txt").write_text("secret")
     return tmp_path / "runs"
-
-
-def client(runs: Path, access: Access | None = None, host: str = HOST) -> TestClient:
-    application = create_application(runs, None, access or Access("127.0.0.1"))
-    return TestClient(application, f"http://{host}", raise_server_exceptions=False, follow_redirects=False)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "localhost", "[::1]:8765", "127.0.0.2"])

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from codex_multi_role.run_folder import Question, Questions
-from tests.browser import browser
-from tests.cli.run_folders import make_run
-from tests.presentation.recorded_run import whole_run
-from tests.teams import TeamFolder, read
-from tests.web.serving import Served, served
-from tests.web.team import PLAYBOOK, QUICK, project
+from tests.support.browser import browser
+from tests.support.recorded_runs import make_run, whole_run
+from tests.support.serving import PLAYBOOK, QUICK, Served, project, served
+from tests.support.teams import TeamFolder, read
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page

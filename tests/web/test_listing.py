@@ -8,7 +8,7 @@ import pytest
 
 from codex_multi_role.run_folder import Question, Questions
 from codex_multi_role.web.listing import ROWS, RunList
-from tests.cli.run_folders import make_run, record
+from tests.support.recorded_runs import make_run, record
 
 
 def ids(listed: RunList, **wanted: str | int) -> list[str]:

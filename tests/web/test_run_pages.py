@@ -9,8 +9,8 @@ from starlette.testclient import TestClient
 
 from codex_multi_role.run_folder import Question, Questions, RunFolder
 from codex_multi_role.web.access import Access
-from tests.cli.run_folders import make_run
-from tests.web.test_guard import client
+from tests.support.recorded_runs import make_run
+from tests.support.serving import client
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.web import run_state
 from codex_multi_role.web.run_state import RunState
-from tests.cli.run_folders import make_run
-from tests.presentation.recorded_run import whole_run
+from tests.support.recorded_runs import make_run, whole_run
 
 
 def told(state: RunState) -> list[str]:

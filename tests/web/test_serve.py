@@ -18,12 +18,10 @@ import pytest
 from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive, read_owner
-from tests.cli.console import console, environment
-from tests.cli.run_folders import make_run
-from tests.presentation.recorded_run import whole_run
-from tests.teams import TeamFolder, read
-from tests.web.serving import Served, served
-from tests.web.team import PLAYBOOK, QUICK, project
+from tests.support.console import console, environment
+from tests.support.recorded_runs import make_run, whole_run
+from tests.support.serving import PLAYBOOK, QUICK, Served, project, served
+from tests.support.teams import TeamFolder, read
 
 HALF_A_FORM = b"\r\n".join(
     [

@@ -15,7 +15,7 @@ import uvicorn
 from codex_multi_role.web import server
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.application import create_application
-from tests.cli.run_folders import make_run
+from tests.support.recorded_runs import make_run
 
 DEADLINE_SECONDS = 60
 SMALL = 4096

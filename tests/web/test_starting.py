@@ -8,8 +8,8 @@ import psutil
 import pytest
 
 from codex_multi_role.web.starting import NewRun, NotBegun, RunStarter
-from tests.cli.run_folders import make_run
-from tests.web.team import PLAYBOOK, project
+from tests.support.recorded_runs import make_run
+from tests.support.serving import PLAYBOOK, project
 
 DEADLINE_SECONDS = 60
 

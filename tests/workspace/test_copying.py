@@ -9,7 +9,8 @@ import pytest
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files
-from tests.workspace.isolated import (
+from tests.support.processes import killed_until_it_is_done
+from tests.support.workspaces import (
     ARRANGEMENTS,
     KEY,
     alone,
@@ -18,22 +19,18 @@ from tests.workspace.isolated import (
     edit,
     fill,
     git,
+    nested_root,
     open_run,
     part_of_a_repository,
     whole_repository,
 )
-from tests.workspace.kills import killed_until_it_is_done
 
 Arrange = Callable[[Path], None]
 
 
-def _root(tmp_path: Path) -> Path:
-    return tmp_path / "top" / "work"
-
-
 @pytest.mark.parametrize("arrange", ARRANGEMENTS)
 def test_copy_is_the_workspace_as_it_is_now(arrange: Arrange, tmp_path: Path) -> None:
-    root = _root(tmp_path)
+    root = nested_root(tmp_path)
     arrange(root)
     edit(root)
     copy = open_run(root).create(KEY)
@@ -45,7 +42,7 @@ def test_copy_is_the_workspace_as_it_is_now(arrange: Arrange, tmp_path: Path) ->
 
 @pytest.mark.parametrize("arrange", [alone, part_of_a_repository])
 def test_made_again_a_copy_is_as_it_was_at_first(arrange: Arrange, tmp_path: Path) -> None:
-    root = _root(tmp_path)
+    root = nested_root(tmp_path)
     arrange(root)
     before = contents(root)
     copy = open_run(root).create(KEY)
@@ -84,7 +81,7 @@ def test_discarded_copy_can_be_made_again(tmp_path: Path) -> None:
 
 
 def test_user_repository_keeps_branches_index_stash_and_head(tmp_path: Path) -> None:
-    root = _root(tmp_path)
+    root = nested_root(tmp_path)
     whole_repository(root)
     (root / "pkg" / "code.py").write_text("stashed\n")
     git(root, "stash")
@@ -107,7 +104,7 @@ def test_user_repository_keeps_branches_index_stash_and_head(tmp_path: Path) -> 
 
 
 def test_git_sees_the_copy_as_it_sees_the_workspace(tmp_path: Path) -> None:
-    root = _root(tmp_path)
+    root = nested_root(tmp_path)
     part_of_a_repository(root)
     (root / "pkg" / "code.py").write_text("uncommitted\n")
     (root / "new.txt").write_text("untracked\n")
@@ -196,7 +193,7 @@ def test_key_leads_nowhere_else(key: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arrange", [alone, whole_repository])
 def test_killed_anywhere_while_a_copy_is_made(arrange: Arrange, tmp_path: Path) -> None:
-    root = _root(tmp_path)
+    root = nested_root(tmp_path)
     arrange(root)
     edit(root)
     before = contents(root)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from codex_multi_role.workspace import occupied
-from tests.engine.test_resume import NEVER, running
-from tests.teams import TeamFolder, say
+from tests.support.processes import running
+from tests.support.teams import NEVER, TeamFolder, say
 
 
 def test_second_run_in_a_workspace_is_warned(tmp_path: Path) -> None:

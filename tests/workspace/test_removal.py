@@ -9,8 +9,8 @@ import pytest
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace.removal import RemovedCopies, collect
-from tests.workspace.isolated import KEY, contents, fill, git, open_run, whole_repository
-from tests.workspace.kills import killed_until_it_is_done
+from tests.support.processes import killed_until_it_is_done
+from tests.support.workspaces import KEY, contents, fill, git, open_run, whole_repository
 
 
 def _collect(root: Path, *, alive: bool = False, dry_run: bool = False) -> list[RemovedCopies]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.workspace import Workspace, apply_files
-from tests.teams import Record
+from tests.support.teams import Record
 
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = touch {ran}; false\n"
 BARE: Record = {"HEAD": "ref: refs/heads/main\n", "config": CONFIG, "objects/x": "", "refs/x": ""}

@@ -3,8 +3,8 @@ from __future__ import annotations
 import os
 import resource
 import shutil
-import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -13,23 +13,11 @@ import pytest
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files, run_command
 from codex_multi_role.workspace.git import Git
+from tests.support.workspaces import commit_all, files_of
+from tests.support.workspaces import git_output as _git
 
 Contents = dict[str, bytes]
-
-
-def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
-    """Git as the user has it, apart from the settings of whoever runs these tests."""
-    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    identity = ("-c", "user.name=n", "-c", "user.email=e@x", "-c", "init.defaultBranch=main")
-    command = ["git", *identity, *arguments]
-    return subprocess.run(
-        command, cwd=folder, input=stdin, env=environment, check=True, capture_output=True, timeout=60
-    ).stdout
-
-
-def _contents(root: Path) -> Contents:
-    paths = [path for path in root.rglob("*") if path.is_file() and not {".git", "runs"} & set(path.parts)]
-    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+_contents = partial(files_of, without=(".git", "runs"))
 
 
 def _snapshots(root: Path) -> Snapshots:
@@ -64,9 +52,7 @@ def _alone(root: Path) -> None:
 
 def _whole_repository(root: Path) -> None:
     _fill(root)
-    _git(root, "init", "-q")
-    _git(root, "add", ".")
-    _git(root, "commit", "-qm", "first")
+    commit_all(root)
 
 
 def _part_of_a_repository(root: Path) -> None:

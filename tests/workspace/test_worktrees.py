@@ -14,7 +14,8 @@ import pytest
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files
 from codex_multi_role.workspace.worktrees import Worktrees
-from tests.workspace.isolated import (
+from tests.support.processes import Killed, killed_at, killed_before_step, until_it_is_done
+from tests.support.workspaces import (
     ARRANGEMENTS,
     EDITED,
     KEY,
@@ -22,17 +23,13 @@ from tests.workspace.isolated import (
     edit,
     fill,
     git,
+    nested_root,
     open_run,
     patch_of,
     whole_repository,
 )
-from tests.workspace.kills import Killed, killed_at, killed_before_step, until_it_is_done
 
 Arrange = Callable[[Path], None]
-
-
-def _root(tmp_path: Path) -> Path:
-    return tmp_path / "top" / "work"
 
 
 def _conflicts(worktrees: Worktrees, key: str = KEY) -> dict[str, str]:
@@ -41,7 +38,7 @@ def _conflicts(worktrees: Worktrees, key: str = KEY) -> dict[str, str]:
 
 @pytest.mark.parametrize("arrange", ARRANGEMENTS)
 def test_every_kind_of_change_comes_back(arrange: Arrange, tmp_path: Path) -> None:
-    root = _root(tmp_path)
+    root = nested_root(tmp_path)
     arrange(root)
     worktrees = open_run(root)
     copy = worktrees.create(KEY)
@@ -55,7 +52,7 @@ def test_every_kind_of_change_comes_back(arrange: Arrange, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("arrange", ARRANGEMENTS)
 def test_patch_is_what_the_copy_changed(arrange: Arrange, tmp_path: Path) -> None:
-    root = _root(tmp_path)
+    root = nested_root(tmp_path)
     arrange(root)
     worktrees, before = open_run(root), contents(root)
     edit(worktrees.create(KEY).workspace.root)

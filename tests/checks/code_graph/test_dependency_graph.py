@@ -15,7 +15,7 @@ from codex_multi_role.checks.code_graph import other_code
 from codex_multi_role.checks.code_graph.dependency_graph import read_code_graph
 from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
 from codex_multi_role.workspace import Workspace
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 PACKAGE = {
     "shop/__init__.py": "from shop.orders import Order\n",

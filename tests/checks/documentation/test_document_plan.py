@@ -11,7 +11,7 @@ from codex_multi_role.checks.code_graph.dependency_graph import read_code_graph
 from codex_multi_role.checks.documentation.document_plan import plan_documents
 from codex_multi_role.checks.documentation.places import marked, page_of
 from codex_multi_role.errors import UsageError
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 SOURCES = {f"low{number}.py": "" for number in range(4)} | {
     "middle.py": "import low0\n",

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.checks.conftest import MakeContext
-from tests.checks.documentation.honest import SECTIONS, Package
+from tests.support.checks import MakeContext
+from tests.support.documentation import SECTIONS, Package
 
 HONEST = ["json", "wsgiref"]
 LOREM = (

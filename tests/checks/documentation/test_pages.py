@@ -15,7 +15,7 @@ from codex_multi_role.checks.documentation.notes import judge_notes
 from codex_multi_role.checks.documentation.pages import write_one_document, write_pages
 from codex_multi_role.checks.documentation.places import marked
 from codex_multi_role.errors import CheckFailed, UsageError
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 SOURCES = {
     "shop/__init__.py": "",

@@ -16,7 +16,7 @@ from codex_multi_role.checks.documentation.mermaid import OWN_PARSER, SUBSET, ju
 from codex_multi_role.checks.documentation.places import marked, page_of
 from codex_multi_role.checks.documentation.quality import measure_documents
 from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 SOURCES = {
     "shop/orders.py": "import requests\nMOST = 3\nclass Order:\n    def add(self, item_name): ...\n",

@@ -21,7 +21,7 @@ from codex_multi_role.checks.research.rounds import research_findings, research_
 from codex_multi_role.checks.searching.sketches import sketch
 from codex_multi_role.errors import CheckFailed, UsageError
 from codex_multi_role.reading.json_types import Json
-from tests.checks.conftest import MakeContext
+from tests.support.checks import MakeContext
 
 NO_SKETCH = {"provider": "files", "language": "", "duplicates": [], "date": ""}
 

@@ -11,14 +11,12 @@ import pytest
 import yaml
 from junitparser import JUnitXml
 
-from tests.integrations.ci.test_github import read_log
-from tests.integrations.ci.workflow import EXPRESSION, TOP, Workflow, read_yaml
-from tests.teams import TeamFolder, say
+from tests.support.continuous_integration import END, EXPRESSION, TOP, Workflow, read_log, read_yaml
+from tests.support.teams import TeamFolder, say
 
 YAML_BLOCK = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"steps\.team\.outputs\.([\w-]+)")
 HOSTILE = '"; touch owned; $(touch owned) `touch owned` ${{ inputs.goal }}\n::error::owned'
-END = {"output_schema": {"type": "object", "required": ["status"]}, "behaviors": {"can_finish": True}}
 
 
 def workflow(tmp_path: Path, **inputs: str) -> Workflow:

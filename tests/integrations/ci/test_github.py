@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -11,37 +10,13 @@ from hypothesis import strategies as st
 
 from codex_multi_role.integrations.ci.github import MOST_OF_A_KIND, command, harmless, run_annotations, runs_here
 from codex_multi_role.integrations.ci.latest_tests import latest_tests
-from tests.integrations.ci.ended_runs import HOSTILE, leave_tests, make_ended
-from tests.integrations.ci.test_junit import PYTEST_REPORT
+from tests.support.continuous_integration import HOSTILE, PYTEST_REPORT, leave_tests, make_ended, read_log
 
-OLDER_COMMAND = re.compile(r"##\[[^\]]*\]")
 TEXTS = (
     st.text()
     | st.sampled_from(HOSTILE)
     | st.lists(st.sampled_from(["##[x]", "::x::", " ", "\r", "\n", ":", "#", "["])).map("".join)
 )
-
-
-def read_log(log: str) -> list[tuple[str, dict[str, str], str]]:
-    """The commands in a log, as ``src/Runner.Common/ActionCommand.cs`` of actions/runner finds them."""
-    found = []
-    for line in re.split(r"\r\n|\n|\r", log):
-        begins = line.lstrip()
-        if begins.startswith("::") and (end := begins.find("::", 2)) >= 0:
-            name, _, told = begins[2:end].partition(" ")
-            pairs = (each.split("=", 1) for each in told.strip().split(",") if "=" in each)
-            found.append((name, {key: unescape_property(value) for key, value in pairs}, unescape(begins[end + 2 :])))
-        elif OLDER_COMMAND.search(line):
-            found.append(("older", {}, line))
-    return found
-
-
-def unescape(text: str) -> str:
-    return text.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
-
-
-def unescape_property(text: str) -> str:
-    return unescape(text.replace("%3A", ":").replace("%2C", ","))
 
 
 @pytest.mark.parametrize("escape", ["%", "%25", "a%0Ab"])

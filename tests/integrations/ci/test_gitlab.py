@@ -7,7 +7,7 @@ from pathlib import Path
 from codex_multi_role.errors import UsageError
 from codex_multi_role.integrations.ci.ended import EndedRun
 from codex_multi_role.integrations.ci.gitlab import link_annotations
-from tests.integrations.ci.ended_runs import RUN_ID, make_ended
+from tests.support.continuous_integration import RUN_ID, make_ended
 
 JOB = "https://gitlab.example.com/team/shop/-/jobs/17"
 

@@ -10,9 +10,8 @@ from typing import Any
 
 from junitparser import JUnitXml
 
-from tests.integrations.ci.test_action import END
-from tests.integrations.ci.workflow import SECONDS, TOP, clean_environment, read_yaml
-from tests.teams import TeamFolder, say
+from tests.support.continuous_integration import END, SECONDS, TOP, clean_environment, read_yaml
+from tests.support.teams import TeamFolder, say
 
 INPUT = re.compile(r"\$\[\[ inputs\.([\w-]+) \]\]")
 JOB = "https://gitlab.example.com/team/shop/-/jobs/17"

@@ -18,8 +18,7 @@ from codex_multi_role.integrations.ci.markdown import cell, code, table
 from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import Question, Questions, TurnFolder
-from tests.integrations.ci.ended_runs import HOSTILE, leave_tests, make_ended
-from tests.integrations.ci.test_junit import PYTEST_REPORT
+from tests.support.continuous_integration import HOSTILE, PYTEST_REPORT, leave_tests, make_ended
 
 OURS = {
     *("heading_open", "heading_close", "paragraph_open", "paragraph_close", "inline", "text", "code_inline"),

@@ -17,7 +17,7 @@ from codex_multi_role.integrations.ci.ended import LONGEST_TEXT, EndedRun
 from codex_multi_role.integrations.ci.junit import junit_report
 from codex_multi_role.integrations.ci.latest_tests import MOST_PARTS, MOST_PLACES, latest_tests
 from codex_multi_role.run_folder import Question, Questions
-from tests.integrations.ci.ended_runs import HOSTILE, leave_tests, make_ended
+from tests.support.continuous_integration import HOSTILE, PYTEST_REPORT, leave_tests, make_ended
 
 ILLEGAL_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -75,16 +75,6 @@ def test_what_is_wrong_before_a_run_is_red(tmp_path: Path) -> None:
     [result] = cases(report)["codex-multi-role/run"].result
     assert result.message == "No run: no flow called x"
     assert "There are a, b." in result.text
-
-
-PYTEST_REPORT = """<testsuites><testsuite name="pytest">
-<testcase classname="tests.test_a" name="test_good" time="0.1" />
-<testcase classname="tests.test_a" name="test_bad" time="0.2"><failure message="assert 1 == 2">def test_bad():
-&gt;   assert 1 == 2
-tests/test_a.py:7: AssertionError</failure></testcase>
-<testcase classname="tests.test_a" name="test_later" time="0"><skipped message="not now" /></testcase>
-<testcase classname="" name="tests.test_b" time="0"><error message="collection failure">boom</error></testcase>
-</testsuite></testsuites>"""
 
 
 def test_latest_tests_keep_their_names_and_outcomes(tmp_path: Path) -> None:

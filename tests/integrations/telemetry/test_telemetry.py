@@ -27,17 +27,12 @@ from codex_multi_role.integrations.telemetry import exported, pipeline
 from codex_multi_role.integrations.telemetry.export import GENERAL, METRICS, TRACES, receiver_variable, wanted
 from codex_multi_role.integrations.telemetry.pipeline import Complaints, Pipeline
 from codex_multi_role.run_folder import Record
-from tests.engine.test_flows import with_flow
-from tests.presentation.recorded_run import in_order, started, turn, whole_run
-from tests.teams import TeamFolder, say
+from tests.support.recorded_runs import in_order, started, turn, whole_run
+from tests.support.teams import TeamFolder, say, with_flow
+from tests.support.tools import command
 
 CANARY = "hunter2-hunter2"
 Points = list[tuple[Record, HistogramDataPoint | NumberDataPoint]]
-
-
-def running(command: str) -> Record:
-    """A step of a playbook: Codex runs the command."""
-    return {"call": "exec_command", "arguments": {"cmd": command}}
 
 
 def taken(records: list[Record]) -> tuple[tuple[ReadableSpan, ...], dict[str, Points]]:
@@ -69,7 +64,7 @@ def parent(span: ReadableSpan, spans: tuple[ReadableSpan, ...]) -> str:
 
 
 def test_run_step_turn_and_tool_spans_are_nested(tmp_path: Path) -> None:
-    steps = [running("ls"), {"call": "calculator", "arguments": {"expression": "6 * 7"}}, say("fine")]
+    steps = [command("ls"), {"call": "calculator", "arguments": {"expression": "6 * 7"}}, say("fine")]
     team = TeamFolder(
         tmp_path, {"one": {"tools": ["calculator"]}, "two": {}}, {"one": [{"steps": steps}], "two": [say()]}
     )
@@ -189,7 +184,7 @@ def receiver() -> Iterator[tuple[str, dict[str, list[bytes]]]]:
 def test_receiver_gets_spans_and_metrics_without_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No secret, prompt or answer is sent."""
     monkeypatch.setenv("MY_TOKEN", CANARY)
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"steps": [running(f"echo {CANARY}"), say("its own words")]}]})
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"steps": [command(f"echo {CANARY}"), say("its own words")]}]})
     with receiver() as (url, bodies):
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
         assert run(team.options(goal="words of a prompt")).exit_code == 1

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.playbook.recording import Recording
-from tests.lifecycle.recordings.provider import KEY, Provider, exchanges_of, provider_of
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.codex import log_in
+from tests.support.recordings import KEY, Provider, exchanges_of, provider_of
+from tests.support.teams import Record, TeamFolder, read, say
 
 ROLES: dict[str, Record] = {"one": {"behaviors": {"can_finish": True}}}
 PLAYS: dict[str, list[Any]] = {"one": [say(status="DONE")]}
@@ -40,8 +39,7 @@ def recorded(folder: Path, provider: Provider, *config: str) -> Path:
 
 
 def test_api_key_arrives_and_a_replay_needs_none(tmp_path: Path, home: Path) -> None:
-    login = [str(find_codex(None, {})), "login", "--with-api-key"]
-    subprocess.run(login, input=KEY, text=True, check=True, capture_output=True, timeout=60)
+    log_in(home, KEY)
     with provider_of(PLAYS) as provider:
         file = recorded(tmp_path, provider)
     assert [headers["authorization"] for headers in provider.heard] == [f"Bearer {KEY}"]

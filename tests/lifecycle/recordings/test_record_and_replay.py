@@ -18,10 +18,9 @@ from codex_multi_role.lifecycle.recordings.model_providers import start_provider
 from codex_multi_role.lifecycle.recordings.run_outcome import suggested_options
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.run_folder import EventLog, RunFolder
-from tests.engine.test_fan_out import ECHO
-from tests.engine.test_flows import with_flow
-from tests.lifecycle.recordings.provider import KEY, KEY_VARIABLE, exchanges_of, files_of, lines_of, provider_of
-from tests.teams import Record, TeamFolder, read, say
+from tests.support.recordings import KEY, KEY_VARIABLE, exchanges_of, provider_of
+from tests.support.teams import ECHO, Record, TeamFolder, read, read_lines, say, warnings, with_flow
+from tests.support.workspaces import files_of
 
 FULL = {"input_tokens": 1_000_000, "output_tokens": 5}
 PATCH = "*** Begin Patch\n*** Add File: note.txt\n+hello\n*** End Patch\n"
@@ -111,10 +110,6 @@ def handoffs(report: RunReport) -> Any:
     return read(report.folder / "controller_state.json")
 
 
-def warnings(events: list[Record]) -> list[str]:
-    return [event["message"] for event in events if event["type"] == "warning"]
-
-
 def test_recorded_run_goes_as_it_would(recorded: Recorded) -> None:
     assert (recorded.report.outcome, recorded.report.exit_code) == ("done", 0), recorded.report
     assert {headers["authorization"] for headers in recorded.heard} == {f"Bearer {KEY}"}
@@ -152,7 +147,7 @@ def test_no_secret_and_no_path_of_this_machine_is_in_the_file(recorded: Recorded
 
 
 def test_file_says_what_the_run_was_and_how_it_ended(recorded: Recorded) -> None:
-    first, *_, last = lines_of(recorded.file)
+    first, *_, last = read_lines(recorded.file)
     assert (first["version"], first["flow"], first["cycles"]) == (1, "cycles", 3)
     assert first["goal"] == "open the shop with [redacted]"
     assert (last["type"], last["outcome"], last["exit_code"]) == ("ended", "done", 0)
@@ -229,7 +224,7 @@ def test_recording_continues_after_kill_before_first_turn(tmp_path: Path, left: 
     for _ in range(2):
         with closing(EventLog(folder.events_path, folder.redact)) as events, ExitStack() as stack:
             start_providers(definitions, folder, events, stack)
-        assert [line["run"] for line in lines_of(file)] == [folder.run_id]
+        assert [line["run"] for line in read_lines(file)] == [folder.run_id]
         file.write_text(file.read_text() if left else "")
 
 

@@ -18,9 +18,9 @@ from codex_multi_role.lifecycle.recordings.model_providers import start_provider
 from codex_multi_role.playbook.request import AnswerKey
 from codex_multi_role.run_folder import EventLog, RunFolder
 from codex_multi_role.run_options import RunReport
-from tests.playbook.asking import body, user
-from tests.playbook.test_recording import ENDED, exchange, written
-from tests.teams import TeamFolder, read
+from tests.support.models import body, user
+from tests.support.recordings import ENDED, exchange, written
+from tests.support.teams import TeamFolder, read
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from codex_multi_role.lifecycle.recordings.run_outcome import differences, outco
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunReport
-from tests.teams import TeamFolder
+from tests.support.teams import TeamFolder
 
 
 def outcome_after(folder: Path, *commands: str) -> dict[str, Any]:

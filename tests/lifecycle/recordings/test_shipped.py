@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.console import console
+from tests.support.console import console
 
 SIGN = "def sign(number):\n    return -1 if number < 0 else 1\n"
 FLOWS = {

@@ -9,8 +9,8 @@ from __future__ import annotations
 import shlex
 import sys
 
-from tests.conftest import WITHOUT_PLUGINS
-from tests.teams import say
+from tests.support.console import WITHOUT_PLUGINS
+from tests.support.teams import say
 from tests.torture.scenarios.scenario import Scenario
 
 # pytest as the package would run it, without the plugins that happen to be installed: they are most of its start.

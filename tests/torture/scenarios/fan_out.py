@@ -9,7 +9,7 @@ report   fails, and is tried again
 
 from __future__ import annotations
 
-from tests.teams import Record, say
+from tests.support.teams import Record, say
 from tests.torture.scenarios.scenario import Scenario
 
 # Applied twice they leave two lines: a turn that is taken again must begin where it began the first time.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.teams import Record
+from tests.support.teams import Record
 from tests.torture.scenarios.scenario import Scenario
 
 NEEDS = {"A": [], "B": [], "C": ["A", "B"], "D": []}

@@ -10,8 +10,8 @@ from pathlib import Path
 import yaml
 
 from codex_multi_role.codex.codex_settings import as_settings
-from tests.disks import Disk
-from tests.teams import Record, TeamFolder
+from tests.support.disks import Disk
+from tests.support.teams import Record, TeamFolder
 
 PERSON = ("-c", "user.name=somebody", "-c", "user.email=somebody@localhost")
 

@@ -1,0 +1,96 @@
+"""Pages as their readers see them: in a real browser, or read by an HTML parser."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+CHROMIUM = Path("/usr/bin/chromium")
+LINKS = ("src", "href", "action", "data", "poster", "srcset", "background", "formaction", "ping", "xlink:href")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start Chromium without a window, once per module; skip where it is absent.
+
+    While it lives, Playwright's event loop runs in the main thread: nothing else that needs one there can be tried, a
+    run in this process included. That is why it ends with the module.
+    """
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not there: pages are not tried in a browser")
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+        yield browser
+        browser.close()
+
+
+class Report(HTMLParser):
+    """A written report as a browser would read it.
+
+    ``elements``: every start tag with its attributes; ``text``: what a reader sees before anything is opened;
+    ``entries``: by id, the parts that open.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.entries: dict[str, list[dict[str, Any]]] = {}
+        self._entry = ""
+        self._inside: list[str] = []
+        self.source = path.read_text(encoding="utf-8")
+        self.feed(self.source)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        found = dict(attributes)
+        self.elements.append((tag, found))
+        if "entry" in (found.get("class") or "").split():
+            self._entry = found["id"] or ""
+        if tag in ("script", "style"):
+            self._inside.append("json" if found.get("type") == "application/json" else "code")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("script", "style"):
+            self._inside.pop()
+
+    def handle_data(self, data: str) -> None:
+        if not self._inside:
+            self.texts.append(data)
+        elif self._inside[-1] == "json":
+            self.entries[self._entry] = json.loads(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.texts).split())
+
+    @property
+    def links(self) -> list[str]:
+        """All that a browser might load or follow."""
+        return [value or "" for _, found in self.elements for name, value in found.items() if name in LINKS]
+
+    @property
+    def handlers(self) -> list[str]:
+        """Attributes that would run or style something."""
+        names = [name for _, found in self.elements for name in found]
+        return [name for name in names if name.startswith("on") or name in ("style", "srcdoc")]
+
+    def part(self, entry: str, title: str) -> dict[str, Any]:
+        """The part ``title`` of what opens under ``entry``. Raises `StopIteration` if there is no such part."""
+        return next(part for part in self.entries[entry] if part["title"] == title)
+
+    def titles(self, entry: str) -> list[str]:
+        """The titles of the parts of ``entry``, in order."""
+        return [part["title"] for part in self.entries[entry]]

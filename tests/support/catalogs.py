@@ -1,0 +1,81 @@
+"""Small catalogs, the skills of their roles, and what is wrong with them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import py7zr
+
+from codex_multi_role.cli.starters import contents_of, starter
+from codex_multi_role.errors import DefinitionError
+
+Write = Callable[..., Path]
+TWO_ROLES = """\
+version: 1
+roles:
+  - {name: planner, prompt_text: Plan.}
+  - {name: developer, prompt_text: Develop.}
+"""
+CATALOG = """
+version: 1
+roles:
+  - name: thinker
+    prompt_text: Think.
+    model_env: THINKER_MODEL
+  - name: doer
+    prompt_text: Do.
+    prompt_flags: {allow_write: true}
+    depends_on: [thinker]
+"""
+SKILL = "---\nname: {name}\ndescription: does it\n---\nHow to do it.\n"
+
+
+def problem_of(call: Callable[[], object]) -> str:
+    """The message of the ``DefinitionError`` that ``call`` raises, or an empty string."""
+    try:
+        call()
+    except DefinitionError as error:
+        return str(error)
+    return ""
+
+
+def files_of_skill(name: str, prefix: str = "") -> dict[str, bytes]:
+    """The files of the skill ``name`` by their path in an archive, below ``prefix`` (with its slash)."""
+    return {f"{prefix}SKILL.md": SKILL.format(name=name).encode(), f"{prefix}scripts/run.sh": b"#!/bin/sh\necho done\n"}
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    """The bytes of a zip archive of ``files``."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return data.getvalue()
+
+
+def seven_zipped(files: dict[str, bytes]) -> bytes:
+    """The bytes of a 7z archive of ``files``."""
+    data = io.BytesIO()
+    with py7zr.SevenZipFile(data, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(content, name)
+    return data.getvalue()
+
+
+def begin(name: str) -> None:
+    """Write the files of the starter ``name`` into the current folder, as ``init --for`` does."""
+    for path, content in contents_of(starter(name)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def write_team(folder: Path, **flows: str) -> Path:
+    """Write `CATALOG` to ``folder/team`` and each of ``flows`` to its ``flows/<name>.yaml``; ``folder``."""
+    (folder / "team" / "flows").mkdir(parents=True)
+    (folder / "team" / "catalog.yaml").write_text(CATALOG)
+    for name, text in flows.items():
+        (folder / "team" / "flows" / f"{name}.yaml").write_text(text)
+    return folder

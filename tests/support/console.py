@@ -1,0 +1,142 @@
+"""The console command as a user starts it, with pipes or on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+WITHOUT_PLUGINS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+OWN_VARIABLES = "CODEX_MULTI_ROLE_"
+DEADLINE_SECONDS = 120
+
+
+def console(
+    *arguments: str, folder: Path, variables: dict[str, str] | None = None, text: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run ``codex-multi-role`` with ``arguments`` in ``folder``; ``text`` is its standard input."""
+    return subprocess.run(
+        [sys.executable, "-m", "codex_multi_role", *arguments],
+        cwd=folder,
+        env=environment(**(variables or {})),
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+
+
+@contextmanager
+def reading(child: subprocess.Popen[str]) -> Iterator[None]:
+    """While what ``child`` says is read: one that says nothing for long is killed, and so is one that is left over."""
+    watchdog = threading.Timer(DEADLINE_SECONDS, child.kill)
+    watchdog.start()
+    try:
+        yield
+    finally:
+        watchdog.cancel()
+        child.kill()
+
+
+def line(stream: IO[str] | None) -> str:
+    """The next line of a child's output; there has to be one."""
+    assert stream is not None
+    read = stream.readline()
+    assert read, "the output has ended"
+    return read
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """This process's variables without the command's own, plus ``variables``."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(OWN_VARIABLES)}
+    return {**inherited, **variables}
+
+
+TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def on_terminal(argv: Sequence[str], folder: Path, **variables: str) -> tuple[str, str, int]:
+    """Run ``argv`` on a terminal of 100 columns; what it drew, its stdout, its exit code."""
+    ours, theirs = pty.openpty()
+    settings = {"TERM": "xterm", "COLUMNS": "100", "LINES": "30", **variables}
+    child = subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=theirs, text=True, cwd=folder, env=environment(**settings)
+    )
+    os.close(theirs)
+    with reading(child):
+        drawn = _read_all(ours)
+        output, _ = child.communicate(timeout=DEADLINE_SECONDS)
+    return drawn, output, child.returncode
+
+
+def _read_all(descriptor: int) -> str:
+    parts: list[bytes] = []
+    while part := _read(descriptor):
+        parts.append(part)
+    os.close(descriptor)
+    return b"".join(parts).decode()
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # so Linux says that the other end is closed
+        return b""
+
+
+class Session:
+    """A command with stdin and stderr on a terminal that is typed on while it runs."""
+
+    def __init__(self, child: subprocess.Popen[str], descriptor: int) -> None:
+        self.child = child
+        self.drawn = ""
+        self._descriptor = descriptor
+        self._seen = 0
+
+    def wait_for(self, text: str) -> None:
+        """Until ``text`` was drawn, after what was waited for before."""
+        while (at := self.drawn.find(text, self._seen)) < 0:
+            part = _read(self._descriptor)
+            assert part, f"'{text}' was not drawn:\n{self.drawn}"
+            self.drawn += part.decode()
+        self._seen = at + len(text)
+
+    def type(self, text: str) -> None:
+        """Press these keys."""
+        os.write(self._descriptor, text.encode())
+
+    def end(self) -> int:
+        """Read on to the end; the exit code."""
+        while part := _read(self._descriptor):
+            self.drawn += part.decode("utf-8", "replace")
+        return self.child.wait(DEADLINE_SECONDS)
+
+
+@contextmanager
+def at_terminal(argv: Sequence[str], folder: Path, **variables: str) -> Iterator[Session]:
+    """Start ``argv`` on a terminal of its own, as ``script`` does: it controls the command, Ctrl-C included."""
+    ours, theirs = pty.openpty()
+    settings = {"TERM": "xterm", "COLUMNS": "100", "LINES": "30", **variables}
+    child = subprocess.Popen(
+        [sys.executable, "-c", TAKE_TERMINAL, *argv],
+        stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=environment(**settings), text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    try:
+        with reading(child):
+            yield Session(child, ours)
+    finally:
+        child.wait(DEADLINE_SECONDS)
+        os.close(ours)

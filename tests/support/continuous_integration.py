@@ -1,0 +1,181 @@
+"""Runs that are over as CI shows them, and a composite action's steps as GitHub runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from codex_multi_role.integrations.ci.ended import EndedRun
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_folder import RunFolder, read_events
+from codex_multi_role.run_options import RunReport
+from tests.support.recorded_runs import make_run
+
+RUN_ID = "20260131_101500_0a1b2c3d"
+TOTALS = {"turns": 5, "repairs": 1, "input_tokens": 6000, "output_tokens": 170, "seconds": 12.5}
+HOSTILE = [
+    "::error::owned",
+    "x\n::add-mask::owned",
+    "x\r::set-output name=outcome::done",
+    "see ##[set-output name=outcome]done",
+    "100 %0A::error::owned",
+    "`` ` **bold** <img src=x onerror=alert(1)> @everyone #1 [a](https://evil) ![b](https://evil) www.evil.com",
+    "a | b \\| c \\\\| d",
+    "`",
+    "``` \n # heading",
+    "\x1b[2J]]>&<\x00\ud800\ufffe",
+]
+PYTEST_REPORT = """<testsuites><testsuite name="pytest">
+<testcase classname="tests.test_a" name="test_good" time="0.1" />
+<testcase classname="tests.test_a" name="test_bad" time="0.2"><failure message="assert 1 == 2">def test_bad():
+&gt;   assert 1 == 2
+tests/test_a.py:7: AssertionError</failure></testcase>
+<testcase classname="tests.test_a" name="test_later" time="0"><skipped message="not now" /></testcase>
+<testcase classname="" name="tests.test_b" time="0"><error message="collection failure">boom</error></testcase>
+</testsuite></testsuites>"""
+END = {"output_schema": {"type": "object", "required": ["status"]}, "behaviors": {"can_finish": True}}
+TOP = Path(__file__).parents[2]
+EXPRESSION = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
+GIVEN = re.compile(r"inputs\.([\w-]+) != ''")
+SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
+SECONDS = 120
+OLDER_COMMAND = re.compile(r"##\[[^\]]*\]")
+
+
+def make_ended(folder: Path, exit_code: int = 1, reason: str = "all 3 cycles are used up", **changes: Any) -> EndedRun:
+    """A recorded run that ended so; its workspace is ``folder/workspace``."""
+    workspace = folder / "workspace"
+    workspace.mkdir(exist_ok=True)
+    run = make_run(folder / "runs", RUN_ID, workspace=str(workspace), exit_code=exit_code)
+    outcome = {0: "done", 1: "cycles_used_up", 4: "waiting_for_review", 5: "budget_used_up"}.get(
+        exit_code, "role_failed"
+    )
+    values = {"status": "ended", "outcome": outcome, "reason": reason, "hint": "", **changes}
+    report = RunReport(run.run_id, run.path, exit_code=exit_code, totals=TOTALS, **values)
+    return EndedRun.of(report, Progress.of(read_events(run.events_path)), folder / "runs")
+
+
+def leave_tests(run: RunFolder | None, report: str, **result: Any) -> None:
+    """The run's latest tests leave this JUnit report, or none where it is empty."""
+    assert run is not None
+    folder = run.new_tests_folder()
+    (folder / "result.json").write_text(json.dumps({"status": "failed", "passed": 1, "failed": 1, **result}))
+    if report:
+        (folder / "junit.xml").write_text(report)
+
+
+def read_yaml(path: Path) -> list[Any]:
+    """The documents of a file."""
+    return list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+
+
+def clean_environment() -> dict[str, str]:
+    """Of a job: without what steers this process's own runs, and with the command on the path."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CODEX_", "OPENAI_", "GITHUB_"))}
+    return {**kept, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+
+
+@dataclass
+class Workflow:
+    """``job`` is the job's folder. ``inputs`` are what a workflow gives ``with:`` the action."""
+
+    job: Path
+    inputs: dict[str, str]
+    values: dict[str, str] = field(default_factory=dict)
+    log: str = ""
+    summary: str = ""
+    exit_code: int = 0
+
+    @property
+    def checkout(self) -> Path:
+        return self.job / "checkout"
+
+    def run(self) -> dict[str, str]:
+        """Run the action's steps until one fails; returns its outputs."""
+        [action] = read_yaml(TOP / "action.yml")
+        temporary = self.job / "temporary"
+        for folder in (self.checkout, temporary):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.values = {f"inputs.{name}": each.get("default", "") for name, each in action["inputs"].items()}
+        self.values |= {f"inputs.{name}": text for name, text in self.inputs.items()}
+        self.values["runner.temp"] = str(temporary)
+        for step in action["runs"]["steps"]:
+            if self.exit_code == 0 and self._wanted(step.get("if", "")):
+                self._take(step, temporary)
+        return {name: self._fill(each["value"]) for name, each in action["outputs"].items()}
+
+    def _wanted(self, condition: str) -> bool:
+        if not condition:
+            return True
+        given = GIVEN.fullmatch(condition)
+        assert given, f"this test knows no condition such as {condition}"
+        return bool(self.values[f"inputs.{given[1]}"])
+
+    def _fill(self, text: str) -> str:
+        return EXPRESSION.sub(lambda found: self.values.get(found[1], ""), text)
+
+    def _take(self, step: dict[str, Any], temporary: Path) -> None:
+        assert step["shell"] == "bash"
+        script, output, summary = (temporary / f"{step['id']}.{kind}" for kind in ("sh", "output", "md"))
+        script.write_text(step["run"])
+        for path in (output, summary):
+            path.write_text("")
+        environment = {
+            **clean_environment(),
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_ACTION_PATH": str(TOP),
+            "GITHUB_WORKSPACE": str(self.checkout),
+            "GITHUB_OUTPUT": str(output),
+            "GITHUB_STEP_SUMMARY": str(summary),
+            "GITHUB_RUN_ID": "4711",
+            "GITHUB_RUN_ATTEMPT": "1",
+            "RUNNER_TEMP": str(temporary),
+            **{name: self._fill(str(value)) for name, value in step.get("env", {}).items()},
+        }
+        done = subprocess.run(
+            [*SHELL, str(script)],
+            cwd=self.checkout,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        self.exit_code = done.returncode
+        self.log += done.stdout + done.stderr
+        self.summary += summary.read_text()
+        for line in output.read_text().splitlines():
+            name, _, value = line.partition("=")
+            self.values[f"steps.{step['id']}.outputs.{name}"] = value
+
+
+def read_log(log: str) -> list[tuple[str, dict[str, str], str]]:
+    """The commands in a log, as ``src/Runner.Common/ActionCommand.cs`` of actions/runner finds them."""
+    found = []
+    for line in re.split(r"\r\n|\n|\r", log):
+        begins = line.lstrip()
+        if begins.startswith("::") and (end := begins.find("::", 2)) >= 0:
+            name, _, told = begins[2:end].partition(" ")
+            pairs = (each.split("=", 1) for each in told.strip().split(",") if "=" in each)
+            found.append((name, {key: unescape_property(value) for key, value in pairs}, unescape(begins[end + 2 :])))
+        elif OLDER_COMMAND.search(line):
+            found.append(("older", {}, line))
+    return found
+
+
+def unescape(text: str) -> str:
+    """The text of a workflow command before it was escaped."""
+    return text.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
+
+
+def unescape_property(text: str) -> str:
+    """The value of a property of a workflow command before it was escaped."""
+    return unescape(text.replace("%3A", ":").replace("%2C", ","))

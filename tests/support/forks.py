@@ -1,0 +1,48 @@
+"""A run to be forked, and what is in its folders before and after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role import RunReport, fork
+from tests.support.teams import WRITER, Record, TeamFolder, say, with_flow
+
+CHORES = "chmod +x tool.sh; rm old.txt; ln -s a.txt link; mkdir empty; echo junk > ignored.log; echo 2 > b/deep.txt"
+LOOP: list[Record] = [{"when": "steps.judge.visits >= 3", "end": "judged"}, {"to": "build"}]
+STEPS: list[Record] = [
+    {"ask": "plan"},
+    {"ask": "build"},
+    {"id": "chores", "check": "command", "with": {"argv": ["sh", "-c", CHORES], "expect": [0, 1]}},
+    {"ask": "judge", "next": LOOP},
+]
+
+
+def builders(folder: Path, steps: list[Record] | None = None, **more: object) -> TeamFolder:
+    """A plan, then building and judging three times over; every build writes ``a.txt`` anew and a file of its own."""
+    builds = [
+        say(f"build {n}", files=[{"path": "a.txt", "content": f"{n}\n"}, {"path": f"new{n}.txt", "content": ""}])
+        for n in (1, 2, 3)
+    ]
+    judges = [say(f"judge {n}") for n in (1, 2, 3)]
+    team = TeamFolder(
+        folder,
+        {"plan": {}, "build": WRITER, "judge": {}},
+        {"plan": [say("plan 1")], "build": builds, "judge": judges},
+    )
+    for name, text in (
+        (".gitignore", "*.log\n"),
+        ("tool.sh", "#!/bin/sh\n"),
+        ("old.txt", "old\n"),
+        ("b/deep.txt", "1"),
+    ):
+        path = team.workspace / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return with_flow(team, {"steps": steps or STEPS, **more})
+
+
+def forked(team: TeamFolder, start: str | None, run: str = "latest", **changes: Any) -> RunReport:
+    """Fork ``run`` from ``start`` (``step:visit``) and run the fork to its end. ``changes``: options that differ."""
+    team.events.clear()
+    return fork(run, runs_dir=team.runs, start=start, changes=changes, on_event=team.events.append)

@@ -1,0 +1,86 @@
+"""Runs of the test generation flows on the real binary, with answers that a test scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role import RunReport
+from tests.support.teams import Record, TeamFolder, read
+
+PROGRAMS = Path(__file__).parents[1] / "systems/programs"
+SIGN = "def sign(number):\n    if number < 0:\n        return -1\n    return 1\n"
+IMPORT = "from sign import sign\n\n\n"
+BELOW = "def test_p1_below():\n    assert sign(-3) == -1\n"
+ABOVE = "def test_p2_above():\n    assert sign(4) == 1\n"
+
+
+def item(name: str, expected: object, target: str = "sign", given: str = "") -> Record:
+    """An item of a test plan."""
+    return {"id": name, "rationale": f"why {name}", "target": target, "input": given, "expected": expected}
+
+
+P1, P2 = item("P1", "-1", given="-3"), item("P2", "1", given="4")
+BUG = item("P4", "2.50", target="Bulk.off", given="10 of 10")
+"""What a plan expects of ``orders.py`` in `PROGRAMS`, and what that does not do."""
+
+
+def plan(*items: Record) -> Record:
+    """A planner's answer."""
+    return {"json": {"plan": list(items)}}
+
+
+def code(text: str) -> Record:
+    """A developer's answer."""
+    return {"json": {"code": text}}
+
+
+class Generation:
+    """A workspace of ``files`` and the answers of the roles; ``run`` says what came of it."""
+
+    def __init__(self, folder: Path, files: Mapping[str, str], **plays: list[Record]) -> None:
+        self.team = TeamFolder(folder, {"bystander": {}}, plays)
+        for name, text in files.items():
+            path = self.team.workspace / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def run(self, target: str, flow: str = "testgen", sandbox: bool = False, **inputs: object) -> RunReport:
+        """Without mutants and a look for flaky tests, unless ``inputs`` say so: they take most of the time."""
+        given = {"target": target, "mutation": False, "runs": 1, **inputs}
+        as_text = {name: str(value) for name, value in given.items()}
+        self.report = self.team.run(flow=flow, inputs=as_text, test_sandbox=sandbox)
+        return self.report
+
+    @property
+    def results(self) -> list[Record]:
+        """The results of the run, one per file under test."""
+        document: Record = read(self.report.folder / "results.json")
+        assert (document["run_id"], document["flow"]) == (
+            self.report.run_id,
+            read(self.report.folder / "run.json")["flow"],
+        )
+        found: list[Record] = document["results"]
+        return found
+
+    @property
+    def rounds(self) -> list[tuple[str, str]]:
+        """Mode and verdict of every iteration of the first file."""
+        return [(each["mode"], each["status"]) for each in self.results[0]["rounds"]]
+
+    @property
+    def asked(self) -> list[str]:
+        """The roles of the turns, in order."""
+        return [event["role"] for event in self.team.of_type("turn_started")]
+
+    def prompt(self, role: str, turn: int) -> str:
+        return (self.report.folder / role / f"turn_{turn:03d}" / "prompt.txt").read_text()
+
+    def text(self, name: str = "tests/test_sign.py") -> str:
+        """A file of the workspace."""
+        return (self.team.workspace / name).read_text()
+
+    def metrics(self, index: int = 0) -> Any:
+        """The metrics of the file under test number ``index``."""
+        return self.results[index]["metrics"]

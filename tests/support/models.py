@@ -1,0 +1,138 @@
+"""Models that tests answer for, and requests to a model: built as Codex sends them, or collected from a run.
+
+`any_model` answers whoever asks, unlike a playbook: for sub-agents, whose requests name no role.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from codex_multi_role.playbook import handler
+from codex_multi_role.playbook.request import AnswerKey, CompactionRequest, NextStepRequest, call_id, read_request
+
+Body = dict[str, Any]
+Items = list[dict[str, Any]]
+INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
+STOP_SECONDS = 5.0
+PLANNER = AnswerKey("planner", 1, 0, 1)
+TURN_ID = "01a1fb77-c664-7b03-a357-18033a344f6a"
+
+
+def message(text: str) -> Items:
+    """Output items: the model says ``text``."""
+    return [{"type": "message", "role": "assistant", "id": "m", "content": [{"type": "output_text", "text": text}]}]
+
+
+def call(name: str, call_id: str, namespace: str = "", **arguments: object) -> Items:
+    """Output items: the model calls a tool."""
+    more = {"namespace": namespace} if namespace else {}
+    item = {"type": "function_call", "id": f"f{call_id}", "call_id": call_id, "name": name, **more}
+    return [{**item, "arguments": json.dumps(arguments)}]
+
+
+@dataclass
+class AnyModel:
+    """``answer`` gives the output items for a request; every answer uses the same number of tokens."""
+
+    base_url: str
+    bodies: list[Body] = field(default_factory=list)
+
+    @property
+    def config(self) -> tuple[str, ...]:
+        """The ``-c`` settings that lead to it."""
+        table = f'{{name="any", base_url="{self.base_url}", wire_api="responses"}}'
+        return ('model_provider="any"', f"model_providers.any={table}")
+
+
+@contextmanager
+def any_model(answer: Callable[[Body], Items]) -> Iterator[AnyModel]:
+    """A model on the loopback; ``answer`` gives the output items for the body of each request."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            model.bodies.append(body)
+            data = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in _events(answer(body)))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Content-Length", str(len(data.encode())))
+            self.end_headers()
+            self.wfile.write(data.encode())
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    model = AnyModel(f"http://127.0.0.1:{server.server_address[1]}/v1")
+    thread = threading.Thread(target=server.serve_forever, name="any-model", daemon=True)
+    thread.start()
+    try:
+        yield model
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(STOP_SECONDS)
+
+
+def _events(items: Items) -> Iterator[Body]:
+    total = INPUT_TOKENS + OUTPUT_TOKENS
+    usage = {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS, "total_tokens": total}
+    yield {"type": "response.created", "response": {"id": "r"}}
+    for index, item in enumerate(items):
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+    yield {"type": "response.completed", "response": {"id": "r", "usage": usage}}
+
+
+@contextmanager
+def model_requests() -> Iterator[list[Body]]:
+    """Collect the requests that the playbook server of this process receives."""
+    bodies: list[Body] = []
+
+    def remember(raw: bytes) -> NextStepRequest | CompactionRequest:
+        bodies.append(json.loads(raw))
+        return read_request(raw)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(handler, "read_request", remember)
+        yield bodies
+
+
+def texts(body: Body, role: str = "") -> str:
+    """All that the request's messages say, those of ``role`` only if it is given."""
+    messages = [item for item in body["input"] if item.get("type") == "message" and role in ("", item["role"])]
+    return "\n".join(part.get("text", "") for message in messages for part in message["content"])
+
+
+def user(text: str) -> dict[str, Any]:
+    """An input item: the user says ``text``."""
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+
+
+def tool_output(step: int, output: Any, turn_id: str = TURN_ID) -> dict[str, Any]:
+    """An input item: what the tool call of this step returned."""
+    return {"type": "function_call_output", "call_id": call_id(turn_id, step), "output": output}
+
+
+def body(*items: dict[str, Any], ask: AnswerKey | None = PLANNER, **metadata: object) -> bytes:
+    """The body of a request for the answer ``ask`` (none: of nobody); ``metadata`` is added to that of its turn."""
+    named = {f"multi_role_{key}": str(value) for key, value in ask._asdict().items()} if ask else {}
+    turn = json.dumps({"turn_id": TURN_ID, "request_kind": "turn"} | named | metadata)
+    return json.dumps({"input": items, "client_metadata": {"x-codex-turn-metadata": turn}}).encode()
+
+
+def asked(prompt: str = "do it", ask: AnswerKey = PLANNER, outputs: tuple[str, ...] = ()) -> NextStepRequest:
+    """A request as the playbook reads it, after the tool calls of ``outputs``."""
+    items = [user(prompt), *(tool_output(step, output) for step, output in enumerate(outputs))]
+    request = read_request(body(*items, ask=ask))
+    assert isinstance(request, NextStepRequest)
+    return request
