@@ -1,4 +1,4 @@
-"""``for_each``, ``retry``, ``on_error``, ``call``, ``set`` and per-step prompts on the real binary."""
+"""``for_each``, ``call`` and per-step prompts on the real binary; the way through a flow is in `test_walk`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import yaml
 
 from codex_multi_role import run
 from codex_multi_role.errors import DefinitionError
-from tests.support.teams import ECHO, Record, TeamFolder, fan, read, say, solver
+from tests.support.teams import ECHO, Record, fan, read, say, solver
 
 
 def test_results_are_in_item_order_with_a_thread_per_item(tmp_path: Path) -> None:
@@ -37,17 +37,6 @@ def test_first_step_starts_only_the_processes_it_needs(tmp_path: Path) -> None:
     assert {role for role, _, _ in team.turns()} == {"solver", "solver.2"}
 
 
-def test_list_may_be_a_template_of_a_handoff(tmp_path: Path) -> None:
-    plays = [{"json": {"todos": ["x", "y"]}}, ECHO, ECHO]
-    steps: list[Record] = [
-        {"id": "plan", "ask": "solver"},
-        fan("{{ steps.plan.todos }}", max_items=5, concurrency="{{ inputs.at_once }}"),
-    ]
-    team = solver(tmp_path, steps, plays, inputs={"at_once": 2})
-    assert team.run(flow="own").outcome == "success"
-    assert len(team.turns()) == 3
-
-
 def test_item_starts_from_the_handoff_before_and_from_itself(tmp_path: Path) -> None:
     plays = [{"json": {"todos": ["x", "y"]}}, say(), say()]
     steps: list[Record] = [
@@ -69,25 +58,6 @@ def test_list_may_be_given_with_the_run(tmp_path: Path) -> None:
     assert team.run(flow="own", inputs={"items": "[a, b]"}).outcome == "all"
     too_many = team.run(flow="own", inputs={"items": "[a, b, c]"})
     assert (too_many.exit_code, len(team.turns())) == (2, 0)
-
-
-def test_more_items_than_declared_end_the_run(tmp_path: Path) -> None:
-    plays = [{"json": {"todos": ["x", "y"]}}]
-    steps = [{"id": "plan", "ask": "solver"}, fan("{{ steps.plan.todos }}", max_items=1)]
-    report = solver(tmp_path, steps, plays).run(flow="own")
-    assert report.exit_code == 2
-    assert "max_items is 1" in report.reason
-
-
-def test_failed_item_stays_visible_when_it_may_be_skipped(tmp_path: Path) -> None:
-    choose = [{"when": "'ITEM b' in prompt", "fault": {"status": 400}}, {**ECHO}]
-    end = [
-        {"when": "steps.solve.failed == 1 and steps.solve.results[1].status == 'failed'", "end": "seen"},
-        {"end": "no"},
-    ]
-    team = solver(tmp_path, [fan(["a", "b", "c"], on_error="skip", concurrency=2, next=end)], [{"choose": choose}] * 9)
-    report = team.run(flow="own")
-    assert (report.outcome, report.exit_code) == ("seen", 0)
 
 
 def test_failed_item_fails_run_and_finished_items_are_reused(tmp_path: Path) -> None:
@@ -121,57 +91,6 @@ def test_finished_item_is_not_repeated_by_another_process(tmp_path: Path) -> Non
     assert (report.outcome, team.turns()) == ("success", [])
 
 
-def test_failure_is_tried_again_as_often_as_declared(tmp_path: Path) -> None:
-    plays = [{"fault": {"status": 400}}, {"fault": {"status": 400}}, say("third")]
-    steps = [{"id": "it", "ask": "solver", "retry": {"attempts": 3, "backoff_seconds": 0}}]
-    team = solver(tmp_path, steps, plays)
-    assert team.run(flow="own").outcome == "success"
-    assert [turn[2] for turn in team.turns()] == ["failed", "failed", "completed"]
-
-
-def test_called_flow_has_its_own_state_and_returns_its_outcome(tmp_path: Path) -> None:
-    steps: list[Record] = [
-        {
-            "id": "sub",
-            "call": "inner",
-            "with": {"word": "{{ goal }}"},
-            "next": [
-                {"when": "steps.sub.outcome == 'inner_end' and steps.sub.vars.count == 2", "end": "good"},
-                {"end": "bad", "exit": 1},
-            ],
-        }
-    ]
-    team = solver(tmp_path, steps, [say()] * 5)
-    inner: list[Record] = [
-        {
-            "ask": "solver",
-            "prompt": "Say {{ inputs.word }}.",
-            "set": {"count": "{{ vars.count + 1 }}"},
-            "max_visits": 5,
-            "next": [{"when": "vars.count < 2", "to": "solver"}, {"end": "inner_end", "exit": 1}],
-        }
-    ]
-    called = {"inputs": {"word": {"required": True}}, "vars": {"count": 0}, "steps": inner}
-    (tmp_path / "roles/flows/inner.yaml").write_text(yaml.safe_dump(called))
-    report = team.run(flow="own")
-    assert (report.outcome, report.exit_code) == ("good", 0)
-    assert "Say reach it." in (report.folder / "solver/turn_002/prompt.txt").read_text()
-    assert [entry["role"] for entry in read(report.folder / "controller_state.json")["history"]] == ["solver", "solver"]
-
-
-def test_handoffs_of_a_failed_called_flow_are_in_the_state(tmp_path: Path) -> None:
-    """The state has the handoffs from before the failure."""
-    team = solver(tmp_path, [{"call": "inner"}], [say("first")])
-    team.plays["last"] = [{"fault": {"status": 400}}]
-    team.write_plays()
-    inner = {"steps": [{"ask": "solver"}, {"ask": "last"}]}
-    (tmp_path / "roles/flows/inner.yaml").write_text(yaml.safe_dump(inner))
-    report = team.run(flow="own")
-    assert report.exit_code == 3
-    told = read(report.folder / "controller_state.json")["history"]
-    assert [entry["handoff"]["summary"] for entry in told] == ["first"]
-
-
 def test_handoffs_of_parallel_called_flows_keep_item_order(tmp_path: Path) -> None:
     """Found by the torture tests: handoffs were in order of completion, and a resumed run counted differently."""
     slow_first = {"choose": [{"when": "'ITEM a' in prompt", "delay_seconds": 0.5, **ECHO}, ECHO]}
@@ -200,34 +119,6 @@ def test_invalid_concurrency_is_refused_before_the_run(tmp_path: Path, concurren
     team = solver(tmp_path, [fan(["a"], concurrency=concurrency)])
     with pytest.raises(DefinitionError, match="concurrency"):
         team.run(flow="own")
-
-
-def test_concurrency_that_only_the_run_knows_is_checked_by_it(tmp_path: Path) -> None:
-    plays = [{"json": {"at_once": 0}}]
-    steps = [{"id": "plan", "ask": "solver"}, fan(["a"], concurrency="{{ steps.plan.at_once }}")]
-    report = solver(tmp_path, steps, plays).run(flow="own")
-    assert report.exit_code == 2
-    assert "concurrency" in report.reason
-
-
-def test_called_flow_in_a_fan_out_can_fan_out_itself(tmp_path: Path) -> None:
-    """It can also take more turns than the default."""
-    steps: list[Record] = [
-        {"id": "outer", "call": "inner", "for_each": [1, 2], "concurrency": 2, "with": {"most": 3}},
-    ]
-    team = solver(tmp_path, steps, [say()] * 20)
-    again = [{"when": "steps.again.visits < inputs.most", "to": "again"}]
-    inner: list[Record] = [
-        {"id": "parts", "ask": "solver", "prompt": "P {{ item }}", "for_each": ["x", "y"], "concurrency": 2},
-        {"id": "again", "ask": "last", "next": again},
-    ]
-    (tmp_path / "roles/flows/inner.yaml").write_text(yaml.safe_dump({"inputs": {"most": 1}, "steps": inner}))
-    team.plays["last"] = [say()] * 9
-    team.write_plays()
-    report = team.run(flow="own")
-    assert report.outcome == "success", report
-    assert len([turn for turn in team.turns() if turn[0].startswith("last")]) == 6
-    assert len([turn for turn in team.turns() if turn[0].startswith("solver")]) == 4
 
 
 def test_fan_out_keeps_its_initial_cycles_on_resume(tmp_path: Path) -> None:
@@ -268,56 +159,3 @@ def test_role_after_fan_out_continues_its_own_thread(tmp_path: Path) -> None:
     one, two, after, apart, again = (read(path)["thread_id"] for path in turns)
     assert after == again
     assert len({one, two, after, apart}) == 4
-
-
-def task(name: str, *needs: str) -> Record:
-    return {"id": name, "needs": list(needs)}
-
-
-def chain(folder: Path, tasks: list[Record], plays: list[Record] | None = None, **more: object) -> TeamFolder:
-    given = {"task": "{{ item.id }}", "from": "{{ needed | map(attribute='summary') | list }}"}
-    step = {**fan(tasks), "prompt": "Do it.", "needs": "{{ item.needs }}", "with": given, "on_error": "skip", **more}
-    after = [{"when": "steps.solve.failed", "end": "partly", "exit": 1}, {"end": "all"}]
-    tell = {"ask": "last", "with": {"results": "{{ steps.solve.results }}"}, "next": after}
-    return solver(folder, [step, tell], plays)
-
-
-def test_item_starts_after_its_needs_and_receives_their_results(tmp_path: Path) -> None:
-    tasks = [task("C", "A", "B"), task("A"), task("B", "A")]
-    plays = [say("c"), say("a"), say("b")]
-    team = chain(tmp_path, tasks, plays, concurrency=3)
-    assert team.run(flow="own").outcome == "all"
-    prompts = {path.parent.parent.name: path.read_text() for path in team.runs.glob("latest/solver*/*/prompt.txt")}
-    begun = [event["role"] for event in team.of_type("turn_started") if event["role"].startswith("solver")]
-    told = [next(name for name in "ABC" if f'"task": "{name}"' in prompts[role]) for role in begun]
-    assert told == ["A", "B", "C"] or len(prompts) < 3
-    whole = "".join(path.read_text() for path in team.runs.glob("latest/solver*/*/prompt.txt"))
-    assert '"from": [\n    "a",\n    "b"\n  ]' in whole
-    last = read(team.runs / "latest/controller_state.json")["history"][-1]
-    assert last["role"] == "last"
-
-
-def test_item_whose_need_failed_is_skipped_and_stays_visible(tmp_path: Path) -> None:
-    plays = [{"fault": {"status": 400}}, say("never"), say("c"), say("never")]
-    team = chain(tmp_path, [task("A"), task("B", "A"), task("C"), task("D", "B")], plays)
-    assert team.run(flow="own").outcome == "partly"
-    prompt = (team.runs / "latest/last/turn_001/prompt.txt").read_text()
-    assert prompt.count('"status": "skipped"') == 2
-    assert '"not started: it needs A"' in prompt
-    assert '"not started: it needs B"' in prompt
-    assert '"status": "done"' in prompt
-
-
-@pytest.mark.parametrize(
-    ("tasks", "problem"),
-    [
-        ([task("A", "B"), task("B", "A")], "items wait for each other: A -> B -> A"),
-        ([task("A"), task("A")], "every item must have an id of its own, they have: A, A"),
-        ([task("A", "Z")], "A needs ['Z']: must be a list of ids of the items"),
-        ([1], "every item must have an id"),
-    ],
-)
-def test_needs_that_cannot_be_met_are_named(tmp_path: Path, tasks: list[Record], problem: str) -> None:
-    report = chain(tmp_path, tasks, needs="{{ item.needs | default([]) }}").run(flow="own")
-    assert report.exit_code == 2
-    assert problem in report.reason

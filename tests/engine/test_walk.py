@@ -1,0 +1,305 @@
+"""The way through a flow: routes, variables, retries, calls, fan-outs, needs, bounds. No process is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.errors import RoleFailed
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.steps import Ask
+from tests.support.scripted import FAILS, Play, Script, Walked
+
+
+def walk(folder: Path, steps: list[Json], *plays: Play, **more: Json) -> Walked:
+    """The walk of a flow with the role ``one``, which answers with ``plays``."""
+    return Script(folder, {"one": plays or ({},)}).walk({"steps": steps, **more})
+
+
+def outcome(walked: Walked) -> tuple[str, int]:
+    return walked.ending.outcome, walked.ending.exit_code
+
+
+# Routes and ends.
+
+
+def test_named_end_with_exit_code_1_is_not_success(tmp_path: Path) -> None:
+    routes = [{"when": "steps.one.verdict == 'bad'", "end": "rejected", "exit": 1}, {"end": "ok"}]
+    walked = walk(tmp_path, [{"ask": "one", "next": routes}], {"verdict": "bad"})
+    assert (walked.ending.status, *outcome(walked)) == ("ended", "rejected", 1)
+
+
+def test_loop_ends_when_its_condition_holds(tmp_path: Path) -> None:
+    routes = [
+        {"when": "steps.one.good", "end": "good"},
+        {"when": "steps.one.visits >= inputs.most", "end": "gave_up", "exit": 1},
+        {"to": "one"},
+    ]
+    flow: list[Json] = [{"ask": "one", "next": routes}]
+    better = walk(tmp_path / "a", flow, {"good": False}, {"good": True}, inputs={"most": 3})
+    assert (outcome(better), len(better.asks)) == (("good", 0), 2)
+    never = walk(tmp_path / "b", flow, {"good": False}, inputs={"most": 3})
+    assert (outcome(never), len(never.asks)) == (("gave_up", 1), 3)
+
+
+def test_condition_error_ends_the_walk_with_its_location(tmp_path: Path) -> None:
+    steps = [{"ask": "one", "next": [{"when": "steps.one.verdict.grade > 1", "end": "ok"}]}]
+    walked = walk(tmp_path, steps)
+    assert (walked.ending.status, walked.ending.exit_code) == ("failed", 2)
+    assert "next[0].when" in walked.ending.reason
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"), [({}, "steps.one"), ({"for_each": ["a"]}, "steps.one.results[0]"), ({}, "roles.one")]
+)
+def test_flow_can_route_on_a_status_that_its_role_answers(tmp_path: Path, keys: Json, answer: str) -> None:
+    place = answer if answer == "roles.one" else f"{answer}.handoff"
+    when = f"{place}.status == 'blocked' and {place}.error == 'no key'"
+    steps = [{"ask": "one", **keys, "next": [{"when": when, "end": "blocked", "exit": 1}, {"end": "missed"}]}]
+    assert walk(tmp_path, steps, {"status": "blocked", "error": "no key"}).ending.outcome == "blocked"
+
+
+FORK = "fork RUN --from a -i most={{ inputs.most * 2 }}"
+
+
+@pytest.mark.parametrize(
+    ("route", "suggestion", "reason"),
+    [
+        ({}, "show RUN", "the flow own ended in cycle 1: bad"),
+        ({"suggest": FORK, "reason": "it said {{ roles.one.summary }}"}, "fork RUN --from a -i most=6", "it said no"),
+        ({"reason": "{{ roles.one.summary | sum }}"}, "show RUN", "the flow own ended in cycle 1: bad"),
+    ],
+)  # fmt: skip
+def test_flow_without_cycles_suggests_what_it_says_itself(
+    tmp_path: Path, route: Json, suggestion: str, reason: str
+) -> None:
+    step = {"id": "ask", "ask": "one", "next": [{"end": "bad", "exit": 1, **route}]}
+    walked = walk(tmp_path, [step], {"summary": "no"}, inputs={"most": 3})
+    assert (*outcome(walked), walked.ending.reason) == ("bad", 1, reason)
+    assert walked.ending.suggestion == suggestion
+
+
+# Retries.
+
+
+def test_failure_is_tried_again_as_often_as_declared(tmp_path: Path) -> None:
+    steps = [{"id": "it", "ask": "one", "retry": {"attempts": 3, "backoff_seconds": 0}}]
+    walked = walk(tmp_path, steps, FAILS, FAILS, {"summary": "third"})
+    assert (outcome(walked), [each.tolerate for each in walked.asks]) == (("success", 0), [True, True, False])
+
+
+def test_failure_of_the_last_attempt_ends_the_run(tmp_path: Path) -> None:
+    steps = [{"id": "it", "ask": "one", "retry": {"attempts": 2, "backoff_seconds": 0}}]
+    walked = walk(tmp_path, steps, FAILS)
+    assert (*outcome(walked), len(walked.asks)) == ("bad_request", 3, 2)
+
+
+# Called flows.
+
+
+def test_called_flow_has_its_own_state_and_returns_its_outcome(tmp_path: Path) -> None:
+    routes = [
+        {"when": "steps.sub.outcome == 'inner_end' and steps.sub.vars.count == 2", "end": "good"},
+        {"end": "bad", "exit": 1},
+    ]
+    steps = [{"id": "sub", "call": "inner", "with": {"word": "{{ goal }}"}, "next": routes}]
+    inner: Json = {
+        "name": "inner",
+        "inputs": {"word": {"required": True}},
+        "vars": {"count": 0},
+        "steps": [
+            {
+                "ask": "one",
+                "prompt": "Say {{ inputs.word }}.",
+                "set": {"count": "{{ vars.count + 1 }}"},
+                "max_visits": 5,
+                "next": [{"when": "vars.count < 2", "to": "one"}, {"end": "inner_end", "exit": 1}],
+            }
+        ],
+    }
+    walked = Script(tmp_path, {"one": [{}]}).walk({"steps": steps}, inner)
+    assert outcome(walked) == ("good", 0)
+    assert [each.role.prompt_text for each in walked.asks] == ["Say reach it."] * 2
+    assert [entry.role for entry in walked.state.history] == ["one", "one"]
+
+
+def test_of_a_called_flow_its_caller_sees_the_outputs_alone(tmp_path: Path) -> None:
+    inner = {
+        "name": "inner",
+        "outputs": ["shown"],
+        "steps": [{"id": step, "ask": "one"} for step in ("hidden", "shown")],
+    }
+    seen = "steps.inner.steps.shown.summary == 'well' and steps.inner.steps.hidden is not defined"
+    steps = [{"call": "inner", "next": [{"when": seen, "end": "as_declared"}, {"end": "otherwise", "exit": 1}]}]
+    walked = Script(tmp_path, {"one": [{"summary": "well"}]}).walk({"steps": steps}, inner)
+    assert walked.ending.outcome == "as_declared"
+
+
+TWICE: Json = {"for_each": [1, 2], "concurrency": 2}
+
+
+@pytest.mark.parametrize(
+    ("keys", "outputs", "handed"),
+    [
+        ({}, None, "last of inner 1"),
+        ({}, ["one"], "first of inner 1"),
+        ({}, [], "outside"),
+        (TWICE, None, "last of inner 2"),
+        (TWICE, ["one"], "first of inner 2"),
+        (TWICE, [], "outside"),
+    ],
+)
+def test_role_after_call_starts_from_called_flows_outputs(
+    tmp_path: Path, keys: Json, outputs: list[str] | None, handed: str
+) -> None:
+    """It does not start from the handoff before the call, or from an older one of the role asked last."""
+
+    def item(question: Ask) -> int:
+        return int(question.unit.split("/")[0].rpartition(".")[2]) + 1 if keys else 1
+
+    plays: dict[str, list[Play]] = {
+        "one": [{"summary": "outside"}, lambda question: {"summary": f"first of inner {item(question)}"}],
+        "two": [lambda question: {"summary": f"last of inner {item(question)}"}],
+        "three": [{"summary": "end"}],
+    }
+    inner: Json = {"name": "inner", "steps": [{"ask": "one"}, {"ask": "two"}]}
+    inner |= {} if outputs is None else {"outputs": outputs}
+    steps = [{"ask": "one"}, {"call": "inner", **keys}, {"ask": "three"}]
+    walked = Script(tmp_path, plays).walk({"steps": steps}, inner)
+    called = ["one", "two"] * (2 if keys else 1)
+    assert [entry.role for entry in walked.state.history] == ["one", *called, "three"]
+    assert walked.asks[-1].payload == {"summary": handed}
+
+
+def test_handoffs_of_a_failed_called_flow_are_in_the_state(tmp_path: Path) -> None:
+    inner = {"name": "inner", "steps": [{"ask": "one"}, {"ask": "two"}]}
+    walked = Script(tmp_path, {"one": [{"summary": "first"}], "two": [FAILS]}).walk(
+        {"steps": [{"call": "inner"}]}, inner
+    )
+    assert walked.ending.exit_code == 3
+    assert [entry.role for entry in walked.state.history] == ["one"]
+
+
+# Fan-outs.
+
+
+def each(items: object, **more: object) -> Json:
+    return {"id": "solve", "ask": "one", "for_each": items, "with": {"item": "{{ item }}"}, **more}
+
+
+def did(question: Ask) -> Json:
+    return {"summary": f"did {(question.payload or {})['item']}"}
+
+
+def test_list_may_be_a_template_of_a_handoff(tmp_path: Path) -> None:
+    steps = [
+        {"id": "plan", "ask": "one"},
+        each("{{ steps.plan.todos }}", max_items=5, concurrency="{{ inputs.at_once }}"),
+    ]
+    walked = walk(tmp_path, steps, {"todos": ["x", "y"]}, did, inputs={"at_once": 2})
+    assert [result["summary"] for result in walked.state.steps["solve"].output["results"]] == ["did x", "did y"]
+
+
+def test_more_items_than_declared_end_the_run(tmp_path: Path) -> None:
+    steps = [{"id": "plan", "ask": "one"}, each("{{ steps.plan.todos }}", max_items=1)]
+    walked = walk(tmp_path, steps, {"todos": ["x", "y"]})
+    assert walked.ending.exit_code == 2
+    assert "max_items is 1" in walked.ending.reason
+
+
+def test_concurrency_that_only_the_run_knows_is_checked_by_it(tmp_path: Path) -> None:
+    steps = [{"id": "plan", "ask": "one"}, each(["a"], concurrency="{{ steps.plan.at_once }}")]
+    walked = walk(tmp_path, steps, {"at_once": 0})
+    assert walked.ending.exit_code == 2
+    assert "concurrency" in walked.ending.reason
+
+
+def failing_for(name: str) -> Play:
+    def play(question: Ask) -> Json:
+        if (question.payload or {})["item"] == name:
+            raise RoleFailed(f"role one: not {name}", "bad_request")
+        return did(question)
+
+    return play
+
+
+def test_failed_item_stays_visible_when_it_may_be_skipped(tmp_path: Path) -> None:
+    plays: list[Play] = [did, FAILS, did]
+    walked = walk(tmp_path, [each(["a", "b", "c"], on_error="skip", concurrency=2)], *plays)
+    output = walked.state.steps["solve"].output
+    assert (output["failed"], [result["status"] for result in output["results"]]) == (1, ["done", "failed", "done"])
+    assert outcome(walked) == ("success", 0)
+
+
+def test_failed_item_ends_the_run_and_earlier_ones_count(tmp_path: Path) -> None:
+    walked = walk(tmp_path, [each(["a", "b", "c", "d"])], failing_for("c"))
+    assert walked.ending.exit_code == 3
+    assert len(walked.asks) == 3
+    assert len(walked.state.history) == 2
+
+
+def test_items_can_call_flows_that_fan_out_themselves(tmp_path: Path) -> None:
+    inner = {
+        "name": "inner",
+        "inputs": {"most": 1},
+        "steps": [
+            {"id": "parts", "ask": "one", "for_each": ["x", "y"], "concurrency": 2},
+            {"id": "again", "ask": "two", "next": [{"when": "steps.again.visits < inputs.most", "to": "again"}]},
+        ],
+    }
+    steps = [{"id": "outer", "call": "inner", "for_each": [1, 2], "concurrency": 2, "with": {"most": 3}}]
+    walked = Script(tmp_path, {"one": [{"status": "blocked"}], "two": [{}]}).walk({"steps": steps}, inner)
+    assert outcome(walked) == ("success", 0)
+    asked = [question.role.name for question in walked.asks]
+    assert (asked.count("one"), asked.count("two")) == (4, 6)
+    results = walked.state.steps["outer"].output["results"][0]["steps"]["parts"]["results"]
+    assert [(part["status"], part["handoff"]["status"]) for part in results] == [("done", "blocked")] * 2
+
+
+# Items that need others.
+
+
+def task(name: str, *needs: str) -> Json:
+    return {"id": name, "needs": list(needs)}
+
+
+def chain(folder: Path, tasks: list[Json], *plays: Play, **more: object) -> Walked:
+    given = {"task": "{{ item.id }}", "from": "{{ needed | map(attribute='summary') | list }}"}
+    step = {"needs": "{{ item.needs }}", "on_error": "skip", **more}
+    after = [{"when": "steps.solve.failed", "end": "partly", "exit": 1}, {"end": "all"}]
+    return walk(folder, [{**each(tasks, next=after), "with": given, **step}], *plays)
+
+
+def test_item_starts_after_its_needs_and_receives_their_results(tmp_path: Path) -> None:
+    def play(question: Ask) -> Json:
+        return {"summary": (question.payload or {})["task"].lower()}
+
+    walked = chain(tmp_path, [task("C", "A", "B"), task("A"), task("B", "A")], play, concurrency=3)
+    assert outcome(walked) == ("all", 0)
+    given = [(question.payload or {}) for question in walked.asks]
+    assert [(each["task"], each["from"]) for each in given] == [("A", []), ("B", ["a"]), ("C", ["a", "b"])]
+
+
+def test_item_whose_need_failed_is_skipped_and_stays_visible(tmp_path: Path) -> None:
+    walked = chain(tmp_path, [task("A"), task("B", "A"), task("C"), task("D", "B")], FAILS, {}, {"summary": "c"}, {})
+    assert outcome(walked) == ("partly", 1)
+    results = walked.state.steps["solve"].output["results"]
+    assert [result["status"] for result in results] == ["failed", "skipped", "done", "skipped"]
+    assert [results[1]["error"], results[3]["error"]] == ["not started: it needs A", "not started: it needs B"]
+    assert len(walked.asks) == 2
+
+
+@pytest.mark.parametrize(
+    ("tasks", "problem"),
+    [
+        ([task("A", "B"), task("B", "A")], "items wait for each other: A -> B -> A"),
+        ([task("A"), task("A")], "every item must have an id of its own, they have: A, A"),
+        ([task("A", "Z")], "A needs ['Z']: must be a list of ids of the items"),
+        ([1], "every item must have an id"),
+    ],
+)
+def test_needs_that_cannot_be_met_are_named(tmp_path: Path, tasks: list[Json], problem: str) -> None:
+    walked = chain(tmp_path, tasks, needs="{{ item.needs | default([]) }}")
+    assert walked.ending.exit_code == 2
+    assert problem in walked.ending.reason
