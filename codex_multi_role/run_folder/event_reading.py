@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from datetime import datetime
 from functools import cache
-from types import UnionType
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from codex_multi_role.run_folder.events import Record, RunEvent, UnknownEvent
 
@@ -29,62 +28,42 @@ def event_of(record: Record) -> RunEvent:
 
 
 def _read(record: Record) -> RunEvent:
-    """Raises `KeyError` and `TypeError`.
+    """Set the fields as unpickling does, because a frozen class's ``__init__`` takes four times as long.
 
-    Sets the fields as unpickling does, because a frozen class's ``__init__`` takes four times as long.
+    Raises `KeyError` and `TypeError`.
     """
-    event_type, defaults, plain, nested = _shape(record["type"])
+    event_type, defaults, types = _shape(record["type"])
     event = event_type.__new__(event_type)
-    values = vars(event)
-    values.update(defaults)
-    values.update(record)
-    for name, types in plain:
-        if not isinstance(values[name], types):
-            raise TypeError(name)
-    for name, hint in nested:
-        if not _fits(values[name], hint):
+    values = event.__dict__
+    values |= defaults
+    values |= record
+    for name, outer, inner in types:
+        if not isinstance(values[name], outer) or (inner and not _all_fit(values[name], inner)):
             raise TypeError(name)
     return event
 
 
-class _Shape(NamedTuple):
-    """What a record must be. ``plain``: the types of each field for ``isinstance``; ``nested``: lists and dicts."""
-
-    event_type: type[RunEvent]
-    defaults: Record
-    plain: list[tuple[str, Any]]
-    nested: list[tuple[str, Any]]
-
-
 @cache
-def _shape(name: str) -> _Shape:
+def _shape(name: str) -> tuple[type[RunEvent], Record, list[tuple[str, Any, Any]]]:
+    """The class of a type, its defaults, and its fields with their `_split` types. Raises `KeyError`."""
     event_type = _TYPES[name]
     own = [each for each in fields(event_type) if each.name != "at"]
-    hints = [(each.name, get_type_hints(event_type)[each.name]) for each in own]
-    return _Shape(
-        event_type,
-        {each.name: _default(each) for each in own if _default(each) is not MISSING},
-        [(field, _outer(hint)) for field, hint in hints if not _inner(hint)],
-        [(field, hint) for field, hint in hints if _inner(hint)],
-    )
+    defaults = {each.name: each.default for each in own if each.default is not MISSING}
+    made = {each.name: each.default_factory() for each in own if each.default_factory is not MISSING}
+    hints = get_type_hints(event_type)
+    return event_type, defaults | made, [(each.name, *_split(hints[each.name])) for each in own]
 
 
-def _default(field: Field[Any]) -> object:
-    return field.default if field.default_factory is MISSING else field.default_factory()
+def _split(hint: Any) -> tuple[Any, Any]:  # noqa: ANN401 - any annotation of a field
+    """What ``isinstance`` takes, and the hint of the items of a list or the values of a dict, None for other types."""
+    if hint is float:
+        return (int, float), None  # JSON has whole numbers, too
+    if get_origin(hint) in (list, dict):
+        return get_origin(hint), get_args(hint)[-1]
+    return hint, None
 
 
-def _fits(value: object, hint: object) -> bool:
-    if not isinstance(value, _outer(hint)):
-        return False
-    items = value.values() if isinstance(value, dict) else value
-    return all(_fits(item, inner) for inner in _inner(hint) for item in items)
-
-
-def _outer(hint: Any) -> Any:  # noqa: ANN401 - an annotation, and what ``isinstance`` takes
-    """The type without that of its items; JSON may have a whole number for a float."""
-    return (int, float) if hint is float else hint if isinstance(hint, UnionType) else get_origin(hint) or hint
-
-
-def _inner(hint: object) -> tuple[Any, ...]:
-    """The type of the items of a list, or of the values of a dict; empty for any other type."""
-    return () if isinstance(hint, UnionType) else get_args(hint)[-1:]
+def _all_fit(items: list[object] | dict[str, object], hint: object) -> bool:
+    outer, inner = _split(hint)
+    values = items.values() if isinstance(items, dict) else items
+    return all(isinstance(each, outer) and (not inner or _all_fit(each, inner)) for each in values)

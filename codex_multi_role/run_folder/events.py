@@ -106,7 +106,7 @@ class TurnStarted(RunEvent):
     unit: str = ""
     model: str = ""
     thread_id: str = ""
-    worked_seconds: float = 0.0
+    worked_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,8 @@ class CommandEnded(RunEvent):
 class TurnEnded(RunEvent):
     """``status``, ``outcome`` (one word) and ``reason`` (a sentence) as in ``turn.json``.
 
-    ``worked_seconds``: the time worked on the run so far, as ``--max-seconds`` counts it.
+    ``worked_seconds``: the time worked on the run so far, as ``--max-seconds`` counts it; None if an earlier version
+    did not record it.
     """
 
     role: str
@@ -179,7 +180,7 @@ class TurnEnded(RunEvent):
     output_tokens: int
     seconds: float
     summary: str
-    worked_seconds: float = 0.0
+    worked_seconds: float | None = None
 
 
 @dataclass(frozen=True)

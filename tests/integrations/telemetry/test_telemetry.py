@@ -138,7 +138,7 @@ def test_run_that_is_resumed_is_not_measured_twice(tmp_path: Path) -> None:
 def test_role_with_a_number_in_its_name_is_one_of_its_own() -> None:
     begun = replace(started(), roles=["planner", "planner.2"])  # type: ignore[call-arg]
     turns = [turn(name, 1, 1)[2] for name in ("planner", "planner.2", "planner.2.2", "planner.3")]
-    _, points = taken(in_order(begun, *turns))
+    _, points = taken([event.as_record() for event in in_order(begun, *turns)])
     counts = [
         (told["gen_ai.agent.name"], point.count)
         for told, point in points["gen_ai.client.operation.duration"]
@@ -252,8 +252,8 @@ def test_only_what_has_a_receiver_is_sent(which: str, path: str, monkeypatch: py
         monkeypatch.setenv(receiver_variable(which), url + path)
         with exported(None) as take:
             assert take is not None
-            for record in whole_run():
-                take(record)
+            for event in whole_run():
+                take(event.as_record())
     assert list(bodies) == [path]
     assert len(built) == 1
 
