@@ -27,6 +27,7 @@ from codex_multi_role.integrations.telemetry import exported, pipeline
 from codex_multi_role.integrations.telemetry.export import GENERAL, METRICS, TRACES, receiver_variable, wanted
 from codex_multi_role.integrations.telemetry.pipeline import Complaints, Pipeline
 from codex_multi_role.run_folder import Record
+from codex_multi_role.run_folder.events import RunEnded
 from tests.support.recorded_runs import in_order, started, turn, whole_run
 from tests.support.teams import TeamFolder, say, with_flow
 from tests.support.tools import command
@@ -236,11 +237,13 @@ def test_event_that_means_nothing_to_it_changes_no_run(
 ) -> None:
     monkeypatch.setenv(receiver_variable(TRACES), "http://127.0.0.1:9")
     taken: list[Record] = []
+    ended = RunEnded("ended", "done", "", 0, totals={}, folder="/run").as_record()
     with exported(taken.append) as take:
         assert take is not None
-        take({"type": "run_started"})
-    assert taken == [{"type": "run_started"}]
-    assert caplog.records[0].getMessage() == "telemetry was not delivered: KeyError: 'at'"
+        take({"type": "not_invented_yet"})
+        take(ended)
+    assert taken == [{"type": "not_invented_yet"}, ended]
+    assert caplog.records[0].getMessage() == "telemetry was not delivered: KeyError: 'seconds'"
 
 
 @pytest.mark.parametrize(("which", "path"), [(TRACES, "/v1/traces"), (METRICS, "/v1/metrics")])
