@@ -13,6 +13,7 @@ from codex_multi_role.cli.streams import put_json, say
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import resume_command
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.events import ReviewAnswered
 from codex_multi_role.run_folder.owner import is_alive
 
 TAKEN_SECONDS = 5.0
@@ -56,7 +57,7 @@ def _effect_of_answer(ctx: click.Context, folder: RunFolder, key: str) -> str | 
     alive = True
     while alive and time.monotonic() < end:
         alive = is_alive(folder)  # checked first: a process records the answer before it releases the run
-        if any(event["type"] == "review_answered" and event["key"] == key for event in reader.read()):
+        if any(isinstance(event, ReviewAnswered) and event.key == key for event in reader.read()):
             return "The run goes on by itself."
         time.sleep(LOOK_SECONDS if alive else 0)
     return "The run is busy with other work; when that is done it goes on by itself." if alive else None

@@ -211,5 +211,5 @@ def _tests_line(progress: Progress) -> Text:
     files = f"files: {progress.files_written} written{skipped}"
     if progress.tests is None:
         return _unwrapped(Text(files))
-    words = (verdict(progress.tests), TEST_STYLES.get(progress.tests["status"], "red"))
-    return _unwrapped(Text.assemble(f"tests {progress.tests['number']:03d}: ", words, f"   {files}"))
+    words = (verdict(vars(progress.tests)), TEST_STYLES.get(progress.tests.status, "red"))
+    return _unwrapped(Text.assemble(f"tests {progress.tests.number:03d}: ", words, f"   {files}"))

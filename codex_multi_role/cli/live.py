@@ -15,7 +15,7 @@ from rich.live import Live
 
 from codex_multi_role.cli.drawing import render
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.run_folder import Record
+from codex_multi_role.run_folder import Record, event_of
 
 SHORTEST_PAUSE_SECONDS = 0.25
 SHARE_OF_A_CORE = 0.0125
@@ -44,7 +44,7 @@ class LiveTable:
 
     def __call__(self, record: Record) -> None:
         with self._drawing:
-            self._progress.apply(record)
+            self._progress.apply(event_of(record))
         self._start()  # not earlier: a run that fails at once should leave no empty table behind
 
     def stop(self) -> None:

@@ -30,7 +30,7 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     yield f"  turns    {totals['turns']:.0f}{repairs} in {duration(totals['seconds'])}"
     yield f"  tokens   {totals['input_tokens']:,.0f} in, {totals['output_tokens']:,.0f} out"
     if progress.tests is not None:
-        yield f"  tests    {verdict(progress.tests)}"
+        yield f"  tests    {verdict(vars(progress.tests))}"
     if progress.files_written or progress.files_skipped:
         yield f"  files    {_files(progress)}"
     yield f"  folder   {report.folder}"

@@ -12,11 +12,14 @@ from typing import Protocol
 from codex_multi_role.cli.streams import JsonLines, say
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.run_folder import Record
+from codex_multi_role.run_folder import Record, event_of
 
 
 class View(Protocol):
-    """Receives a run's events; ``paused`` keeps it from drawing while a person is asked on the terminal."""
+    """Receives the records of a run's events.
+
+    ``paused`` keeps it from drawing while a person is asked on the terminal.
+    """
 
     def __call__(self, record: Record) -> None: ...
 
@@ -53,7 +56,7 @@ def open_view(
     if as_json:
         return nullcontext(_json_lines(progress, write or JsonLines()))
     if quiet:
-        return nullcontext(Lines(progress.apply))
+        return nullcontext(Lines(lambda record: progress.apply(event_of(record))))
     if not plain and on_terminal():
         from codex_multi_role.cli.live import live_table  # here: rich loads slowly, and only a terminal needs it
 
@@ -68,7 +71,7 @@ def on_terminal() -> bool:
 
 def _json_lines(progress: Progress, write: Callable[[Record], None]) -> View:
     def take(record: Record) -> None:
-        progress.apply(record)
+        progress.apply(event_of(record))
         write(record)
 
     return Lines(take)
@@ -78,7 +81,7 @@ def _plain_lines(progress: Progress) -> View:
     lines = PlainLines(progress)
 
     def take(record: Record) -> None:
-        for line in lines.of(record):
+        for line in lines.of(event_of(record)):
             say(line)
 
     return Lines(take)

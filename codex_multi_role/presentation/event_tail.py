@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import RunStatus
-from codex_multi_role.presentation.progress import OF_ANOTHER_VERSION, Progress
+from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import status_now
 from codex_multi_role.presentation.records import Records
 from codex_multi_role.reading.json_files import read_records
-from codex_multi_role.run_folder import Record, RunFolder
+from codex_multi_role.run_folder import Record, RunEvent, RunFolder, event_of
 from codex_multi_role.run_folder.owner import is_alive
 
 LOOK_SECONDS = 0.1
@@ -57,18 +57,18 @@ class EventReader:
                 yield line
         self._stopped_early = True
 
-    def read(self) -> Iterator[Record]:
+    def read(self) -> Iterator[RunEvent]:
         """Yield the new events; skips lines that a kill cut short, as `read_events` does."""
-        return read_records(self.lines())
+        return map(event_of, read_records(self.lines()))
 
 
 def follow(folder: RunFolder) -> Iterator[Record]:
-    """Yield every event of the run, also those to come, until the run's process ends."""
+    """Yield the record of every event of the run, also those to come, until the run's process ends."""
     reader = EventReader(folder.events_path)
     alive = True
     while alive:
         alive = is_alive(folder)  # checked first: a process writes its events before it releases the run
-        yield from reader.read()
+        yield from read_records(reader.lines())
         if alive:
             time.sleep(LOOK_SECONDS)
 
@@ -105,6 +105,5 @@ class RunsReader:
             return RunNow(folder.run_id, record, status, None)
         reader, progress = self._live.setdefault(folder.run_id, (EventReader(folder.events_path), Progress()))
         for event in reader.read():
-            with suppress(*OF_ANOTHER_VERSION):
-                progress.apply(event)
+            progress.apply(event)
         return RunNow(folder.run_id, record, status, progress)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import singledispatch
 
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import clock, duration, one_line, plural, verdict
-from codex_multi_role.run_folder import Record
+from codex_multi_role.run_folder import RunEvent, events
 
 PENDING = "PENDING"
 NO_MODEL = "No model is asked: the answers come from the playbook {}."
@@ -18,163 +19,164 @@ class PlainLines:
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
 
-    def of(self, record: Record) -> list[str]:
+    def of(self, event: RunEvent) -> list[str]:
         """Return the lines of one event, often none."""
         cycle = self.progress.cycle
-        self.progress.apply(record)
-        said = []
-        if self.progress.cycle != cycle:
-            said.append(self.progress.where)
-        formatter = _FORMATTERS.get(record["type"])
+        self.progress.apply(event)
+        said = [self.progress.where] if self.progress.cycle != cycle else []
+        formatter = _lines.registry.get(type(event))  # as in `Progress.apply`
         if formatter is not None:
-            said += formatter(record)
-        return [f"{clock(record['at'])}  {line}" for line in said]
+            said += formatter(event)
+        return [f"{clock(event.at)}  {line}" for line in said]
 
 
-def _run_started(record: Record) -> list[str]:
-    verb = "goes on" if record["resumed"] else "starts"
+@singledispatch
+def _lines(event: RunEvent) -> list[str]:
+    """What an event says; nothing, unless a function below is registered for its class."""
+    return []
+
+
+@_lines.register
+def _run_started(event: events.RunStarted) -> list[str]:
+    verb = "goes on" if event.resumed else "starts"
     lines = [
-        f"run {record['run_id']} {verb}: flow {record['flow']}, {plural(record['cycles'], 'cycle')}",
-        f"goal: {one_line(record['goal'])}",
-        *_python(record.get("python", {})),
+        f"run {event.run_id} {verb}: flow {event.flow}, {plural(event.cycles, 'cycle')}",
+        f"goal: {one_line(event.goal)}",
+        *_python(event.python),
     ]
-    return [*lines, NO_MODEL.format(one_line(record["playbook"]))] if record["playbook"] else lines
+    return [*lines, NO_MODEL.format(one_line(event.playbook))] if event.playbook else lines
 
 
 def _python(python: Mapping[str, str]) -> list[str]:
     """Name the Python that runs the tests, if any test needs one."""
-    if not python.get("version"):
-        return []
-    return [f"tests run with Python {python['version']} ({one_line(python['source'])}): {one_line(python['path'])}"]
+    match python:
+        case {"version": version, "source": source, "path": path} if version:
+            return [f"tests run with Python {version} ({one_line(source)}): {one_line(path)}"]
+    return []
 
 
-def _about(record: Record, words: str) -> list[str]:
-    return [f"{record['role']}: {one_line(words)}"]
+def _about(role: str, words: str) -> list[str]:
+    return [f"{role}: {one_line(words)}"]
 
 
-def _role_started(record: Record) -> list[str]:
-    how = "ready again, its conversation restored," if record["resumed"] else "ready"
-    return _about(record, f"{how} after {duration(record['seconds'])} (process {record['pid']})")
+@_lines.register
+def _role_started(event: events.RoleStarted) -> list[str]:
+    how = "ready again, its conversation restored," if event.resumed else "ready"
+    return _about(event.role, f"{how} after {duration(event.seconds)} (process {event.pid})")
 
 
-def _turn_started(record: Record) -> list[str]:
-    repair = f", mending the answer of turn {record['repair_of']}" if record["repair_of"] is not None else ""
-    if (continues := record.get("continues")) is not None and not repair:
-        repair = f", continuing turn {continues}"
-    attempt = f", attempt {record['attempt']}" if record["attempt"] > 1 else ""
-    return _about(record, f"turn {record['turn']} starts{repair}{attempt}")
+@_lines.register
+def _turn_started(event: events.TurnStarted) -> list[str]:
+    repair = f", mending the answer of turn {event.repair_of}" if event.repair_of is not None else ""
+    if event.continues is not None and not repair:
+        repair = f", continuing turn {event.continues}"
+    attempt = f", attempt {event.attempt}" if event.attempt > 1 else ""
+    return _about(event.role, f"turn {event.turn} starts{repair}{attempt}")
 
 
-def _role_activity(record: Record) -> list[str]:
-    return [] if record["activity"] == "message" else _about(record, record["activity"])
+@_lines.register
+def _role_activity(event: events.RoleActivity) -> list[str]:
+    return [] if event.activity == "message" else _about(event.role, event.activity)
 
 
-def _approval(record: Record) -> list[str]:
-    return _about(record, f"{record['decision']} {record['method']}: {record['detail']}")
+@_lines.register
+def _approval(event: events.Approval) -> list[str]:
+    return _about(event.role, f"{event.decision} {event.method}: {event.detail}")
 
 
-def _tool_called(record: Record) -> list[str]:
-    outcome = "answered" if record["success"] else "failed"
-    return _about(record, f"tool {record['tool']} {outcome} in {duration(record['seconds'])}")
+@_lines.register
+def _tool_called(event: events.ToolCalled) -> list[str]:
+    outcome = "answered" if event.success else "failed"
+    return _about(event.role, f"tool {event.tool} {outcome} in {duration(event.seconds)}")
 
 
-def _mcp_call_ended(record: Record) -> list[str]:
-    call = f"MCP tool {record['server']}/{record['tool']} {record['arguments']}"
-    return _about(record, f"{call} {record['status']} in {duration(record['seconds'])}: {record['result']}")
+@_lines.register
+def _mcp_call_ended(event: events.McpCallEnded) -> list[str]:
+    call = f"MCP tool {event.server}/{event.tool} {event.arguments}"
+    return _about(event.role, f"{call} {event.status} in {duration(event.seconds)}: {event.result}")
 
 
-def _turn_ended(record: Record) -> list[str]:
-    tokens = f"{record['input_tokens']:,} tokens in, {record['output_tokens']:,} out"
-    status, outcome = (record[name].replace("_", " ") for name in ("status", "outcome"))
-    words = [word for word in (outcome if outcome != status else "", record["reason"]) if word]
+@_lines.register
+def _turn_ended(event: events.TurnEnded) -> list[str]:
+    tokens = f"{event.input_tokens:,} tokens in, {event.output_tokens:,} out"
+    status, outcome = event.status.replace("_", " "), event.outcome.replace("_", " ")
+    words = [word for word in (outcome if outcome != status else "", event.reason) if word]
     why = f" ({': '.join(words)})" if words else ""
-    said = f": {record['summary']}" if record["summary"] else ""
-    return _about(record, f"turn {record['turn']} {status}{why} in {duration(record['seconds'])}, {tokens}{said}")
+    said = f": {event.summary}" if event.summary else ""
+    return _about(event.role, f"turn {event.turn} {status}{why} in {duration(event.seconds)}, {tokens}{said}")
 
 
-def _reply_repaired(record: Record) -> list[str]:
-    return _about(record, f"the damaged answer of turn {record['turn']} was repaired without asking again")
+@_lines.register
+def _reply_repaired(event: events.ReplyRepaired) -> list[str]:
+    return _about(event.role, f"the damaged answer of turn {event.turn} was repaired without asking again")
 
 
-def _files_applied(record: Record) -> list[str]:
-    skipped = f", {record['skipped']} skipped" if record["skipped"] else ""
-    return _about(record, f"{plural(record['written'], 'file')} written{skipped}: {', '.join(record['paths'])}")
+@_lines.register
+def _files_applied(event: events.FilesApplied) -> list[str]:
+    skipped = f", {event.skipped} skipped" if event.skipped else ""
+    return _about(event.role, f"{plural(event.written, 'file')} written{skipped}: {', '.join(event.paths)}")
 
 
-def _protected_restored(record: Record) -> list[str]:
-    who = f"{record['role']}: " if record["role"] else ""
-    return [f"{who}protected, put back as before: {one_line(', '.join(record['paths']))}"]
+@_lines.register
+def _protected_restored(event: events.ProtectedRestored) -> list[str]:
+    who = f"{event.role}: " if event.role else ""
+    return [f"{who}protected, put back as before: {one_line(', '.join(event.paths))}"]
 
 
-def _tests_started(record: Record) -> list[str]:
-    return [f"tests {record['number']:03d}: running"]
+@_lines.register
+def _tests_started(event: events.TestsStarted) -> list[str]:
+    return [f"tests {event.number:03d}: running"]
 
 
-def _tests_ended(record: Record) -> list[str]:
-    return [f"tests {record['number']:03d}: {verdict(record)} in {duration(record['seconds'])}"]
+@_lines.register
+def _tests_ended(event: events.TestsEnded) -> list[str]:
+    return [f"tests {event.number:03d}: {verdict(vars(event))} in {duration(event.seconds)}"]
 
 
-def _done_ignored(record: Record) -> list[str]:
-    return _about(record, "said DONE; it may not finish the run, which goes on")
+@_lines.register
+def _done_ignored(event: events.DoneIgnored) -> list[str]:
+    return _about(event.role, "said DONE; it may not finish the run, which goes on")
 
 
-def _role_restarted(record: Record) -> list[str]:
-    return _about(record, f"restarted: {record['reason']}")
+@_lines.register
+def _role_restarted(event: events.RoleRestarted) -> list[str]:
+    return _about(event.role, f"restarted: {event.reason}")
 
 
-def _roles_reloaded(record: Record) -> list[str]:
-    changed = record["roles"].items()
+@_lines.register
+def _roles_reloaded(event: events.RolesReloaded) -> list[str]:
+    changed = event.roles.items()
     return [
         f"{one_line(role)}: changed in its file, from its next turn on: {', '.join(keys)}" for role, keys in changed
     ]
 
 
-def _role_skipped(record: Record) -> list[str]:
-    return _about(record, f"skipped: {record['reason']}; the run goes on without it")
+@_lines.register
+def _role_skipped(event: events.RoleSkipped) -> list[str]:
+    return _about(event.role, f"skipped: {event.reason}; the run goes on without it")
 
 
-def _review_asked(record: Record) -> list[str]:
-    return [f"review {record['key']}: {one_line(record['question'], 500)}"]
+@_lines.register
+def _review_asked(event: events.ReviewAsked) -> list[str]:
+    return [f"review {event.key}: {one_line(event.question, 500)}"]
 
 
-def _review_answered(record: Record) -> list[str]:
-    verdict = "approved" if record["approved"] else "rejected"
-    comment = f": {one_line(record['comment'], 500)}" if record["comment"] else ""
-    return [f"review {record['key']}: {verdict} by {one_line(record['by'])}{comment}"]
+@_lines.register
+def _review_answered(event: events.ReviewAnswered) -> list[str]:
+    verdict = "approved" if event.approved else "rejected"
+    comment = f": {one_line(event.comment, 500)}" if event.comment else ""
+    return [f"review {event.key}: {verdict} by {one_line(event.by)}{comment}"]
 
 
-def _state_changed(record: Record) -> list[str]:
-    if record["state"] == PENDING:
+@_lines.register
+def _state_changed(event: events.StateChanged) -> list[str]:
+    if event.state == PENDING:
         return []
-    why = f": {one_line(record['reason'], 500)}" if record["reason"] else ""
-    who = f"task {one_line(record['item'])}" if record["unit"] else "state"
-    return [f"{who}: {record['state']}{why}"]
+    why = f": {one_line(event.reason, 500)}" if event.reason else ""
+    who = f"task {one_line(event.item)}" if event.unit else "state"
+    return [f"{who}: {event.state}{why}"]
 
 
-def _warning(record: Record) -> list[str]:
-    return [f"warning: {one_line(record['message'], 500)}"]
-
-
-_FORMATTERS: dict[str, Callable[[Record], list[str]]] = {
-    "run_started": _run_started,
-    "role_started": _role_started,
-    "turn_started": _turn_started,
-    "role_activity": _role_activity,
-    "mcp_call_ended": _mcp_call_ended,
-    "approval": _approval,
-    "tool_called": _tool_called,
-    "turn_ended": _turn_ended,
-    "reply_repaired": _reply_repaired,
-    "files_applied": _files_applied,
-    "protected_restored": _protected_restored,
-    "tests_started": _tests_started,
-    "tests_ended": _tests_ended,
-    "done_ignored": _done_ignored,
-    "role_restarted": _role_restarted,
-    "roles_reloaded": _roles_reloaded,
-    "role_skipped": _role_skipped,
-    "review_asked": _review_asked,
-    "review_answered": _review_answered,
-    "state_changed": _state_changed,
-    "warning": _warning,
-}
+@_lines.register
+def _warning(event: events.Warning) -> list[str]:
+    return [f"warning: {one_line(event.message, 500)}"]

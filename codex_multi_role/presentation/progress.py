@@ -1,22 +1,21 @@
 """What a run is doing, computed from its events alone; prints nothing and reads no clock.
 
-A new event needs one function here and one line in `EVENT_HANDLERS`.
+A new event needs one function here, registered for its class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import Self
 
 from codex_multi_role.presentation.wording import seconds_between
-from codex_multi_role.run_folder import Record, states
+from codex_multi_role.run_folder import RunEvent, events, states
 
 STARTING, READY, WORKING, REPAIRING, SKIPPED = "starting", "ready", "working", "repairing", "skipped"
 ENDED_TASKS = frozenset({states.COMPLETED, states.FAILED, states.SKIPPED})
 BUSY = frozenset({WORKING, REPAIRING})
-OF_ANOTHER_VERSION = (LookupError, TypeError, AttributeError)
-"""What an event raises if a field is missing or has another type."""
 
 
 @dataclass
@@ -39,9 +38,10 @@ class Progress:
     """The whole run. ``at`` is the time of the latest event, ``began`` of the first since the (re)start.
 
     ``step`` may belong to a called flow, ``current_step`` is the run's own; ``steps``: the run's own, with their visits
-    so far. ``limits``: as in `RunStarted`. ``state``: the run's, if its flow names states. ``tasks``: those of the
-    latest fan-out, by unit. ``questions``: those a person is asked now, by key. ``worked``: how long the run was
-    worked on, in seconds, as of ``worked_at``; waiting for a person does not count.
+    so far. ``limits``: as in `RunStarted`. ``tests``: the latest, with the status ``running`` until they end.
+    ``state``: the run's, if its flow names states. ``tasks``: those of the latest fan-out, by unit. ``questions``:
+    those a person is asked now, by key. ``worked``: how long the run was worked on, in seconds, as of ``worked_at``;
+    waiting for a person does not count.
     """
 
     run_id: str = ""
@@ -63,7 +63,7 @@ class Progress:
     cycles: int = 0
     roles: dict[str, RoleProgress] = field(default_factory=dict)
     finished_in_cycle: set[str] = field(default_factory=set)
-    tests: Record | None = None
+    tests: events.TestsEnded | None = None
     written: dict[str, None] = field(default_factory=dict)
     files_written: int = 0
     files_skipped: int = 0
@@ -71,25 +71,25 @@ class Progress:
     tasks: dict[str, str] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    ended: Record | None = None
+    ended: events.RunEnded | None = None
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> Self:
-        """Return the state after ``records``."""
+    def of(cls, told: Iterable[RunEvent]) -> Self:
+        """Return the state after these events."""
         progress = cls()
-        for record in records:
-            progress.apply(record)
+        for event in told:
+            progress.apply(event)
         return progress
 
-    def apply(self, record: Record) -> None:
-        """Apply one event; types of a newer version are ignored."""
-        self.at = record["at"]
-        handler = EVENT_HANDLERS.get(record["type"])
+    def apply(self, event: RunEvent) -> None:
+        """Apply one event."""
+        self.at = event.at or self.at
+        handler = _apply.registry.get(type(event))  # a call of `_apply` takes longer than most handlers
         if handler is not None:
-            handler(self, record)
+            handler(event, self)
 
-    def role(self, record: Record) -> RoleProgress:
-        return self.roles.setdefault(record["role"], RoleProgress(record["role"]))
+    def role(self, name: str) -> RoleProgress:
+        return self.roles.setdefault(name, RoleProgress(name))
 
     @property
     def tokens(self) -> int:
@@ -135,31 +135,39 @@ class Progress:
         return min(1.0, (self.cycle - 1 + len(self.finished_in_cycle) / len(self.roles)) / self.cycles)
 
 
-def _run_started(progress: Progress, record: Record) -> None:
-    for name in ("run_id", "goal", "flow", "folder", "playbook", "resumed", "cycles"):
-        setattr(progress, name, record[name])
-    _count_work(progress, record)
-    progress.began, progress.ended = record["at"], None
-    progress.limits = record.get("limits", {})
-    progress.steps = {name: progress.steps.get(name, 0) for name in record.get("steps", [])}
+@singledispatch
+def _apply(event: RunEvent, progress: Progress) -> None:
+    """What an event changes: the functions registered for its class; others change nothing."""
+
+
+@_apply.register
+def _run_started(event: events.RunStarted, progress: Progress) -> None:
+    progress.run_id, progress.folder, progress.playbook = event.run_id, event.folder, event.playbook
+    progress.goal, progress.flow, progress.cycles = event.goal, event.flow, event.cycles
+    progress.began, progress.resumed, progress.ended = event.at, event.resumed, None
+    progress.worked, progress.worked_at = event.worked_seconds, event.at
+    progress.limits = event.limits
+    progress.steps = {name: progress.steps.get(name, 0) for name in event.steps}
     progress.questions.clear()
-    for name in record["roles"]:
-        role = progress.roles.setdefault(name, RoleProgress(name))
+    for name in event.roles:
+        role = progress.role(name)
         role.state, role.working_since = STARTING, ""
 
 
-def _role_started(progress: Progress, record: Record) -> None:
-    progress.role(record).state = READY
+@_apply.register
+def _role_started(event: events.RoleStarted, progress: Progress) -> None:
+    progress.role(event.role).state = READY
 
 
-def _step_started(progress: Progress, record: Record) -> None:
-    progress.step = record["step"]
-    if not _is_called(record["step"]):
-        progress.current_step = record["step"]
-        progress.steps[record["step"]] = max(progress.steps.get(record["step"], 0), record["visit"])
-        visit = f"{record['step']}.{record['visit']}"
+@_apply.register
+def _step_started(event: events.StepStarted, progress: Progress) -> None:
+    progress.step = event.step
+    if not _is_called(event.step):
+        progress.current_step = event.step
+        progress.steps[event.step] = max(progress.steps.get(event.step, 0), event.visit)
+        visit = f"{event.step}.{event.visit}"
         progress.tasks = {unit: state for unit, state in progress.tasks.items() if unit.rpartition(".")[0] == visit}
-    _enter_cycle(progress, record["cycle"])
+    _enter_cycle(progress, event.cycle)
 
 
 def _enter_cycle(progress: Progress, cycle: int | None) -> None:
@@ -168,107 +176,124 @@ def _enter_cycle(progress: Progress, cycle: int | None) -> None:
         progress.finished_in_cycle.clear()
 
 
-def _turn_started(progress: Progress, record: Record) -> None:
-    _enter_cycle(progress, record["cycle"])
+@_apply.register
+def _turn_started(event: events.TurnStarted, progress: Progress) -> None:
+    _enter_cycle(progress, event.cycle)
     progress.turns_begun += 1
-    role = progress.role(record)
-    role.turn = record["turn"]
-    role.state = WORKING if record["repair_of"] is None else REPAIRING
-    role.working_since = record["at"]
-    _count_work(progress, record)
+    role = progress.role(event.role)
+    role.turn = event.turn
+    role.state = WORKING if event.repair_of is None else REPAIRING
+    role.working_since = event.at
+    _count_work(progress, event.at, event.worked_seconds)
 
 
-def _count_work(progress: Progress, record: Record) -> None:
-    progress.worked = record.get("worked_seconds", progress.worked_until(record["at"]))
-    progress.worked_at = record["at"]
+def _count_work(progress: Progress, at: str, worked: float | None = None) -> None:
+    """``worked`` as in `TurnEnded`; None for an event without it."""
+    progress.worked, progress.worked_at = progress.worked_until(at) if worked is None else worked, at
 
 
-def _role_activity(progress: Progress, record: Record) -> None:
-    progress.role(record).last = record["activity"]
+@_apply.register
+def _role_activity(event: events.RoleActivity, progress: Progress) -> None:
+    progress.role(event.role).last = event.activity
 
 
-def _approval(progress: Progress, record: Record) -> None:
-    progress.role(record).last = f"{record['decision']}: {record['detail']}"
+@_apply.register
+def _approval(event: events.Approval, progress: Progress) -> None:
+    progress.role(event.role).last = f"{event.decision}: {event.detail}"
 
 
-def _tool_called(progress: Progress, record: Record) -> None:
-    progress.role(record).last = f"tool {record['tool']}{'' if record['success'] else ' failed'}"
+@_apply.register
+def _tool_called(event: events.ToolCalled, progress: Progress) -> None:
+    progress.role(event.role).last = f"tool {event.tool}{'' if event.success else ' failed'}"
 
 
-def _turn_ended(progress: Progress, record: Record) -> None:
-    role = progress.role(record)
-    role.state, role.working_since = record["status"], ""
-    role.turn = record["turn"]
+@_apply.register
+def _turn_ended(event: events.TurnEnded, progress: Progress) -> None:
+    role = progress.role(event.role)
+    role.state, role.working_since = event.status, ""
+    role.turn = event.turn
     role.turns += 1
-    role.input_tokens += record["input_tokens"]
-    role.output_tokens += record["output_tokens"]
-    role.seconds += record["seconds"]
-    role.last = record["summary"] or record["reason"] or role.last
+    role.input_tokens += event.input_tokens
+    role.output_tokens += event.output_tokens
+    role.seconds += event.seconds
+    role.last = event.summary or event.reason or role.last
     progress.finished_in_cycle.add(role.name)
-    _count_work(progress, record)
+    _count_work(progress, event.at, event.worked_seconds)
 
 
-def _reply_repaired(progress: Progress, record: Record) -> None:
-    progress.role(record).last = "a damaged answer was repaired without asking again"
+@_apply.register
+def _reply_repaired(event: events.ReplyRepaired, progress: Progress) -> None:
+    progress.role(event.role).last = "a damaged answer was repaired without asking again"
 
 
-def _files_applied(progress: Progress, record: Record) -> None:
-    progress.files_written += record["written"]
-    progress.files_skipped += record["skipped"]
-    if record["written"]:
-        progress.written.update(dict.fromkeys(record["paths"]))
+@_apply.register
+def _files_applied(event: events.FilesApplied, progress: Progress) -> None:
+    progress.files_written += event.written
+    progress.files_skipped += event.skipped
+    if event.written:
+        progress.written.update(dict.fromkeys(event.paths))
 
 
-def _protected_restored(progress: Progress, record: Record) -> None:
-    paths = ", ".join(record["paths"])
-    progress.warnings.append(f"{record['role'] or 'before tests'}: protected, put back as before: {paths}")
+@_apply.register
+def _protected_restored(event: events.ProtectedRestored, progress: Progress) -> None:
+    paths = ", ".join(event.paths)
+    progress.warnings.append(f"{event.role or 'before tests'}: protected, put back as before: {paths}")
 
 
-def _tests_started(progress: Progress, record: Record) -> None:
-    progress.tests = {"number": record["number"], "status": "running"}
+@_apply.register
+def _tests_started(event: events.TestsStarted, progress: Progress) -> None:
+    progress.tests = events.TestsEnded(event.number, "running", passed=0, failed=0, errors=0, skipped=0, seconds=0.0)
 
 
-def _tests_ended(progress: Progress, record: Record) -> None:
-    progress.tests = {name: value for name, value in record.items() if name not in ("type", "at")}
+@_apply.register
+def _tests_ended(event: events.TestsEnded, progress: Progress) -> None:
+    progress.tests = event
 
 
-def _done_ignored(progress: Progress, record: Record) -> None:
-    progress.role(record).last = "said DONE, which is not this role's to say"
+@_apply.register
+def _done_ignored(event: events.DoneIgnored, progress: Progress) -> None:
+    progress.role(event.role).last = "said DONE, which is not this role's to say"
 
 
-def _role_restarted(progress: Progress, record: Record) -> None:
-    role = progress.role(record)
+@_apply.register
+def _role_restarted(event: events.RoleRestarted, progress: Progress) -> None:
+    role = progress.role(event.role)
     role.state, role.working_since = STARTING, ""
-    role.last = f"restarted: {record['reason']}"
+    role.last = f"restarted: {event.reason}"
 
 
-def _roles_reloaded(progress: Progress, record: Record) -> None:
-    for name, keys in record["roles"].items():
+@_apply.register
+def _roles_reloaded(event: events.RolesReloaded, progress: Progress) -> None:
+    for name, keys in event.roles.items():
         if name in progress.roles:
             progress.roles[name].last = f"its file was changed: {', '.join(keys)}"
 
 
-def _role_skipped(progress: Progress, record: Record) -> None:
-    role = progress.role(record)
+@_apply.register
+def _role_skipped(event: events.RoleSkipped, progress: Progress) -> None:
+    role = progress.role(event.role)
     role.state, role.working_since = SKIPPED, ""
-    role.last = record["reason"]
+    role.last = event.reason
 
 
-def _review_asked(progress: Progress, record: Record) -> None:
-    _count_work(progress, record)
-    progress.questions[record["key"]] = record["question"]
+@_apply.register
+def _review_asked(event: events.ReviewAsked, progress: Progress) -> None:
+    _count_work(progress, event.at)
+    progress.questions[event.key] = event.question
 
 
-def _review_answered(progress: Progress, record: Record) -> None:
-    _count_work(progress, record)
-    progress.questions.pop(record["key"], None)
+@_apply.register
+def _review_answered(event: events.ReviewAnswered, progress: Progress) -> None:
+    _count_work(progress, event.at)
+    progress.questions.pop(event.key, None)
 
 
-def _state_changed(progress: Progress, record: Record) -> None:
-    if not record["unit"]:
-        progress.state = record["state"]
-    elif not _is_called(record["unit"]):
-        progress.tasks[record["unit"]] = record["state"]
+@_apply.register
+def _state_changed(event: events.StateChanged, progress: Progress) -> None:
+    if not event.unit:
+        progress.state = event.state
+    elif not _is_called(event.unit):
+        progress.tasks[event.unit] = event.state
 
 
 def _is_called(key: str) -> bool:
@@ -276,40 +301,16 @@ def _is_called(key: str) -> bool:
     return "/" in key
 
 
-def _warning(progress: Progress, record: Record) -> None:
-    progress.warnings.append(record["message"])
+@_apply.register
+def _warning(event: events.Warning, progress: Progress) -> None:
+    progress.warnings.append(event.message)
 
 
-def _run_ended(progress: Progress, record: Record) -> None:
-    progress.ended = record
-    progress.worked, progress.worked_at = record["totals"].get("seconds", progress.worked), record["at"]
+@_apply.register
+def _run_ended(event: events.RunEnded, progress: Progress) -> None:
+    progress.ended = event
+    progress.worked, progress.worked_at = event.totals.get("seconds", progress.worked), event.at
     for role in progress.roles.values():
         role.working_since = ""
         if role.state in BUSY:
             role.state = "interrupted"
-
-
-EVENT_HANDLERS: dict[str, Callable[[Progress, Record], None]] = {
-    "run_started": _run_started,
-    "role_started": _role_started,
-    "step_started": _step_started,
-    "turn_started": _turn_started,
-    "role_activity": _role_activity,
-    "approval": _approval,
-    "tool_called": _tool_called,
-    "turn_ended": _turn_ended,
-    "reply_repaired": _reply_repaired,
-    "files_applied": _files_applied,
-    "protected_restored": _protected_restored,
-    "tests_started": _tests_started,
-    "tests_ended": _tests_ended,
-    "done_ignored": _done_ignored,
-    "role_restarted": _role_restarted,
-    "roles_reloaded": _roles_reloaded,
-    "role_skipped": _role_skipped,
-    "review_asked": _review_asked,
-    "review_answered": _review_answered,
-    "state_changed": _state_changed,
-    "warning": _warning,
-    "run_ended": _run_ended,
-}

@@ -17,6 +17,7 @@ from codex_multi_role.run_folder import (
     read_events,
     totals_of,
 )
+from codex_multi_role.run_folder.events import TurnStarted
 from codex_multi_role.run_folder.folder import has_reached_end, number_of
 from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_folder.turn_folder import INHERITED
@@ -42,8 +43,8 @@ def _changed(turn: TurnFolder) -> Iterator[str]:
 
 def _in_order(folder: RunFolder) -> list[tuple[str, TurnFolder]]:
     paths = (folder.inherited_events_path, folder.events_path)
-    began = (event for path in paths for event in read_events(path) if event["type"] == "turn_started")
-    order = {(event["role"], event["turn"]): position for position, event in enumerate(began)}
+    began = (event for path in paths for event in read_events(path) if isinstance(event, TurnStarted))
+    order = {(event.role, event.turn): position for position, event in enumerate(began)}
     return sorted(list_turns(folder), key=lambda each: order.get((each[0], each[1].number), len(order)))
 
 

@@ -112,6 +112,6 @@ def _figures(totals: Mapping[str, float], files: int, story: Story) -> Iterator[
         yield duration(totals["seconds"]), "worked"
     yield f"{files:,}", "files changed"
     if story.progress.tests is not None:
-        yield verdict(story.progress.tests), f"tests {story.progress.tests['number']:03d}"
+        yield verdict(vars(story.progress.tests)), f"tests {story.progress.tests.number:03d}"
     if warnings := len(story.notes) + story.notes_left_out:
         yield f"{warnings:,}", "warnings"

@@ -12,7 +12,7 @@ from codex_multi_role.catalog import FlowSpec
 from codex_multi_role.flow.routing import End
 from codex_multi_role.flow.words import arrows
 from codex_multi_role.report.story import Visit
-from codex_multi_role.run_folder import Record
+from codex_multi_role.run_folder.events import RunEnded
 
 _VISIT_AND_INDEX = r"\.\d+(\.\d+)?"
 
@@ -31,7 +31,7 @@ class PathTaken:
 
 
 def paths_taken(
-    flows: Mapping[str, FlowSpec], name: str, visits: Iterable[Visit], ended: Record | None
+    flows: Mapping[str, FlowSpec], name: str, visits: Iterable[Visit], ended: RunEnded | None
 ) -> dict[str, PathTaken]:
     """Return the paths by flow. A key identifies a called flow's walk; its end is known only if there is no choice."""
     walks: dict[str, list[str]] = {}
@@ -65,7 +65,7 @@ def _walk(path: PathTaken, flow: FlowSpec, steps: list[str]) -> None:
     path.ways.update(pairwise(steps))
 
 
-def _end(path: PathTaken, flow: FlowSpec, last: str, ended: Record | None, *, own: bool) -> None:
+def _end(path: PathTaken, flow: FlowSpec, last: str, ended: RunEnded | None, *, own: bool) -> None:
     index = next((number for number, step in enumerate(flow.steps) if step.id == last), None)
     if index is None:
         return
@@ -74,8 +74,8 @@ def _end(path: PathTaken, flow: FlowSpec, last: str, ended: Record | None, *, ow
         if len(set(ends)) == 1:
             path.ways[last, ends[0]] += 1
     elif ended is not None:
-        taken = [end for end in ends if end.outcome == ended["outcome"] and end.exit_code == ended["exit_code"]]
+        taken = [end for end in ends if (end.outcome, end.exit_code) == (ended.outcome, ended.exit_code)]
         if taken:
             path.ways[last, taken[0]] += 1
         else:
-            path.stopped = (last, End(str(ended["outcome"]), int(ended["exit_code"])))
+            path.stopped = (last, End(ended.outcome, ended.exit_code))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import singledispatch
 
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import one_line
-from codex_multi_role.run_folder import Record
+from codex_multi_role.run_folder import RunEvent, events
 from codex_multi_role.run_folder.states import ToldStates
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 MOST_NOTES = 500
+Noted = events.Warning | events.ProtectedRestored | events.RoleRestarted | events.RoleSkipped | events.DoneIgnored
 
 
 @dataclass
@@ -84,16 +86,16 @@ class Story:
         self.at = ""
 
     @classmethod
-    def of(cls, inherited: Iterable[Record], own: Iterable[Record]) -> Story:
+    def of(cls, inherited: Iterable[RunEvent], own: Iterable[RunEvent]) -> Story:
         """Build the story. ``inherited``: the events of the runs before a fork."""
         story = cls()
-        for record in inherited:
-            story._apply(record)
+        for event in inherited:
+            story._apply(event)
         for turn in story.turns.values():
             turn.inherited = True
-        for record in own:
-            story._apply(record)
-            story.progress.apply(record)
+        for event in own:
+            story._apply(event)
+            story.progress.apply(event)
         return story
 
     @property
@@ -101,78 +103,92 @@ class Story:
         """All turns and test runs."""
         return [*self.turns.values(), *self.tests.values()]
 
-    def _apply(self, record: Record) -> None:
-        self.began = self.began or record["at"]
-        handler = _HANDLERS.get(record["type"])
+    def _apply(self, event: RunEvent) -> None:
+        self.began = self.began or event.at
+        handler = _add.registry.get(type(event))  # as in `Progress.apply`
         if handler is not None:
-            handler(self, record)
-        self.states.apply(record)
-        self.at = record["at"]
+            handler(event, self)
+        self.at = event.at or self.at
 
-    def _run_started(self, record: Record) -> None:
-        """End what the previous session left open with that session's last event: nothing more is known about it."""
-        self.roles = list(record["roles"])
-        for each in self.worked:
-            if not each.ended:
-                each.ended, each.status = self.at, INTERRUPTED
-
-    def _turn_started(self, record: Record) -> None:
-        key = (record["role"], record["turn"])
-        turn = ReportedTurn(*key, record["at"], repair_of=record["repair_of"])
-        turn.continues = record.get("continues")
-        self.turns.setdefault(key, turn)
-
-    def _turn_ended(self, record: Record) -> None:
-        if turn := self._turn_of(record):
-            turn.ended, turn.status = record["at"], record["status"]
-            turn.summary = record["summary"] or record["reason"]
-
-    def _files_applied(self, record: Record) -> None:
-        if turn := self._turn_of(record):
-            turn.written += record["written"]
-
-    def _tests_started(self, record: Record) -> None:
-        tests = TestRun(record["number"], record["role"], record["turn"], record["at"])
-        self.tests[record["number"]] = tests
-        if turn := self._turn_of(record):
-            turn.tests.append(tests)
-
-    def _tests_ended(self, record: Record) -> None:
-        if tests := self.tests.get(record["number"]):
-            tests.ended, tests.status = record["at"], record["status"]
-            tests.passed, tests.failed = record["passed"], record["failed"]
-            tests.errors, tests.skipped = record["errors"], record["skipped"]
-
-    def _step_started(self, record: Record) -> None:
-        # A resumed run reports its current visit again.
-        self.visits.setdefault((record["step"], record["visit"]), Visit(record["step"], record["visit"], record["at"]))
-
-    def _note(self, record: Record) -> None:
-        if len(self.notes) < MOST_NOTES:
-            self.notes.append(Note(record["at"], one_line(_NOTE_WORDS[record["type"]](record), 500)))
-        else:
-            self.notes_left_out += 1
-
-    def _turn_of(self, record: Record) -> ReportedTurn | None:
-        return self.turns.get((record["role"], record["turn"]))
+    def turn_of(self, event: events.TurnEnded | events.FilesApplied | events.TestsStarted) -> ReportedTurn | None:
+        return self.turns.get((event.role, event.turn))
 
 
-_NOTE_WORDS: dict[str, Callable[[Record], str]] = {
-    "warning": lambda record: record["message"],
-    "protected_restored": lambda record: (
-        f"{record['role'] or 'before tests'}: protected, put back as before: {', '.join(record['paths'])}"
-    ),
-    "role_restarted": lambda record: f"{record['role']}: restarted: {record['reason']}",
-    "role_skipped": lambda record: f"{record['role']}: skipped: {record['reason']}; the run went on without it",
-    "done_ignored": lambda record: f"{record['role']}: said DONE, which is not this role's to say",
-}
-_HANDLERS: dict[str, Callable[[Story, Record], None]] = {
-    "run_started": Story._run_started,
-    "turn_started": Story._turn_started,
-    "turn_ended": Story._turn_ended,
-    "files_applied": Story._files_applied,
-    "tests_started": Story._tests_started,
-    "tests_ended": Story._tests_ended,
-    "step_started": Story._step_started,
-    **dict.fromkeys(_NOTE_WORDS, Story._note),
-}
+@singledispatch
+def _add(event: RunEvent, story: Story) -> None:
+    """What an event adds to the story; nothing, unless a function below is registered for its class."""
+
+
+@_add.register
+def _run_started(event: events.RunStarted, story: Story) -> None:
+    """End what the previous session left open with that session's last event: nothing more is known about it."""
+    story.roles = list(event.roles)
+    for each in story.worked:
+        if not each.ended:
+            each.ended, each.status = story.at, INTERRUPTED
+
+
+@_add.register
+def _step_started(event: events.StepStarted, story: Story) -> None:
+    # A resumed run reports its current visit again.
+    story.visits.setdefault((event.step, event.visit), Visit(event.step, event.visit, event.at))
+
+
+@_add.register
+def _turn_started(event: events.TurnStarted, story: Story) -> None:
+    turn = ReportedTurn(event.role, event.turn, event.at, repair_of=event.repair_of, continues=event.continues)
+    story.turns.setdefault((event.role, event.turn), turn)
+
+
+@_add.register
+def _turn_ended(event: events.TurnEnded, story: Story) -> None:
+    if turn := story.turn_of(event):
+        turn.ended, turn.status, turn.summary = event.at, event.status, event.summary or event.reason
+
+
+@_add.register
+def _files_applied(event: events.FilesApplied, story: Story) -> None:
+    if turn := story.turn_of(event):
+        turn.written += event.written
+
+
+@_add.register
+def _tests_started(event: events.TestsStarted, story: Story) -> None:
+    tests = story.tests[event.number] = TestRun(event.number, event.role, event.turn, event.at)
+    if turn := story.turn_of(event):
+        turn.tests.append(tests)
+
+
+@_add.register
+def _tests_ended(event: events.TestsEnded, story: Story) -> None:
+    if tests := story.tests.get(event.number):
+        tests.ended, tests.status = event.at, event.status
+        tests.passed, tests.failed = event.passed, event.failed
+        tests.errors, tests.skipped = event.errors, event.skipped
+
+
+@_add.register
+def _state_changed(event: events.StateChanged, story: Story) -> None:
+    story.states.apply(event)
+
+
+@_add.register
+def _note(event: Noted, story: Story) -> None:
+    if len(story.notes) < MOST_NOTES:
+        story.notes.append(Note(event.at, one_line(_words(event), 500)))
+    else:
+        story.notes_left_out += 1
+
+
+def _words(event: Noted) -> str:
+    match event:
+        case events.Warning(message):
+            return message
+        case events.ProtectedRestored(role, _, paths):
+            return f"{role or 'before tests'}: protected, put back as before: {', '.join(paths)}"
+        case events.RoleRestarted(role, reason):
+            return f"{role}: restarted: {reason}"
+        case events.RoleSkipped(role, reason):
+            return f"{role}: skipped: {reason}; the run went on without it"
+        case events.DoneIgnored(role):
+            return f"{role}: said DONE, which is not this role's to say"

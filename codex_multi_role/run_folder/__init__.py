@@ -2,6 +2,7 @@
 
 from codex_multi_role.run_folder.cancellations import Cancellation, Cancellations
 from codex_multi_role.run_folder.event_log import EventLog, read_events
+from codex_multi_role.run_folder.event_reading import event_of
 from codex_multi_role.run_folder.events import Record, RunEvent
 from codex_multi_role.run_folder.folder import RunFolder, list_runs
 from codex_multi_role.run_folder.owner import Owner
@@ -35,6 +36,7 @@ __all__ = [
     "beginnings",
     "begun_turns",
     "close_unfinished",
+    "event_of",
     "events_with_inherited",
     "inherit",
     "inherit_turn",

@@ -11,6 +11,7 @@ from pathlib import Path
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_files import read_records
+from codex_multi_role.run_folder.event_reading import event_of
 from codex_multi_role.run_folder.events import Record, RunEvent, Warning
 
 MAX_WARNINGS = 100
@@ -19,8 +20,13 @@ MAX_WARNINGS = 100
 Subscriber = Callable[[Record], None]
 
 
-def read_events(path: Path) -> Iterator[Record]:
+def read_events(path: Path) -> Iterator[RunEvent]:
     """The events of ``events.jsonl`` in order; a line that a kill truncated is skipped."""
+    return map(event_of, read_event_records(path))
+
+
+def read_event_records(path: Path) -> Iterator[Record]:
+    """The same events as they were written, for copies."""
     if path.exists():
         with path.open("rb") as lines:
             yield from read_records(lines)
@@ -74,8 +80,8 @@ class EventLog:
         text = self._redact(text)
         with self._lock:
             if not self._warned:
-                earlier = (event for event in read_events(self._path) if event.get("type") == "warning")
-                self._warned = {event["message"].partition(": ")[2] for event in earlier}
+                earlier = (event for event in read_events(self._path) if isinstance(event, Warning))
+                self._warned = {event.message.partition(": ")[2] for event in earlier}
             if text in self._warned or len(self._warned) >= MAX_WARNINGS:
                 return
             self._warned.add(text)

@@ -1,14 +1,14 @@
 """The typed events of a run.
 
 The live view, ``--json``, ``watch``, the report and telemetry read only these, so that a run looks the same during and
-after it. ``as_record`` returns the JSON object of one line: ``type`` and ``at`` first.
+after it. ``as_record`` returns the JSON object of one line, `event_of` reads it.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 Record = dict[str, Any]
 
@@ -20,12 +20,28 @@ def now() -> str:
 
 @dataclass(frozen=True)
 class RunEvent:
-    """Base of all run events; a subclass's name in snake case is the record's ``type``."""
+    """Base of all run events. ``type``: the class's name in snake case. ``at``: the time; empty until it is recorded.
+
+    A new field needs a default, because records of earlier versions lack it.
+    """
+
+    type: ClassVar[str]
+    at: str = field(default="", kw_only=True)
+
+    def __init_subclass__(cls) -> None:
+        letters = (f"_{letter.lower()}" if letter.isupper() else letter for letter in cls.__name__)
+        cls.type = "".join(letters).lstrip("_")
 
     def as_record(self) -> Record:
-        name = type(self).__name__
-        snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
-        return {"type": snake, "at": now(), **asdict(self)}
+        """The JSON object of one line: ``type`` and ``at`` first."""
+        record = {"type": self.type, **asdict(self)}
+        record["at"] = self.at or now()
+        return record
+
+
+@dataclass(frozen=True)
+class UnknownEvent(RunEvent):
+    """An event that this version cannot read; viewers ignore it. ``at`` is empty if not even that can be read."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +106,7 @@ class TurnStarted(RunEvent):
     unit: str = ""
     model: str = ""
     thread_id: str = ""
-    worked_seconds: float = 0.0
+    worked_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -151,7 +167,8 @@ class CommandEnded(RunEvent):
 class TurnEnded(RunEvent):
     """``status``, ``outcome`` (one word) and ``reason`` (a sentence) as in ``turn.json``.
 
-    ``worked_seconds``: the time worked on the run so far, as ``--max-seconds`` counts it.
+    ``worked_seconds``: the time worked on the run so far, as ``--max-seconds`` counts it; None if an earlier version
+    did not record it.
     """
 
     role: str
@@ -163,7 +180,7 @@ class TurnEnded(RunEvent):
     output_tokens: int
     seconds: float
     summary: str
-    worked_seconds: float = 0.0
+    worked_seconds: float | None = None
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ import json
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
-from codex_multi_role.run_folder.event_log import read_events
-from codex_multi_role.run_folder.events import Record
+from codex_multi_role.run_folder.event_log import read_event_records, read_events
+from codex_multi_role.run_folder.events import RunEvent, StepStarted, TestsStarted, TurnStarted
 from codex_multi_role.run_folder.folder import RunFolder
 from codex_multi_role.run_folder.turn_folder import INHERITED, TurnFolder
 
@@ -41,41 +42,42 @@ class Beginning:
         return f"{self.step}.{self.visit}"
 
 
-def events_with_inherited(folder: RunFolder) -> list[Record]:
+def events_with_inherited(folder: RunFolder) -> list[RunEvent]:
     """All events of the run, after those that it inherited from earlier runs."""
     return [*read_events(folder.inherited_events_path), *read_events(folder.events_path)]
 
 
-def beginnings(events: Iterable[Record]) -> list[Beginning]:
+def beginnings(events: Iterable[RunEvent]) -> list[Beginning]:
     """Every visit of a step of the run's own flow, in order.
 
     A resumed run reports its current visit again: the first report counts, when nothing of the visit was done.
     """
     found: dict[str, Beginning] = {}
     for position, event in enumerate(events):
-        if event["type"] == "step_started" and event.get("journal_step"):
-            began = Beginning(event["step"], event["visit"], event["journal_step"], event["workspace"], position)
+        if isinstance(event, StepStarted) and event.journal_step:
+            began = Beginning(event.step, event.visit, event.journal_step, event.workspace, position)
             found.setdefault(began.key, began)
     return list(found.values())
 
 
-def inherit(parent: RunFolder, fork: RunFolder, events: Sequence[Record], start: Beginning) -> None:
+def inherit(parent: RunFolder, fork: RunFolder, events: Sequence[RunEvent], start: Beginning) -> None:
     """Copy everything before ``start`` to ``fork``; ``events`` are the parent's, including its inherited ones.
 
     The turns are marked as inherited, because the fork did not pay for them. Raises `StorageError`.
     """
     past = events[: start.position]
-    turns = {(event["role"], event["turn"]) for event in past if event["type"] == "turn_started"}
+    turns = {(event.role, event.turn) for event in past if isinstance(event, TurnStarted)}
     for role, number in turns:
         inherit_turn(parent, fork, role, number)
-    for number in {event["number"] for event in past if event["type"] == "tests_started"}:
+    for number in {event.number for event in past if isinstance(event, TestsStarted)}:
         _copy(parent.path / "tests" / f"{number:03d}", fork.path / "tests" / f"{number:03d}")
     keys = {each.key: each.position < start.position for each in beginnings(events)}
     keys |= {f"{role}.turn_{number:03d}": True for role, number in turns}
     for name in BY_UNIT:
         for path in _of_past_units(parent.path / name, keys):
             _copy(path, fork.path / name / path.name)
-    lines = (json.dumps(event, ensure_ascii=False) + "\n" for event in past)
+    records = chain.from_iterable(map(read_event_records, (parent.inherited_events_path, parent.events_path)))
+    lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in islice(records, start.position))
     write_text(fork.inherited_events_path, "".join(lines))
 
 

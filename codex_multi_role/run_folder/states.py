@@ -12,7 +12,8 @@ from typing import Any
 
 from codex_multi_role.host.atomic import write_text
 from codex_multi_role.run_folder.event_log import EventLog
-from codex_multi_role.run_folder.events import Record, StateChanged
+from codex_multi_role.run_folder.event_reading import event_of
+from codex_multi_role.run_folder.events import Record, RunEvent, StateChanged
 from codex_multi_role.run_folder.folder import RunFolder
 from codex_multi_role.run_folder.past import events_with_inherited
 
@@ -25,24 +26,22 @@ OVER = (COMPLETED, SKIPPED)
 
 
 class ToldStates:
-    """The states in ``records``: by the unit's key, in order."""
+    """The states in ``events``: by the unit's key, in order."""
 
-    def __init__(self, records: Iterable[Record] = ()) -> None:
-        self._by_unit: dict[str, list[Record]] = {}
-        for record in records:
-            self.apply(record)
+    def __init__(self, events: Iterable[RunEvent] = ()) -> None:
+        self._by_unit: dict[str, list[StateChanged]] = {}
+        for event in events:
+            self.apply(event)
 
-    def apply(self, record: Record) -> bool:
-        """Add one event; returns whether it was a state."""
-        if record["type"] != "state_changed":
-            return False
-        self._by_unit.setdefault(record["unit"], []).append(record)
-        return True
+    def apply(self, event: RunEvent) -> None:
+        """Add the event if it is a state."""
+        if isinstance(event, StateChanged):
+            self._by_unit.setdefault(event.unit, []).append(event)
 
     def latest(self, unit: str) -> str:
         """Empty before the first state."""
         known = self._by_unit.get(unit)
-        return str(known[-1]["state"]) if known else ""
+        return known[-1].state if known else ""
 
     def as_json(self) -> dict[str, Any]:
         """``{run, items}``, each ``{unit, item, state, reason, history: [{state, at, reason}]}``, ``run`` or null."""
@@ -54,9 +53,10 @@ class ToldStates:
         return ((unit, self.summary(unit)) for unit in self._by_unit)
 
     def summary(self, unit: str) -> dict[str, Any]:
-        records = self._by_unit[unit]
-        history = [{name: each[name] for name in ("state", "at", "reason")} for each in records]
-        return {**{name: records[-1][name] for name in ("unit", "item", "state", "reason")}, "history": history}
+        told = self._by_unit[unit]
+        history = [{"state": each.state, "at": each.at, "reason": each.reason} for each in told]
+        latest = told[-1]
+        return {"unit": unit, "item": latest.item, "state": latest.state, "reason": latest.reason, "history": history}
 
 
 def read_states(folder: RunFolder) -> dict[str, Any]:
@@ -85,9 +85,10 @@ class States:
             self._events.publish(StateChanged(unit, item, state, reason))
 
     def _on_event(self, record: Record) -> None:
-        if self._known.apply(record):
-            unit = record["unit"]
-            self._texts[unit] = _as_text(self._known.summary(unit))
+        event = event_of(record)
+        if isinstance(event, StateChanged):
+            self._known.apply(event)
+            self._texts[event.unit] = _as_text(self._known.summary(event.unit))
             self._write()
 
     def _write(self) -> None:

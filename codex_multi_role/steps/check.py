@@ -70,9 +70,10 @@ def run_tests(
     own = {"pytest_cmd": run.settings.tests.pytest_cmd} if run.settings.tests.pytest_cmd else {}
     context = _context(run, folder, {**own, **(options or {})})
     result = {"number": number, **checked(run, folder, lambda: find_check("tests")(context), put_back, role)}
-    counts = {name: int(str(result.get(name, 0))) for name in ("passed", "failed", "errors", "skipped")}
+    counts = (int(str(result.get(name, 0))) for name in ("passed", "failed", "errors", "skipped"))
+    passed, failed, errors, skipped = counts
     seconds = float(str(result.get("seconds", 0)))
-    run.services.events.publish(TestsEnded(number, str(result["status"]), seconds=seconds, **counts))
+    run.services.events.publish(TestsEnded(number, str(result["status"]), passed, failed, errors, skipped, seconds))
     return result
 
 

@@ -6,7 +6,7 @@ from itertools import dropwhile
 
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder, read_events
-from codex_multi_role.run_folder.events import Warning
+from codex_multi_role.run_folder.events import CopyMerged, FilesApplied, RunEvent, TurnEnded, TurnStarted, Warning
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.turn_record import TurnResult
 
@@ -66,18 +66,20 @@ def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) 
 
 def _others_changed_it(run: RunResources, instance: str, turn: int) -> bool:
     """Whether others have finished changes to the workspace since that turn began, which would be undone with it."""
-    begin = ("turn_started", instance, turn)
-    events = dropwhile(lambda event: _gist(event) != begin, read_events(run.services.folder.events_path))
-    return any(event.get("role") != instance and _changed_it(run, event) for event in events)
+
+    def is_before(event: RunEvent) -> bool:
+        return not (isinstance(event, TurnStarted) and (event.role, event.turn) == (instance, turn))
+
+    events = dropwhile(is_before, read_events(run.services.folder.events_path))
+    return any(_changed_it(run, instance, event) for event in events)
 
 
-def _changed_it(run: RunResources, event: Json) -> bool:
-    match _gist(event):
-        case ("turn_ended", str(role), int(turn)):
-            return TurnFolder.of(run.services.folder, role, turn).patch_path.exists()
-        case (kind, *_):
-            return kind in ("files_applied", "copy_merged")
-
-
-def _gist(event: Json) -> tuple[object, object, object]:
-    return event.get("type"), event.get("role"), event.get("turn")
+def _changed_it(run: RunResources, instance: str, event: RunEvent) -> bool:
+    """Whether another than ``instance`` changed the workspace with what the event reports."""
+    match event:
+        case TurnEnded(role, turn):
+            return role != instance and TurnFolder.of(run.services.folder, role, turn).patch_path.exists()
+        case FilesApplied(role):
+            return role != instance
+        case _:
+            return isinstance(event, CopyMerged)

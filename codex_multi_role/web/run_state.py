@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,9 +12,10 @@ from codex_multi_role.errors import RunNotFound
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import more_cycles, next_from_record
 from codex_multi_role.presentation.plain import PlainLines
-from codex_multi_role.presentation.progress import BUSY, OF_ANOTHER_VERSION, Progress
+from codex_multi_role.presentation.progress import BUSY, Progress
 from codex_multi_role.presentation.recorded import open_questions, read_record, status_now
-from codex_multi_role.run_folder import Question, Record, RunFolder
+from codex_multi_role.reading.json_files import read_records
+from codex_multi_role.run_folder import Question, RunFolder, event_of
 from codex_multi_role.run_folder.folder import has_reached_end
 from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_folder.states import FAILED, OVER, ToldStates
@@ -118,12 +117,12 @@ class RunState:
         return self._reader.behind
 
     def _apply_line(self, line: bytes) -> None:
-        with suppress(ValueError, *OF_ANOTHER_VERSION):  # cut short by a kill, or from another version
-            record: Record = json.loads(line)
-            lines = self._plain.of(record)
+        for record in read_records([line]):
+            event = event_of(record)
+            lines = self._plain.of(event)
             self._line_count += len(lines)
             self._lines.extend((self._number, each) for each in lines)
-            self._states.apply(record)
+            self._states.apply(event)
 
     def _read_facts(self) -> Facts:
         if not self._folder.path.is_dir():

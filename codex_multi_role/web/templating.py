@@ -67,7 +67,7 @@ def _environment() -> Environment:
         "machine_time": _time_filter(lambda at: moment(at).astimezone(UTC).isoformat()),
         "amounts": amounts,
         "plural": plural,
-        "verdict": verdict,
+        "verdict": lambda tests: verdict(vars(tests)),
         "outcome": outcome_in_words,
         "symbol": lambda status: SYMBOLS.get(status, "•"),
         "exit_meaning": lambda code: exit_meaning(code, ""),

@@ -96,8 +96,7 @@ def test_answer_commands_are_not_cut_off_by_many_roles(width: int) -> None:
 def crowd() -> Progress:
     progress = Progress.of(in_order(started()))
     for number in range(60):
-        record = {"type": "role_started", "at": progress.at, "role": f"solver.{number}"}
-        progress.apply(record)
+        progress.apply(e.RoleStarted(f"solver.{number}", 1, "t", 0.1, False, at=progress.at))
     return progress
 
 

@@ -19,8 +19,8 @@ from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.cli.views import open_view
 
 with open_view(Progress(), as_json=False, quiet=False, plain=False) as take:
-    for record in whole_run():
-        take(record)
+    for event in whole_run():
+        take(event.as_record())
     sys.stderr.write("a library's words\\n")
 """
 
@@ -36,8 +36,8 @@ def resize(columns):
 
 resize(120)
 with open_view(Progress(), as_json=False, quiet=False, plain=False) as take:
-    for index, record in enumerate(whole_run()):
-        take(record)
+    for index, event in enumerate(whole_run()):
+        take(event.as_record())
         if index == 10:
             resize(40)
 """

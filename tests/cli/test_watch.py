@@ -14,7 +14,7 @@ import pytest
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.watch_all import watch_all
-from codex_multi_role.run_folder import Owner, Record, RunFolder
+from codex_multi_role.run_folder import Owner, RunEvent, RunFolder
 from tests.support.console import DEADLINE_SECONDS, console, environment, line, on_terminal, reading
 from tests.support.recorded_runs import make_run, whole_run
 from tests.support.teams import TeamFolder, say
@@ -45,14 +45,15 @@ def append(folder: RunFolder, text: str) -> None:
         file.write(text)
 
 
-def lines(records: list[Record]) -> list[str]:
-    return [json.dumps(record) + "\n" for record in records]
+def lines(events: list[RunEvent]) -> list[str]:
+    return [json.dumps(event.as_record()) + "\n" for event in events]
 
 
 def test_events_are_shown_as_they_arrive_in_whole_lines(tmp_path: Path) -> None:
-    """A half-written line is shown once it is complete."""
+    """A half-written line is shown once it is complete, one of another version as it is."""
     folder = make_run(tmp_path / "runs", "first")
-    first, second, *rest = lines(whole_run())
+    strange = ['{"type": "not_invented_yet", "new": [1]}\n', '{"type": "turn_ended", "at": "yesterday"}\n']
+    first, second, *rest = [*lines(whole_run()), *strange]
     folder.events_path.write_text(first + second[:20])
     with watching(tmp_path, "first", "--json") as child:
         with worked_on(folder):
@@ -117,8 +118,7 @@ def test_all_runs_at_once_until_none_is_worked_on(tmp_path: Path) -> None:
             assert told == ["first  cycles  ended  All cycles are used up\n", "second  cycles  running  cycle 1 of 3\n"]
             append(
                 live,
-                json.dumps({"type": "review_asked", "at": whole_run()[-1]["at"], "key": "ok.1", "question": "?"})
-                + "\n",
+                json.dumps({"type": "review_asked", "at": whole_run()[-1].at, "key": "ok.1", "question": "?"}) + "\n",
             )
             assert line(child.stdout) == "second  cycles  running  cycle 1 of 3  asks ok.1\n"
         assert line(child.stdout) == "second  cycles  killed\n"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codex_multi_role.run_folder import RunFolder, read_events
+from codex_multi_role.run_folder.events import RoleRestarted, RunEnded, TestsEnded, TurnEnded, Warning
 from tests.chaos.findings import HONEST_REASONS, wrong
 from tests.frozen.scenario import TEAM
 from tests.support.teams import read
@@ -114,15 +115,15 @@ def _ended_by(run: RunFolder) -> Iterator[str]:
     """What the run's events say of deadlines that passed."""
     for event in read_events(run.events_path):
         match event:
-            case {"type": "role_restarted", "role": role, "reason": reason}:
+            case RoleRestarted(role, reason):
                 yield f"{role} restarted: {reason}"
-            case {"type": "turn_ended", "role": role, "status": status, "reason": reason} if status != "completed":
+            case TurnEnded(role=role, status=status, reason=reason) if status != "completed":
                 yield f"{role}'s turn: {reason}"
-            case {"type": "tests_ended", "status": status} if status != "passed":
+            case TestsEnded(status=status) if status != "passed":
                 yield f"tests: {status}"
-            case {"type": "run_ended", "status": status, "reason": reason} if status != "succeeded":
+            case RunEnded(status=status, reason=reason) if status != "succeeded":
                 yield f"run: {reason}"
-            case {"type": "warning", "message": message}:
+            case Warning(message):
                 yield f"warning: {message}"
     for result in map(read, sorted(run.path.glob("checks/*/result.json"))):
         if result["status"] != "ok":

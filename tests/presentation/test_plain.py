@@ -9,7 +9,7 @@ from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder import events as e
-from tests.support.recorded_runs import in_order, started, turn, whole_run
+from tests.support.recorded_runs import BEGAN, in_order, started, turn, whole_run
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +80,21 @@ def test_review_is_shown_with_its_answer() -> None:
         "review ok.1: approved by --yes",
         "review ok.2: rejected by ann: too early",
     ]
+
+
+def test_python_of_the_tests_is_named_if_it_is_known() -> None:
+    def lines(python: dict[str, str]) -> list[str]:
+        begun = e.RunStarted("r", "g", "cycles", 1, [], "/w", "/f", None, False, python=python, at=BEGAN.isoformat())
+        return [line for line in PlainLines(Progress()).of(begun) if "Python" in line]
+
+    known = {"path": "/usr/bin/python3", "version": "3.11.7", "source": "PATH"}
+    assert lines(known) == ["10:15:00  tests run with Python 3.11.7 (PATH): /usr/bin/python3"]
+    assert lines({**known, "version": ""}) == lines({"version": "3.11.7"}) == lines({}) == []
+
+
+@pytest.mark.parametrize("at", ["", "2026-01-31T10:16:00+00:00"])
+def test_event_that_cannot_be_read_has_no_line(at: str) -> None:
+    assert PlainLines(Progress()).of(e.UnknownEvent(at=at)) == []
 
 
 def test_cycle_is_announced_once() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from codex_multi_role.presentation.progress import REPAIRING, STARTING, WORKING, Progress
 from codex_multi_role.run_folder import events as e
 from tests.support.recorded_runs import ROLES, ended, in_order, started, turn, whole_run
@@ -13,16 +15,14 @@ def test_end_of_a_run_shows_every_role_with_its_sums() -> None:
     assert (implementer.input_tokens, implementer.output_tokens, implementer.seconds) == (3600, 102, 4.5)
     assert implementer.last == "what implementer did"
     assert progress.ended is not None
-    assert progress.ended["exit_code"] == 0
+    assert progress.ended.exit_code == 0
 
 
 def test_files_tests_and_warnings_are_kept() -> None:
     progress = Progress.of(whole_run())
     assert (progress.files_written, progress.files_skipped) == (3, 1)
     assert list(progress.written) == ["roman.py", "test_roman.py"]
-    assert progress.tests == {
-        "number": 2, "status": "passed", "passed": 4, "failed": 0, "errors": 0, "skipped": 0, "seconds": 0.4,
-    }  # fmt: skip
+    assert progress.tests == replace(e.TestsEnded(2, "passed", 4, 0, 0, 0, 0.4), at="2026-01-31T10:15:26.000+00:00")
     assert progress.warnings == ["the disk is nearly full"]
 
 
@@ -30,7 +30,7 @@ def test_role_works_from_the_start_to_the_end_of_its_turn() -> None:
     begun = in_order(started(), *turn("planner", 1, 1))
     working = Progress.of(begun[:3])
     assert working.roles["planner"].state == WORKING
-    assert working.roles["planner"].working_since == begun[1]["at"]
+    assert working.roles["planner"].working_since == begun[1].at
     assert working.roles["planner"].last == "command: ls"
     assert working.roles["implementer"].state == STARTING
     assert Progress.of(begun).roles["planner"].working_since == ""
@@ -70,7 +70,7 @@ def test_skipped_and_a_restarted_role_say_why() -> None:
 
 
 def test_events_of_a_newer_version_are_passed_over() -> None:
-    progress = Progress.of([*in_order(started()), {"type": "not_invented_yet", "at": "2026-01-31T10:16:00+00:00"}])
+    progress = Progress.of([*in_order(started()), e.UnknownEvent(at="2026-01-31T10:16:00+00:00"), e.UnknownEvent()])
     assert progress.at == "2026-01-31T10:16:00+00:00"
 
 
@@ -102,7 +102,7 @@ def test_time_left_counts_down_during_tests_but_not_questions() -> None:
     answered = e.ReviewAnswered("approve.1", True, "", "somebody")
     tests = e.TestsStarted(1, "planner", 1)
     records = in_order(started(), begun, over, tests, asked, tests, answered, tests, ended())
-    now = in_order(*[tests] * 20)[-1]["at"]
+    now = in_order(*[tests] * 20)[-1].at
     left = [600 - Progress.of(records[:end]).left(now)["seconds"] for end in range(1, 10)]
     assert left == [19, 10 + 18, 11 + 17, 11 + 17, 13, 13, 13 + 13, 13 + 13, 12.5]
 

@@ -13,6 +13,7 @@ from codex_multi_role.flow.routing import End
 from codex_multi_role.report.path_taken import PathTaken, paths_taken
 from codex_multi_role.report.picture import LINE, Picture, draw
 from codex_multi_role.report.story import Visit
+from codex_multi_role.run_folder.events import RunEnded
 
 FLOWS = [entry.name for entry in list_flows(None)]
 
@@ -21,8 +22,8 @@ def visits(*steps: str) -> list[Visit]:
     return [Visit(step, steps[: number + 1].count(step), "") for number, step in enumerate(steps)]
 
 
-def ended(outcome: str, exit_code: int) -> dict[str, object]:
-    return {"outcome": outcome, "exit_code": exit_code}
+def ended(outcome: str, exit_code: int) -> RunEnded:
+    return RunEnded("ended", outcome, "", exit_code, {}, "/run")
 
 
 def flow(**more: object) -> FlowSpec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -11,18 +12,18 @@ from hypothesis import strategies as st
 
 from codex_multi_role.report.story import Story
 from codex_multi_role.report.timeline import NARROWEST, Scale, timeline
-from codex_multi_role.run_folder import Question, Record, RunEvent
+from codex_multi_role.run_folder import Question, RunEvent
 from codex_multi_role.run_folder import events as e
 from tests.support.recorded_runs import started, whole_run
 
 BEGAN = datetime(2026, 1, 31, 10, 15, tzinfo=UTC)
 
 
-def at(second: float, event: RunEvent) -> Record:
-    return {**event.as_record(), "at": (BEGAN + timedelta(seconds=second)).isoformat(timespec="milliseconds")}
+def at(second: float, event: RunEvent) -> RunEvent:
+    return replace(event, at=(BEGAN + timedelta(seconds=second)).isoformat(timespec="milliseconds"))
 
 
-def turn(role: str, number: int, begin: float, end: float, status: str = "completed") -> list[Record]:
+def turn(role: str, number: int, begin: float, end: float, status: str = "completed") -> list[RunEvent]:
     ended = e.TurnEnded(role, number, status, status, "", 1, 1, end - begin, "")
     return [at(begin, e.TurnStarted(role, number, 1, 1, None)), at(end, ended)]
 
@@ -112,3 +113,9 @@ def test_scale_keeps_the_order_and_ends_at_a_hundred(spans: list[tuple[float, fl
     places = [scale.place(moment) for moment in moments]
     assert all(before <= after + 1e-9 for before, after in pairwise(places))
     assert all(-1e-9 <= place <= 100 + 1e-9 for place in places)
+
+
+def test_event_that_cannot_be_read_changes_no_story() -> None:
+    story = Story.of([e.UnknownEvent()], [e.UnknownEvent(), *turn("a", 1, 0, 10), e.UnknownEvent()])
+    plain = Story.of([], turn("a", 1, 0, 10))
+    assert (story.began, story.at, story.turns) == (plain.began, plain.at, plain.turns)

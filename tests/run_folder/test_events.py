@@ -12,95 +12,23 @@ import pytest
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.run_folder import EventLog, Record, RunEvent, read_events
-from codex_multi_role.run_folder.events import (
-    Approval,
-    DoneIgnored,
-    FilesApplied,
-    ReplyRepaired,
-    RoleActivity,
-    RoleRestarted,
-    RoleSkipped,
-    RoleStarted,
-    RunEnded,
-    RunStarted,
-    StateChanged,
-    StepStarted,
-    TestsEnded,
-    TestsStarted,
-    TurnEnded,
-    TurnStarted,
-    Warning,
-)
+from codex_multi_role.run_folder.events import RoleActivity, Warning
+from tests.support.event_samples import EVENT_FIELDS
 from tests.support.processes import largest_file
 from tests.support.teams import read_lines
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00")
-RECORDS: dict[type[RunEvent], Record] = {
-    RunStarted: {
-        "run_id": "r",
-        "goal": "g",
-        "flow": "cycles",
-        "cycles": 3,
-        "roles": ["one"],
-        "workspace": "/w",
-        "folder": "/f",
-        "playbook": None,
-        "resumed": False,
-    },
-    RoleStarted: {"role": "one", "pid": 1, "thread_id": "t", "seconds": 0.1, "resumed": True},
-    StepStarted: {"step": "team", "visit": 1, "cycle": 1},
-    TurnStarted: {"role": "one", "turn": 2, "cycle": 1, "attempt": 1, "repair_of": 1},
-    RoleActivity: {"role": "one", "turn": 2, "activity": "command: pytest -q"},
-    Approval: {"role": "one", "turn": 2, "method": "m", "decision": "accept", "detail": "ls"},
-    TurnEnded: {
-        "role": "one",
-        "turn": 2,
-        "status": "completed",
-        "outcome": "completed",
-        "reason": "",
-        "input_tokens": 10,
-        "output_tokens": 2,
-        "seconds": 0.5,
-        "summary": "fine",
-    },
-    ReplyRepaired: {"role": "one", "turn": 2, "how": "local"},
-    FilesApplied: {"role": "one", "turn": 2, "written": 1, "skipped": 0, "paths": ["a.py"]},
-    TestsStarted: {"number": 1, "role": "one", "turn": 2},
-    TestsEnded: {
-        "number": 1,
-        "status": "passed",
-        "passed": 3,
-        "failed": 0,
-        "errors": 0,
-        "skipped": 0,
-        "seconds": 0.2,
-    },
-    DoneIgnored: {"role": "one", "turn": 2},
-    RoleRestarted: {"role": "one", "reason": "crashed"},
-    RoleSkipped: {"role": "one", "reason": "failed"},
-    StateChanged: {"unit": "solve.1.0", "item": "A", "state": "FAILED", "reason": "no data"},
-    Warning: {"message": "look here"},
-    RunEnded: {
-        "status": "succeeded",
-        "outcome": "done",
-        "reason": "said so",
-        "exit_code": 0,
-        "totals": {"turns": 2},
-        "folder": "/f",
-    },
-}
-
 
 NOTHING_SECRET = Redactor({})
 
 
-@pytest.mark.parametrize("kind", RECORDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", EVENT_FIELDS, ids=lambda kind: kind.__name__)
 def test_record_is_type_time_and_the_events_fields(kind: type[RunEvent]) -> None:
-    record = kind(**RECORDS[kind]).as_record()
-    assert list(record)[: 2 + len(RECORDS[kind])] == ["type", "at", *RECORDS[kind]]
+    record = kind(**EVENT_FIELDS[kind]).as_record()
+    assert list(record)[: 2 + len(EVENT_FIELDS[kind])] == ["type", "at", *EVENT_FIELDS[kind]]
     assert record["type"] == re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
     assert MOMENT.fullmatch(record["at"])
-    assert RECORDS[kind].items() <= record.items()
+    assert EVENT_FIELDS[kind].items() <= record.items()
     assert json.loads(json.dumps(record)) == record
 
 
@@ -147,7 +75,7 @@ def test_resumed_run_appends_even_after_truncated_line(tmp_path: Path) -> None:
     log.publish(Warning("third"))
     log.close()
     assert path.read_bytes().splitlines()[2] == b'{"type":"warning","message":"\xc3'
-    assert [record["message"] for record in read_events(path)] == ["first", "second", "third"]
+    assert [event.message for event in read_events(path) if isinstance(event, Warning)] == ["first", "second", "third"]
 
 
 def test_invalid_unicode_does_not_end_run(tmp_path: Path) -> None:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from codex_multi_role.run_folder import (
+    RunEvent,
     RunFolder,
     TurnFolder,
     beginnings,
@@ -14,32 +14,40 @@ from codex_multi_role.run_folder import (
     list_turns,
     own_turns,
 )
+from codex_multi_role.run_folder import events as e
 from tests.support.workspaces import files_below
 
-
-def step(name: str, visit: int, place: int, workspace: str = "") -> dict[str, Any]:
-    return {"type": "step_started", "step": name, "visit": visit, "journal_step": place, "workspace": workspace}
+AT = "2026-01-31T10:15:00.000+00:00"
 
 
-def turn(role: str, number: int) -> dict[str, Any]:
-    return {"type": "turn_started", "role": role, "turn": number}
+def step(name: str, visit: int, place: int, workspace: str = "") -> RunEvent:
+    return e.StepStarted(name, visit, 1, place, workspace, at=AT)
 
 
-EVENTS = [
-    {"type": "run_started"},
+def turn(role: str, number: int) -> RunEvent:
+    return e.TurnStarted(role, number, 1, 1, None, at=AT)
+
+
+STARTED = e.RunStarted("first", "g", "own", 1, ["one", "two"], "/w", "/f", None, False, at=AT)
+EVENTS: list[RunEvent] = [
+    STARTED,
     step("a", 1, 1, "t1"),
     turn("one", 1),
     step("a.1/inner", 1, 0),
-    {"type": "tests_started", "number": 1},
+    e.TestsStarted(1, "one", 1, at=AT),
     step("a.1", 1, 5, "t2"),
     turn("two", 1),
-    {"type": "run_started"},
+    STARTED,
     step("a.1", 1, 5, "t3"),
     turn("two", 2),
-    {"type": "tests_started", "number": 2},
+    e.TestsStarted(2, "two", 2, at=AT),
     step("a", 2, 9, "t4"),
     turn("one", 2),
 ]
+
+
+def lines(events: list[RunEvent]) -> str:
+    return "".join(json.dumps(event.as_record()) + "\n" for event in events)
 
 
 def folder_of(path: Path, name: str) -> RunFolder:
@@ -48,7 +56,7 @@ def folder_of(path: Path, name: str) -> RunFolder:
 
 def a_run(path: Path) -> RunFolder:
     run = folder_of(path, "first")
-    run.events_path.write_text("".join(json.dumps(event) + "\n" for event in EVENTS) + '{"type": "cut sho')
+    run.events_path.write_text(lines(EVENTS) + '{"type": "cut sho')
     for role, number in (("one", 1), ("two", 1), ("two", 2), ("one", 2)):
         made = TurnFolder.create(run, role)
         made.begin(f"{role} {number}", {"thread_id": role})
@@ -135,7 +143,7 @@ def test_fork_of_a_fork_inherits_from_both(tmp_path: Path) -> None:
     events = events_with_inherited(run)
     inherit(run, fork, events, beginnings(events)[1])
     own = [step("a.1", 1, 5, "t5"), turn("two", 1), step("b", 1, 8, "t6")]
-    fork.events_path.write_text("".join(json.dumps(event) + "\n" for event in own))
+    fork.events_path.write_text(lines(own))
     TurnFolder.create(fork, "two").begin("", {})
     events = events_with_inherited(fork)
     assert [(each.key, each.workspace) for each in beginnings(events)] == [
@@ -146,3 +154,13 @@ def test_fork_of_a_fork_inherits_from_both(tmp_path: Path) -> None:
     inherit(fork, second, events, beginnings(events)[2])
     assert [(role, each.number) for role, each in list_turns(second)] == [("one", 1), ("two", 1)]
     assert list(own_turns(second)) == []
+
+
+def test_inherited_events_are_copied_as_they_were_written(tmp_path: Path) -> None:
+    """Also those of another version, and fields that this one does not have."""
+    run, fork = folder_of(tmp_path, "first"), folder_of(tmp_path, "second")
+    strange = f'{{"type": "warning", "at": "{AT}", "message": "ü", "more": 1}}\n{{"type": "not_invented_yet"}}\n'
+    run.events_path.write_text(strange + lines([step("a", 1, 1), turn("one", 1)]), encoding="utf-8")
+    events = events_with_inherited(run)
+    inherit(run, fork, events, beginnings(events)[0])
+    assert fork.inherited_events_path.read_text(encoding="utf-8") == strange

@@ -9,6 +9,7 @@ from typing import Any
 import codex_multi_role
 from codex_multi_role import RunReport
 from codex_multi_role.run_folder import RunFolder, events_with_inherited
+from codex_multi_role.run_folder.events import StateChanged
 from tests.support.teams import Record, TeamFolder, read
 
 
@@ -69,9 +70,9 @@ def history(team: TeamFolder, item: str = "") -> list[str]:
     told = read(team.runs / "latest/states.json")
     found = next(each for each in [told["run"], *told["items"]] if each["item"] == item)
     events = events_with_inherited(RunFolder.find(team.runs, "latest"))
-    said = [each for each in events if each["type"] == "state_changed"]
+    said = [each for each in events if isinstance(each, StateChanged)]
     states = [each["state"] for each in found["history"]]
-    assert states == [each["state"] for each in said if each["item"] == item]
+    assert states == [each.state for each in said if each.item == item]
     return states
 
 

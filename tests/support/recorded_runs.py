@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.run_folder import Record, RunEvent, RunFolder, TurnFolder
+from codex_multi_role.run_folder import RunEvent, RunFolder, TurnFolder
 from codex_multi_role.run_folder import events as e
 
 ROLES = ["planner", "implementer"]
@@ -55,7 +56,7 @@ def ended(*, exit_code: int = 0) -> RunEvent:
     return e.RunEnded(status, outcome, reason, exit_code, totals, "/project/runs/20260131_101500_0a1b2c3d")
 
 
-def whole_run() -> list[Record]:
+def whole_run() -> list[RunEvent]:
     """The records of a run of two cycles, with a failed and a passed test run, and a repair."""
     return in_order(
         started(),
@@ -80,8 +81,8 @@ def whole_run() -> list[Record]:
     )
 
 
-def in_order(*events: RunEvent) -> list[Record]:
-    """The records of ``events``, one second apart."""
+def in_order(*events: RunEvent) -> list[RunEvent]:
+    """``events``, one second apart."""
     return [_at(event, second) for second, event in enumerate(events)]
 
 
@@ -108,7 +109,7 @@ def make_run(runs_dir: Path, run_id: str, **changes: Any) -> RunFolder:
     """The folder of a run that ended: two turns, tests, the events of `whole_run`. ``changes`` as of `record`."""
     folder = RunFolder.create(runs_dir, run_id)
     folder.write_record(record(run_id, **changes))
-    folder.events_path.write_text("".join(json.dumps(event) + "\n" for event in whole_run()))
+    folder.events_path.write_text("".join(json.dumps(event.as_record()) + "\n" for event in whole_run()))
     tokens = {"input": 1200, "output": 34}
     for status, reason, repair_of in (("invalid_reply", "summary: is missing", None), ("completed", "", 1)):
         turn = TurnFolder.create(folder, "planner")
@@ -135,7 +136,7 @@ def make_many_turns(runs_dir: Path, turns: int, *, prompt: str, answer: str) -> 
             happened.append(_at(e.StepStarted("team", own, own, 1), clock))
         happened += _write_turn(folder, role, own, clock, prompt, answer)
         clock += 60
-    folder.events_path.write_text("".join(json.dumps(each) + "\n" for each in happened))
+    folder.events_path.write_text("".join(json.dumps(each.as_record()) + "\n" for each in happened))
     return folder
 
 
@@ -145,7 +146,7 @@ def _started(folder: RunFolder) -> RunEvent:
     )
 
 
-def _write_turn(folder: RunFolder, role: str, number: int, clock: int, prompt: str, answer: str) -> list[Record]:
+def _write_turn(folder: RunFolder, role: str, number: int, clock: int, prompt: str, answer: str) -> list[RunEvent]:
     turn = folder.path / role / f"turn_{number:03d}"
     turn.mkdir(parents=True)
     summary = f"{role} did part {number}"
@@ -175,6 +176,6 @@ def _write_turn(folder: RunFolder, role: str, number: int, clock: int, prompt: s
     return [_at(event, moment) for event, moment in told]
 
 
-def _at(event: RunEvent, second: int) -> Record:
+def _at(event: RunEvent, second: int) -> RunEvent:
     moment = BEGAN + timedelta(seconds=second)
-    return {**event.as_record(), "at": moment.isoformat(timespec="milliseconds")}
+    return replace(event, at=moment.isoformat(timespec="milliseconds"))

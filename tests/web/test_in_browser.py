@@ -111,7 +111,7 @@ def test_run_is_started_found_and_approved_with_comment(page: Page, team: TeamFo
 @pytest.mark.long
 def test_key_enter_decides_nothing(page: Page, team: TeamFolder) -> None:
     run = make_run(team.runs, "undecided", status="parked", outcome="waiting_for_review", exit_code=4)
-    Questions(run.path).ask(Question("ok.1", "Ship it?", "", whole_run()[0]["at"], None, None))
+    Questions(run.path).ask(Question("ok.1", "Ship it?", "", whole_run()[0].at, None, None))
     page.goto("/runs/undecided")
     page.get_by_label("Go on with the run").uncheck()
     page.get_by_label("Go on with the run").press("Enter")
@@ -124,10 +124,10 @@ def test_key_enter_decides_nothing(page: Page, team: TeamFolder) -> None:
 @pytest.mark.long
 def test_what_is_unticked_stays_so_while_news_come(page: Page, team: TeamFolder) -> None:
     run = make_run(team.runs, "unticked", status="parked", outcome="waiting_for_review", exit_code=4)
-    Questions(run.path).ask(Question("ok.1", "Ship it?", "", whole_run()[0]["at"], None, None))
+    Questions(run.path).ask(Question("ok.1", "Ship it?", "", whole_run()[0].at, None, None))
     page.goto("/runs/unticked")
     page.get_by_label("Go on with the run").uncheck()
-    Questions(run.path).ask(Question("ok.2", "Really?", "", whole_run()[1]["at"], None, None))
+    Questions(run.path).ask(Question("ok.2", "Really?", "", whole_run()[1].at, None, None))
     page.get_by_role("heading", name="Your decision: Really?").wait_for()
     assert [each.is_checked() for each in page.get_by_label("Go on with the run").all()] == [False, True]
 
@@ -140,7 +140,7 @@ def test_rejection_requires_reason_and_input_survives_updates(page: Page, team: 
     page.get_by_role("alert").get_by_text("A rejection needs a comment").wait_for()
     page.get_by_label("Comment").press_sequentially("too ")
     with (team.runs / run_id / "events.jsonl").open("a") as events:
-        events.write(json.dumps({"type": "warning", "at": whole_run()[-1]["at"], "message": "news"}) + "\n")
+        events.write(json.dumps({"type": "warning", "at": whole_run()[-1].at, "message": "news"}) + "\n")
     page.get_by_role("log").get_by_text("warning: news").wait_for()
     page.keyboard.type("big")  # the focus is where it was
     page.get_by_role("button", name="Reject").click()
@@ -204,7 +204,7 @@ def shown(team: TeamFolder) -> None:
     long = "averylongword" * 30
     make_run(team.runs, "ended", goal=long, workspace=long, reason=long)
     asking = make_run(team.runs, "asking", status="parked", outcome="waiting_for_review", exit_code=4)
-    Questions(asking.path).ask(Question("ok.1", f"Ship {long}?", long, whole_run()[0]["at"], 3600.0, "reject"))
+    Questions(asking.path).ask(Question("ok.1", f"Ship {long}?", long, whole_run()[0].at, 3600.0, "reject"))
 
 
 PAGES = [

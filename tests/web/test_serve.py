@@ -101,7 +101,7 @@ def test_returning_viewer_gets_every_event_exactly_once(tmp_path: Path) -> None:
         stream = server.news("/runs/first/events", {"Last-Event-ID": str(number)})
         assert next(stream)[1]["lines"] == []
         with folder.events_path.open("a") as events:
-            events.write(json.dumps({"type": "warning", "at": whole_run()[-1]["at"], "message": "late"}) + "\n")
+            events.write(json.dumps({"type": "warning", "at": whole_run()[-1].at, "message": "late"}) + "\n")
         number, news = next(stream)
         assert [line.partition("  ")[2] for line in news["lines"]] == ["warning: late"]
         assert [part["name"] for part in news["parts"]] == ["overview"]

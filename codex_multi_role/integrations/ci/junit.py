@@ -76,7 +76,7 @@ def _run_output(run: EndedRun) -> Iterator[str]:
     yield f"goal: {run.line(run.progress.goal, 500)}"
     yield f"folder: {run.folder.path}"
     if run.progress.tests is not None:
-        yield f"tests: {verdict(run.progress.tests)}"
+        yield f"tests: {verdict(vars(run.progress.tests))}"
     turns = read_turns(run.folder)
     if len(turns) > MOST_TURNS:
         yield f"the last {MOST_TURNS} of {len(turns)} turns:"

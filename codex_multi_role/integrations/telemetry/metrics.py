@@ -5,7 +5,7 @@ from __future__ import annotations
 from opentelemetry.metrics import Meter
 
 from codex_multi_role.integrations.telemetry.spans import OWN, PROVIDER, Attributes
-from codex_multi_role.run_folder import Record
+from codex_multi_role.run_folder import RunEvent, events
 
 
 class RunMetrics:
@@ -24,35 +24,32 @@ class RunMetrics:
         self._worked_before = 0.0
         self._models: dict[str, str] = {}
 
-    def __call__(self, record: Record) -> None:
-        match record["type"]:
-            case "run_started":
-                self._flow, self._roles = record["flow"], frozenset(record["roles"])
-                self._worked_before = record["worked_seconds"]
-            case "turn_started":
-                self._models[record["role"]] = record.get("model", "")
-                if record["repair_of"] is not None:
-                    self._repairs.add(1, {**self._agent(record["role"]), f"{OWN}.repair": "asked again"})
-            case "reply_repaired":
-                self._repairs.add(1, {**self._agent(record["role"]), f"{OWN}.repair": record["how"]})
-            case "approval":
-                attributes = {
-                    f"{OWN}.approval.decision": record["decision"],
-                    f"{OWN}.approval.method": record["method"],
-                }
-                self._approvals.add(1, {**self._agent(record["role"]), **attributes})
-            case "turn_ended":
-                self._turn_ended(record)
-            case "run_ended":
-                attributes = {"gen_ai.workflow.name": self._flow, f"{OWN}.run.outcome": record["outcome"]}
-                self._runs.record(record["totals"]["seconds"] - self._worked_before, attributes)
+    def __call__(self, event: RunEvent) -> None:
+        match event:
+            case events.RunStarted():
+                self._flow, self._roles = event.flow, frozenset(event.roles)
+                self._worked_before = event.worked_seconds
+            case events.TurnStarted():
+                self._models[event.role] = event.model
+                if event.repair_of is not None:
+                    self._repairs.add(1, {**self._agent(event.role), f"{OWN}.repair": "asked again"})
+            case events.ReplyRepaired():
+                self._repairs.add(1, {**self._agent(event.role), f"{OWN}.repair": event.how})
+            case events.Approval():
+                attributes = {f"{OWN}.approval.decision": event.decision, f"{OWN}.approval.method": event.method}
+                self._approvals.add(1, {**self._agent(event.role), **attributes})
+            case events.TurnEnded():
+                self._turn_ended(event)
+            case events.RunEnded():
+                attributes = {"gen_ai.workflow.name": self._flow, f"{OWN}.run.outcome": event.outcome}
+                self._runs.record(event.totals["seconds"] - self._worked_before, attributes)
 
-    def _turn_ended(self, record: Record) -> None:
-        common = self._agent(record["role"])
-        for kind, tokens in (("input", record["input_tokens"]), ("output", record["output_tokens"])):
+    def _turn_ended(self, event: events.TurnEnded) -> None:
+        common = self._agent(event.role)
+        for kind, tokens in (("input", event.input_tokens), ("output", event.output_tokens)):
             self._tokens.record(tokens, {**common, "gen_ai.token.type": kind})
-        failed = {"error.type": record["outcome"]} if record["status"] != "completed" else {}
-        self._turns.record(record["seconds"], {**common, **failed})
+        failed = {"error.type": event.outcome} if event.status != "completed" else {}
+        self._turns.record(event.seconds, {**common, **failed})
 
     def _agent(self, role: str) -> Attributes:
         """Return the attributes of a role, not of its processes: a fan-out of hundreds is one series."""

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from codex_multi_role.integrations.telemetry.metrics import RunMetrics
 from codex_multi_role.integrations.telemetry.spans import RunSpans
-from codex_multi_role.run_folder import Record
+from codex_multi_role.run_folder import Record, event_of
 
 NAME = "codex-multi-role"
 LIBRARY = logging.getLogger("opentelemetry")
@@ -50,7 +50,7 @@ class Complaints(logging.Handler):
 
 
 class Pipeline:
-    """Receives a run's events, and never raises. ``complaints``: why something could not be delivered."""
+    """Takes the records of a run's events, and never raises. ``complaints``: why something could not be delivered."""
 
     def __init__(self, tracing: TracerProvider, metering: MeterProvider, version: str, complaints: Complaints) -> None:
         self._tracing = tracing
@@ -83,8 +83,9 @@ class Pipeline:
 
     def __call__(self, record: Record) -> None:
         with self._collecting_complaints():
-            self._spans(record)
-            self._metrics(record)
+            event = event_of(record)
+            self._spans(event)
+            self._metrics(event)
 
     def close(self) -> None:
         """Deliver the rest and end the threads within `CLOSING_SECONDS`; a timeout or Ctrl-C is a complaint."""

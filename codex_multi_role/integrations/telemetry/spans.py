@@ -6,13 +6,12 @@ Follows the semantic conventions for generative AI (https://opentelemetry.io/doc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
-from codex_multi_role.run_folder import Record
+from codex_multi_role.run_folder import RunEvent, events
 
 PROVIDER = "openai"
 """The protocol's provider; which server answers is up to Codex."""
@@ -29,10 +28,26 @@ class RunSpans:
         self._steps: dict[str, Span] = {}
         self._turns: dict[tuple[str, int], Span] = {}
 
-    def __call__(self, record: Record) -> None:
-        handler = _HANDLERS.get(record["type"])
-        if handler is not None and (self._run is not None or record["type"] == "run_started"):
-            handler(self, record)
+    def __call__(self, event: RunEvent) -> None:
+        match event:
+            case events.RunStarted():
+                self._run_started(event)
+            case _ if self._run is None:
+                pass
+            case events.StepStarted():
+                self._step_started(event)
+            case events.TurnStarted():
+                self._turn_started(event)
+            case events.TurnEnded():
+                self._turn_ended(event)
+            case events.ToolCalled():
+                self._tool(event, event.tool, "function", failed=not event.success)
+            case events.CommandEnded():
+                self._tool(event, "shell", "extension", failed=event.exit_code != 0)
+            case events.Approval():
+                self._approval(event)
+            case events.RunEnded():
+                self._run_ended(event, self._run)
 
     def close(self, at: str = "") -> None:
         """End all spans that are still open; how they ended is unknown."""
@@ -42,87 +57,80 @@ class RunSpans:
         self._steps.clear()
         self._run = None
 
-    def run_started(self, record: Record) -> None:
-        self.close(record["at"])
+    def _run_started(self, event: events.RunStarted) -> None:
+        self.close(event.at)
         attributes: Attributes = {
             "gen_ai.operation.name": "invoke_workflow",
-            "gen_ai.workflow.name": record["flow"],
-            f"{OWN}.run.id": record["run_id"],
-            f"{OWN}.run.resumed": record["resumed"],
-            f"{OWN}.run.cycles": record["cycles"],
+            "gen_ai.workflow.name": event.flow,
+            f"{OWN}.run.id": event.run_id,
+            f"{OWN}.run.resumed": event.resumed,
+            f"{OWN}.run.cycles": event.cycles,
         }
-        self._run = self._start(f"invoke_workflow {record['flow']}", attributes, record["at"], None)
+        self._run = self._start(f"invoke_workflow {event.flow}", attributes, event.at, None)
 
-    def step_started(self, record: Record) -> None:
+    def _step_started(self, event: events.StepStarted) -> None:
         """Start a step's span; the previous step of its walk ends, with everything it called."""
-        walk = _walk(record["step"])
-        self._end_steps(walk, record["at"])
-        name = record["step"].rpartition("/")[2]
-        attributes: Attributes = {f"{OWN}.step.name": record["step"], f"{OWN}.step.visit": record["visit"]}
-        self._steps[walk] = self._start(f"step {name}", attributes, record["at"], self._parent_of(walk))
+        walk = _walk(event.step)
+        self._end_steps(walk, event.at)
+        name = event.step.rpartition("/")[2]
+        attributes: Attributes = {f"{OWN}.step.name": event.step, f"{OWN}.step.visit": event.visit}
+        self._steps[walk] = self._start(f"step {name}", attributes, event.at, self._parent_of(walk))
 
-    def turn_started(self, record: Record) -> None:
+    def _turn_started(self, event: events.TurnStarted) -> None:
         attributes: Attributes = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.provider.name": PROVIDER,
-            "gen_ai.agent.name": record["role"],
-            f"{OWN}.turn.number": record["turn"],
-            f"{OWN}.turn.attempt": record["attempt"],
-            f"{OWN}.turn.repair": record["repair_of"] is not None,
+            "gen_ai.agent.name": event.role,
+            f"{OWN}.turn.number": event.turn,
+            f"{OWN}.turn.attempt": event.attempt,
+            f"{OWN}.turn.repair": event.repair_of is not None,
         }
-        optional = {"gen_ai.request.model": record.get("model"), "gen_ai.conversation.id": record.get("thread_id")}
+        optional = {"gen_ai.request.model": event.model, "gen_ai.conversation.id": event.thread_id}
         attributes |= {name: value for name, value in optional.items() if value}
-        parent = self._steps.get(_walk(record.get("unit", "")), self._run)
-        span = self._start(f"invoke_agent {record['role']}", attributes, record["at"], parent, SpanKind.CLIENT)
-        self._turns[record["role"], record["turn"]] = span
+        parent = self._steps.get(_walk(event.unit), self._run)
+        span = self._start(f"invoke_agent {event.role}", attributes, event.at, parent, SpanKind.CLIENT)
+        self._turns[event.role, event.turn] = span
 
-    def turn_ended(self, record: Record) -> None:
-        span = self._turns.pop((record["role"], record["turn"]), None)
+    def _turn_ended(self, event: events.TurnEnded) -> None:
+        span = self._turns.pop((event.role, event.turn), None)
         if span is None:
             return
         span.set_attributes(
             {
-                "gen_ai.usage.input_tokens": record["input_tokens"],
-                "gen_ai.usage.output_tokens": record["output_tokens"],
-                f"{OWN}.turn.outcome": record["outcome"],
+                "gen_ai.usage.input_tokens": event.input_tokens,
+                "gen_ai.usage.output_tokens": event.output_tokens,
+                f"{OWN}.turn.outcome": event.outcome,
             }
         )
-        _end(span, record, failed=record["status"] != "completed")
+        _end(span, event, failed=event.status != "completed")
 
-    def tool_called(self, record: Record) -> None:
-        self._tool(record, record["tool"], "function", failed=not record["success"])
-
-    def command_ended(self, record: Record) -> None:
-        self._tool(record, "shell", "extension", failed=record["exit_code"] != 0)
-
-    def approval(self, record: Record) -> None:
-        span = self._turns.get((record["role"], record["turn"]))
+    def _approval(self, event: events.Approval) -> None:
+        span = self._turns.get((event.role, event.turn))
         if span is not None:
-            attributes = {f"{OWN}.approval.method": record["method"], f"{OWN}.approval.decision": record["decision"]}
-            span.add_event("approval", attributes, nanoseconds(record["at"]))
+            attributes = {f"{OWN}.approval.method": event.method, f"{OWN}.approval.decision": event.decision}
+            span.add_event("approval", attributes, nanoseconds(event.at))
 
-    def run_ended(self, record: Record) -> None:
-        self._end_steps("", record["at"])
+    def _run_ended(self, event: events.RunEnded, run: Span) -> None:
+        self._end_steps("", event.at)
         for span in self._turns.values():
-            span.end(nanoseconds(record["at"]))
+            span.end(nanoseconds(event.at))
         self._turns.clear()
-        if self._run is not None:
-            self._run.set_attributes({f"{OWN}.run.outcome": record["outcome"], f"{OWN}.exit_code": record["exit_code"]})
-            _end(self._run, record, failed=record["exit_code"] != 0)
-            self._run = None
+        run.set_attributes({f"{OWN}.run.outcome": event.outcome, f"{OWN}.exit_code": event.exit_code})
+        _end(run, event, failed=event.exit_code != 0)
+        self._run = None
 
-    def _tool(self, record: Record, name: str, kind: str, *, failed: bool) -> None:
+    def _tool(self, event: events.ToolCalled | events.CommandEnded, name: str, kind: str, *, failed: bool) -> None:
         attributes: Attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": name,
             "gen_ai.tool.type": kind,
         }
-        began = datetime.fromisoformat(record["at"]) - timedelta(seconds=record["seconds"])
-        parent = self._turns.get((record["role"], record["turn"]), self._run)
+        began = datetime.fromisoformat(event.at) - timedelta(seconds=event.seconds)
+        parent = self._turns.get((event.role, event.turn), self._run)
         span = self._start(f"execute_tool {name}", attributes, began.isoformat(), parent)
         if failed:
             span.set_status(Status(StatusCode.ERROR))
-        span.end(nanoseconds(record["at"]))
+        span.end(nanoseconds(event.at))
 
     def _start(
         self, name: str, attributes: Attributes, at: str, parent: Span | None, kind: SpanKind = SpanKind.INTERNAL
@@ -144,25 +152,13 @@ def _walk(key: str) -> str:
     return "".join(key.rpartition("/")[:2])
 
 
-def _end(span: Span, record: Record, *, failed: bool) -> None:
+def _end(span: Span, event: events.TurnEnded | events.RunEnded, *, failed: bool) -> None:
     if failed:
-        span.set_attribute("error.type", record["outcome"] or record["status"])
-        span.set_status(Status(StatusCode.ERROR, record["outcome"]))
-    span.end(nanoseconds(record["at"]))
+        span.set_attribute("error.type", event.outcome or event.status)
+        span.set_status(Status(StatusCode.ERROR, event.outcome))
+    span.end(nanoseconds(event.at))
 
 
 def nanoseconds(at: str) -> int:
     """Convert an event's ``at`` to nanoseconds since 1970."""
     return int(datetime.fromisoformat(at).timestamp() * 1_000_000) * 1000
-
-
-_HANDLERS: Mapping[str, Callable[[RunSpans, Record], None]] = {
-    "run_started": RunSpans.run_started,
-    "step_started": RunSpans.step_started,
-    "turn_started": RunSpans.turn_started,
-    "turn_ended": RunSpans.turn_ended,
-    "tool_called": RunSpans.tool_called,
-    "command_ended": RunSpans.command_ended,
-    "approval": RunSpans.approval,
-    "run_ended": RunSpans.run_ended,
-}

@@ -19,7 +19,7 @@ from codex_multi_role.lifecycle.forking.again import Again
 from codex_multi_role.lifecycle.forking.start import find_start
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
 from codex_multi_role.lifecycle.state_file import write_state
-from codex_multi_role.run_folder import Beginning, Owner, Record, RunFolder, events_with_inherited, inherit
+from codex_multi_role.run_folder import Beginning, Owner, RunEvent, RunFolder, events_with_inherited, inherit
 from codex_multi_role.run_options import RunOptions
 
 KEPT_BY_A_FORK = frozenset({"runs_dir", "database_url"})
@@ -113,7 +113,7 @@ class _Inheritance:
         self._again = again
         self.kept = 0
 
-    def take(self, events: Sequence[Record], undo: ExitStack) -> list[str]:
+    def take(self, events: Sequence[RunEvent], undo: ExitStack) -> list[str]:
         """Bring the fork to its beginning; returns the repositories that the workspace lacks."""
         from codex_multi_role.engine.flow_walk import (
             CallableFlows,  # lazy: slow to import, and a wrong option must fail fast

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import did_you_mean
-from codex_multi_role.run_folder import Beginning, Record, beginnings
+from codex_multi_role.run_folder import Beginning, RunEvent, beginnings
+from codex_multi_role.run_folder.events import StepStarted
 
 MOST_NAMED = 30
 
 
-def find_start(events: Sequence[Record], start: str | None, run_id: str) -> Beginning:
+def find_start(events: Sequence[RunEvent], start: str | None, run_id: str) -> Beginning:
     """The visit that ``start`` names, by default the step's last one; ``events`` are all events of the run.
 
     Raises `UsageError` with a list of the existing visits.
@@ -31,7 +32,7 @@ def find_start(events: Sequence[Record], start: str | None, run_id: str) -> Begi
     return found[-1]
 
 
-def _no_such_step(step: str, known: Sequence[Beginning], events: Sequence[Record], run_id: str) -> UsageError:
+def _no_such_step(step: str, known: Sequence[Beginning], events: Sequence[RunEvent], run_id: str) -> UsageError:
     calls = _calls_of(step, known, events)
     if calls:
         return UsageError(
@@ -42,14 +43,14 @@ def _no_such_step(step: str, known: Sequence[Beginning], events: Sequence[Record
     return UsageError(f'the run {run_id} has begun no step "{step}"{nearest}', f"It has begun {_in_words(known)}.")
 
 
-def _calls_of(step: str, known: Sequence[Beginning], events: Sequence[Record]) -> list[Beginning]:
+def _calls_of(step: str, known: Sequence[Beginning], events: Sequence[RunEvent]) -> list[Beginning]:
     """The visits in which a called flow entered the step, which events name ``<key of the call>/<step>``."""
     began = {each.position: each for each in known}
     found: dict[str, Beginning] = {}
     here = known[0]
     for position, event in enumerate(events):
         here = began.get(position, here)
-        if event["type"] == "step_started" and event["step"].endswith(f"/{step}"):
+        if isinstance(event, StepStarted) and event.step.endswith(f"/{step}"):
             found[here.key] = here
     return list(found.values())
 

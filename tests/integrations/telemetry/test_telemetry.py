@@ -27,6 +27,7 @@ from codex_multi_role.integrations.telemetry import exported, pipeline
 from codex_multi_role.integrations.telemetry.export import GENERAL, METRICS, TRACES, receiver_variable, wanted
 from codex_multi_role.integrations.telemetry.pipeline import Complaints, Pipeline
 from codex_multi_role.run_folder import Record
+from codex_multi_role.run_folder.events import RunEnded
 from tests.support.recorded_runs import in_order, started, turn, whole_run
 from tests.support.teams import TeamFolder, say, with_flow
 from tests.support.tools import command
@@ -138,7 +139,7 @@ def test_run_that_is_resumed_is_not_measured_twice(tmp_path: Path) -> None:
 def test_role_with_a_number_in_its_name_is_one_of_its_own() -> None:
     begun = replace(started(), roles=["planner", "planner.2"])  # type: ignore[call-arg]
     turns = [turn(name, 1, 1)[2] for name in ("planner", "planner.2", "planner.2.2", "planner.3")]
-    _, points = taken(in_order(begun, *turns))
+    _, points = taken([event.as_record() for event in in_order(begun, *turns)])
     counts = [
         (told["gen_ai.agent.name"], point.count)
         for told, point in points["gen_ai.client.operation.duration"]
@@ -236,11 +237,13 @@ def test_event_that_means_nothing_to_it_changes_no_run(
 ) -> None:
     monkeypatch.setenv(receiver_variable(TRACES), "http://127.0.0.1:9")
     taken: list[Record] = []
+    ended = RunEnded("ended", "done", "", 0, totals={}, folder="/run").as_record()
     with exported(taken.append) as take:
         assert take is not None
-        take({"type": "run_started"})
-    assert taken == [{"type": "run_started"}]
-    assert caplog.records[0].getMessage() == "telemetry was not delivered: KeyError: 'at'"
+        take({"type": "not_invented_yet"})
+        take(ended)
+    assert taken == [{"type": "not_invented_yet"}, ended]
+    assert caplog.records[0].getMessage() == "telemetry was not delivered: KeyError: 'seconds'"
 
 
 @pytest.mark.parametrize(("which", "path"), [(TRACES, "/v1/traces"), (METRICS, "/v1/metrics")])
@@ -252,8 +255,8 @@ def test_only_what_has_a_receiver_is_sent(which: str, path: str, monkeypatch: py
         monkeypatch.setenv(receiver_variable(which), url + path)
         with exported(None) as take:
             assert take is not None
-            for record in whole_run():
-                take(record)
+            for event in whole_run():
+                take(event.as_record())
     assert list(bodies) == [path]
     assert len(built) == 1
 
