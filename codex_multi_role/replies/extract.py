@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
+from codex_multi_role.reading.json_files import refuse_constant
 from codex_multi_role.replies.repair import MAX_DEPTH, InexactObject, TolerantReader
 
 MAX_OBJECTS = 100
@@ -214,10 +215,6 @@ def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return unique
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
 def _finite_float(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
@@ -225,7 +222,7 @@ def _finite_float(digits: str) -> float:
     return number
 
 
-_STRICT = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite_float)
+_STRICT = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=refuse_constant, parse_float=_finite_float)
 
 
 def _too_deep(value: object) -> bool:

@@ -90,4 +90,5 @@ def test_whole_number_is_read_as_seconds() -> None:
 
 def test_line_without_one_whole_object_is_skipped() -> None:
     damaged_lines = [b"[]\n", b"null\n", b"\n", b"{} {}\n", b'{"type": "warn', b'{"type": "\xc3"}\n', b"[" * 100_000]
+    damaged_lines.append(b'{"seconds": NaN}')
     assert list(read_records([*damaged_lines, b' {"turn": 1}\r\n'])) == [{"turn": 1}]
