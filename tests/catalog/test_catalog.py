@@ -220,6 +220,14 @@ def test_boolean_of_a_role_must_be_true_or_false(write: Write, key: str) -> None
         RoleSpecCatalog.load(write(_roles("role_file: a.yaml")))
 
 
+@pytest.mark.parametrize("key", ["max_steps: true", "limits: {turn_seconds: true}", "limits: {idle_seconds: false}"])
+def test_number_of_a_role_must_not_be_a_boolean(write: Write, key: str) -> None:
+    path = key.partition(":")[0] + (f".{key.partition('{')[2].partition(':')[0]}" if "{" in key else "")
+    catalog = write(_roles(f"name: a, prompt_text: A, {key}"))
+    with pytest.raises(DefinitionError, match=f"{catalog}: roles.0..{path}: must be a number, not (true|false)"):
+        RoleSpecCatalog.load(catalog)
+
+
 def test_unknown_reasoning_effort_is_refused(write: Write) -> None:
     """Codex would send it to the provider as it is."""
     with pytest.raises(
