@@ -31,7 +31,8 @@ def field_names(kind: type[BaseModel]) -> Fields | None:
     """The fields of ``kind``, each with its own if it is such a model, otherwise with None; None if it has any."""
     if kind.model_config.get("extra") == "allow":
         return None
-    return {field.alias or name: _names_in(field.annotation) for name, field in kind.model_fields.items()}
+    fields = {field.serialization_alias or name: field.annotation for name, field in kind.model_fields.items()}
+    return {name: _names_in(own) for name, own in fields.items()} | dict.fromkeys(kind.model_computed_fields)
 
 
 def _names_in(annotation: object) -> Fields | None:
