@@ -9,7 +9,7 @@ from pathlib import Path
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.flow_calls import check_calls
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
-from codex_multi_role.catalog.flow_references import check_references
+from codex_multi_role.catalog.flow_references import StepFields, any_field, check_references
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.packaged import packaged_roles
@@ -80,10 +80,13 @@ def read_flows(name: str, roles_dir: Path | None) -> dict[str, FlowSpec]:
     return flows
 
 
-def check_flows(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> None:
-    """Check what depends on several flows or on the roles. Raises ``DefinitionError`` like `load_flows`."""
+def check_flows(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, fields: StepFields = any_field) -> None:
+    """Check what depends on several flows or on the roles, and that templates use only the ``fields`` of steps.
+
+    Raises ``DefinitionError`` like `load_flows`.
+    """
     for flow in flows.values():
-        check_references(flow, catalog)
+        check_references(flow, catalog, fields)
     check_calls(flows)
 
 

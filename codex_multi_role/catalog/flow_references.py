@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.flow_spec import FlowSpec
@@ -17,16 +17,23 @@ from codex_multi_role.reading.nearest import no_such
 _STEP_TEMPLATES = ("for_each", "concurrency", "set")
 _ITEM_TEMPLATES = ("prompt", "review", "show", "with_")
 SUGGEST_NAMES = ("inputs", "cycle", "cycles")
+# The fields that templates can see of a step, each with its own as in `Names`; None if it may have any.
+StepFields = Callable[[StepSpec], Collection[str] | None]
 
 
-def check_references(flow: FlowSpec, catalog: RoleSpecCatalog) -> None:
+def any_field(step: StepSpec) -> None:
+    """`StepFields` of steps about which nothing is known."""
+
+
+def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, fields: StepFields = any_field) -> None:
     """Check that roles exist in ``catalog``, templates parse and use known names, and reply schemas are valid.
 
     Raises ``DefinitionError`` with file and key path.
     """
     roles = [role.name for role in catalog.roles]
-    known = {"inputs": set(flow.inputs), "roles": set(roles), "steps": {step.id for step in flow.steps}}
-    names: Names = dict.fromkeys(TEMPLATE_NAMES) | known | {"vars": set(flow.vars)}
+    steps = {step.id: fields(step) for step in flow.steps}
+    known = {"inputs": set(flow.inputs), "roles": set(roles), "steps": steps, "vars": set(flow.vars)}
+    names: Names = dict.fromkeys(TEMPLATE_NAMES) | known
     first_values: Names = {name: names[name] for name in ("goal", "inputs", "cycles")}
     check_template(flow.vars, f"{flow.source}: vars", first_values)
     for index, step in enumerate(flow.steps):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from codex_multi_role.catalog.template_sandbox import TemplateSandbox
 
-# A template's top-level names, each with its attributes, or None if it may have any.
+# A template's top-level names, each with its attributes, or None if it may have any. An attribute is mapped to its own
+# attributes in the same way.
 Names = Mapping[str, Collection[str] | None]
 
 
@@ -89,7 +90,7 @@ def _render_text(text: str, context: Mapping[str, object]) -> object:
 def _check_names(text: str, where: str, names: Names | None) -> None:
     from jinja2 import meta
 
-    from codex_multi_role.catalog.template_sandbox import attributes_in
+    from codex_multi_role.catalog.template_sandbox import attribute_paths, local_names
 
     if names is None:
         return
@@ -98,11 +99,22 @@ def _check_names(text: str, where: str, names: Names | None) -> None:
     for name in sorted(undeclared - names.keys()):
         message, hint = no_such("template name", name, names)
         raise DefinitionError(f"{where}: {message}", hint)
-    for name, attribute in attributes_in(syntax):
-        known = names.get(name) if name in undeclared else None
-        if known is not None and attribute not in known:
-            message, hint = no_such(name.removesuffix("s"), attribute, known)
-            raise DefinitionError(f"{where}: {message}", hint)
+    given = {name: names[name] for name in undeclared - local_names(syntax) if name in names}
+    for path in attribute_paths(syntax):
+        _check_path(path, where, given)
+
+
+def _check_path(path: Sequence[str], where: str, names: Names) -> None:
+    """Raise ``DefinitionError`` for the first attribute of ``path`` that what stands before it cannot have."""
+    known: Collection[str] | None = names.get(path[0])
+    for index, attribute in enumerate(path[1:], 1):
+        if known is None:
+            return
+        if attribute not in known:
+            kind, owner = (path[0].removesuffix("s"), "") if index == 1 else ("field", f"{'.'.join(path[:index])}: ")
+            message, hint = no_such(kind, attribute, known)
+            raise DefinitionError(f"{where}: {owner}{message}", hint)
+        known = known[attribute] if isinstance(known, Mapping) else None
 
 
 @contextmanager

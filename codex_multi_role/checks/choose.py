@@ -10,8 +10,10 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.reading.json_types import Json
 
 MAX_SHOWN_CHARACTERS = 60
 _MISSING = object()
@@ -57,21 +59,44 @@ class ChooseOptions(CheckOptions):
     )
 
 
-@declare_check(options=ChooseOptions, max_seconds=no_time, read_only=True)
-def choose_best(context: CheckContext) -> dict[str, object]:
+class Rejected(ResultPart):
+    index: int
+    reason: str
+
+
+class Incomparable(ResultPart):
+    index: int
+    key: str
+    reason: str
+
+
+class ChooseResult(CheckResult):
+    """``status`` is ``none`` if no candidate is left; ``index`` and ``winner`` are null then.
+
+    ``ranking``: the indices of the compared candidates, best first. ``tied``: if there is a ``tie``, the indices of all
+    that are as good as the winner, which is the first of them.
+    """
+
+    status: Literal["chosen", "none"]
+    index: int | None
+    winner: Json | None
+    reason: str
+    tie: bool
+    tied: list[int]
+    ranking: list[int]
+    rejected: list[Rejected]
+    incomparable: list[Incomparable]
+
+
+@declare_check(options=ChooseOptions, result=ChooseResult, max_seconds=no_time, read_only=True)
+def choose_best(context: CheckContext) -> ChooseResult:
     """Choose the best candidate; write ``result.json``.
 
     Options: `ChooseOptions`. A candidate is rejected if its ``status`` is ``failed`` (a failed item of a fan-out) or if
     it does not meet a requirement. The others are compared by the first key of ``by``, ties by the second, and so on.
     ``highest`` and ``lowest`` compare numbers with numbers, booleans with booleans (true is higher) and texts with
     texts, and rank numbers before booleans before texts. ``true`` and ``false`` compare booleans only. Missing and
-    incomparable values rank last.
-
-    Returns the content of ``result.json``: ``{status, index, winner, reason, tie, tied, ranking, rejected,
-    incomparable}``. The status is ``chosen``, or ``none`` if no candidate is left; ``index`` and ``winner`` are null
-    then. ``ranking`` lists the indices of the compared candidates, best first. ``tied``, if there is a ``tie``, lists
-    the indices of all that are as good as the winner, which is the first of them. ``rejected`` is ``[{index,
-    reason}]``, ``incomparable`` is ``[{index, key, reason}]``. Raises UsageError for a wrong option, StorageError.
+    incomparable values rank last. Raises UsageError for a wrong option, StorageError.
     """
     options = read_options(ChooseOptions, context, "choose")
     return write_result(context, choose(options.candidates, options.by, options.require))
@@ -79,7 +104,7 @@ def choose_best(context: CheckContext) -> dict[str, object]:
 
 def choose(
     candidates: Sequence[Candidate], by: Sequence[Criterion], require: Sequence[Requirement] = ()
-) -> dict[str, object]:
+) -> ChooseResult:
     """The result of `choose_best` for these options."""
     refusals = [(index, _refusal(candidate, require)) for index, candidate in enumerate(candidates)]
     left = [index for index, refusal in refusals if not refusal]
@@ -87,17 +112,17 @@ def choose(
     place_of = dict(zip(left, places, strict=True))
     ranking = sorted(left, key=lambda index: (place_of[index], index))
     tied = [index for index in ranking if place_of[index] == place_of[ranking[0]]]
-    return {
-        "status": "chosen" if ranking else "none",
-        "index": ranking[0] if ranking else None,
-        "winner": candidates[ranking[0]] if ranking else None,
-        "reason": _reason(candidates, by, ranking, place_of),
-        "tie": len(tied) > 1,
-        "tied": tied if len(tied) > 1 else [],
-        "ranking": ranking,
-        "rejected": [{"index": index, "reason": refusal} for index, refusal in refusals if refusal],
-        "incomparable": [note for index in left for note in _incomparable(index, candidates[index], by)],
-    }
+    return ChooseResult(
+        status="chosen" if ranking else "none",
+        index=ranking[0] if ranking else None,
+        winner=dict(candidates[ranking[0]]) if ranking else None,
+        reason=_reason(candidates, by, ranking, place_of),
+        tie=len(tied) > 1,
+        tied=tied if len(tied) > 1 else [],
+        ranking=ranking,
+        rejected=[Rejected(index=index, reason=refusal) for index, refusal in refusals if refusal],
+        incomparable=[note for index in left for note in _incomparable(index, candidates[index], by)],
+    )
 
 
 def _refusal(candidate: Candidate, require: Sequence[Requirement]) -> str:
@@ -144,13 +169,13 @@ def _comparable(candidate: Candidate, criterion: Criterion) -> Comparable:
     return (2, value) if isinstance(value, str) else None
 
 
-def _incomparable(index: int, candidate: Candidate, by: Sequence[Criterion]) -> list[dict[str, object]]:
+def _incomparable(index: int, candidate: Candidate, by: Sequence[Criterion]) -> list[Incomparable]:
     found = []
     for criterion in by:
         if _comparable(candidate, criterion) is None:
             value = _value(candidate, criterion.key)
             reason = "is missing" if value is _MISSING else f"{_shown(value)} cannot be compared"
-            found.append({"index": index, "key": criterion.key, "reason": reason})
+            found.append(Incomparable(index=index, key=criterion.key, reason=reason))
     return found
 
 

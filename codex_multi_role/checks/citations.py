@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from typing import Literal
 
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
 
@@ -27,12 +29,19 @@ class ProseOptions(CheckOptions):
     max_words: int | None = Field(default=None, ge=1, description="a number")
 
 
-@declare_check(options=ProseOptions, max_seconds=no_time, read_only=True)
-def check_prose(context: CheckContext) -> dict[str, object]:
-    """Return ``{status: fits|unfit, words, cited: [id], unresolved: [id], problems: [text]}``, also as ``result.json``.
+class ProseResult(CheckResult):
+    """``words`` excludes citations; ``unresolved`` are ids of unknown sources."""
 
-    Citations do not count as words; ``unresolved`` are ids of unknown sources. Raises UsageError.
-    """
+    status: Literal["fits", "unfit"]
+    words: int
+    cited: list[str]
+    unresolved: list[str]
+    problems: list[str]
+
+
+@declare_check(options=ProseOptions, result=ProseResult, max_seconds=no_time, read_only=True)
+def check_prose(context: CheckContext) -> ProseResult:
+    """Judge the length of a text and its citations. Raises UsageError."""
     options = read_options(ProseOptions, context, "prose")
     words, cited = count_words(options.text), citations_in(options.text)
     unresolved = [each for each in cited if each not in options.sources]
@@ -42,8 +51,10 @@ def check_prose(context: CheckContext) -> dict[str, object]:
     if options.max_words is not None and words > options.max_words:
         problems.append(f"it has {words} words, at most {options.max_words} are wanted")
     problems += [f"it cites {each}, and there is no such source" for each in unresolved]
-    fields = {"words": words, "cited": cited, "unresolved": unresolved, "problems": problems}
-    return write_result(context, {"status": "unfit" if problems else "fits", **fields})
+    result = ProseResult(
+        status="unfit" if problems else "fits", words=words, cited=cited, unresolved=unresolved, problems=problems
+    )
+    return write_result(context, result)
 
 
 def count_words(text: str) -> int:

@@ -8,11 +8,12 @@ import shutil
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult
 from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
 from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.checks.interpreter import OWN
@@ -25,6 +26,7 @@ MAX_STDOUT_CHARACTERS = 20_000
 MAX_STDERR_CHARACTERS = 4_000
 _GAP_CHARACTERS = 50
 
+Status = Literal["ok", "failed", "timed out", "could not run"]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[^=\x00]+$")]
 VariableValue = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 
@@ -53,16 +55,31 @@ class CommandOptions(CheckOptions):
         return argv
 
 
-@declare_check(options=CommandOptions, max_seconds=at_most_own)
-def run_argv(context: CheckContext) -> dict[str, object]:
+class ProgramResult(CheckResult):
+    """``stdout`` has at most 20,000 characters, its middle left out if ``truncated``; ``stderr`` has the last 4,000.
+
+    ``json``: the whole standard output as JSON, or null. ``exit_code`` is null if the program has none.
+    """
+
+    status: Status
+    reason: str
+    exit_code: int | None
+    stdout: str
+    truncated: bool
+    stderr: str
+    output_path: str
+    json_: Any = Field(alias="json")
+    seconds: float
+    command: str
+    sandbox: bool
+
+
+@declare_check(options=CommandOptions, result=ProgramResult, max_seconds=at_most_own)
+def run_argv(context: CheckContext) -> ProgramResult:
     """Run ``argv`` without input; write ``output.txt``, ``stderr.txt`` (both at most 2 MiB) and ``result.json``.
 
-    Options: `CommandOptions`; ``timeout_seconds`` cannot exceed the context's deadline. Returns the content of
-    ``result.json``: ``{status, reason, exit_code, stdout, truncated, stderr, output_path, json, seconds, command,
-    sandbox}``. The status is ``ok``, ``failed``, ``timed out`` or ``could not run``. ``stdout`` has at most 20,000
-    characters, its middle left out if ``truncated``; ``stderr`` has the last 4,000. ``json`` is the whole standard
-    output as JSON, or null; ``exit_code`` is null if the program has none. Raises UsageError for a wrong option,
-    StorageError when the artifacts cannot be written, RunInterrupted.
+    Options: `CommandOptions`; ``timeout_seconds`` cannot exceed the context's deadline. Raises UsageError for a wrong
+    option, StorageError when the artifacts cannot be written, RunInterrupted.
     """
     options = read_options(CommandOptions, context, "command")
     folder = _folder(context.workspace, options.cwd)
@@ -78,7 +95,7 @@ def run_argv(context: CheckContext) -> dict[str, object]:
     return _record(context, options, judge(ran, options, problem), ran, data)
 
 
-def judge(ran: CommandResult, options: CommandOptions, problem: str) -> tuple[str, str]:
+def judge(ran: CommandResult, options: CommandOptions, problem: str) -> tuple[Status, str]:
     """The status and its reason (``""`` if ``ok``); ``problem`` is what is wrong with the JSON."""
     if ran.timed_out:
         return "timed out", f"no end after {ran.seconds:.1f} s"
@@ -142,25 +159,25 @@ def _data(output: str, options: CommandOptions) -> tuple[object, str]:
 def _record(
     context: CheckContext,
     options: CommandOptions,
-    verdict: tuple[str, str],
+    verdict: tuple[Status, str],
     ran: CommandResult | None = None,
     data: object = None,
-) -> dict[str, object]:
+) -> ProgramResult:
     output, errors = (ran.output, ran.errors) if ran else ("", "")
     write_artifact(context, "stderr.txt", errors)
-    result = {
-        "status": verdict[0],
-        "reason": verdict[1],
-        "exit_code": ran.returncode if ran else None,
-        "stdout": _shortened(output),
-        "truncated": len(output) > MAX_STDOUT_CHARACTERS or bool(ran and ran.truncated),
-        "stderr": errors[-MAX_STDERR_CHARACTERS:],
-        "output_path": str(write_artifact(context, "output.txt", output)),
-        "json": data,
-        "seconds": ran.seconds if ran else 0.0,
-        "command": shlex.join(options.argv),
-        "sandbox": options.sandbox,
-    }
+    result = ProgramResult(
+        status=verdict[0],
+        reason=verdict[1],
+        exit_code=ran.returncode if ran else None,
+        stdout=_shortened(output),
+        truncated=len(output) > MAX_STDOUT_CHARACTERS or bool(ran and ran.truncated),
+        stderr=errors[-MAX_STDERR_CHARACTERS:],
+        output_path=str(write_artifact(context, "output.txt", output)),
+        json=data,
+        seconds=ran.seconds if ran else 0.0,
+        command=shlex.join(options.argv),
+        sandbox=options.sandbox,
+    )
     return write_result(context, result)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from codex_multi_role.checks.check_result import as_json
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.workspace import Workspace, Worktrees
@@ -78,8 +79,8 @@ def in_copy(context: CheckContext, key: str) -> CheckContext:
     return replace(context, workspace=context.worktrees.open(key).workspace)
 
 
-# A check's result is JSON with a `status`. A bad verdict is a result; CheckFailed means that there is no verdict.
-CheckFunction = Callable[[CheckContext], dict[str, object]]
+# A check's result has a `status`. A bad verdict is a result; CheckFailed means that there is no verdict.
+CheckFunction = Callable[[CheckContext], BaseModel | dict[str, object]]
 MaxSeconds = Callable[[Mapping[str, object], float], float]
 
 
@@ -104,30 +105,33 @@ class Check:
     deadline_seconds)``: the most that it takes, from the options known before the run, not yet validated.
     ``read_only``: it does not change the workspace on purpose; what tests leave behind does not count. ``settings`` are
     validated before a run and kept with it. ``uses_python``: it runs tests with the project's Python, which needs
-    pytest and coverage for it.
+    pytest and coverage for it. ``result``: the model of what it returns, None if that may be any JSON object.
     """
 
     run: CheckFunction
     options: type[BaseModel] | None = None
+    result: type[BaseModel] | None = None
     max_seconds: MaxSeconds = deadline
     read_only: bool = False
     settings: Settings | None = None
     uses_python: bool = False
 
     def __call__(self, context: CheckContext) -> dict[str, object]:
-        return self.run(context)
+        result = self.run(context)
+        return as_json(result) if isinstance(result, BaseModel) else result
 
 
 def declare_check(
     *,
     options: type[BaseModel] | None = None,
+    result: type[BaseModel] | None = None,
     max_seconds: MaxSeconds = deadline,
     read_only: bool = False,
     settings: Settings | None = None,
     uses_python: bool = False,
 ) -> Callable[[CheckFunction], Check]:
     """Make a `Check` of a function."""
-    return lambda run: Check(run, options, max_seconds, read_only, settings, uses_python)
+    return lambda run: Check(run, options, result, max_seconds, read_only, settings, uses_python)
 
 
 def no_time(options: Mapping[str, object], deadline_seconds: float) -> float:

@@ -8,8 +8,10 @@ from dataclasses import asdict
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check, in_copy
-from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageOutcome, CoverageRun
+from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageOutcome, CoverageRun, Status
+from codex_multi_role.checks.junit_report import FailedTest
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.python import interpreter_of
 from codex_multi_role.checks.python_targets import Paths, named_path, named_paths, none_python, not_python
@@ -36,19 +38,44 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return at_most_own(options, deadline_seconds) + reports * REPORT_SECONDS
 
 
-@declare_check(options=CoverageOptions, max_seconds=_longest, uses_python=True)
-def measure_coverage(context: CheckContext) -> dict[str, object]:
+class Places(ResultPart):
+    """Places in ``file``: ``lines`` as ``3-5, 9``, ``branches`` as ``4->9, 12->exit``."""
+
+    file: str
+    lines: str
+    branches: str
+
+
+class CoverageResult(CheckResult):
+    """``crashed`` is true unless every test has an outcome.
+
+    ``coverage`` is the percentage of lines and branches, null if nothing was measured; ``uncovered`` lists the others.
+    ``reached``: with ``per_test`` what each test reaches, for at most `MAX_TESTS` tests.
+    """
+
+    status: Status
+    reason: str
+    crashed: bool
+    exit_code: int | None
+    passed: int
+    failed: int
+    errors: int
+    skipped: int
+    failures: list[FailedTest]
+    coverage: float | None
+    uncovered: list[Places]
+    seconds: float
+    output_tail: str
+    reached: dict[str, list[Places]] = Field(default={})
+
+
+@declare_check(options=CoverageOptions, result=CoverageResult, max_seconds=_longest, uses_python=True)
+def measure_coverage(context: CheckContext) -> CoverageResult:
     """Parse the tests, run them under coverage.py with branches, and read what they reached of the target.
 
     Options: `CoverageOptions`; ``timeout_seconds`` cannot exceed the context's deadline. Nothing is written into the
     workspace: every measurement has its own copy. Leaves ``pytest_output.txt``, ``junit.xml``, ``coverage.json`` and
-    ``result.json``. Returns the content of ``result.json``: ``{status, reason, crashed, exit_code, passed, failed,
-    errors, skipped, failures, coverage, uncovered: [{file, lines, branches}], seconds, output_tail}``. The status is
-    ``passed``, ``failed``, ``no tests``, ``syntax error``, ``crashed``, ``timed out`` or ``could not run``. ``crashed``
-    is true unless every test has an outcome; a test that ends the pytest process has failed, and the others run again
-    without it. ``coverage`` is the percentage of lines and branches, null if nothing was measured; ``uncovered`` lists
-    the others (``3-5, 9`` and ``4->exit``). ``per_test`` adds ``reached: {test: [{file, lines, branches}]}`` for at
-    most `MAX_TESTS` tests.
+    ``result.json``. A test that ends the pytest process has failed, and the others run again without it.
 
     Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
     """
@@ -66,20 +93,19 @@ def measure_coverage(context: CheckContext) -> dict[str, object]:
         return _record(context, outcome, options.per_test)
 
 
-def _record(context: CheckContext, outcome: CoverageOutcome, per_test: bool = False) -> dict[str, object]:
+def _record(context: CheckContext, outcome: CoverageOutcome, per_test: bool = False) -> CoverageResult:
     ran, measured = outcome.ran, outcome.measured
     write_artifact(context, "pytest_output.txt", ran.output if ran else "")
-    result: dict[str, object] = {
-        "status": outcome.status,
-        "reason": outcome.reason,
-        "crashed": outcome.crashed,
-        "exit_code": ran.returncode if ran else None,
+    result = CoverageResult(
+        status=outcome.status,
+        reason=outcome.reason,
+        crashed=outcome.crashed,
+        exit_code=ran.returncode if ran else None,
         **asdict(outcome.counts),
-        "coverage": measured.percent,
-        "uncovered": [asdict(file) for file in measured.uncovered],
-        "seconds": ran.seconds if ran else 0.0,
-        "output_tail": ran.output[-MAX_TAIL_CHARACTERS:] if ran else "",
-    }
-    if per_test:
-        result["reached"] = {test: reached.as_json() for test, reached in outcome.reached.items()}
-    return write_result(context, result)
+        coverage=measured.percent,
+        uncovered=[Places(**asdict(file)) for file in measured.uncovered],
+        seconds=ran.seconds if ran else 0.0,
+        output_tail=ran.output[-MAX_TAIL_CHARACTERS:] if ran else "",
+    )
+    reached = {test: [Places(**file) for file in each.as_json()] for test, each in outcome.reached.items()}
+    return write_result(context, result.model_copy(update={"reached": reached}) if per_test else result)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.coverage_report import NOTHING, Measured, Reached, parse_coverage, parse_reached
@@ -38,14 +39,14 @@ NOT_COUNTED = "the tests start another Python process, whose lines are not count
 SETTINGS = "[run]\nbranch = True\nrelative_files = True\ndata_file = {data}\nsource = {source}\n"
 
 
+Status = Literal["passed", "failed", "no tests", "syntax error", "crashed", "timed out", "could not run"]
+
+
 @dataclass(frozen=True)
 class CoverageOutcome:
-    """``status`` is passed, failed, no tests, syntax error, crashed, timed out or could not run.
+    """``reached`` is by test, and empty unless requested."""
 
-    ``reached`` is by test, and empty unless requested.
-    """
-
-    status: str
+    status: Status
     reason: str = ""
     ran: CommandResult | None = None
     counts: TestCounts = field(default_factory=TestCounts)
@@ -85,7 +86,7 @@ def _loss_message(ran: CommandResult) -> str:
     return f"it ended the whole test process (exit code {ran.returncode}){output}; the tests were run again without it"
 
 
-def _verdict(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[str, str]:
+def _verdict(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[Status, str]:
     code = ran.returncode
     if ran.timed_out:
         return "timed out", f"no end after {ran.seconds:.0f} s"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Literal
 
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult
 from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
 from codex_multi_role.checks.output_files import scratch_folder, write_result
 from codex_multi_role.checks.python_targets import named_path, not_python
@@ -16,6 +18,9 @@ from codex_multi_role.checks.suite import Suite
 
 END_SECONDS = 10.0
 """Time to end the last tests and remove the copies, after the deadline."""
+
+
+Status = Literal["ok", "flaky", "timed out", "could not run"]
 
 
 class FlakyOptions(CheckOptions):
@@ -30,16 +35,27 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return at_most_own(options, deadline_seconds) + END_SECONDS
 
 
-@declare_check(options=FlakyOptions, max_seconds=_longest, uses_python=True)
-def find_flaky(context: CheckContext) -> dict[str, object]:
+class FlakyResult(CheckResult):
+    """``flaky``: the outcome of each run, which is ``passed``, ``failed``, ``skipped`` or ``missing``, by test.
+
+    ``failed``: the tests that failed every time.
+    """
+
+    status: Status
+    reason: str
+    runs: int
+    tests: int
+    flaky: dict[str, list[str]]
+    failed: list[str]
+    seconds: float
+
+
+@declare_check(options=FlakyOptions, result=FlakyResult, max_seconds=_longest, uses_python=True)
+def find_flaky(context: CheckContext) -> FlakyResult:
     """Run the tests several times, each time in a private copy of the workspace, in the sandbox.
 
-    Options: `FlakyOptions`; ``timeout_seconds`` covers all runs and cannot exceed the context's deadline. Returns the
-    content of ``result.json``: ``{status, reason, runs, tests, flaky: {test: [outcome of each run]}, failed: [test],
-    seconds}``. An outcome is ``passed``, ``failed``, ``skipped`` or ``missing``; ``failed`` lists the tests that failed
-    every time. The status is ``ok``, ``flaky``, ``timed out`` or ``could not run``.
-
-    Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
+    Options: `FlakyOptions`; ``timeout_seconds`` covers all runs and cannot exceed the context's deadline. Raises
+    UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
     """
     started = time.monotonic()
     options = read_options(FlakyOptions, context, "flaky")
@@ -51,20 +67,20 @@ def find_flaky(context: CheckContext) -> dict[str, object]:
         return _record(context, repeat(Suite(context, [options.tests], scratch), options.runs, until), started)
 
 
-def _record(context: CheckContext, repeated: Repeated, started: float) -> dict[str, object]:
-    result: dict[str, object] = {
-        "status": _status(repeated),
-        "reason": repeated.problem,
-        "runs": len(repeated.outcomes),
-        "tests": len(repeated.last.cases or {}) if repeated.outcomes else 0,
-        "flaky": dict(repeated.flaky),
-        "failed": list(repeated.bad),
-        "seconds": round(time.monotonic() - started, 3),
-    }
+def _record(context: CheckContext, repeated: Repeated, started: float) -> FlakyResult:
+    result = FlakyResult(
+        status=_status(repeated),
+        reason=repeated.problem,
+        runs=len(repeated.outcomes),
+        tests=len(repeated.last.cases or {}) if repeated.outcomes else 0,
+        flaky=dict(repeated.flaky),
+        failed=list(repeated.bad),
+        seconds=round(time.monotonic() - started, 3),
+    )
     return write_result(context, result)
 
 
-def _status(repeated: Repeated) -> str:
+def _status(repeated: Repeated) -> Status:
     if repeated.timed_out:
         return "timed out"
     if repeated.problem:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.data_file import parse_document, read_document
 from codex_multi_role.checks.output_files import write_result
@@ -16,6 +17,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.schema_mismatch import describe_mismatch
 from codex_multi_role.workspace import Workspace
 
+Status = Literal["valid", "invalid", "could not run"]
 MAX_PROBLEMS = 20
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -44,23 +46,31 @@ class SchemaOptions(CheckOptions):
         return self
 
 
-@declare_check(options=SchemaOptions, max_seconds=no_time, read_only=True)
-def check_schema(context: CheckContext) -> dict[str, object]:
+class SchemaResult(CheckResult):
+    """At most twenty ``problems`` with their paths (``$.files[0].path: …``).
+
+    A file that cannot be parsed is ``invalid``; without a file or a valid schema file, the check could not run.
+    """
+
+    status: Status
+    reason: str
+    problems: list[str]
+
+
+@declare_check(options=SchemaOptions, result=SchemaResult, max_seconds=no_time, read_only=True)
+def check_schema(context: CheckContext) -> SchemaResult:
     """Validate; write ``result.json``.
 
-    Options: `SchemaOptions`. Returns the content of ``result.json``: ``{status, reason, problems}``, at most twenty
-    problems as texts with their paths (``$.files[0].path: …``). The status is ``valid``, ``invalid`` (also a file that
-    cannot be parsed) or ``could not run`` if a file is missing or a schema file is invalid; see ``reason``. Nothing is
-    fetched: a reference out of the schema cannot be resolved. Raises UsageError for a wrong option, such as an invalid
-    inline schema, and StorageError when the artifact cannot be written.
+    Options: `SchemaOptions`. Nothing is fetched: a reference out of the schema cannot be resolved. Raises UsageError
+    for a wrong option, such as an invalid inline schema, and StorageError when the artifact cannot be written.
     """
     options = read_options(SchemaOptions, context, "schema")
     status, problems = _judge(context.workspace, options)
     reason = problems[0] if status == "could not run" else ""
-    return write_result(context, {"status": status, "reason": reason, "problems": problems})
+    return write_result(context, SchemaResult(status=status, reason=reason, problems=problems))
 
 
-def _judge(workspace: Workspace, options: SchemaOptions) -> tuple[str, list[str]]:
+def _judge(workspace: Workspace, options: SchemaOptions) -> tuple[Status, list[str]]:
     name = options.file
     try:
         schema = _schema(workspace, options.schema_)

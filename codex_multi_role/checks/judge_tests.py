@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.assertions import tests_without_assertion
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.checks.test_files import TestFile, put_all, remove, shown, texts_of
 from codex_multi_role.checks.tests_source import expects, tests_of, untested
 from codex_multi_role.reading.json_types import Json
 
-KEPT, TAKEN_BACK = "kept", "rolled back"
+KEPT: Final = "kept"
+TAKEN_BACK: Final = "rolled back"
 MEASURED = ("crashed", "passed", "failures", "coverage", "uncovered", "output_tail")
 
 
@@ -34,21 +36,46 @@ class JudgeTestsOptions(CheckOptions):
     target_coverage: float = Field(ge=0, le=100, description="percent")
 
 
-@declare_check(options=JudgeTestsOptions, max_seconds=no_time)
-def judge_tests(context: CheckContext) -> dict[str, object]:
+class AttemptReport(ResultPart):
+    reason: str
+    failures: list[Json]
+    output_tail: str
+
+
+class LostExpectation(ResultPart):
+    id: Any
+    expected: Any
+
+
+class JudgeTestsResult(CheckResult):
+    """The figures are those of the ``attempt``, which is the text of all its files.
+
+    ``score``: percent of the mutants, null if not judged. ``failed`` also counts the expectations of the plan that the
+    attempt lost (``away``), the plan items that are ``untested``, and the tests without an assertion (``unasserting``).
+    A collection error is a crash. ``best``: the best tests so far, the option ``best`` of the next call.
+    """
+
+    status: Literal["kept", "rolled back"]
+    reason: str
+    attempt: str
+    crashed: bool
+    failed: int
+    coverage: float | None
+    score: float | None
+    report: AttemptReport
+    away: list[LostExpectation]
+    untested: list[str]
+    unasserting: list[str]
+    best: Json
+
+
+@declare_check(options=JudgeTestsOptions, result=JudgeTestsResult, max_seconds=no_time)
+def judge_tests(context: CheckContext) -> JudgeTestsResult:
     """Compare the attempt in the workspace with the best so far, and restore the best if it was better.
 
     An attempt is worse if it no longer expects what the plan says of an item, crashes where the best does not, reaches
     less, passes fewer tests, or notices fewer mutants. If it reaches the target and nothing fails, only the first and
-    the last count.
-
-    Returns (also as ``result.json``) ``{status: kept|rolled back, reason, attempt, crashed, failed, coverage, score,
-    report, away: [{id, expected}], untested: [id], unasserting: [test], best: {files, code, crashed, passed, failed,
-    failures, coverage, uncovered, score, survivors, expects, …}}``. ``crashed``, ``failed``, ``coverage`` and ``score``
-    (percent of the mutants, null if not judged) are the attempt's. These count as failed: a lost expectation of the
-    plan, an item without a test, and a test without an assertion. A collection error is a crash. ``expects``: the ids
-    of the items whose tests expect what the plan says. ``attempt`` and ``code`` show all files in one text. The attempt
-    is saved as ``attempt.py``. Raises UsageError, CheckFailed.
+    the last count. The attempt is saved as ``attempt.py``. Raises UsageError, CheckFailed.
     """
     options = read_options(JudgeTestsOptions, context, "judge_tests")
     best = options.best
@@ -62,16 +89,15 @@ def judge_tests(context: CheckContext) -> dict[str, object]:
     if reason:
         put_all(context, _texts(best))
     remove(context, _texts(other).keys() - _texts(kept).keys())
-    result = {
-        "status": TAKEN_BACK if reason else KEPT,
-        "reason": reason,
-        "attempt": now["code"],
-        **{name: now[name] for name in ("crashed", "failed", "coverage", "score")},
-        "report": {name: now[name] for name in ("reason", "failures", "output_tail")},
-        "away": [{"id": item["id"], "expected": item["expected"]} for item in away],
-        **{name: now[name] for name in ("untested", "unasserting")},
-        "best": dict(kept),
-    }
+    result = JudgeTestsResult(
+        status=TAKEN_BACK if reason else KEPT,
+        reason=reason,
+        attempt=now["code"],
+        **{name: now[name] for name in ("crashed", "failed", "coverage", "score", "untested", "unasserting")},
+        report=AttemptReport(**{name: now[name] for name in AttemptReport.model_fields}),
+        away=[LostExpectation(id=item["id"], expected=item["expected"]) for item in away],
+        best=dict(kept),
+    )
     return write_result(context, result)
 
 
@@ -80,6 +106,7 @@ def _texts(judged: Json) -> dict[str, str]:
 
 
 def _measured(options: JudgeTestsOptions) -> Json:
+    """The attempt. ``expects``: the ids of the items whose tests expect what the plan says."""
     measured: Mapping[str, Any] = options.measured
     texts = texts_of(options.files)
     judged = options.mutation if options.mutation.get("mutants") else {}

@@ -8,12 +8,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codex_multi_role.checks.check_result import ResultPart
+
 if TYPE_CHECKING:
     from junitparser import TestCase as Case
 
 MAX_REPORT_BYTES = 20 * 1024 * 1024
 MAX_FAILURES = 20
 MAX_MESSAGE_CHARACTERS = 2_000
+
+
+class FailedTest(ResultPart):
+    test: str
+    message: str
 
 
 @dataclass

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.errors import UsageError
@@ -18,22 +19,39 @@ class MergeOptions(CheckOptions):
     copies: Annotated[list[str], Field(min_length=1)]
 
 
-@declare_check(options=MergeOptions, max_seconds=no_time)
-def merge_copies(context: CheckContext) -> dict[str, object]:
-    """Return ``{status: merged|unchanged|conflicts, paths, conflicts: [{path, kind}], merges: [...]}``, one per copy.
+class MergeConflict(ResultPart):
+    path: str
+    kind: str
 
-    ``status`` is conflicts if any copy has one. Raises UsageError for a copy that the run did not make.
-    """
+
+class MergedCopies(CheckResult):
+    status: Literal["merged", "unchanged", "conflicts"]
+    paths: list[str]
+    conflicts: list[MergeConflict]
+
+
+class MergedCopy(MergedCopies):
+    copy_: str = Field(alias="copy")
+
+
+class MergeCheckResult(MergedCopies):
+    """All copies together, with ``conflicts`` if any copy has one; ``merges`` has each copy."""
+
+    merges: list[MergedCopy]
+
+
+@declare_check(options=MergeOptions, result=MergeCheckResult, max_seconds=no_time)
+def merge_copies(context: CheckContext) -> MergeCheckResult:
+    """Merge each copy, and write ``result.json``. Raises UsageError for a copy that the run did not make."""
     options = read_options(MergeOptions, context, "merge")
     if context.worktrees is None:
         raise UsageError("the check merge has no copies of the workspace to merge")
-    merges = [{"copy": key, **context.worktrees.merge(key).as_json()} for key in options.copies]
-    statuses = {merge["status"] for merge in merges}
-    result: dict[str, object] = {
-        "status": next((each for each in ("conflicts", "merged") if each in statuses), "unchanged"),
-        "paths": sorted({path for merge in merges for path in merge["paths"]}),
-        "conflicts": [conflict for merge in merges for conflict in merge["conflicts"]],
-        "merges": merges,
-    }
-    write_result(context, result)
-    return result
+    merges = [MergedCopy(copy=key, **context.worktrees.merge(key).as_json()) for key in options.copies]
+    statuses = {merge.status for merge in merges}
+    result = MergeCheckResult(
+        status=next((each for each in ("conflicts", "merged") if each in statuses), "unchanged"),
+        paths=sorted({path for merge in merges for path in merge.paths}),
+        conflicts=[conflict for merge in merges for conflict in merge.conflicts],
+        merges=merges,
+    )
+    return write_result(context, result)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.reading.json_types import Json
 
 Name = Annotated[str, StringConstraints(min_length=1)]
 
@@ -22,23 +24,36 @@ class MergeItemsOptions(CheckOptions):
     fields: list[Name] = Field(default=[], description="a list of names")
 
 
-@declare_check(options=MergeItemsOptions, max_seconds=no_time, read_only=True)
-def merge_items(context: CheckContext) -> dict[str, object]:
-    """Return ``{status: merged|refused, items, added: [key], refused: [{item, reason}]}``, also as ``result.json``.
+class RefusedItem(ResultPart):
+    item: Any
+    reason: str
 
-    Known items come first, unchanged. The status is ``refused`` if any item was; the others are still added. Raises
-    UsageError for a wrong option.
+
+class MergeItemsResult(CheckResult):
+    """Known ``items`` come first, unchanged. ``added``: the keys of the others.
+
+    ``status`` is ``refused`` if any item was; the others are still added.
     """
+
+    status: Literal["merged", "refused"]
+    items: list[Json]
+    added: list[str]
+    refused: list[RefusedItem]
+
+
+@declare_check(options=MergeItemsOptions, result=MergeItemsResult, max_seconds=no_time, read_only=True)
+def merge_items(context: CheckContext) -> MergeItemsResult:
+    """Add the new items; write ``result.json``. Raises UsageError for a wrong option."""
     options = read_options(MergeItemsOptions, context, "merge_items")
     items, refused = list(options.known), []
     for item in options.new:
         if reason := _refusal(item, items, options):
-            refused.append({"item": item, "reason": reason})
+            refused.append(RefusedItem(item=item, reason=reason))
         else:
             items.append(item)  # type: ignore[arg-type]  # only mappings are left
-    added = [item[options.key] for item in items[len(options.known) :]]
-    status = "refused" if refused else "merged"
-    return write_result(context, {"status": status, "items": items, "added": added, "refused": refused})
+    added = [str(item[options.key]) for item in items[len(options.known) :]]
+    result = MergeItemsResult(status="refused" if refused else "merged", items=items, added=added, refused=refused)
+    return write_result(context, result)
 
 
 def _refusal(item: JsonValue, items: list[dict[str, JsonValue]], options: MergeItemsOptions) -> str:

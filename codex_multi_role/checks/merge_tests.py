@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from itertools import count as count_from
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS
 from codex_multi_role.checks.data_file import read_document
@@ -25,6 +26,7 @@ from codex_multi_role.checks.set_cover import smallest_cover
 from codex_multi_role.checks.test_files import TestFile, Texts, names_in
 from codex_multi_role.checks.tests_source import expects, tests_of, without
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workspace import PathRefused, write_inside
 
 END_SECONDS = 10.0
@@ -65,8 +67,49 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return at_most_own(options, deadline_seconds) + 4 * REPORT_SECONDS + END_SECONDS
 
 
-@declare_check(options=MergeTestsOptions, max_seconds=_longest, uses_python=True)
-def merge_tests(context: CheckContext) -> dict[str, object]:
+class DroppedTest(ResultPart):
+    test: str
+    reason: str
+
+
+class Contribution(ResultPart):
+    """``reached`` counts lines and branches, ``killed`` mutants."""
+
+    tests: int
+    reached: int
+    killed: int
+
+
+class CandidateContribution(Contribution):
+    index: int
+
+
+class MergeTestsResult(CheckResult):
+    """``failing`` tests stay although they fail. ``flaky``, ``candidates`` and ``merged`` are missing without a merge.
+
+    ``survivors`` are mutants as in the check ``mutation``; ``matrix``: the mutants that each test kills.
+    """
+
+    status: Literal["merged", "timed out", "could not run"]
+    reason: str
+    files: list[Json]
+    kept: list[str]
+    failing: list[str]
+    dropped: list[DroppedTest]
+    flaky: dict[str, list[str]] = Field(default={})
+    candidates: list[CandidateContribution] = Field(default=[])
+    merged: Contribution | None = None
+    coverage: float | None
+    mutants: int
+    score_percent: float | None
+    ids: list[str]
+    survivors: list[Json]
+    matrix: dict[str, list[str]]
+    seconds: float
+
+
+@declare_check(options=MergeTestsOptions, result=MergeTestsResult, max_seconds=_longest, uses_python=True)
+def merge_tests(context: CheckContext) -> MergeTestsResult:
     """Measure all candidates' tests together, keep the fewest that lose nothing, and measure these again.
 
     Options: `MergeTestsOptions`; ``timeout_seconds`` covers everything and cannot exceed the context's deadline.
@@ -75,12 +118,6 @@ def merge_tests(context: CheckContext) -> dict[str, object]:
     killed mutants. Each removed test is cut from its module by its syntax; everything else there stays. If the
     remaining tests reach or kill less than all did, nothing is removed.
 
-    Returns the content of ``result.json``: ``{status, reason, files: [{path, content}], kept: [test], failing: [test],
-    dropped: [{test, reason}], flaky, candidates: [{index, tests, reached, killed}], merged: {tests, reached, killed},
-    coverage, mutants, score_percent, ids, survivors: [{id, line, operator, diff}], matrix, seconds}``. ``reached``
-    counts lines and branches; ``failing`` tests stay although they fail. The status is ``merged``, ``timed out`` or
-    ``could not run``.
-
     Raises UsageError for a wrong option, StorageError when a file cannot be written, RunInterrupted.
     """
     started = time.monotonic()
@@ -88,8 +125,9 @@ def merge_tests(context: CheckContext) -> dict[str, object]:
     for name in ("target", *(["tests"] if options.tests else [])):
         named_path(context.workspace, "merge_tests", options, name)
     until = started + at_most_own(context.options, context.deadline_seconds)
-    result = _merged(context, options, until)
-    return write_result(context, {**result, "seconds": round(time.monotonic() - started, 3)})
+    merged = _merged(context, options, until)
+    seconds = round(time.monotonic() - started, 3)
+    return write_result(context, MergeTestsResult.model_validate({**merged, "seconds": seconds}))
 
 
 def _merged(context: CheckContext, options: MergeTestsOptions, until: float) -> dict[str, object]:

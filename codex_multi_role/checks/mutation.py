@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check, in_copy
 from codex_multi_role.checks.kill_matrix import Judge, KillMatrix
 from codex_multi_role.checks.mutants import HOW_TO_INSTALL, Mutant, MutatedFile, is_installed
@@ -21,6 +23,9 @@ from codex_multi_role.errors import UsageError
 MAX_SURVIVORS = 100
 END_SECONDS = 10.0
 """Time to end the last tests and remove the copies, after the deadline."""
+
+
+Status = Literal["ok", "no mutants", "timed out", "could not run"]
 
 
 class MutationOptions(CheckOptions):
@@ -42,11 +47,44 @@ class MutationOptions(CheckOptions):
     copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
 
 
+class Survivor(ResultPart):
+    id: str
+    line: int
+    operator: str
+    diff: str
+
+
+class MutationResult(CheckResult):
+    """``mutants`` were judged, out of ``found`` places, and ``left`` were not because time ran out.
+
+    If it ``timed out``, the figures are of the judged mutants, whose ``ids`` are listed. ``matrix``: the mutants that
+    each test kills; ``unattributed`` were killed without a test that can be named. ``flaky``: the outcomes of each test
+    that differ.
+    """
+
+    status: Status
+    reason: str
+    found: int
+    mutants: int
+    left: int
+    sampled: bool
+    seed: int
+    ids: list[str]
+    killed: int
+    survived: int
+    score_percent: float | None
+    survivors: list[Survivor]
+    matrix: dict[str, list[str]]
+    unattributed: list[str]
+    flaky: dict[str, list[str]]
+    seconds: float
+
+
 @dataclass(frozen=True)
 class Judged:
     """The data of a result. ``found`` is the number of places for a mutant in the file."""
 
-    status: str
+    status: Status
     reason: str = ""
     found: int = 0
     mutants: Sequence[Mutant] = ()
@@ -59,18 +97,13 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return at_most_own(options, deadline_seconds) + END_SECONDS
 
 
-@declare_check(options=MutationOptions, max_seconds=_longest, uses_python=True)
-def judge_mutants(context: CheckContext) -> dict[str, object]:
+@declare_check(options=MutationOptions, result=MutationResult, max_seconds=_longest, uses_python=True)
+def judge_mutants(context: CheckContext) -> MutationResult:
     """Run the tests on mutants of the target, each in a private copy of the workspace, in the sandbox.
 
     Options: `MutationOptions`; ``timeout_seconds`` covers everything and cannot exceed the context's deadline. Each
     mutant has its own limit, a multiple of what the tests take on the original, and so has each test. Leaves
-    ``result.json`` and returns its content: ``{status, reason, found, mutants, left, sampled, seed, ids, killed,
-    survived, score_percent, survivors: [{id, line, operator, diff}], matrix: {test: [id]}, unattributed: [id], flaky:
-    {test: [outcome]}, seconds}``. The status is ``ok``, ``no mutants``, ``timed out`` (the figures are of the judged
-    mutants) or ``could not run``. ``mutants`` were judged, out of ``found`` places, and ``left`` were not because time
-    ran out; ``unattributed`` were killed without a test that can be named. The tests must pass on the original: a
-    failing test says nothing about a mutant.
+    ``result.json``. The tests must pass on the original: a failing test says nothing about a mutant.
 
     Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
     """
@@ -126,32 +159,31 @@ def _with_matrix(
     file, mutants = subject
     judge = Judge(suite, options.target, undisturbed.last, list(undisturbed.flaky))
     matrix = judge.matrix(mutants, until, options.concurrency)
-    status, reason = "ok", ""
-    if matrix.left:
-        status, reason = "timed out", f"{len(matrix.left)} of {len(mutants)} mutants were not judged"
+    reason = f"{len(matrix.left)} of {len(mutants)} mutants were not judged" if matrix.left else ""
+    status: Status = "timed out" if matrix.left else "ok"
     return Judged(status, reason, len(file.places), mutants, matrix, judge.tests, undisturbed.flaky)
 
 
-def _record(context: CheckContext, options: MutationOptions, judged: Judged, seconds: float) -> dict[str, object]:
+def _record(context: CheckContext, options: MutationOptions, judged: Judged, seconds: float) -> MutationResult:
     matrix = judged.matrix
     survived = set(matrix.survived)
     survivors = [mutant for mutant in judged.mutants if mutant.id in survived]
-    result: dict[str, object] = {
-        "status": judged.status,
-        "reason": judged.reason,
-        "found": judged.found,
-        "mutants": len(matrix.killers),
-        "left": len(matrix.left),
-        "sampled": options.mutants is None and len(judged.mutants) == options.max_mutants < judged.found,
-        "seed": options.seed,
-        "ids": list(matrix.killers),
-        "killed": matrix.killed,
-        "survived": len(survivors),
-        "score_percent": matrix.score_percent if matrix.killers else None,
-        "survivors": [each.as_json() for each in survivors[:MAX_SURVIVORS]],
-        "matrix": matrix.by_test(judged.tests),
-        "unattributed": matrix.unattributed,
-        "flaky": dict(judged.flaky),
-        "seconds": round(seconds, 3),
-    }
+    result = MutationResult(
+        status=judged.status,
+        reason=judged.reason,
+        found=judged.found,
+        mutants=len(matrix.killers),
+        left=len(matrix.left),
+        sampled=options.mutants is None and len(judged.mutants) == options.max_mutants < judged.found,
+        seed=options.seed,
+        ids=list(matrix.killers),
+        killed=matrix.killed,
+        survived=len(survivors),
+        score_percent=matrix.score_percent if matrix.killers else None,
+        survivors=[Survivor.model_validate(each.as_json()) for each in survivors[:MAX_SURVIVORS]],
+        matrix=matrix.by_test(judged.tests),
+        unattributed=matrix.unattributed,
+        flaky=dict(judged.flaky),
+        seconds=round(seconds, 3),
+    )
     return write_result(context, result)

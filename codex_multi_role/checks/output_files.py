@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from codex_multi_role.checks.check_result import ResultT, as_json
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import Workspace
@@ -24,9 +25,9 @@ def write_artifact(context: CheckContext, name: str, text: str) -> Path:
     return path
 
 
-def write_result(context: CheckContext, result: dict[str, object]) -> dict[str, object]:
+def write_result(context: CheckContext, result: ResultT) -> ResultT:
     """Write ``result`` to ``result.json`` like `write_artifact`; return it unchanged. Raises StorageError."""
-    write_artifact(context, "result.json", json.dumps(context.redact.within(result), indent=2) + "\n")
+    write_artifact(context, "result.json", json.dumps(context.redact.within(as_json(result)), indent=2) + "\n")
     return result
 
 

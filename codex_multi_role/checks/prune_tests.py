@@ -11,9 +11,11 @@ from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.assertions import tests_without_assertion
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import ResultPart
 from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
-from codex_multi_role.checks.coverage import measure_coverage
+from codex_multi_role.checks.coverage import CoverageResult, Places, measure_coverage
 from codex_multi_role.checks.judge_tests import suspected_bugs
+from codex_multi_role.checks.junit_report import FailedTest
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.python import interpreter_of
 from codex_multi_role.checks.python_targets import none_python
@@ -58,19 +60,48 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return MOST_ROUNDS * measure_coverage.max_seconds(options, deadline_seconds) + repeated
 
 
-@declare_check(options=PruneTestsOptions, max_seconds=_longest, uses_python=True)
-def prune_tests(context: CheckContext) -> dict[str, object]:
+class FlakyTests(ResultPart):
+    """``tests``: the outcomes of each test that differ, run by run. ``reason``: why they were not all run."""
+
+    runs: int
+    reason: str
+    tests: dict[str, list[str]]
+
+
+class PruneTestsResult(CoverageResult):
+    """The coverage by the tests that are left, and what was ``pruned``. Without one, optional fields are missing.
+
+    ``files``: the paths of those that are left. ``suspected_bugs``: plan items whose test failed although it expects
+    what the plan says, with its ``tests``.
+    """
+
+    reason: str = ""
+    exit_code: int | None = None
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    uncovered: list[Places] = Field(default=[])
+    seconds: float = 0.0
+    output_tail: str = ""
+    files: list[str]
+    pruned: list[FailedTest]
+    flaky: FlakyTests
+    suspected_bugs: list[Json]
+    untested: list[str]
+    unasserting: list[str]
+
+
+@declare_check(options=PruneTestsOptions, result=PruneTestsResult, max_seconds=_longest, uses_python=True)
+def prune_tests(context: CheckContext) -> PruneTestsResult:
     """Write ``files``, remove flaky tests and then failing ones, and measure again, until none fails.
 
-    Returns the result of the check ``coverage`` with ``{files: [path], pruned: [{test, message}], flaky: {runs, reason,
-    tests: {test: [outcome of each run]}}, suspected_bugs, untested: [id], unasserting: [test]}``. Files that crash or
-    have no test left are removed, but kept as the artifact ``removed.py``. ``suspected_bugs``: plan items whose test
-    failed although it expects what the plan says. Raises the errors of the check ``coverage``.
+    Files that crash or have no test left are removed, but kept as the artifact ``removed.py``. Raises the errors of the
+    check ``coverage``.
     """
     options = read_options(PruneTestsOptions, context, "prune_tests")
     given = left = texts_of(options.files)
     flaky = _flaky(context, options, given)
-    left = without_tests(left, flaky["tests"])
+    left = without_tests(left, flaky.tests)
     pruned: list[Json] = []
     for number in range(1, MOST_ROUNDS + 1):
         put_all(context, left)
@@ -81,9 +112,9 @@ def prune_tests(context: CheckContext) -> dict[str, object]:
             break
         pruned += result["failures"]
         left = smaller
-        if number == 1 and flaky["reason"] and flaky["runs"]:  # the test that prevented the repetition may be gone
+        if number == 1 and flaky.reason and flaky.runs:  # the test that prevented the repetition may be gone
             flaky = _flaky(context, options, left)
-            left = without_tests(left, flaky["tests"])
+            left = without_tests(left, flaky.tests)
     if result["crashed"] and given:
         write_artifact(context, "removed.py", shown(left or given))
         left, result = {}, {**result, **GONE}
@@ -96,7 +127,7 @@ def prune_tests(context: CheckContext) -> dict[str, object]:
         "suspected_bugs": bugs,
         **_gaps(left, options, bugs),
     }
-    return write_result(context, {**result, **fields})
+    return write_result(context, PruneTestsResult.model_validate({**result, **fields}))
 
 
 def _gaps(left: Texts, options: PruneTestsOptions, bugs: Sequence[Json]) -> Json:
@@ -108,12 +139,12 @@ def _gaps(left: Texts, options: PruneTestsOptions, bugs: Sequence[Json]) -> Json
     }
 
 
-def _flaky(context: CheckContext, options: PruneTestsOptions, texts: Texts) -> Json:
+def _flaky(context: CheckContext, options: PruneTestsOptions, texts: Texts) -> FlakyTests:
     put_all(context, texts)
-    nothing: Json = {"runs": options.runs, "reason": "", "tests": {}}
     root = context.workspace.root
     if not texts or options.runs == 1 or interpreter_of(context).problem or none_python(root, list(texts)):
-        return {**nothing, "runs": 0, "reason": "not looked for" if options.runs == 1 else "no test can run"}
+        reason = "not looked for" if options.runs == 1 else "no test can run"
+        return FlakyTests(runs=0, reason=reason, tests={})
     seconds = at_most_own({"timeout_seconds": options.timeout_seconds}, context.deadline_seconds)
     with scratch_folder(context.workspace) as scratch:
         repeated = repeat(
@@ -121,7 +152,7 @@ def _flaky(context: CheckContext, options: PruneTestsOptions, texts: Texts) -> J
             options.runs,
             time.monotonic() + options.runs * seconds,
         )
-    return {"runs": len(repeated.outcomes), "reason": repeated.problem, "tests": dict(repeated.flaky)}
+    return FlakyTests(runs=len(repeated.outcomes), reason=repeated.problem, tests=dict(repeated.flaky))
 
 
 def _measure(context: CheckContext, options: PruneTestsOptions, tests: Sequence[str], number: int) -> Json:

@@ -7,10 +7,12 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final, Literal
 
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, inside, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.imports import module_name
 from codex_multi_role.checks.output_files import write_result
@@ -21,7 +23,8 @@ from codex_multi_role.reading.python_source import NotPython, syntax_tree
 MOST_FILES = 200
 PYTHON = (".py", ".pyw", "")
 ONLY_PYTHON = "testgen supports Python only"
-FOUND, NO_FILES = "found", "no files"
+FOUND: Final = "found"
+NO_FILES: Final = "no files"
 
 
 class PythonFilesOptions(CheckOptions):
@@ -31,14 +34,31 @@ class PythonFilesOptions(CheckOptions):
     out: str = Field(default="tests", min_length=1, description="a folder of the workspace")
 
 
-@declare_check(options=PythonFilesOptions, max_seconds=no_time, read_only=True)
-def find_python_files(context: CheckContext) -> dict[str, object]:
-    """Return ``{status: found|no files, reason, files: [{file, module, tests, problem}]}``, also as ``result.json``.
+class PythonFile(ResultPart):
+    """``tests`` is a new file whose name no other Python file of the workspace has.
+
+    It has none either with ``__2`` and so on appended, as further test files are named: pytest takes two files of one
+    name for the same module. ``problem``: why the file is not valid Python, or empty.
+    """
+
+    file: str
+    module: str
+    tests: str
+    problem: str
+
+
+class PythonFilesResult(CheckResult):
+    status: Literal["found", "no files"]
+    reason: str
+    files: list[PythonFile]
+
+
+@declare_check(options=PythonFilesOptions, result=PythonFilesResult, max_seconds=no_time, read_only=True)
+def find_python_files(context: CheckContext) -> PythonFilesResult:
+    """Find the files; write ``result.json``.
 
     Options: `PythonFilesOptions`. A folder's tests, files without a statement, hidden folders and everything in ``out``
-    are left out. ``tests`` is a new file whose name no other Python file of the workspace has, not even with ``__2``
-    and so on appended, as further test files are named: pytest takes two files of one name for the same module.
-    ``problem``: why the file is not valid Python, or empty.
+    are left out.
 
     Raises UsageError for a wrong option, a missing target, and more than ``MOST_FILES`` files.
     """
@@ -57,7 +77,8 @@ def find_python_files(context: CheckContext) -> dict[str, object]:
     reason = "" if files else f"{options.target} has no Python file that could be tested; {ONLY_PYTHON}"
     known = context.python.folders if context.python else ()
     listed = [_entry(path, root, out, taken, known) for path in files]
-    return write_result(context, {"status": FOUND if files else NO_FILES, "reason": reason, "files": listed})
+    result = PythonFilesResult(status=FOUND if files else NO_FILES, reason=reason, files=listed)
+    return write_result(context, result)
 
 
 def _python(folder: Path) -> Iterator[Path]:
@@ -90,16 +111,16 @@ def _is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _entry(path: Path, root: Path, out: Path, taken: set[str], known: Sequence[Path]) -> dict[str, str]:
+def _entry(path: Path, root: Path, out: Path, taken: set[str], known: Sequence[Path]) -> PythonFile:
     relative = path.relative_to(root)
     module = module_name(root, relative, known)
     problem = _parsed(path) or ""
-    return {
-        "file": relative.as_posix(),
-        "module": module,
-        "tests": (out.relative_to(root) / _free_name(module.replace(".", "_"), taken)).as_posix(),
-        "problem": f"{relative.as_posix()}: {problem}" if problem else "",
-    }
+    return PythonFile(
+        file=relative.as_posix(),
+        module=module,
+        tests=(out.relative_to(root) / _free_name(module.replace(".", "_"), taken)).as_posix(),
+        problem=f"{relative.as_posix()}: {problem}" if problem else "",
+    )
 
 
 def _free_name(stem: str, taken: set[str]) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, RunFacts, declare_check, no_time
 from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.reading.json_types import Json
 
-SUCCESS, TIMEOUT, INCOMPLETE = "success", "timeout", "incomplete"
+SUCCESS: Final = "success"
+TIMEOUT: Final = "timeout"
+INCOMPLETE: Final = "incomplete"
 ENDS = {
     "no_plan": "the plan has no usable item",
     "no_candidate": "none of the developers gave an answer that could be used",
@@ -52,19 +56,62 @@ class TestResultsOptions(CheckOptions):
     target_mutation_score: float = Field(default=0.0, ge=0, le=100, description="percent")
 
 
-@declare_check(options=TestResultsOptions, max_seconds=no_time)
-def write_test_results(context: CheckContext) -> dict[str, object]:
-    """Write ``results.json`` into the run folder; return it with the ``status`` and its ``reason``, file by file.
+class FileMetrics(ResultPart):
+    """``failed_tests`` were removed. Figures of mutants that were not judged are null."""
 
-    ``{run_id, flow, started_at, python: {path, version, source}, results: [{file, tests, status, reason, metrics:
-    {coverage_percent, n_passed_tests, n_failed_tests, failed_tests, iterations, total_tokens, mutation_score_percent,
-    mutation_killed, mutation_survived}, rounds, pruned, flaky, suspected_bugs, untested_plan_items,
-    tests_without_assertion, refused_plan_items, mutation}]}``. ``tests`` are paths; ``failed_tests`` and those in
-    ``flaky`` were removed from them. ``mutation`` is ``{status: judged|partly judged|not judged, reason}`` and, if
-    there are mutants, the fields of the check, such as the kill matrix ``matrix: {test: [mutant]}`` and the
-    ``survivors``. Figures of mutants that were not judged are null. The status is success, incomplete, or timeout if
-    all files without success ran out of iterations. Raises UsageError, StorageError.
+    coverage_percent: float | None
+    n_passed_tests: int
+    n_failed_tests: int
+    failed_tests: list[str]
+    iterations: int
+    total_tokens: int
+    mutation_score_percent: float | None
+    mutation_killed: int | None
+    mutation_survived: int | None
+
+
+class FileResult(ResultPart):
+    """``tests``: the paths of those that are left, without the ``flaky`` ones.
+
+    ``mutation`` is ``{status: judged|partly judged|not judged, reason}`` and, if there are mutants, the fields of the
+    check, such as the kill matrix ``matrix: {test: [mutant]}`` and the ``survivors``.
     """
+
+    file: str
+    tests: list[str]
+    status: str
+    reason: str
+    metrics: FileMetrics
+    rounds: Any
+    pruned: list[Json]
+    flaky: Json
+    suspected_bugs: list[Json]
+    untested_plan_items: list[str]
+    tests_without_assertion: list[str]
+    refused_plan_items: list[Json]
+    mutation: Json
+
+
+class TestResultsResult(CheckResult):
+    """``status`` is ``timeout`` if all files without success ran out of iterations. ``python``: path, version, source.
+
+    ``reason`` names the status and the reason of each file that has one.
+    """
+
+    __test__ = False
+
+    status: Literal["success", "timeout", "incomplete"]
+    reason: str
+    run_id: str
+    flow: str
+    started_at: str
+    python: dict[str, str] | None
+    results: list[FileResult]
+
+
+@declare_check(options=TestResultsOptions, result=TestResultsResult, max_seconds=no_time)
+def write_test_results(context: CheckContext) -> TestResultsResult:
+    """Write ``results.json`` into the run folder, one entry per file. Raises UsageError, StorageError."""
     options = read_options(TestResultsOptions, context, "test_results")
     run = context.run()
     results = [_result(run, options, index) for index in range(len(options.files))]
@@ -80,7 +127,7 @@ def write_test_results(context: CheckContext) -> dict[str, object]:
     open_ones = {result["status"] for result in results} - {SUCCESS}
     reason = "; ".join(f"{each['file']}: {each['status']}: {each['reason']}" for each in results if each["reason"])
     status = (TIMEOUT if open_ones == {TIMEOUT} else INCOMPLETE) if open_ones else SUCCESS
-    return write_result(context, {"status": status, "reason": reason, **document})
+    return write_result(context, TestResultsResult.model_validate({"status": status, "reason": reason, **document}))
 
 
 def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
+from typing import Final, Literal
 
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, Settings, declare_check
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.search_providers import Searched, SearchQuery, ask_all, missing
@@ -28,7 +30,8 @@ from codex_multi_role.reading.json_types import Json
 MOST_RESULTS = 20
 SPARE = 2
 """Each provider returns this many times the wanted results: some are copies, or in another language."""
-ANSWERED, TO_BE_ASKED = "ok", "to be asked"
+ANSWERED: Final = "ok"
+TO_BE_ASKED: Final = "to be asked"
 
 
 class SearchOptions(CheckOptions):
@@ -52,17 +55,56 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
     return LONGEST_SECONDS
 
 
-@declare_check(options=SearchOptions, max_seconds=_longest, read_only=True, settings=Settings(SEARCH_FILE, SearchFile))
-def search(context: CheckContext) -> dict[str, object]:
+class OtherLanguage(ResultPart):
+    address: str
+    language: str
+
+
+class SearchResult(CheckResult):
+    """``results``: ``{title, address, text, date, sketch, shortened, provider, language, duplicates: [address]}``.
+
+    Those of the providers alternate, best first; those with the same address or nearly the same text are one.
+    ``shortened``: how much of its text a result has, if not all. ``left_out`` counts those beyond the option
+    ``results``. ``providers``: ``{name, kind, status, reason, seconds, found}`` and what a provider reports itself.
+    ``ask_web``: a role's own web search is a provider that must still be asked; the status says so if no other
+    answered.
+    """
+
+    status: Literal["found", "nothing", "to be asked"]
+    query: str
+    results: list[Json]
+    providers: list[Json]
+    other_languages: list[OtherLanguage]
+    left_out: int
+    ask_web: bool
+
+
+class UnreadDocument(ResultPart):
+    address: str
+    reason: str
+
+
+class SearchReadyResult(CheckResult):
+    """``providers``: their names; ``documents`` counts those that were read."""
+
+    status: Literal["ready"]
+    providers: list[str]
+    documents: int
+    unread: list[UnreadDocument]
+    notes: list[str]
+
+
+@declare_check(
+    options=SearchOptions,
+    result=SearchResult,
+    max_seconds=_longest,
+    read_only=True,
+    settings=Settings(SEARCH_FILE, SearchFile),
+)
+def search(context: CheckContext) -> SearchResult:
     """Query every enabled provider; combine the results.
 
-    Returns ``{status: found|nothing|to be asked, query, results: [{title, address, text, date, sketch, shortened,
-    provider, language, duplicates: [address]}], providers: [{name, kind, status, reason, seconds, found}],
-    other_languages: [{address, language}], left_out, ask_web}``, also as ``result.json``. ``shortened``: how much of
-    its text a result has, if not all. The results of the providers alternate, best first; results with the same address
-    or nearly the same text are one. ``left_out`` counts those beyond ``results``. ``ask_web``: a role's own web search
-    is a provider that must still be asked; the status says so if no other answered. Raises CheckFailed with all reasons
-    if no provider answered, UsageError if none is enabled.
+    Raises CheckFailed with all reasons if no provider answered, UsageError if none is enabled.
     """
     options = read_options(SearchOptions, context, "search")
     settings: SearchFile = context.settings()
@@ -75,26 +117,30 @@ def search(context: CheckContext) -> dict[str, object]:
     found, others = _in_language(_interleaved(searched), options.language)
     results = combined(found)
     answered = any(each.status == ANSWERED for each in searched)
-    return write_result(
-        context,
-        {
-            "status": "found" if results else "nothing" if answered else TO_BE_ASKED,
-            "query": options.query,
-            "results": results[: options.results],
-            "providers": [each.told() for each in searched],
-            "other_languages": others,
-            "left_out": max(0, len(results) - options.results),
-            "ask_web": ask_web,
-        },
+    result = SearchResult(
+        status="found" if results else "nothing" if answered else TO_BE_ASKED,
+        query=options.query,
+        results=results[: options.results],
+        providers=[each.told() for each in searched],
+        other_languages=others,
+        left_out=max(0, len(results) - options.results),
+        ask_web=ask_web,
     )
+    return write_result(context, result)
 
 
-@declare_check(options=ReadyOptions, max_seconds=_longest, read_only=True, settings=Settings(SEARCH_FILE, SearchFile))
-def search_ready(context: CheckContext) -> dict[str, object]:
+@declare_check(
+    options=ReadyOptions,
+    result=SearchReadyResult,
+    max_seconds=_longest,
+    read_only=True,
+    settings=Settings(SEARCH_FILE, SearchFile),
+)
+def search_ready(context: CheckContext) -> SearchReadyResult:
     """Test, before a model is asked, that there is something to search; read the folder, so that no search waits.
 
-    Returns ``{status: ready, providers: [name], documents, unread: [{address, reason}], notes}``. Raises UsageError if
-    no provider is enabled, one lacks what it needs, or a folder without documents is all there is to search.
+    Raises UsageError if no provider is enabled, one lacks what it needs, or a folder without documents is all there is
+    to search.
     """
     options = read_options(ReadyOptions, context, "search_ready")
     providers = [each for each in context.settings().enabled if each.kind != FILES or options.folder or each.folder]
@@ -116,16 +162,14 @@ def search_ready(context: CheckContext) -> dict[str, object]:
     documents = sum(each.get("documents", 0) for each in read)
     if len(read) == len(providers) and not documents:
         raise UsageError(_without_documents(read), "Documents are .md, .txt, .html and .pdf.")
-    return write_result(
-        context,
-        {
-            "status": "ready",
-            "providers": [provider.name for provider in providers],
-            "documents": documents,
-            "unread": [each for answer in read for each in answer.get("unread", [])],
-            "notes": [note for answer in read for note in (*answer.get("notes", []), answer["reason"]) if note],
-        },
+    result = SearchReadyResult(
+        status="ready",
+        providers=[provider.name for provider in providers],
+        documents=documents,
+        unread=[each for answer in read for each in answer.get("unread", [])],
+        notes=[note for answer in read for note in (*answer.get("notes", []), answer["reason"]) if note],
     )
+    return write_result(context, result)
 
 
 def combined(found: Sequence[Json]) -> list[Json]:
@@ -155,7 +199,7 @@ def _interleaved(searched: Sequence[Searched]) -> Iterator[Json]:
         yield from (result for result in row if result is not None)
 
 
-def _in_language(found: Iterator[Json], language: str) -> tuple[list[Json], list[Json]]:
+def _in_language(found: Iterator[Json], language: str) -> tuple[list[Json], list[OtherLanguage]]:
     """The results to keep, each with its ``language`` if one is wanted, and those in other languages."""
     kept, others = [], []
     for result in found:
@@ -163,7 +207,7 @@ def _in_language(found: Iterator[Json], language: str) -> tuple[list[Json], list
         if detected in ("", language):
             kept.append({**result, "language": detected})
         else:
-            others.append({"address": result["address"], "language": detected})
+            others.append(OtherLanguage(address=result["address"], language=detected))
     return kept, others
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict
 from pathlib import Path, PurePath
+from typing import Literal
 
+from codex_multi_role.checks.check_result import CheckResult
 from codex_multi_role.checks.contract import CheckContext, declare_check
 from codex_multi_role.checks.interpreter import Interpreter
-from codex_multi_role.checks.junit_report import TestCounts, parse_report, read_report
+from codex_multi_role.checks.junit_report import FailedTest, TestCounts, parse_report, read_report
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.python import (
     NO_TESTS_COLLECTED,
@@ -24,14 +26,29 @@ MAX_TAIL_CHARACTERS = 4_000
 PYTEST, PYTHON = frozenset({"pytest", "py.test"}), frozenset({"python", "python3"})
 
 
-@declare_check(read_only=True)
-def run_tests(context: CheckContext) -> dict[str, object]:
+Status = Literal["passed", "failed", "no tests", "timed out", "could not run"]
+
+
+class PytestResult(CheckResult):
+    status: Status
+    reason: str
+    exit_code: int | None
+    passed: int
+    failed: int
+    errors: int
+    skipped: int
+    failures: list[FailedTest]
+    seconds: float
+    output_tail: str
+    command: str
+
+
+@declare_check(result=PytestResult, read_only=True)
+def run_tests(context: CheckContext) -> PytestResult:
     """Run the workspace's tests; write ``pytest_output.txt``, ``pytest_rc.txt``, ``junit.xml`` and ``result.json``.
 
     Options: ``pytest_cmd``, a command line; by default pytest of the project's Python, which is active in any case.
-    Returns the content of ``result.json``: ``{status, reason, exit_code, passed, failed, errors, skipped, failures:
-    [{test, message}], seconds, output_tail, command}``; the status is ``passed``, ``failed``, ``no tests``, ``timed
-    out`` or ``could not run``. Raises StorageError if the artifacts cannot be written; a bad verdict is a result.
+    Raises StorageError if the artifacts cannot be written; a bad verdict is a result.
     """
     try:
         context.folder.mkdir(parents=True, exist_ok=True)
@@ -41,7 +58,7 @@ def run_tests(context: CheckContext) -> dict[str, object]:
         raise StorageError(f"{context.folder}: the test result cannot be written: {error.strerror}") from error
 
 
-def _run_in(scratch: Path, context: CheckContext) -> dict[str, object]:
+def _run_in(scratch: Path, context: CheckContext) -> PytestResult:
     report = scratch / "junit.xml"
     try:
         python = interpreter_of(context)
@@ -58,7 +75,7 @@ def _run_in(scratch: Path, context: CheckContext) -> dict[str, object]:
     return _record(context, _result(verdict, counts or TestCounts(), ran, shlex.join(command)), ran)
 
 
-def judge(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[str, str]:
+def judge(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[Status, str]:
     """The status and its reason (``""`` if the status is enough), from the exit code **and** the report.
 
     ``counts`` is None without a readable report; ``broken`` says why.
@@ -77,7 +94,7 @@ def judge(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[s
     return ("passed", "") if code == 0 else _could_not_run(_without_report(ran, "pytest did not finish"))
 
 
-def _could_not_run(reason: str) -> tuple[str, str]:
+def _could_not_run(reason: str) -> tuple[Status, str]:
     return "could not run", reason
 
 
@@ -125,19 +142,19 @@ def _counts(report: Path, context: CheckContext) -> tuple[TestCounts | None, str
         return None, str(error)
 
 
-def _result(verdict: tuple[str, str], counts: TestCounts, ran: CommandResult | None, command: str) -> dict[str, object]:
-    return {
-        "status": verdict[0],
-        "reason": verdict[1],
-        "exit_code": ran.returncode if ran else None,
+def _result(verdict: tuple[Status, str], counts: TestCounts, ran: CommandResult | None, command: str) -> PytestResult:
+    return PytestResult(
+        status=verdict[0],
+        reason=verdict[1],
+        exit_code=ran.returncode if ran else None,
         **asdict(counts),
-        "seconds": ran.seconds if ran else 0.0,
-        "output_tail": ran.output[-MAX_TAIL_CHARACTERS:] if ran else "",
-        "command": command,
-    }
+        seconds=ran.seconds if ran else 0.0,
+        output_tail=ran.output[-MAX_TAIL_CHARACTERS:] if ran else "",
+        command=command,
+    )
 
 
-def _record(context: CheckContext, result: dict[str, object], ran: CommandResult | None = None) -> dict[str, object]:
+def _record(context: CheckContext, result: PytestResult, ran: CommandResult | None = None) -> PytestResult:
     code = "" if ran is None or ran.returncode is None else str(ran.returncode)
     write_artifact(context, "pytest_output.txt", ran.output if ran else "")
     write_artifact(context, "pytest_rc.txt", f"{code}\n")

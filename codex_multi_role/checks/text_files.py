@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult
 from codex_multi_role.checks.contract import CheckContext, declare_check, in_copy, no_time
 from codex_multi_role.checks.data_file import read_document
 from codex_multi_role.checks.output_files import write_result
@@ -36,37 +39,40 @@ class WriteTestsOptions(CheckOptions):
     copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
 
 
-@declare_check(options=ReadOptions, max_seconds=no_time, read_only=True)
-def read_file(context: CheckContext) -> dict[str, object]:
-    """Return ``{status: read, path, content}``. Raises UsageError, CheckFailed if not a text of at most 1 MB."""
+class TextFileResult(CheckResult):
+    status: Literal["read", "written"]
+    path: str
+    content: str
+
+
+@declare_check(options=ReadOptions, result=TextFileResult, max_seconds=no_time, read_only=True)
+def read_file(context: CheckContext) -> TextFileResult:
+    """Read a text. Raises UsageError, CheckFailed if it is not a text of at most 1 MB."""
     options = read_options(ReadOptions, context, "read_file")
     try:
         content = read_document(context.workspace, options.path, "check read_file: path")
     except ValueError as error:
         raise CheckFailed(str(error)) from error
-    return write_result(context, {"status": "read", "path": options.path, "content": content})
+    return write_result(context, TextFileResult(status="read", path=options.path, content=content))
 
 
-@declare_check(options=TextFileOptions, max_seconds=no_time)
-def write_file(context: CheckContext) -> dict[str, object]:
-    """Return ``{status: written, path, content}``. Raises UsageError, CheckFailed."""
+@declare_check(options=TextFileOptions, result=TextFileResult, max_seconds=no_time)
+def write_file(context: CheckContext) -> TextFileResult:
+    """Write a text. Raises UsageError, CheckFailed."""
     options = read_options(TextFileOptions, context, "write_file")
     context = in_copy(context, options.copy_)
     put(context, options.path, options.content)
-    return write_result(context, {"status": "written", "path": options.path, "content": options.content})
+    return write_result(context, TextFileResult(status="written", path=options.path, content=options.content))
 
 
-@declare_check(options=WriteTestsOptions, max_seconds=no_time)
-def write_tests(context: CheckContext) -> dict[str, object]:
-    """Return ``{status: written, path, content}``; drop a Markdown fence and keep one definition per test name.
-
-    Raises UsageError, CheckFailed.
-    """
+@declare_check(options=WriteTestsOptions, result=TextFileResult, max_seconds=no_time)
+def write_tests(context: CheckContext) -> TextFileResult:
+    """Write tests without a Markdown fence and with one definition per test name. Raises UsageError, CheckFailed."""
     options = read_options(WriteTestsOptions, context, "write_tests")
     code = without_fence(options.code)
     content = with_unique_names(f"{options.before.strip()}\n\n\n{code}" if options.before.strip() else code)
     put(in_copy(context, options.copy_), options.path, content)
-    return write_result(context, {"status": "written", "path": options.path, "content": content})
+    return write_result(context, TextFileResult(status="written", path=options.path, content=content))
 
 
 def put(context: CheckContext, path: str, content: str) -> None:

@@ -40,6 +40,7 @@ from codex_multi_role.host.atomic import make_folder, storage_errors
 from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk
+from codex_multi_role.lifecycle.step_fields import KnownFields
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import new_numbered
 from codex_multi_role.run_options import LOCAL_ROLES, RunOptions
@@ -185,7 +186,7 @@ def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> tuple[dict[str,
     flows = read_flows(name, catalog.source.parent)
     if role_files := asked_role_files(flows, catalog):
         catalog = _with_tools(RoleSpecCatalog.load(catalog.source, tool_names, role_files))
-    check_flows(flows, catalog)
+    check_flows(flows, catalog, KnownFields(flows, catalog).of_step)
     for flow in flows.values():
         for index, step in enumerate(flow.steps):
             if step.check is not None:

@@ -181,17 +181,21 @@ CRITERIA = st.lists(
 REQUIRE = st.lists(st.just(Requirement(key="c")), max_size=1)
 
 
+def _chosen(*options: Any) -> Any:
+    return choose(*options).model_dump()
+
+
 def _beats(one: dict[str, Any], other: dict[str, Any], by: Sequence[Criterion]) -> bool:
     """Whether ``one`` alone against ``other`` wins without a tie."""
-    result = choose([one, other], by)
-    return result["index"] == 0 and not result["tie"]
+    result = _chosen([one, other], by)
+    return bool(result["index"] == 0 and not result["tie"])
 
 
 @given(CANDIDATES, CRITERIA, REQUIRE)
 def test_everyone_is_ranked_or_rejected_once(
     candidates: list[dict[str, Any]], by: list[Criterion], require: list[Requirement]
 ) -> None:
-    result: Any = choose(candidates, by, require)
+    result = _chosen(candidates, by, require)
     rejected = [entry["index"] for entry in result["rejected"]]
     assert sorted([*result["ranking"], *rejected]) == list(range(len(candidates)))
     assert result["status"] == ("chosen" if result["ranking"] else "none")
@@ -203,7 +207,7 @@ def test_everyone_is_ranked_or_rejected_once(
 @given(CANDIDATES, CRITERIA)
 def test_ranking_is_a_total_order_of_what_beats_what(candidates: list[dict[str, Any]], by: list[Criterion]) -> None:
     """Pairs alone stand as in the whole: no third candidate changes which of two is better."""
-    ranking: Any = choose(candidates, by)["ranking"]
+    ranking = _chosen(candidates, by)["ranking"]
     ranked = [candidates[index] for index in ranking]
     for position, better in enumerate(ranked):
         for worse in ranked[position + 1 :]:
@@ -215,7 +219,7 @@ def test_winner_is_unbeaten_and_tied_candidates_are_its_equals(
     candidates: list[dict[str, Any]], by: list[Criterion]
 ) -> None:
     """No candidate beats the winner, and the tied candidates are exactly those that equal it."""
-    result: Any = choose(candidates, by)
+    result = _chosen(candidates, by)
     winner = result["winner"]
     equals = [
         index
@@ -234,8 +238,8 @@ def test_order_of_the_candidates_matters_to_ties_only(
     shuffled: tuple[list[dict[str, Any]], list[int]], by: list[Criterion], require: list[Requirement]
 ) -> None:
     candidates, order = shuffled
-    before: Any = choose(candidates, by, require)
-    after: Any = choose([candidates[index] for index in order], by, require)
+    before = _chosen(candidates, by, require)
+    after = _chosen([candidates[index] for index in order], by, require)
     assert {order[index] for index in after["tied"]} == set(before["tied"])
     assert {order[entry["index"]] for entry in after["rejected"]} == {entry["index"] for entry in before["rejected"]}
     if before["tie"]:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 from codex_multi_role.checks import CHECKS, check_names, find_check
+from codex_multi_role.checks.check_result import CheckResult
 from codex_multi_role.checks.tests import run_tests
 from codex_multi_role.errors import UsageError
 
@@ -31,12 +33,17 @@ def test_built_in_check_wins_over_an_installed_one(installed: None) -> None:
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_every_built_in_check_loads(name: str) -> None:
-    assert callable(find_check(name))
+def test_every_built_in_check_declares_what_it_returns(name: str) -> None:
+    """Its function returns the declared model, so that mypy and each construction hold the one to the other."""
+    check = find_check(name)
+    assert check.result is get_type_hints(check.run)["return"]
+    assert issubclass(check.result, CheckResult)
+    assert check.result.model_config == CheckResult.model_config
 
 
 def test_installed_check_is_found(installed: None) -> None:
     assert find_check("spelling").run.__name__ == "spelling"
+    assert find_check("spelling").result is None
     assert check_names() == sorted({*CHECKS, "broken", "slow", "spelling"})
 
 

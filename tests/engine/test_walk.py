@@ -130,7 +130,7 @@ def test_of_a_called_flow_its_caller_sees_the_outputs_alone(tmp_path: Path) -> N
         "outputs": ["shown"],
         "steps": [{"id": step, "ask": "one"} for step in ("hidden", "shown")],
     }
-    seen = "steps.inner.steps.shown.summary == 'well' and steps.inner.steps.hidden is not defined"
+    seen = "steps.inner.steps.shown.summary == 'well' and 'hidden' not in steps.inner.steps"
     steps = [{"call": "inner", "next": [{"when": seen, "end": "as_declared"}, {"end": "otherwise", "exit": 1}]}]
     walked = Script(tmp_path, {"one": [{"summary": "well"}]}).walk({"steps": steps}, inner)
     assert walked.ending.outcome == "as_declared"

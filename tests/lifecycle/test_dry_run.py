@@ -76,7 +76,7 @@ def test_templates_show_what_is_known_and_name_what_is_not(tmp_path: Path) -> No
 
 
 def test_later_step_result_is_absent_from_first_pass(tmp_path: Path) -> None:
-    text = "{{ 'again' if steps.measure.visits else 'first' }}, {{ steps.measure.coverage | default('none') }}."
+    text = "{{ 'again' if steps.measure.visits else 'first' }}, {{ steps.measure.seconds | default('none') }}."
     steps = [
         {"ask": "planner", "prompt": text, "max_visits": 3},
         {"id": "measure", "check": "tests", "next": [{"when": "steps.measure.failed", "to": "planner"}]},
@@ -84,7 +84,7 @@ def test_later_step_result_is_absent_from_first_pass(tmp_path: Path) -> None:
     ]
     before, after = prompts(told(tmp_path, steps))
     assert "first, none." in before
-    assert "again, <measure.coverage>." in after
+    assert "again, <measure.seconds>." in after
 
 
 def test_first_item_stands_for_a_list_that_is_known(tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.code_graph import other_code, python_code
 from codex_multi_role.checks.code_graph.discovery import Folder, SourceFile
 from codex_multi_role.checks.code_graph.layers import batches_of, drawn, layers_of
@@ -43,27 +45,63 @@ class Known:
     other: Mapping[str, int] = field(default_factory=dict)
 
 
-@declare_check(options=CodeGraphOptions, read_only=True)
-def read_code_graph(context: CheckContext) -> dict[str, object]:
+class AnalysedFile(ResultPart):
+    """``deferred``: imports inside functions, which do not count for layers.
+
+    A file with a ``problem`` (binary, not UTF-8, too large, invalid syntax, no grammar installed) is listed without
+    symbols, one read ``partly`` with those outside the named lines.
+    """
+
+    path: str
+    language: str
+    lines: int
+    bytes: int
+    sha256: str
+    layer: int
+    dependencies: list[str]
+    deferred: list[str]
+    functions: list[str]
+    classes: list[str]
+    constants: list[str]
+    problem: str
+    partly: str
+
+
+class CodeGraphResult(CheckResult):
+    """A layer depends on those before it; the files of a cycle share one. ``batches``: three files of a layer each.
+
+    ``external``: names imported from elsewhere. ``problems`` and ``partly`` count files, ``other`` those that are not
+    source code, by their ending, and ``languages`` those of each language.
+    """
+
+    status: Literal["analysed", "empty"]
+    reason: str
+    repo: str
+    name: str
+    files: list[AnalysedFile]
+    layers: list[list[str]]
+    cycles: list[list[str]]
+    batches: list[list[str]]
+    mermaid: str
+    mermaid_of: Literal["files", "folders"]
+    external: list[str]
+    problems: int
+    partly: int
+    other: dict[str, int]
+    languages: dict[str, int]
+
+
+@declare_check(options=CodeGraphOptions, result=CodeGraphResult, read_only=True)
+def read_code_graph(context: CheckContext) -> CodeGraphResult:
     """Analyse a folder of source code without importing or running it. Leaves ``result.json``.
 
-    Options: `CodeGraphOptions`. Returns the content of ``result.json``: ``{status: analysed|empty, reason, repo, name,
-    files: [{path, language, lines, bytes, sha256, layer, dependencies, deferred, functions, classes, constants,
-    problem, partly}], layers: [[path]], cycles: [[path]], batches: [[path]], mermaid, mermaid_of: files|folders,
-    external: [name], problems: n, partly: n, other: {ending: n}, languages: {language: n}}``.
-
-    A layer depends on those before it; the files of a cycle share one. ``deferred``: imports inside functions, which do
-    not count for layers. ``batches``: three files of a layer each. ``external``: names imported from elsewhere. A file
-    with a ``problem`` (binary, not UTF-8, too large, invalid syntax, no grammar installed) is listed without symbols,
-    one read ``partly`` with those outside the named lines. ``other`` counts the files that are not source code.
-
-    Raises UsageError for a wrong option, a missing folder, or one with more than ``MOST_FILES`` source files or
-    ``MOST_NAMES`` symbols; CheckFailed when it takes too long, RunInterrupted.
+    Options: `CodeGraphOptions`. Raises UsageError for a wrong option, a missing folder, or one with more than
+    ``MOST_FILES`` source files or ``MOST_NAMES`` symbols; CheckFailed when it takes too long, RunInterrupted.
     """
     options = read_options(CodeGraphOptions, context, "code_graph")
     root = repository(context, options.repo, "code_graph")
     known = _read(context, root, options)
-    return write_result(context, _result(root, options.repo, known))
+    return write_result(context, CodeGraphResult.model_validate(_result(root, options.repo, known)))
 
 
 def repository(context: CheckContext, repo: str, check: str) -> Path:

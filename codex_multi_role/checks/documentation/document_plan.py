@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.documentation.grouping import group, in_order
 from codex_multi_role.checks.documentation.places import PAGES, folder_of, page_of, read_page
 from codex_multi_role.checks.output_files import write_result
 
-PLANNED, UP_TO_DATE = "planned", "up to date"
+PLANNED: Final = "planned"
+UP_TO_DATE: Final = "up to date"
 SAMPLE = 5
 MAX_STRUCTURE_CHARACTERS = 60_000
 
@@ -34,15 +36,50 @@ class DocumentPlanOptions(CheckOptions):
     synthesis: Literal["batch", "agentic"] = Field(default="batch", description="batch or agentic")
 
 
-@declare_check(options=DocumentPlanOptions, max_seconds=no_time)
-def plan_documents(context: CheckContext) -> dict[str, object]:
+class FileToDocument(ResultPart):
+    path: str
+    sha256: str
+    dependencies: list[str]
+
+
+class Batch(ResultPart):
+    """``needs``: the ids of the batches that it depends on."""
+
+    id: str
+    files: list[FileToDocument]
+    needs: list[str]
+
+
+class DroppedGroup(ResultPart):
+    group: Any
+    reason: str
+
+
+class DocumentPlanResult(CheckResult):
+    """``gone``: pages about files that no longer exist; ``missing``: documents without a file.
+
+    ``dropped``: the unusable ones of a planner's groups; ``put_back``: files that are in no group. ``structure``
+    describes the layers to a planner, ``sample`` names the files that most others depend on.
+    """
+
+    status: Literal["planned", "up to date"]
+    batches: list[Batch]
+    changed: list[str]
+    unchanged: int
+    gone: list[str]
+    missing: list[str]
+    grouped_by: Literal["layers", "groups"]
+    dropped: list[DroppedGroup]
+    put_back: list[str]
+    structure: str
+    sample: list[str]
+
+
+@declare_check(options=DocumentPlanOptions, result=DocumentPlanResult, max_seconds=no_time)
+def plan_documents(context: CheckContext) -> DocumentPlanResult:
     """Compare the files with their pages by content hash; batch those that changed. Leaves ``result.json``.
 
-    Options: `DocumentPlanOptions`. Returns the content of ``result.json``: ``{status: planned|up to date, batches:
-    [{id, files: [{path, sha256, dependencies}], needs: [id]}], changed: [path], unchanged: n, gone: [page], missing:
-    [document], grouped_by: layers|groups, dropped: [{group, reason}], put_back: [path], structure, sample: [path]}``.
-    ``gone`` are pages about files that no longer exist. ``structure`` describes the layers to a planner, ``sample``
-    names the files that most others depend on. Raises UsageError for a wrong option.
+    Options: `DocumentPlanOptions`. Raises UsageError for a wrong option.
     """
     options = read_options(DocumentPlanOptions, context, "document_plan")
     graph: dict[str, Any] = dict(options.graph)
@@ -54,19 +91,19 @@ def plan_documents(context: CheckContext) -> dict[str, object]:
     gone = [page.relative_to(root).as_posix() for page in gone_pages(out, files)]
     missing = [name for name in options.documents if not (out / f"{name}.md").is_file()]
     grouping = group(graph["layers"], {*changed}, options.groups if isinstance(options.groups, list) else None)
-    result: dict[str, object] = {
-        "status": PLANNED if changed or gone or missing else UP_TO_DATE,
-        "batches": in_order(grouping, files),
-        "changed": changed,
-        "unchanged": len(files) - len(changed),
-        "gone": gone,
-        "missing": missing,
-        "grouped_by": grouping.grouped_by,
-        "dropped": grouping.dropped,
-        "put_back": grouping.put_back,
-        "structure": _structure(graph, {*changed}),
-        "sample": _sample(graph["files"]),
-    }
+    result = DocumentPlanResult(
+        status=PLANNED if changed or gone or missing else UP_TO_DATE,
+        batches=[Batch.model_validate(batch) for batch in in_order(grouping, files)],
+        changed=changed,
+        unchanged=len(files) - len(changed),
+        gone=gone,
+        missing=missing,
+        grouped_by=grouping.grouped_by,
+        dropped=[DroppedGroup.model_validate(each) for each in grouping.dropped],
+        put_back=grouping.put_back,
+        structure=_structure(graph, {*changed}),
+        sample=_sample(graph["files"]),
+    )
     return write_result(context, result)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.code_graph.dependency_graph import repository, symbols_of
 from codex_multi_role.checks.code_graph.discovery import LANGUAGE_OF, read_source
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
@@ -31,14 +31,36 @@ class DocumentSourcesOptions(CheckOptions):
     notes: list[list[dict[str, JsonValue]]] = Field(default=[], description="lists of an analyst's files")
 
 
-@declare_check(options=DocumentSourcesOptions, max_seconds=no_time)
-def read_sources(context: CheckContext) -> dict[str, object]:
+class SourceToDocument(ResultPart):
+    """A ``text`` of more than ``MAX_CHARACTERS`` is shortened and says so."""
+
+    path: str
+    language: str
+    lines: int
+    text: str
+    functions: list[str]
+    classes: list[str]
+    problem: str
+
+
+class Summary(ResultPart):
+    path: str
+    summary: str
+
+
+class DocumentSourcesResult(CheckResult):
+    """``context``: dependencies of these files in the repository that have a note, or a page of an earlier run."""
+
+    status: Literal["read"]
+    files: list[SourceToDocument]
+    context: list[Summary]
+
+
+@declare_check(options=DocumentSourcesOptions, result=DocumentSourcesResult, max_seconds=no_time)
+def read_sources(context: CheckContext) -> DocumentSourcesResult:
     """Read the files; leaves ``result.json``.
 
-    Options: `DocumentSourcesOptions`. Returns the content of ``result.json``: ``{status: read, files: [{path, language,
-    lines, text, functions, classes, problem}], context: [{path, summary}]}``. A text of more than ``MAX_CHARACTERS`` is
-    shortened and says so. ``context``: dependencies of these files in the repository that have a note, or a page of an
-    earlier run. Raises UsageError for a wrong option and for a path outside ``repo``.
+    Options: `DocumentSourcesOptions`. Raises UsageError for a wrong option and for a path outside ``repo``.
     """
     options = read_options(DocumentSourcesOptions, context, "document_sources")
     repo = Workspace(repository(context, options.repo, "document_sources"))
@@ -47,16 +69,11 @@ def read_sources(context: CheckContext) -> dict[str, object]:
     needed = dict.fromkeys(str(path) for each in given for path in each.get("dependencies", ()) if path not in own)
     notes = {str(note["path"]): str(note["summary"]) for each in options.notes for note in each}
     summaries = {path: notes.get(path) or _page_summary(context, options, path) for path in needed}
-    result: dict[str, object] = {
-        "status": "read",
-        "files": [_read(repo, str(each["path"])) for each in given],
-        "context": [
-            {"path": path, "summary": summary[:MAX_SUMMARY_CHARACTERS]}
-            for path, summary in summaries.items()
-            if summary
-        ],
-    }
-    return write_result(context, result)
+    known = [
+        Summary(path=path, summary=summary[:MAX_SUMMARY_CHARACTERS]) for path, summary in summaries.items() if summary
+    ]
+    files = [_read(repo, str(each["path"])) for each in given]
+    return write_result(context, DocumentSourcesResult(status="read", files=files, context=known))
 
 
 def _page_summary(context: CheckContext, options: DocumentSourcesOptions, path: str) -> str:
@@ -65,7 +82,7 @@ def _page_summary(context: CheckContext, options: DocumentSourcesOptions, path: 
     return page.summary if page and page.source == path else ""
 
 
-def _read(repo: Workspace, path: str) -> Mapping[str, object]:
+def _read(repo: Workspace, path: str) -> SourceToDocument:
     try:
         place = repo.resolve_inside(path)
         if place.suffix.lower() not in LANGUAGE_OF:
@@ -74,12 +91,12 @@ def _read(repo: Workspace, path: str) -> Mapping[str, object]:
         raise UsageError(f"check document_sources: files: {error.reason} {path!r}") from error
     source = read_source(place, path)
     symbols = symbols_of(source)
-    return {
-        "path": path,
-        "language": source.language,
-        "lines": source.lines,
-        "text": shortened(source.text, MAX_CHARACTERS),
-        "functions": symbols.functions[:MAX_NAMES],
-        "classes": symbols.classes[:MAX_NAMES],
-        "problem": symbols.problem,
-    }
+    return SourceToDocument(
+        path=path,
+        language=source.language,
+        lines=source.lines,
+        text=shortened(source.text, MAX_CHARACTERS),
+        functions=symbols.functions[:MAX_NAMES],
+        classes=symbols.classes[:MAX_NAMES],
+        problem=symbols.problem,
+    )

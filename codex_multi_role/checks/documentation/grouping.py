@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from codex_multi_role.checks.code_graph.layers import BATCH, batches_of
 
@@ -17,7 +17,7 @@ class Grouping:
     """``batches`` of paths. ``dropped``: unusable groups, and why; ``put_back``: files that are in no group."""
 
     batches: list[list[str]]
-    grouped_by: str = "layers"
+    grouped_by: Literal["layers", "groups"] = "layers"
     dropped: list[dict[str, object]] = field(default_factory=list)
     put_back: list[str] = field(default_factory=list)
 

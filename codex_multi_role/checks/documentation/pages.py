@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult
 from codex_multi_role.checks.code_graph.dependency_graph import repository
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.documentation.document_plan import gone_pages, shortened
@@ -17,7 +18,8 @@ from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.text_files import put
 from codex_multi_role.errors import StorageError
 
-WRITTEN, UNCHANGED = "written", "unchanged"
+WRITTEN: Final = "written"
+UNCHANGED: Final = "unchanged"
 MAX_DIGEST_CHARACTERS = 100_000
 MAX_NAMES_CHARACTERS = 30_000
 
@@ -39,15 +41,35 @@ class DocumentWriteOptions(CheckOptions):
     sha256: str = Field(default="", description="the state of that file")
 
 
-@declare_check(options=PagesOptions, max_seconds=no_time)
-def write_pages(context: CheckContext) -> dict[str, object]:
+class PagesResult(CheckResult):
+    """``pages`` were written, ``same`` counts new pages that were identical, ``unchanged`` files kept their page.
+
+    Files ``without`` a page have none at all. ``digest`` has the first paragraph of every file's page; the texts after
+    it list what the code defines, and files that no other depends on.
+    """
+
+    status: Literal["written"]
+    pages: list[str]
+    same: int
+    removed: list[str]
+    unchanged: int
+    without: list[str]
+    digest: str
+    classes: str
+    functions: str
+    entry_points: str
+
+
+class DocumentWriteResult(CheckResult):
+    status: Literal["written", "unchanged"]
+    path: str
+
+
+@declare_check(options=PagesOptions, result=PagesResult, max_seconds=no_time)
+def write_pages(context: CheckContext) -> PagesResult:
     """Write a page for each note, and remove those about files that no longer exist. Leaves ``result.json``.
 
-    Options: `PagesOptions`. Returns the content of ``result.json``: ``{status: written, pages: [page], same: n,
-    removed: [page], unchanged: n, without: [path], digest, classes, functions, entry_points}``. ``pages`` were written,
-    ``same`` counts new pages that were identical, ``unchanged`` files kept their page, and those ``without`` have none.
-    ``digest`` has the first paragraph of every file's page; the texts after it list what the code defines, and files
-    that no other depends on. Raises UsageError, CheckFailed if a page cannot be written, StorageError.
+    Options: `PagesOptions`. Raises UsageError, CheckFailed if a page cannot be written, StorageError.
     """
     options = read_options(PagesOptions, context, "document_pages")
     writer = _Writer(context, options)
@@ -66,7 +88,7 @@ class _Writer:
         self._files: dict[str, dict[str, Any]] = {file["path"]: file for file in graph["files"]}
         self._notes: dict[str, dict[str, Any]] = {str(note["path"]): note for each in options.notes for note in each}
 
-    def write(self) -> dict[str, object]:
+    def write(self) -> PagesResult:
         removed = [self._removed(page) for page in list(gone_pages(self._folder, self._files))]
         outcomes = {path: self._write_page(path, note) for path, note in self._notes.items() if path in self._files}
         summaries = {path: self._summary(path) for path in self._files}
@@ -75,20 +97,18 @@ class _Writer:
             f"{path}: {', '.join(file['functions'])}" for path, file in self._files.items() if file["functions"]
         ]
         used = {needed for file in self._files.values() for needed in (*file["dependencies"], *file["deferred"])}
-        return {
-            "status": WRITTEN,
-            "pages": [page_of(self._out, path) for path, outcome in outcomes.items() if outcome == WRITTEN],
-            "same": sum(outcome == UNCHANGED for outcome in outcomes.values()),
-            "removed": removed,
-            "unchanged": sum(bool(summary) for path, summary in summaries.items() if path not in outcomes),
-            "without": [path for path, summary in summaries.items() if not summary],
-            "digest": self._digest(summaries),
-            "classes": shortened("\n".join(classes), MAX_NAMES_CHARACTERS),
-            "functions": shortened("\n".join(functions), MAX_NAMES_CHARACTERS),
-            "entry_points": shortened(
-                "\n".join(path for path in self._files if path not in used), MAX_NAMES_CHARACTERS
-            ),
-        }
+        return PagesResult(
+            status=WRITTEN,
+            pages=[page_of(self._out, path) for path, outcome in outcomes.items() if outcome == WRITTEN],
+            same=sum(outcome == UNCHANGED for outcome in outcomes.values()),
+            removed=removed,
+            unchanged=sum(bool(summary) for path, summary in summaries.items() if path not in outcomes),
+            without=[path for path, summary in summaries.items() if not summary],
+            digest=self._digest(summaries),
+            classes=shortened("\n".join(classes), MAX_NAMES_CHARACTERS),
+            functions=shortened("\n".join(functions), MAX_NAMES_CHARACTERS),
+            entry_points=shortened("\n".join(path for path in self._files if path not in used), MAX_NAMES_CHARACTERS),
+        )
 
     def _write_page(self, path: str, note: dict[str, Any]) -> str:
         file = self._files[path]
@@ -115,17 +135,18 @@ class _Writer:
         return shortened("\n".join(lines), MAX_DIGEST_CHARACTERS)
 
 
-@declare_check(options=DocumentWriteOptions, max_seconds=no_time)
-def write_one_document(context: CheckContext) -> dict[str, object]:
-    """Return ``{status: written|unchanged, path}``, also as ``result.json``. Raises UsageError, CheckFailed."""
+@declare_check(options=DocumentWriteOptions, result=DocumentWriteResult, max_seconds=no_time)
+def write_one_document(context: CheckContext) -> DocumentWriteResult:
+    """Write the document unless it is the same already. Raises UsageError, CheckFailed."""
     options = read_options(DocumentWriteOptions, context, "document_write")
     text = f"{options.content.strip()}\n"
     if options.source:
         text = marked(options.source, options.sha256, text)
-    return write_result(context, {"status": write_document(context, options.path, text), "path": options.path})
+    status = write_document(context, options.path, text)
+    return write_result(context, DocumentWriteResult(status=status, path=options.path))
 
 
-def write_document(context: CheckContext, path: str, text: str) -> str:
+def write_document(context: CheckContext, path: str, text: str) -> Literal["written", "unchanged"]:
     """`WRITTEN`, or `UNCHANGED` if it is the same already. Raises CheckFailed where nothing may be written."""
     try:
         same = (context.workspace.root / path).read_bytes() == text.encode("utf-8", "replace")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart, as_json
 from codex_multi_role.checks.code_graph.dependency_graph import repository
 from codex_multi_role.checks.code_graph.discovery import Folder
 from codex_multi_role.checks.contract import CheckContext, declare_check
@@ -20,6 +21,7 @@ from codex_multi_role.checks.documentation.score import Score
 from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.checks.text_files import put
 from codex_multi_role.checks.time_left import TimeLeft
+from codex_multi_role.reading.json_types import Json
 
 PASSED, BELOW = "passed", "below"
 
@@ -48,27 +50,73 @@ class QualityOptions(CheckOptions):
     threshold: float = Field(default=0.8, ge=0, le=1, description="a number from 0 to 1")
 
 
-@declare_check(options=QualityOptions)
-def measure_documents(context: CheckContext) -> dict[str, object]:
+class PartBelow(ResultPart):
+    part: str
+    score: float
+    minimum: float
+
+
+class DocumentProblem(ResultPart):
+    document: str
+    problem: str
+
+
+class MeasuredPart(ResultPart):
+    """``good`` ``of`` so many items; ``costs``: what the others take from the score."""
+
+    name: str
+    weight: float
+    score: float
+    minimum: float
+    good: int
+    of: int
+    costs: float
+    problems: list[DocumentProblem]
+
+
+class DocumentToRefine(ResultPart):
+    """``source`` and ``sha256``: the file that a page is about, otherwise empty."""
+
+    source: str
+    sha256: str
+    path: str
+    problems: list[str]
+    costs: float
+
+
+class QualityResult(CheckResult):
+    """``score`` is the weighted sum of the scores of the ``parts``.
+
+    ``files`` that have a page about their current state, ``pages`` that are about their file, ``mermaid`` diagrams that
+    parse, ``links`` that lead somewhere, ``sections`` with content, ``claims``: names in code font that the code knows,
+    on a page those of its file. To pass, the score must reach the threshold and each part its minimum; a threshold of 0
+    only measures. A part without items scores 0, but diagrams that nobody here can judge (``not_judged``) do not count.
+    ``refine``: the documents that cost most. ``not_kept``: refinements, ``{path, score, without}``: the score they led
+    to and the one without them.
+    """
+
+    status: Literal["passed", "below"]
+    score: float
+    threshold: float
+    below: list[PartBelow]
+    parts: list[MeasuredPart]
+    mermaid_judged_by: str
+    not_judged: int
+    refine: list[DocumentToRefine]
+    not_kept: list[Json]
+
+
+@declare_check(options=QualityOptions, result=QualityResult)
+def measure_documents(context: CheckContext) -> QualityResult:
     """Measure; write ``result.json``. A refinement that does not raise the score is rolled back.
 
-    Options: `QualityOptions`. Returns the content of ``result.json``: ``{status: passed|below, score, threshold, below:
-    [{part, score, minimum}], parts: [{name, weight, score, minimum, good, of, costs, problems: [{document, problem}]}],
-    mermaid_judged_by, not_judged: n, refine: [{path, source, sha256, problems: [text], costs}], not_kept: [{path,
-    score, without}]}``. The score is the weighted sum of the parts' scores: ``files`` that have a page about their
-    current state, ``pages`` that are about their file, ``mermaid`` diagrams that parse, ``links`` that lead somewhere,
-    ``sections`` with content, ``claims``: names in code font that the code knows, on a page those of its file. To pass,
-    the score must reach the threshold and each part its minimum; a threshold of 0 only measures. A part without items
-    scores 0, but diagrams that nobody here can judge (``not_judged``) do not count. ``refine``: the documents that cost
-    most, with the source file that a page is about. ``not_kept``: refinements with the ``score`` they led to and the
-    one ``without`` them.
-
-    Raises UsageError for a wrong option, CheckFailed when it takes too long, RunInterrupted, StorageError.
+    Options: `QualityOptions`. Raises UsageError for a wrong option, CheckFailed when it takes too long, RunInterrupted,
+    StorageError.
     """
     options = read_options(QualityOptions, context, "document_quality")
-    result = write_result(context, _Gate(context, options).measured())
+    result = write_result(context, QualityResult.model_validate(_Gate(context, options).measured()))
     if options.report:
-        _report(context, options.report, result)
+        _report(context, options.report, as_json(result))
     return result
 
 

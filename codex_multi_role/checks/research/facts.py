@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.research.research_plan import topic_key
@@ -33,13 +35,47 @@ class FactsOptions(GroupsOptions):
     verified: Rows = Field(default=[], description='"{{ steps.<ask>.results }}"')
 
 
-@declare_check(options=GroupsOptions, max_seconds=no_time, read_only=True)
-def research_groups(context: CheckContext) -> dict[str, object]:
+class GroupsResult(CheckResult):
+    """``groups`` to verify: ``{question, origins, claims: [{claim, confidence, source, title, date}]}``.
+
+    ``single``: facts as in `FactsResult`; ``unanswered``: the ids of questions.
+    """
+
+    status: Literal["grouped", "nothing"]
+    groups: list[Json]
+    single: list[Json]
+    unanswered: list[str]
+
+
+class KnownAboutQuestion(ResultPart):
+    """``sources``: ``{id, title, address, date}``."""
+
+    question: Json
+    facts: list[Json]
+    discrepancies: list[Json]
+    sources: list[Json]
+
+
+class FactsResult(CheckResult):
+    """``facts``: ``{id: K1, question, claim, confidence, is_consistent, notes, sources, verified}``.
+
+    ``discrepancies``: ``{id: D1, question, topic, description, preferred_claim, resolution_basis, notes, sources}``.
+    ``sources`` are the ids of those that the verifier names for a claim, or that make it word for word. A claim of
+    sources of one origin has the confidence of one source; a claim of none has none, and is in no section.
+    ``sections``: the questions of which something is known.
+    """
+
+    status: Literal["facts", "nothing"]
+    facts: list[Json]
+    discrepancies: list[Json]
+    sections: list[KnownAboutQuestion]
+
+
+@declare_check(options=GroupsOptions, result=GroupsResult, max_seconds=no_time, read_only=True)
+def research_groups(context: CheckContext) -> GroupsResult:
     """Group findings by question: those of several origins must be verified, those of one are facts of less weight.
 
-    Returns ``{status: grouped|nothing, groups: [{question, origins, claims: [{claim, confidence, source, title,
-    date}]}], single: [fact], unanswered: [question id]}``; a fact as in `research_facts`. Two findings of one origin
-    count as one source: a confidence c becomes ``min(0.7 c, 0.6)``.
+    Two findings of one origin count as one source: a confidence c becomes ``min(0.7 c, 0.6)``.
     """
     options = read_options(GroupsOptions, context, "research_groups")
     sources = by_id(options.sources)
@@ -56,21 +92,13 @@ def research_groups(context: CheckContext) -> dict[str, object]:
             single += _without_duplicates([_single(fact, finding) for finding in found for fact in finding["facts"]])
         else:
             unanswered.append(question["id"])
-    fields = {"groups": groups, "single": single, "unanswered": unanswered}
-    return write_result(context, {"status": "grouped" if groups or single else "nothing", **fields})
+    status: Literal["grouped", "nothing"] = "grouped" if groups or single else "nothing"
+    return write_result(context, GroupsResult(status=status, groups=groups, single=single, unanswered=unanswered))
 
 
-@declare_check(options=FactsOptions, max_seconds=no_time, read_only=True)
-def research_facts(context: CheckContext) -> dict[str, object]:
-    """Combine the facts and discrepancies of all questions.
-
-    Returns ``{status: facts|nothing, facts: [{id: K1, question, claim, confidence, is_consistent, notes, sources,
-    verified}], discrepancies: [{id: D1, question, topic, description, preferred_claim, resolution_basis, notes,
-    sources}], sections: [{question, facts, discrepancies, sources: [{id, title, address, date}]}]}``. ``sources`` are
-    the ids of those that the verifier names for a claim, or that make it word for word. A claim of sources of one
-    origin has the confidence of one source; a claim of none has none, and is in no section. A section is a question of
-    which something is known.
-    """
+@declare_check(options=FactsOptions, result=FactsResult, max_seconds=no_time, read_only=True)
+def research_facts(context: CheckContext) -> FactsResult:
+    """Combine the facts and discrepancies of all questions."""
     options = read_options(FactsOptions, context, "research_facts")
     facts = list(options.single)
     sources = by_id(options.sources)
@@ -83,9 +111,10 @@ def research_facts(context: CheckContext) -> dict[str, object]:
     facts = _numbered("K", facts, order)
     discrepancies = _numbered("D", discrepancies, order)
     sections = [_section(question, facts, discrepancies, sources) for question in options.questions]
-    sections = [section for section in sections if section["facts"] or section["discrepancies"]]
-    fields = {"facts": facts, "discrepancies": discrepancies, "sections": sections}
-    return write_result(context, {"status": "facts" if sections else "nothing", **fields})
+    sections = [section for section in sections if section.facts or section.discrepancies]
+    status: Literal["facts", "nothing"] = "facts" if sections else "nothing"
+    result = FactsResult(status=status, facts=facts, discrepancies=discrepancies, sections=sections)
+    return write_result(context, result)
 
 
 def _claim(fact: str, finding: Json, sources: dict[str, Json]) -> Json:
@@ -162,9 +191,11 @@ def _numbered(letter: str, rows: list[Json], order: list[str]) -> list[Json]:
     return [{"id": f"{letter}{number}", **row} for number, row in enumerate(in_order, 1)]
 
 
-def _section(question: Json, facts: list[Json], discrepancies: list[Json], sources: dict[str, Json]) -> Json:
+def _section(
+    question: Json, facts: list[Json], discrepancies: list[Json], sources: dict[str, Json]
+) -> KnownAboutQuestion:
     own = [fact for fact in facts if fact["question"] == question["id"] and fact["sources"]]
     conflicts = [each for each in discrepancies if each["question"] == question["id"]]
     used = dict.fromkeys(name for row in (*own, *conflicts) for name in row["sources"])
     fields = [{key: sources[name][key] for key in ("id", "title", "address", "date")} for name in used]
-    return {"question": question, "facts": own, "discrepancies": conflicts, "sources": fields}
+    return KnownAboutQuestion(question=question, facts=own, discrepancies=conflicts, sources=fields)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.reading.json_types import Json
@@ -28,13 +29,39 @@ class ResearchPlanOptions(CheckOptions):
     most: Count = Field(description="a number from 1 to 100")
 
 
-@declare_check(options=ResearchPlanOptions, max_seconds=no_time, read_only=True)
-def research_plan(context: CheckContext) -> dict[str, object]:
-    """Return ``{status: planned|too few, problems, questions, topics, cut: [text]}``, also as ``result.json``.
+class PlannedQuestion(ResultPart):
+    """``priority`` is a number, 1 the first."""
 
-    A question is ``{id: Q1, text, priority}``, as a topic ``{question: Q1, asked: text, text, depth: 0, priority}``. A
-    priority is a number, 1 the first, or a word such as high. Equal questions are one. The most important come first;
-    those beyond ``most`` are ``cut``. Raises UsageError.
+    id: str
+    text: str
+    priority: int | float
+
+
+class Topic(ResultPart):
+    """A question's ``text``, to begin with. ``question`` is its id and ``asked`` its text."""
+
+    question: str
+    asked: str
+    text: str
+    depth: int
+    priority: int | float
+
+
+class ResearchPlanResult(CheckResult):
+    """The most important ``questions`` come first; the texts of those beyond ``most`` are ``cut``."""
+
+    status: Literal["planned", "too few"]
+    problems: list[str]
+    questions: list[PlannedQuestion]
+    topics: list[Topic]
+    cut: list[str]
+
+
+@declare_check(options=ResearchPlanOptions, result=ResearchPlanResult, max_seconds=no_time, read_only=True)
+def research_plan(context: CheckContext) -> ResearchPlanResult:
+    """Select the questions; write ``result.json``.
+
+    A given priority is a number or a word such as high. Equal questions are one. Raises UsageError.
     """
     options = read_options(ResearchPlanOptions, context, "research_plan")
     different: dict[str, Json] = {}
@@ -42,14 +69,19 @@ def research_plan(context: CheckContext) -> dict[str, object]:
         different.setdefault(topic_key(question["text"]), question)
     in_order = sorted((each for key, each in different.items() if key), key=lambda each: each["priority"])
     kept, cut = in_order[: options.most], in_order[options.most :]
-    questions = [{"id": f"Q{number}", **each} for number, each in enumerate(kept, 1)]
+    questions = [PlannedQuestion(id=f"Q{number}", **each) for number, each in enumerate(kept, 1)]
     problems = []
     if len(questions) < options.least:
         problems = [f"{len(questions)} different questions, {options.least} to {options.most} are wanted"]
         questions = []
-    status = "too few" if problems else "planned"
-    fields: Json = {"problems": problems, "questions": questions, "topics": [_topic(each) for each in questions]}
-    return write_result(context, {"status": status, **fields, "cut": [each["text"] for each in cut]})
+    result = ResearchPlanResult(
+        status="too few" if problems else "planned",
+        problems=problems,
+        questions=questions,
+        topics=[_topic(each) for each in questions],
+        cut=[each["text"] for each in cut],
+    )
+    return write_result(context, result)
 
 
 def topic_key(text: str) -> str:
@@ -57,9 +89,9 @@ def topic_key(text: str) -> str:
     return " ".join(_LETTERS.findall(text.casefold()))
 
 
-def _topic(question: Json) -> Json:
-    fields = {"question": question["id"], "asked": question["text"], "text": question["text"]}
-    return {**fields, "depth": 0, "priority": question["priority"]}
+def _topic(question: PlannedQuestion) -> Topic:
+    text = question.text
+    return Topic(question=question.id, asked=text, text=text, depth=0, priority=question.priority)
 
 
 def _question(given: JsonValue) -> Json:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.citations import citations_in, count_words
 from codex_multi_role.checks.contract import CheckContext, RunFacts, declare_check, no_time
 from codex_multi_role.checks.output_files import write_artifact, write_result
@@ -17,7 +18,11 @@ from codex_multi_role.checks.research.rounds import Rows
 from codex_multi_role.checks.research.text import Chapter, Research, as_markdown
 from codex_multi_role.reading.json_types import Json
 
-COMPLETE, SHORTFALLS, UNRESOLVED, NOTHING = "complete", "shortfalls", "unresolved", "nothing"
+COMPLETE: Final = "complete"
+SHORTFALLS: Final = "shortfalls"
+UNRESOLVED: Final = "unresolved"
+NOTHING: Final = "nothing"
+Status = Literal["complete", "shortfalls", "unresolved", "nothing"]
 
 
 class ReportOptions(CheckOptions):
@@ -42,13 +47,27 @@ class ReportOptions(CheckOptions):
     unanswered: list[str] = Field(default=[], description="ids of questions")
 
 
-@declare_check(options=ReportOptions, max_seconds=no_time, read_only=True)
-def research_report(context: CheckContext) -> dict[str, object]:
+class RemovedCitation(ResultPart):
+    where: str
+    id: str
+
+
+class ResearchReportResult(CheckResult):
+    """``files``: the names of those written. ``status`` is ``unresolved`` if a citation was removed."""
+
+    status: Status
+    words: int
+    shortfalls: list[str]
+    removed_citations: list[RemovedCitation]
+    files: list[str]
+
+
+@declare_check(options=ReportOptions, result=ResearchReportResult, max_seconds=no_time, read_only=True)
+def research_report(context: CheckContext) -> ResearchReportResult:
     """Write ``findings.json`` and ``sources.json``; if anything is known, ``research.md`` and ``research.html`` too.
 
-    Returns ``{status: complete|shortfalls|unresolved|nothing, words, shortfalls: [text], removed_citations: [{where,
-    id}], files}``. A citation of an unknown source is removed and reported; every other is in ``sources.json``. Raises
-    UsageError, StorageError.
+    A citation of an unknown source is removed and reported; every other is in ``sources.json``. Raises UsageError,
+    StorageError.
     """
     options = read_options(ReportOptions, context, "research_report")
     run = context.run()
@@ -66,8 +85,10 @@ def research_report(context: CheckContext) -> dict[str, object]:
     place = replace(context, folder=run.folder)
     for name, text in files.items():
         write_artifact(place, name, text)
-    status = UNRESOLVED if removed else SHORTFALLS if shortfalls else COMPLETE
-    return write_result(context, {"status": status if research.chapters else NOTHING, **fields, "files": sorted(files)})
+    status: Status = (
+        (UNRESOLVED if removed else SHORTFALLS if shortfalls else COMPLETE) if research.chapters else NOTHING
+    )
+    return write_result(context, ResearchReportResult(status=status, **fields, files=sorted(files)))
 
 
 def _research(options: ReportOptions, run: RunFacts) -> Research:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.research.research_plan import LONGEST_TOPIC, topic_key
@@ -51,14 +52,52 @@ class FindingsOptions(CheckOptions):
     most: int = Field(default=10, ge=1, le=100, description="a number from 1 to 100")
 
 
-@declare_check(options=ResearchSourcesOptions, max_seconds=no_time, read_only=True)
-def research_sources(context: CheckContext) -> dict[str, object]:
-    """Collect what to read, each source once per question.
+class ResearchSourcesResult(CheckResult):
+    """``items`` to read: ``{topic, source, text}``. ``read``: pairs of a question's and a source's id.
 
-    Returns ``{status: found|nothing, items: [{topic, source, text}], sources: [{id: S1, title, address, origin, date,
-    provider, language, duplicates, sketch, shortened}], read, log: [{topic, event, …}]}``. ``origin`` is a page's host,
-    or a document: what counts as one source when facts are verified. Raises CheckFailed if no search was answered.
+    ``sources``: ``{id: S1, title, address, origin, date, provider, language, duplicates, sketch, shortened}``;
+    ``origin`` is a page's host, or a document: what counts as one source when facts are verified. ``log``: the outcome
+    of the search for each topic.
     """
+
+    status: Literal["found", "nothing"]
+    items: list[Json]
+    sources: list[Json]
+    read: list[list[str]]
+    log: list[Json]
+
+
+class SkippedTopic(ResultPart):
+    topic: str
+    depth: int
+    question: str
+    reason: str
+
+
+class UnreadSource(ResultPart):
+    topic: str
+    source: str
+    reason: str
+
+
+class FindingsResult(CheckResult):
+    """All ``findings``: ``{id: F1, question, topic, depth, source, facts, confidence, new_topics, shortened}``.
+
+    ``topics`` are those of the next round: new ones, no deeper than ``recursion``, by the priority of their question.
+    ``visited``: those looked at so far; ``failed``: sources that were not read.
+    """
+
+    status: Literal["more", "done"]
+    findings: list[Json]
+    topics: list[Json]
+    visited: list[str]
+    skipped: list[SkippedTopic]
+    failed: list[UnreadSource]
+
+
+@declare_check(options=ResearchSourcesOptions, result=ResearchSourcesResult, max_seconds=no_time, read_only=True)
+def research_sources(context: CheckContext) -> ResearchSourcesResult:
+    """Collect what to read, each source once per question. Raises CheckFailed if no search was answered."""
     options = read_options(ResearchSourcesOptions, context, "research_sources")
     sources = [dict(each) for each in options.sources]
     read = [list(pair) for pair in options.read]
@@ -75,27 +114,23 @@ def research_sources(context: CheckContext) -> dict[str, object]:
                 items.append({"topic": topic, "source": _source_fields(source, result), "text": result["text"]})
     if options.topics and not any(each["answered"] for each in log):
         raise CheckFailed("no search provider answered: " + "; ".join(sorted({each["reason"] for each in log})))
-    status = "found" if items else "nothing"
-    return write_result(context, {"status": status, "items": items, "sources": sources, "read": read, "log": log})
+    result = ResearchSourcesResult(
+        status="found" if items else "nothing", items=items, sources=sources, read=read, log=log
+    )
+    return write_result(context, result)
 
 
-@declare_check(options=FindingsOptions, max_seconds=no_time, read_only=True)
-def research_findings(context: CheckContext) -> dict[str, object]:
-    """Collect this round's findings, and the topics that they lead to.
-
-    Returns ``{status: more|done, findings: [{id: F1, question, topic, depth, source, facts, confidence, new_topics,
-    shortened}], topics: [{question, text, depth, priority}], visited, skipped: [{topic, depth, question, reason}],
-    failed: [{topic, source, reason}]}``. ``topics`` are those of the next round: new ones, no deeper than
-    ``recursion``, by the priority of their question.
-    """
+@declare_check(options=FindingsOptions, result=FindingsResult, max_seconds=no_time, read_only=True)
+def research_findings(context: CheckContext) -> FindingsResult:
+    """Collect this round's findings, and the topics that they lead to."""
     options = read_options(FindingsOptions, context, "research_findings")
     findings = list(options.findings)
-    failed: list[Json] = []
+    failed: list[UnreadSource] = []
     leads: list[Json] = []
     for item, extracted in zip(options.items, options.extracted, strict=True):
         topic, source = item["topic"], item["source"]["id"]
         if extracted.get("status") == "failed":
-            failed.append({"topic": topic["text"], "source": source, "reason": extracted["error"]})
+            failed.append(UnreadSource(topic=topic["text"], source=source, reason=extracted["error"]))
             continue
         finding = _finding(len(findings) + 1, topic, source, extracted)
         finding["shortened"] = item["source"].get("shortened", "")
@@ -104,14 +139,23 @@ def research_findings(context: CheckContext) -> dict[str, object]:
         leads += [{**topic, "text": text, "depth": topic["depth"] + 1} for text in finding["new_topics"]]
     visited = [*options.visited, *(topic_key(topic["text"]) for topic in options.topics)]
     topics, visited, skipped = _next_topics(leads, visited, options)
-    fields = {"findings": findings, "topics": topics, "visited": visited, "skipped": skipped, "failed": failed}
-    return write_result(context, {"status": "more" if topics else "done", **fields})
+    result = FindingsResult(
+        status="more" if topics else "done",
+        findings=findings,
+        topics=topics,
+        visited=visited,
+        skipped=skipped,
+        failed=failed,
+    )
+    return write_result(context, result)
 
 
-def _next_topics(leads: list[Json], visited: list[str], options: FindingsOptions) -> tuple[Rows, list[str], Rows]:
+def _next_topics(
+    leads: list[Json], visited: list[str], options: FindingsOptions
+) -> tuple[Rows, list[str], list[SkippedTopic]]:
     """The topics to follow, all topics visited then, and those that are skipped, with the reason."""
     topics: Rows = []
-    skipped: Rows = []
+    skipped: list[SkippedTopic] = []
     seen = list(dict.fromkeys(visited))
     for lead in sorted(leads, key=lambda each: each["priority"]):
         key = topic_key(lead["text"])
@@ -125,7 +169,8 @@ def _next_topics(leads: list[Json], visited: list[str], options: FindingsOptions
             seen.append(key)
             topics.append(lead)
             continue
-        skipped.append({"topic": lead["text"], "depth": lead["depth"], "question": lead["question"], "reason": reason})
+        place = {"topic": lead["text"], "depth": lead["depth"], "question": lead["question"]}
+        skipped.append(SkippedTopic(**place, reason=reason))
     return topics, seen, skipped
 
 

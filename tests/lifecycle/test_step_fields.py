@@ -1,0 +1,145 @@
+"""Fields of steps that templates name are known before a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.checks import Check
+from codex_multi_role.errors import DefinitionError
+from codex_multi_role.flow.state import StepState
+from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
+from codex_multi_role.lifecycle.step_fields import OWN_FIGURES
+
+CATALOG = """\
+version: 1
+roles:
+  - {name: open, prompt_text: Plan.}
+  - {name: closed, prompt_text: Plan., output_schema: &closed
+      {type: object, additionalProperties: false, properties: {todo: {type: string}, analysis_md: {type: string}}}}
+  - {name: patterns, prompt_text: Plan., output_schema:
+      {type: object, additionalProperties: false, properties: {}, patternProperties: {"^x": {}}}}
+  - {name: helped, prompt_text: Plan., tools: [write_todos], output_schema: *closed}
+"""
+INNER = """\
+vars: {rounds: 0}
+outputs: [answer, again]
+steps:
+  - {id: answer, ask: closed}
+  - {id: again, call: inner, max_depth: 2}
+  - {id: hidden, check: answer, with: {text: x}}
+"""
+FLOW = """\
+steps:
+  - {{ask: open}}
+  - {{ask: closed}}
+  - {{ask: patterns}}
+  - {{ask: helped}}
+  - {{id: own, ask: closed, reply: {{}}}}
+  - {{id: reply, ask: open, reply: {{type: object, additionalProperties: false, properties: {{said: {{}}}}}}}}
+  - {{id: each, ask: closed, for_each: [1]}}
+  - {{id: alone, ask: closed, isolate: worktree}}
+  - {{id: apart, ask: closed, isolate: worktree, merge: none}}
+  - {{id: team, ask: "*"}}
+  - {{id: measure, check: coverage, with: {{target: a.py}}}}
+  - {{id: program, check: command, with: {{argv: [x]}}}}
+  - {{id: judge, check: judge_tests, with: {{files: [], plan: [], measured: {{}}, best: {{}}, target_coverage: 1}}}}
+  - {{check: tests}}
+  - {{id: approve, review: Good?}}
+  - {{call: inner}}
+  - {{id: last, check: answer, with: {{text: "{text}"}}}}
+"""
+Load = Callable[[str], object]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """Load a flow whose last step has this template."""
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "catalog.yaml").write_text(CATALOG)
+    (tmp_path / "flows/inner.yaml").write_text(INNER)
+
+    def loaded(text: str) -> object:
+        (tmp_path / "flows/outer.yaml").write_text(FLOW.format(text=text))
+        return load_flow_and_called("outer", load_catalog(tmp_path))
+
+    return loaded
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ("steps.measure.coverge", 'steps.measure: there is no field "coverge"; did you mean "coverage"?'),
+        ("steps['measure']['coverge']", 'steps.measure: there is no field "coverge"; did you mean "coverage"?'),
+        ("steps.measure['number']", 'steps.measure: there is no field "number"'),
+        ("steps.measure.coverge is defined", 'steps.measure: there is no field "coverge"'),
+        ("steps.measure.coverge | default(0)", 'steps.measure: there is no field "coverge"'),
+        ("steps.program.json_", 'steps.program: there is no field "json_"; did you mean "json"?'),
+        ("steps.judge.report.tail", 'steps.judge.report: there is no field "tail"'),
+        ("steps.closed.todos", 'steps.closed: there is no field "todos"; did you mean "todo"?'),
+        ("steps.closed.handoff.todos", 'steps.closed.handoff: there is no field "todos"; did you mean "todo"?'),
+        ("steps.closed.copy_of", 'steps.closed: there is no field "copy_of"'),
+        ("steps.reply.todo", 'steps.reply: there is no field "todo"'),
+        ("steps.each.todo", 'steps.each: there is no field "todo"'),
+        ("steps.each.result", 'steps.each: there is no field "result"; did you mean "results"?'),
+        ("steps.apart.merge", 'steps.apart: there is no field "merge"'),
+        ("steps.closed.copy", 'steps.closed: there is no field "copy"'),
+        ("steps.closed.merge", 'steps.closed: there is no field "merge"'),
+        ("steps.team.failed", 'steps.team: there is no field "failed"'),
+        ("steps.measure.results", 'steps.measure: there is no field "results"'),
+        ("steps.approve.aproved", 'steps.approve: there is no field "aproved"; did you mean "approved"?'),
+        ("steps.inner.result", 'steps.inner: there is no field "result"'),
+        ("steps.inner.vars.round", 'steps.inner.vars: there is no field "round"; did you mean "rounds"?'),
+        ("steps.inner.steps.hidden", 'steps.inner.steps: there is no field "hidden"'),
+        ("steps.inner.steps.answer.todos", 'steps.inner.steps.answer: there is no field "todos"; did you mean "todo"?'),
+        ("steps.inner.steps.answer.visits", 'steps.inner.steps.answer: there is no field "visits"'),
+    ],
+)
+def test_field_that_a_step_cannot_have_is_refused(load: Load, tmp_path: Path, expression: str, problem: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        load(f"{{{{ {expression} }}}}")
+    assert str(caught.value).startswith(f"{tmp_path / 'flows/outer.yaml'}: steps[16].with.text: {problem}")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "steps.open.anything",
+        "steps.patterns.xyz",
+        "steps.helped.todos",
+        "steps.own.anything",
+        "[steps.closed.todo, steps.closed.analysis_md_path, steps.closed.protected_restored]",
+        "[steps.closed.web_searches, steps.closed.handoff.todo, steps.closed.todo.anything]",
+        "[steps.each.results[0].anything, steps.each.failed, steps.each.handoff.results]",
+        "[steps.alone.copy, steps.alone.merge.status, steps.apart.copy]",
+        "[steps.team.results, steps.team.declined]",
+        "[steps.measure.coverage, steps.measure.reached, steps.measure.protected_restored]",
+        "[steps.program.json.anything, steps.judge.report.output_tail, steps.judge.best.anything]",
+        "[steps.tests.number, steps.tests.passed, steps.last.reason]",
+        "[steps.approve.approved, steps.approve.comment, steps.approve.by, steps.approve.at]",
+        "[steps.inner.outcome, steps.inner.exit_code, steps.inner.vars.rounds, steps.inner.vars.rounds.x]",
+        "[steps.inner.steps.answer.todo, steps.inner.steps.again.steps.anything.anything]",
+        "[steps.measure.visits, steps.measure.status, steps.measure.error, steps.measure.verdict]",
+        "steps.measure.items() | list",
+        "steps.measure.get('coverge')",
+        "(steps.each.results | first).anything",
+    ],
+)
+def test_field_that_a_step_may_have_is_accepted(load: Load, expression: str) -> None:
+    load(f"{{{{ {expression} }}}}")
+
+
+def test_name_that_a_template_sets_is_not_the_step(load: Load) -> None:
+    load("{{ steps.measure.coverage }}{% for steps in [{'measure': {'a': 1}}] %}{{ steps.measure.a }}{% endfor %}")
+
+
+def test_check_without_a_declared_result_may_return_anything(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    undeclared = Check(lambda context: {"status": "ok"})
+    monkeypatch.setattr("codex_multi_role.lifecycle.step_fields.find_check", lambda name: undeclared)
+    load("{{ steps.measure.anything }}")
+
+
+def test_own_figures_are_those_that_templates_see_of_every_step() -> None:
+    assert StepState().seen().keys() == set(OWN_FIGURES)
