@@ -89,7 +89,7 @@ def _table(document: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _is_uv_member(root: Path, top: Path) -> bool:
-    """Whether ``root`` is, or lies in, a member of the uv workspace at ``top``; all of them share its ``.venv``."""
+    """Whether ``root`` is, or is within, a member of the uv workspace at ``top``; all members share its ``.venv``."""
     members = _table(read_toml(top / "pyproject.toml"), "tool", "uv", "workspace").get("members", [])
     path = root.relative_to(top).as_posix()
     return any(fnmatchcase(path, each) or fnmatchcase(path, f"{each}/*") for each in map(str, members))

@@ -38,7 +38,7 @@ class EveryRole:
         return self._scope.asker.reserve(role, self._scope.state), ids.record
 
     def _ask(self, reserved: Ask, record: Recorder) -> StepOutcome:
-        """The role is read only now, because it may be edited while others take their turns."""
+        """The role is read only now, because it may be edited while others work."""
         role = self._scope.run.catalog.role(reserved.role.name)
         payload = payload_from(self._handoffs_for(role.name) or self._before)
         question = replace(reserved, role=role, payload=payload, tests=self._tests, tolerate=role.optional)
