@@ -61,6 +61,7 @@ PLACES = {
         "host/processes.py",
         "while not (found := process.environ()) and _is_starting(process)",
     ): "STARTING_SECONDS from the start of the process",
+    ("host/processes.py", "mine.result()"): DONE,
     ("lifecycle/definitions.py", "(started or start()).result()"): INSPECTED,
     ("lifecycle/definitions.py", "with ThreadPoolExecutor(1, thread_name_prefix='python')"): INSPECTED,
     (
@@ -118,6 +119,8 @@ LOCKS = {
     ("engine/leases.py", "self._lock"): QUICK,
     ("playbook/loopback.py", "self._changed"): "memory only, or a wait for it that has STOP_SECONDS",
     ("playbook/recorder.py", "self._lock"): QUICK,
+    ("host/processes.py", "self._asking_lock"): "one attribute",
+    ("host/processes.py", "self._looking_lock"): "one look at all processes, STARTING_SECONDS for one that starts",
     ("playbook/recording.py", "self._lock"): "one line to a file",
     ("playbook/replay.py", "self._lock"): QUICK,
     ("lifecycle/recordings/comparison.py", "self._lock"): "one small file",

@@ -6,9 +6,12 @@ import contextlib
 import errno
 import os
 import signal
+import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Set
+from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -86,7 +89,7 @@ class Family:
 
     def members(self) -> list[psutil.Process]:
         """The members that are running now."""
-        found = {process for process in _all_processes() if self._owns(process)} | self._seen
+        found = {each.process for each in _LOOK.seen() if self._owns(each)} | self._seen
         if self.leader:
             with contextlib.suppress(psutil.Error):
                 found.add(psutil.Process(self.leader))
@@ -95,13 +98,58 @@ class Family:
             found.update(_below_except(os.getpid(), self.others))
         return [process for process in found if process.pid not in self.spared and lives(process)]
 
-    def _owns(self, process: psutil.Process) -> bool:
-        try:
-            if self.leader and os.getsid(process.pid) == self.leader:
-                return True
-            return f"{_environment(process).get(self.variable, '')}/".startswith(f"{self.mark}/")
-        except (psutil.Error, OSError):
-            return False
+    def _owns(self, seen: _Seen) -> bool:
+        is_in_session = bool(self.leader) and seen.session == self.leader
+        return is_in_session or f"{seen.marks.get(self.variable, '')}/".startswith(f"{self.mark}/")
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A process, the leader of its session, and those of our variables that its environment has."""
+
+    process: psutil.Process
+    session: int
+    marks: Mapping[str, str]
+
+
+class _SharedLook:
+    """Lets threads that look for processes at the same time share a look, each one that began after it asked.
+
+    A run ends all its Codex processes at once, and each end has to look at every process of the machine. The locks are
+    reentrant, because a signal may ask while its own thread is looking.
+    """
+
+    def __init__(self) -> None:
+        self._asking_lock = threading.RLock()
+        self._looking_lock = threading.RLock()
+        self._next: Future[list[_Seen]] | None = None
+
+    def seen(self) -> list[_Seen]:
+        """All processes. Raises OSError."""
+        with self._asking_lock:
+            mine = self._next = self._next or Future()
+        with self._looking_lock:
+            if not mine.done():
+                with self._asking_lock:
+                    self._next = None
+                mine.set_result(list(_look()))
+        return mine.result()
+
+
+_LOOK = _SharedLook()
+
+
+def _look() -> Iterator[_Seen]:
+    for process in _all_processes():
+        with contextlib.suppress(OSError):
+            yield _Seen(process, os.getsid(process.pid), _marks(process))
+
+
+def _marks(process: psutil.Process) -> dict[str, str]:
+    """Empty for a process that has ended, or belongs to somebody else."""
+    with contextlib.suppress(psutil.Error, OSError):
+        return {name: value for name, value in _environment(process).items() if name in (COMMAND, RUN)}
+    return {}
 
 
 def _environment(process: psutil.Process) -> dict[str, str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
 
+from codex_multi_role.host import processes
 from codex_multi_role.host.processes import Family, lives
 
 ENDS_WHO_HAS_THE_PID_OF_ANOTHER = """
@@ -80,3 +83,49 @@ def test_process_is_known_by_its_mark_while_its_program_starts(monkeypatch: pyte
         found = [each.pid for each in family.members()]
         started.kill()
     assert found == [started.pid]
+
+
+class CountingLock:
+    """A reentrant lock that sets ``enough`` once it was taken ``times``."""
+
+    def __init__(self, times: int) -> None:
+        self._lock = threading.RLock()
+        self._left = times
+        self.enough = threading.Event()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._left -= 1
+        if self._left == 0:
+            self.enough.set()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def test_look_is_shared_by_those_who_asked_before_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run ends all its processes at once. Each end finds what was started before it asked."""
+    others, pids, looks = 8, psutil.pids, 0
+    asked = CountingLock(2 + others)  # the first look takes it twice: to ask and to begin
+    monkeypatch.setattr(processes._LOOK, "_asking_lock", asked)
+    began = threading.Event()
+
+    def first_waits() -> list[int]:
+        nonlocal looks
+        looks += 1
+        found = pids()
+        if looks == 1:
+            began.set()
+            assert asked.enough.wait(30)
+        return found
+
+    monkeypatch.setattr(psutil, "pids", first_waits)
+    family = Family()
+    with ThreadPoolExecutor(1 + others) as pool:
+        first = pool.submit(Family().members)
+        assert began.wait(30)
+        with subprocess.Popen(["sleep", "86518"], env=family.marked({}), start_new_session=True) as started:
+            ends = [pool.submit(family.members) for _ in range(others)]
+            found = [[each.pid for each in end.result(30)] for end in ends]
+            started.kill()
+    assert (first.result(), found, looks) == ([], [[started.pid]] * others, 2)

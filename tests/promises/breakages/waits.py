@@ -78,8 +78,8 @@ WAITS = (
     broken(
         "a process is known by its mark where nothing else tells of it",
         "host/processes.py",
-        'return f"{_environment(process).get(self.variable, \'\')}/".startswith(f"{self.mark}/")',
-        "return False",
+        'return is_in_session or f"{seen.marks.get(self.variable, \'\')}/".startswith(f"{self.mark}/")',
+        "return is_in_session",
         (
             "workspace/test_commands.py::test_orphan_in_its_own_session_is_found",
             "engine/test_left_over.py::test_what_a_roles_command_left_running_ends_with_the_run",
@@ -158,8 +158,8 @@ WAITS = (
     broken(
         "a process that has the number of an earlier one is ended as well",
         "host/processes.py",
-        "for process in _all_processes() if",
-        "for process in psutil.process_iter() if",
+        "    for process in _all_processes():\n",
+        "    for process in psutil.process_iter():\n",
         ("host/test_processes.py::test_process_with_reused_pid_is_ended",),
     ),
 )
