@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,27 @@ def name_or_constant(node: nodes.Node) -> object:
             parts = name_or_constant(owner)
             return (*parts, key) if isinstance(parts, tuple) else None
     return None
+
+
+def attribute_paths(syntax: nodes.Template) -> Iterator[tuple[str, ...]]:
+    """``(name, attribute, …)`` of every ``name.attribute``, however deep, and ``name["attribute"]``.
+
+    Called ones, such as ``name.items()``, are methods.
+    """
+    from jinja2 import nodes
+
+    methods = {id(call.node) for call in syntax.find_all(nodes.Call)}
+    for taken in syntax.find_all((nodes.Getattr, nodes.Getitem)):
+        path = name_or_constant(taken) if id(taken) not in methods else None
+        if isinstance(path, tuple) and all(isinstance(part, str) for part in path):
+            yield path
+
+
+def local_names(syntax: nodes.Template) -> set[str]:
+    """The names that the template itself sets, such as the variable of a loop."""
+    from jinja2 import nodes
+
+    return {name.name for name in syntax.find_all(nodes.Name) if name.ctx != "load"}
 
 
 @lru_cache(maxsize=1)

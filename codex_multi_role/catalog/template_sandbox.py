@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import Any
 
-from jinja2 import StrictUndefined, Undefined, nodes
+from jinja2 import StrictUndefined, Undefined
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-from codex_multi_role.catalog.flow_expressions import name_or_constant
 
 MAX_CHARACTERS = 1024 * 1024  # Codex accepts no longer prompt
 MAX_VALUES = 200_000
@@ -71,23 +69,6 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         if kinds[:1] == ["variable_begin"] and kinds[-1] == "variable_end" and kinds.count("variable_end") == 1:
             return "".join(text for _, text in tokens[1:-1])
         return None
-
-
-def attribute_paths(syntax: nodes.Template) -> Iterator[tuple[str, ...]]:
-    """``(name, attribute, …)`` of every ``name.attribute``, however deep, and ``name["attribute"]``.
-
-    Called ones, such as ``name.items()``, are methods.
-    """
-    methods = {id(call.node) for call in syntax.find_all(nodes.Call)}
-    for taken in syntax.find_all((nodes.Getattr, nodes.Getitem)):
-        path = name_or_constant(taken) if id(taken) not in methods else None
-        if isinstance(path, tuple) and all(isinstance(part, str) for part in path):
-            yield path
-
-
-def local_names(syntax: nodes.Template) -> set[str]:
-    """The names that the template itself sets, such as the variable of a loop."""
-    return {name.name for name in syntax.find_all(nodes.Name) if name.ctx != "load"}
 
 
 def plain(value: object, budget: Iterator[int] | None = None) -> Any:  # noqa: ANN401 - whatever the author computed

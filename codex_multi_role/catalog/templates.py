@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from codex_multi_role.catalog.flow_expressions import attribute_paths, local_names
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such
 
@@ -89,8 +90,6 @@ def _render_text(text: str, context: Mapping[str, object]) -> object:
 
 def _check_names(text: str, where: str, names: Names | None) -> None:
     from jinja2 import meta
-
-    from codex_multi_role.catalog.template_sandbox import attribute_paths, local_names
 
     if names is None:
         return
