@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
+from codex_multi_role.presentation.flow_picture import Box, DrawnTransition, Picture
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.report.markup import NOTHING, joined, scrolling
-from codex_multi_role.report.picture import Box, DrawnTransition, Picture
 from codex_multi_role.report.timeline import Bar, Mark, Timeline
 
 ROW, AXIS = 26, 24
@@ -72,17 +72,15 @@ def flow_picture(picture: Picture, number: int) -> Markup:
 
 
 def _flow(picture: Picture, number: int) -> Markup:
-    steps = (box for box in picture.boxes if not box.kind.startswith("end"))
-    in_words = ", ".join(f"{box.words[0].text} {plural(box.count, 'time')}" for box in steps)
     piece = Markup(
         '<svg class="flow" role="img" aria-labelledby="flow-title-{0}" width="{1}" height="{2}"'
         ' viewBox="0 0 {1} {2}">\n<title id="flow-title-{0}">Flow {3}: {4}</title>\n<defs>{5}{6}</defs>\n{7}{8}</svg>'
     )
-    ways = joined(_way(way, number) for way in sorted(picture.ways, key=lambda way: way.count))
+    ways = joined(_way(way, number) for way in picture.ways)
     boxes = joined(map(_box, picture.boxes))
     size = (round(picture.width), round(picture.height))
     arrows = (_arrow(f"arrow-{number}", 7, ""), _arrow(f"arrow-taken-{number}", 10, "taken"))
-    return piece.format(number, *size, picture.name, in_words, *arrows, ways, boxes)
+    return piece.format(number, *size, picture.name, picture.in_words, *arrows, ways, boxes)
 
 
 def _arrow(name: str, size: int, kind: str) -> Markup:
@@ -106,10 +104,9 @@ def _way(way: DrawnTransition, number: int) -> Markup:
 
 
 def _box(box: Box) -> Markup:
-    is_end = box.kind.startswith("end")
     rect = Markup('<rect x="{}" y="{}" width="{}" height="{}" rx="{}"/>')
-    inside = [rect.format(box.x, box.y, box.width, box.height, 10 if is_end else 6)]
-    if not is_end:
+    inside = [rect.format(box.x, box.y, box.width, box.height, 10 if box.is_end else 6)]
+    if not box.is_end:
         inside.append(
             Markup('<rect class="edge" x="{}" y="{}" width="5" height="{}" rx="2"/>').format(box.x, box.y, box.height)
         )

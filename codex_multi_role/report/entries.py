@@ -8,10 +8,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.presentation.story import RUNNING, ReportedTurn, Story, TestRun
 from codex_multi_role.presentation.wording import compact, duration, one_line, plural, verdict
 from codex_multi_role.report.order import in_order
 from codex_multi_role.report.parts import FILES, question_parts, test_parts, turn_parts
-from codex_multi_role.report.story import RUNNING, ReportedTurn, Story, TestRun
 from codex_multi_role.report.texts import Reader, embedded
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, list_turns
 

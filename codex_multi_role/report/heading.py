@@ -10,9 +10,9 @@ from typing import Any
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.presentation.outcome import exit_meaning, next_from_record, outcome_in_words
 from codex_multi_role.presentation.recorded import changed_files, read_record, status_now, totals_now
+from codex_multi_role.presentation.story import Story
 from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural, verdict
 from codex_multi_role.report.entries import BAD, GOOD, WARN
-from codex_multi_role.report.story import Story
 from codex_multi_role.run_folder import RunFolder
 
 TONES: dict[str, str] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codex_multi_role.report.story import ReportedTurn, Story, TestRun, Visit
+from codex_multi_role.presentation.story import ReportedTurn, Story, TestRun, Visit
 from codex_multi_role.run_folder import Question, RunFolder, list_turns
 
 

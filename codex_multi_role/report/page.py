@@ -12,19 +12,18 @@ from markupsafe import Markup
 from codex_multi_role import __version__
 from codex_multi_role.catalog import FlowSpec, read_flows
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
-from codex_multi_role.flow.calls import with_called
+from codex_multi_role.flow.chart import charts
 from codex_multi_role.host.atomic import write_pieces
 from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.presentation.flow_picture import draw, paths_taken
 from codex_multi_role.presentation.recorded import read_record
+from codex_multi_role.presentation.story import Story
 from codex_multi_role.presentation.wording import moment, one_line
 from codex_multi_role.report import sections
 from codex_multi_role.report.drawings import flow_picture, swim_lanes
 from codex_multi_role.report.entries import Entries, text_sizes
 from codex_multi_role.report.heading import heading
 from codex_multi_role.report.markup import asset, joined
-from codex_multi_role.report.path_taken import paths_taken
-from codex_multi_role.report.picture import draw
-from codex_multi_role.report.story import Story
 from codex_multi_role.report.texts import Reader, cut_length
 from codex_multi_role.report.timeline import timeline
 from codex_multi_role.run_folder import RunFolder, read_events
@@ -101,11 +100,12 @@ def _flows(folder: RunFolder, story: Story) -> Markup:
     name = str(record.get("flow") or story.progress.flow)
     try:
         flows = read_flows(name, (folder.catalog_path / str(record.get("catalog_file", "catalog.yaml"))).parent)
-        shown = [(flow.name, _without_secrets(flow, folder.redact)) for flow in with_called(flows, name)]
+        own = charts(flows, name)
+        shown = charts({each: _without_secrets(flow, folder.redact) for each, flow in flows.items()}, name)
     except (CodexMultiRoleError, OSError) as error:
         return sections.note(f"The flow cannot be drawn: {one_line(folder.redact(str(error)), 500)}")
-    paths = paths_taken(flows, name, story.visits.values(), story.progress.ended)
-    pictures = (draw(flow, paths[own], story.roles) for own, flow in shown)
+    paths = paths_taken(own, story.visits.values(), story.progress.ended)
+    pictures = (draw(chart, paths[known.name], story.roles) for known, chart in zip(own, shown, strict=True))
     return joined(flow_picture(picture, number) for number, picture in enumerate(pictures, 1))
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.report.story import ReportedTurn
+from codex_multi_role.presentation.story import ReportedTurn
 from codex_multi_role.report.texts import Reader, Text
 from codex_multi_role.run_folder import Question, TurnFolder
 

@@ -8,11 +8,11 @@ from typing import Any
 from markupsafe import Markup
 
 from codex_multi_role.presentation.progress import RoleProgress
+from codex_multi_role.presentation.story import Story
 from codex_multi_role.presentation.wording import compact, duration, one_line, plural
 from codex_multi_role.report.entries import ReportEntry
 from codex_multi_role.report.heading import Heading
 from codex_multi_role.report.markup import NOTHING, asset, chip, joined, table, time
-from codex_multi_role.report.story import Story
 from codex_multi_role.report.texts import Text
 
 NAMES = {

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from codex_multi_role.presentation.story import ReportedTurn, Story, TestRun
 from codex_multi_role.presentation.wording import duration, one_line
 from codex_multi_role.report.entries import BAD, IDLE, WARN, question_id, tests_id, tone_of, turn_id
-from codex_multi_role.report.story import ReportedTurn, Story, TestRun
 from codex_multi_role.run_folder import Question
 
 LONGEST_PAUSE, LONGEST_PAUSE_SECONDS = 0.08, 60.0
