@@ -14,8 +14,8 @@ from codex_multi_role.cli.streams import put_json, put_line, say
 from codex_multi_role.cli.tables import put_table
 from codex_multi_role.errors import StorageError
 from codex_multi_role.presentation.outcome import exit_meaning, next_from_record, outcome_in_words
+from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.question_lines import question_lines
 from codex_multi_role.presentation.recorded import open_questions, read_tests, read_turns, status_now, totals_now
 from codex_multi_role.presentation.wording import duration, one_line, plural, verdict
 from codex_multi_role.run_folder import Question, RunFolder, read_events

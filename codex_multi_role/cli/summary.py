@@ -10,10 +10,11 @@ from codex_multi_role.presentation.outcome import (
     exit_meaning,
     next_command,
     outcome_in_words,
+    playbook_in_words,
     report_command,
 )
+from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.question_lines import question_lines
 from codex_multi_role.presentation.wording import duration, one_line, plural, verdict
 from codex_multi_role.run_folder import Questions, RunFolder
 from codex_multi_role.run_options import RunReport
@@ -25,7 +26,7 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     totals = report.totals
     yield f"{outcome_in_words(report.outcome)}{f': {one_line(report.reason)}' if report.reason else ''}"
     if progress.playbook:
-        yield f"  No model was asked: the answers came from the playbook {one_line(progress.playbook)}."
+        yield f"  {playbook_in_words(progress.playbook, over=True)}"
     repairs = f" ({plural(totals['repairs'], 'repair')})" if totals["repairs"] else ""
     yield f"  turns    {totals['turns']:.0f}{repairs} in {duration(totals['seconds'])}"
     yield f"  tokens   {totals['input_tokens']:,.0f} in, {totals['output_tokens']:,.0f} out"

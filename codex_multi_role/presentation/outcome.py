@@ -1,4 +1,4 @@
-"""How a run ended, in words, and the command to continue with."""
+"""How a run, a turn, a test or a task is doing and how it ended, in words; and what to type next."""
 
 from __future__ import annotations
 
@@ -29,15 +29,86 @@ OUTCOMES = {
 }
 
 
+GOOD, BAD, WARN, BUSY, IDLE = "good", "bad", "warn", "busy", "idle"
+"""Tones. ``warn``: cut short or open; ``busy``: going on."""
+_RUN_TONES: dict[str, str] = {
+    RunStatus.RUNNING: BUSY,
+    RunStatus.SUCCEEDED: GOOD,
+    RunStatus.ENDED: BAD,
+    RunStatus.FAILED: BAD,
+    RunStatus.UNREADABLE: BAD,
+}
+_TONES = {
+    GOOD: ("completed", "passed", "approved"),
+    BAD: ("failed", "error", "timed out", "could not run", "rejected"),
+    WARN: ("killed", "interrupted", "cancelled", "skipped", "unknown", "open"),
+    BUSY: ("running", "working", "repairing", "in progress"),
+    IDLE: ("starting", "ready", "no tests", "pending"),
+}
+_TONE_OF = {status: tone for tone, statuses in _TONES.items() for status in statuses}
+WAITING = "waiting"
+"""The status of a run that asks a person something."""
+SYMBOLS: dict[str, str] = {
+    WAITING: "?",
+    RunStatus.RUNNING: "▶",
+    RunStatus.SUCCEEDED: "✓",
+    RunStatus.ENDED: "■",
+    RunStatus.FAILED: "✗",
+    RunStatus.PARKED: "Ⅱ",
+    RunStatus.INTERRUPTED: "■",
+    RunStatus.KILLED: "✗",
+}
+"""Symbols beside a run's status, for people who cannot tell its colour."""
+_NO_OUTCOME: dict[str, str] = {
+    RunStatus.RUNNING: "Still going on",
+    RunStatus.KILLED: "It was killed",
+    RunStatus.UNREADABLE: "Its run.json cannot be read",
+}
+
+
+def tone_of_run(status: str) -> str:
+    """Return the tone of a run's status; whatever was cut short or waits is a warning."""
+    return _RUN_TONES.get(status, WARN)
+
+
+def tone_of(status: str, otherwise: str = IDLE) -> str:
+    """Return the tone of the status of a turn, role, test or task; ``otherwise`` is for unknown ones.
+
+    Checks name their own.
+    """
+    return _TONE_OF.get(status_in_words(status).lower(), otherwise)
+
+
+def status_in_words(status: object) -> str:
+    """``in progress``: a status on one line, without underscores."""
+    return one_line(str(status).replace("_", " "))
+
+
+def ending_in_words(status: str, outcome: str) -> str:
+    """Return how a run ended or, if it has no ``outcome``, why it has none."""
+    return outcome_in_words(outcome) if outcome else _NO_OUTCOME.get(status, "No end is recorded")
+
+
 def outcome_in_words(outcome: str) -> str:
     """Return a run's ``outcome`` for people; a flow's own name for an end is shown as it is."""
     return OUTCOMES.get(outcome) or one_line(outcome.replace("_", " ")).capitalize()
+
+
+def exit_in_words(exit_code: object) -> str:
+    """``exit code 1: ended without reaching the goal``."""
+    return f"exit code {exit_code}: {exit_meaning(exit_code)}"
 
 
 def exit_meaning(exit_code: object, otherwise: str = "see the reason") -> str:
     """What ``exit_code`` means, or ``otherwise`` if it is not one of ours."""
     code = ExitCode.find(exit_code)
     return code.meaning if code is not None else otherwise
+
+
+def playbook_in_words(playbook: str, *, over: bool = False) -> str:
+    """Say that no model answers, or answered."""
+    asked, came = ("was", "came") if over else ("is", "come")
+    return f"No model {asked} asked: the answers {came} from the playbook {one_line(playbook)}."
 
 
 def show_command(run_id: str, runs_dir: Path) -> str:

@@ -1,16 +1,18 @@
-"""A run in plain lines: one per event that means something to a reader, with its time."""
+"""A run in plain lines: one per event that means something to a reader, with its time; and a question to a person."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import singledispatch
 
+from codex_multi_role.presentation.outcome import playbook_in_words, status_in_words
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.wording import clock, duration, one_line, plural, verdict
-from codex_multi_role.run_folder import RunEvent, events
+from codex_multi_role.presentation.wording import clock, duration, one_line, plural, printable, verdict
+from codex_multi_role.run_folder import Question, RunEvent, events
 
 PENDING = "PENDING"
-NO_MODEL = "No model is asked: the answers come from the playbook {}."
+SHOWN_LINES = 200
+"""Maximum lines of what a question is about."""
 
 
 class PlainLines:
@@ -44,7 +46,7 @@ def _run_started(event: events.RunStarted) -> list[str]:
         f"goal: {one_line(event.goal)}",
         *_python(event.python),
     ]
-    return [*lines, NO_MODEL.format(one_line(event.playbook))] if event.playbook else lines
+    return [*lines, playbook_in_words(event.playbook)] if event.playbook else lines
 
 
 def _python(python: Mapping[str, str]) -> list[str]:
@@ -99,7 +101,7 @@ def _mcp_call_ended(event: events.McpCallEnded) -> list[str]:
 @_lines.register
 def _turn_ended(event: events.TurnEnded) -> list[str]:
     tokens = f"{event.input_tokens:,} tokens in, {event.output_tokens:,} out"
-    status, outcome = event.status.replace("_", " "), event.outcome.replace("_", " ")
+    status, outcome = status_in_words(event.status), status_in_words(event.outcome)
     words = [word for word in (outcome if outcome != status else "", event.reason) if word]
     why = f" ({': '.join(words)})" if words else ""
     said = f": {event.summary}" if event.summary else ""
@@ -180,3 +182,14 @@ def _state_changed(event: events.StateChanged) -> list[str]:
 @_lines.register
 def _warning(event: events.Warning) -> list[str]:
     return [f"warning: {one_line(event.message, 500)}"]
+
+
+def question_lines(question: Question) -> Iterator[str]:
+    """Format the question; what a model wrote in it cannot control the terminal."""
+    yield f"review {question.key}: {one_line(question.question, 1000)}"
+    lines = question.show.expandtabs().splitlines()
+    yield from (f"  {printable(line)}" for line in lines[:SHOWN_LINES])
+    if len(lines) > SHOWN_LINES:
+        yield f"  ... and {len(lines) - SHOWN_LINES} more lines, see reviews/{question.key}.json in the run folder"
+    if question.seconds_left is not None:
+        yield f"In {duration(question.seconds_left)} the answer is: {question.default}."

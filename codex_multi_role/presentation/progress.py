@@ -15,7 +15,7 @@ from codex_multi_role.run_folder import RunEvent, events, states
 
 STARTING, READY, WORKING, REPAIRING, SKIPPED = "starting", "ready", "working", "repairing", "skipped"
 ENDED_TASKS = frozenset({states.COMPLETED, states.FAILED, states.SKIPPED})
-BUSY = frozenset({WORKING, REPAIRING})
+AT_WORK = frozenset({WORKING, REPAIRING})
 
 
 @dataclass
@@ -312,5 +312,5 @@ def _run_ended(event: events.RunEnded, progress: Progress) -> None:
     progress.worked, progress.worked_at = event.totals.get("seconds", progress.worked), event.at
     for role in progress.roles.values():
         role.working_since = ""
-        if role.state in BUSY:
+        if role.state in AT_WORK:
             role.state = "interrupted"
