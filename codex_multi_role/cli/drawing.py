@@ -78,10 +78,10 @@ def _unwrapped(text: Text) -> Text:
 
 def _position(progress: Progress, width: int) -> list[Text]:
     """Draw the flow's steps in order with their visits, the current one in brackets, as many around it as fit."""
-    names = list(progress.steps)
-    if len(names) < 2 or progress.current_step not in progress.steps:
+    names = list(progress.position.steps)
+    if len(names) < 2 or progress.position.current_step not in progress.position.steps:
         return []
-    here = names.index(progress.current_step)
+    here = names.index(progress.position.current_step)
     first, last = here, here
     while last - first + 1 < len(names):
         more = (max(0, first - 1), min(len(names) - 1, last + 1))
@@ -94,9 +94,9 @@ def _position(progress: Progress, width: int) -> list[Text]:
 def _steps_line(progress: Progress, names: list[str], first: int, last: int) -> Text:
     words = []
     for name in names[first : last + 1]:
-        visits = progress.steps[name]
+        visits = progress.position.steps[name]
         label = one_line(f"{name} x{visits}" if visits > 1 else name, 60)
-        if name == progress.current_step:
+        if name == progress.position.current_step:
             words.append((f"[{label}]", "bold"))
         else:
             words.append((label, "" if visits else "dim"))
@@ -214,8 +214,7 @@ COLUMNS = (
 
 
 def _tests_line(progress: Progress) -> Text:
-    skipped = f", {progress.files_skipped} skipped" if progress.files_skipped else ""
-    files = f"files: {progress.files_written} written{skipped}"
+    files = f"files: {progress.files.in_words}"
     if progress.tests is None:
         return _unwrapped(Text(files))
     words = (verdict(vars(progress.tests)), STYLES[tone_of(progress.tests.status, BAD)])

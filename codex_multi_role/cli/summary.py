@@ -32,7 +32,7 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     yield f"  tokens   {totals['input_tokens']:,.0f} in, {totals['output_tokens']:,.0f} out"
     if progress.tests is not None:
         yield f"  tests    {verdict(vars(progress.tests))}"
-    if progress.files_written or progress.files_skipped:
+    if progress.files.written or progress.files.skipped:
         yield f"  files    {_files(progress)}"
     yield f"  folder   {report.folder}"
     if report.page is not None:
@@ -62,8 +62,8 @@ def no_page(report: RunReport, runs_dir: Path) -> str:
 
 
 def _files(progress: Progress) -> str:
-    names = [one_line(name) for name in progress.written]
+    names = [one_line(name) for name in progress.files.paths]
     more = f" and {len(names) - FILES_NAMED} more" if len(names) > FILES_NAMED else ""
-    skipped = f"; {progress.files_skipped} skipped" if progress.files_skipped else ""
-    times = f" ({plural(progress.files_written, 'write')})" if names else "none written"
+    skipped = f"; {progress.files.skipped} skipped" if progress.files.skipped else ""
+    times = f" ({plural(progress.files.written, 'write')})" if names else "none written"
     return f"{', '.join(names[:FILES_NAMED])}{more}{times}{skipped}"

@@ -67,7 +67,7 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
 
 def _facts(record: Mapping[str, Any], story: Story) -> Iterator[tuple[str, str]]:
     flow = record.get("flow") or story.progress.flow
-    cycles = story.progress.cycles
+    cycles = story.progress.position.cycles
     yield "flow", one_line(flow) + (f", {plural(cycles, 'cycle')}" if cycles else "")
     inputs = record.get("inputs")
     if isinstance(inputs, Mapping):

@@ -23,9 +23,9 @@ class PlainLines:
 
     def of(self, event: RunEvent) -> list[str]:
         """Return the lines of one event, often none."""
-        cycle = self.progress.cycle
+        cycle = self.progress.position.cycle
         self.progress.apply(event)
-        said = [self.progress.where] if self.progress.cycle != cycle else []
+        said = [self.progress.where] if self.progress.position.cycle != cycle else []
         formatter = _lines.registry.get(type(event))  # as in `Progress.apply`
         if formatter is not None:
             said += formatter(event)
