@@ -7,15 +7,17 @@ from pathlib import Path
 
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.outcome import (
-    exit_meaning,
+    exit_in_words,
     next_command,
     outcome_in_words,
     playbook_in_words,
     report_command,
+    tokens_in_words,
+    turns_in_words,
 )
 from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.wording import duration, one_line, plural, verdict
+from codex_multi_role.presentation.wording import one_line, plural, verdict
 from codex_multi_role.run_folder import Questions, RunFolder
 from codex_multi_role.run_options import RunReport
 
@@ -27,9 +29,8 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     yield f"{outcome_in_words(report.outcome)}{f': {one_line(report.reason)}' if report.reason else ''}"
     if progress.playbook:
         yield f"  {playbook_in_words(progress.playbook, over=True)}"
-    repairs = f" ({plural(totals['repairs'], 'repair')})" if totals["repairs"] else ""
-    yield f"  turns    {totals['turns']:.0f}{repairs} in {duration(totals['seconds'])}"
-    yield f"  tokens   {totals['input_tokens']:,.0f} in, {totals['output_tokens']:,.0f} out"
+    yield f"  turns    {turns_in_words(totals)}"
+    yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"
     if progress.tests is not None:
         yield f"  tests    {verdict(vars(progress.tests))}"
     if progress.files.written or progress.files.skipped:
@@ -43,7 +44,7 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
         yield from _waiting_for(RunFolder(report.folder))
     if report.hint:
         yield f"  hint     {one_line(report.hint, 500)}"
-    yield f"  exit     {report.exit_code}: {exit_meaning(report.exit_code, 'see the reason above')}"
+    yield f"  exit     {exit_in_words(report.exit_code, 'see the reason above')}"
     yield f"  next     {next_command(RunFolder(report.folder), runs_dir, report.exit_code)}"
 
 

@@ -55,7 +55,7 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
         tone=tone_of_run(status),
         outcome=ending_in_words(status, str(record.get("outcome") or "")),
         reason=one_line(record.get("reason", ""), 2000),
-        meaning="" if exit_code is None else exit_in_words(exit_code),
+        meaning="" if exit_code is None else f"exit code {exit_in_words(exit_code)}",
         next=next_from_record(folder, runs_dir, record, status),
         facts=[(name, value) for name, value in _facts(record, story) if value],
         figures=list(_figures(totals_now(folder, record), len(files), story)),

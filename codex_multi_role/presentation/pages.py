@@ -17,9 +17,10 @@ from markupsafe import Markup
 
 from codex_multi_role.presentation.outcome import (
     SYMBOLS,
-    exit_meaning,
+    exit_in_words,
     outcome_in_words,
     playbook_in_words,
+    run_status_in_words,
     status_in_words,
     tone_of,
     tone_of_run,
@@ -93,8 +94,9 @@ def _environment() -> Environment:
         "outcome": outcome_in_words,
         "played": playbook_in_words,
         "symbol": lambda status: SYMBOLS.get(status, "•"),
-        "exit_meaning": lambda code: exit_meaning(code, ""),
+        "exit": lambda code: exit_in_words(code, ""),
         "words": status_in_words,
+        "run_words": run_status_in_words,
         "tone": tone_of,
         "run_tone": tone_of_run,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import singledispatch
 
-from codex_multi_role.presentation.outcome import playbook_in_words, status_in_words
+from codex_multi_role.presentation.outcome import Incident, incident_in_words, playbook_in_words, status_in_words
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import clock, duration, one_line, plural, printable, verdict
 from codex_multi_role.run_folder import Question, RunEvent, events
@@ -120,9 +120,9 @@ def _files_applied(event: events.FilesApplied) -> list[str]:
 
 
 @_lines.register
-def _protected_restored(event: events.ProtectedRestored) -> list[str]:
-    who = f"{event.role}: " if event.role else ""
-    return [f"{who}protected, put back as before: {one_line(', '.join(event.paths))}"]
+def _incident(event: Incident) -> list[str]:
+    words = incident_in_words(event)
+    return _about(event.role, words) if event.role else [one_line(words)]
 
 
 @_lines.register
@@ -136,26 +136,11 @@ def _tests_ended(event: events.TestsEnded) -> list[str]:
 
 
 @_lines.register
-def _done_ignored(event: events.DoneIgnored) -> list[str]:
-    return _about(event.role, "said DONE; it may not finish the run, which goes on")
-
-
-@_lines.register
-def _role_restarted(event: events.RoleRestarted) -> list[str]:
-    return _about(event.role, f"restarted: {event.reason}")
-
-
-@_lines.register
 def _roles_reloaded(event: events.RolesReloaded) -> list[str]:
     changed = event.roles.items()
     return [
         f"{one_line(role)}: changed in its file, from its next turn on: {', '.join(keys)}" for role, keys in changed
     ]
-
-
-@_lines.register
-def _role_skipped(event: events.RoleSkipped) -> list[str]:
-    return _about(event.role, f"skipped: {event.reason}; the run goes on without it")
 
 
 @_lines.register

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Self
 
+from codex_multi_role.presentation.outcome import incident_in_words
 from codex_multi_role.presentation.wording import seconds_between
 from codex_multi_role.run_folder import RunEvent, events, states
 
@@ -272,8 +273,7 @@ def _files_applied(event: events.FilesApplied, progress: Progress) -> None:
 
 @_apply.register
 def _protected_restored(event: events.ProtectedRestored, progress: Progress) -> None:
-    paths = ", ".join(event.paths)
-    progress.warnings.append(f"{event.role or 'before tests'}: protected, put back as before: {paths}")
+    progress.warnings.append(f"{event.role or 'before tests'}: {incident_in_words(event)}")
 
 
 @_apply.register
@@ -288,14 +288,14 @@ def _tests_ended(event: events.TestsEnded, progress: Progress) -> None:
 
 @_apply.register
 def _done_ignored(event: events.DoneIgnored, progress: Progress) -> None:
-    progress.role(event.role).last = "said DONE, which is not this role's to say"
+    progress.role(event.role).last = incident_in_words(event)
 
 
 @_apply.register
 def _role_restarted(event: events.RoleRestarted, progress: Progress) -> None:
     role = progress.role(event.role)
     role.state, role.working_since = STARTING, ""
-    role.last = f"restarted: {event.reason}"
+    role.last = incident_in_words(event)
 
 
 @_apply.register

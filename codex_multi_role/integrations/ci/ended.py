@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.presentation.outcome import OUTCOMES, exit_meaning, next_command, outcome_in_words
+from codex_multi_role.presentation.outcome import OUTCOMES, exit_in_words, next_command, outcome_in_words
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import one_line, printable
 from codex_multi_role.run_folder import RunFolder
@@ -59,7 +59,7 @@ class EndedRun:
     @property
     def meaning(self) -> str:
         """``exit code 1: ended without reaching the goal``."""
-        return f"exit code {self.exit_code}: {exit_meaning(self.exit_code)}"
+        return f"exit code {exit_in_words(self.exit_code)}"
 
     @property
     def is_own_word(self) -> bool:
