@@ -32,6 +32,7 @@ WIDE, MIDDLE, NARROW = 92, 64, 36
 LATEST_WARNINGS = 3
 HEADING_LINES = 2
 UNLIMITED = 1_000_000
+LAST = "last event"
 RULER = Console(file=io.StringIO())
 STYLES = {GOOD: "green", BAD: "red", WARN: "yellow", BUSY: "cyan", IDLE: "dim"}
 
@@ -151,7 +152,7 @@ def _role_table(progress: Progress, now: str, width: int, lines: int) -> list[Re
             justify="right" if column.number else "left",
             no_wrap=True,
             overflow="ellipsis",
-            ratio=1 if column.cell is _last else None,
+            ratio=1 if column.heading == LAST else None,
         )
     for role in shown:
         table.add_row(*(column.cell(role, now) for column in columns))
@@ -169,47 +170,19 @@ def _fit_roles(roles: list[RoleProgress], most: int) -> tuple[list[RoleProgress]
     return [roles[index] for index in sorted(kept)], [role for index, role in enumerate(roles) if index not in kept]
 
 
-def _name(role: RoleProgress, now: str) -> Text:
-    return Text(one_line(role.name, 24), style="bold")
-
-
-def _state(role: RoleProgress, now: str) -> Text:
+def _state(role: RoleProgress) -> Text:
     return Text(status_in_words(role.state), style=STYLES[tone_of(role.state, BAD)])
 
 
-def _turn(role: RoleProgress, now: str) -> Text:
-    return Text(str(role.turn or ""))
-
-
-def _tokens(role: RoleProgress, now: str) -> Text:
-    return Text(compact(role.input_tokens + role.output_tokens))
-
-
-def _tokens_in(role: RoleProgress, now: str) -> Text:
-    return Text(compact(role.input_tokens))
-
-
-def _tokens_out(role: RoleProgress, now: str) -> Text:
-    return Text(compact(role.output_tokens))
-
-
-def _time(role: RoleProgress, now: str) -> Text:
-    return Text(duration(role.seconds + seconds_between(role.working_since, now)))
-
-
-def _last(role: RoleProgress, now: str) -> Text:
-    return Text(one_line(role.last), style="dim")
-
-
 COLUMNS = (
-    Column("role", _name),
-    Column("state", _state),
-    Column("turn", _turn, number=True, least=MIDDLE),
-    Column("tokens", _tokens, number=True, least=MIDDLE, most=WIDE - 1),
-    Column("tokens in", _tokens_in, number=True, least=WIDE),
-    Column("out", _tokens_out, number=True, least=WIDE),
-    Column("time", _time, number=True, least=NARROW),
-    Column("last event", _last, least=MIDDLE),
+    Column("role", lambda role, now: Text(one_line(role.name, 24), style="bold")),
+    Column("state", lambda role, now: _state(role)),
+    Column("turn", lambda role, now: Text(str(role.turn or "")), number=True, least=MIDDLE),
+    Column("tokens", lambda role, now: Text(compact(role.tokens)), number=True, least=MIDDLE, most=WIDE - 1),
+    Column("tokens in", lambda role, now: Text(compact(role.input_tokens)), number=True, least=WIDE),
+    Column("out", lambda role, now: Text(compact(role.output_tokens)), number=True, least=WIDE),
+    Column("time", lambda role, now: Text(duration(role.seconds_at(now))), number=True, least=NARROW),
+    Column(LAST, lambda role, now: Text(one_line(role.last), style="dim"), least=MIDDLE),
 )
 
 

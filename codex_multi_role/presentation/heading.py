@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import RunStatus
-from codex_multi_role.presentation.outcome import ending_in_words, exit_in_words, next_from_record, tone_of_run
+from codex_multi_role.presentation.outcome import ending_in_words, exit_in_words, next_from_record, run_status
 from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.recorded import changed_files, read_record, status_now, totals_now
 from codex_multi_role.presentation.story import Story
@@ -52,7 +52,7 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
         run_id=folder.run_id,
         goal=str(record.get("goal") or story.progress.goal)[:GOAL_LENGTH],
         status=status,
-        tone=tone_of_run(status),
+        tone=run_status(status).tone,
         outcome=ending_in_words(status, str(record.get("outcome") or "")),
         reason=one_line(record.get("reason", ""), 2000),
         meaning="" if exit_code is None else f"exit code {exit_in_words(exit_code)}",

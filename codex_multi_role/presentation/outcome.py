@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from codex_multi_role.ending import LOOK, MORE_CYCLES
 from codex_multi_role.errors import ExitCode, RunStatus
@@ -27,17 +27,8 @@ OUTCOMES = {
     "gave_up": "A role gave up",
     "declined": "A role declined its part",
 }
-
-
 GOOD, BAD, WARN, BUSY, IDLE = "good", "bad", "warn", "busy", "idle"
 """Tones. ``warn``: cut short or open; ``busy``: going on."""
-_RUN_TONES: dict[str, str] = {
-    RunStatus.RUNNING: BUSY,
-    RunStatus.SUCCEEDED: GOOD,
-    RunStatus.ENDED: BAD,
-    RunStatus.FAILED: BAD,
-    RunStatus.UNREADABLE: BAD,
-}
 _TONES = {
     GOOD: ("completed", "passed", "approved"),
     BAD: ("failed", "error", "timed out", "could not run", "rejected"),
@@ -49,37 +40,37 @@ _TONE_OF = {status: tone for tone, statuses in _TONES.items() for status in stat
 Incident = events.ProtectedRestored | events.RoleRestarted | events.RoleSkipped | events.DoneIgnored
 WAITING = "waiting"
 """The status of a run that asks a person something."""
-SYMBOLS: dict[str, str] = {
-    WAITING: "?",
-    RunStatus.RUNNING: "▶",
-    RunStatus.SUCCEEDED: "✓",
-    RunStatus.ENDED: "■",
-    RunStatus.FAILED: "✗",
-    RunStatus.PARKED: "Ⅱ",
-    RunStatus.INTERRUPTED: "■",
-    RunStatus.KILLED: "✗",
-}
-"""Symbols beside a run's status, for people who cannot tell its colour."""
-_NEWS: dict[str, str] = {
-    WAITING: "The run waits for your answer.",
-    RunStatus.RUNNING: "The run is working.",
-    RunStatus.SUCCEEDED: "The run succeeded.",
-    RunStatus.ENDED: "The run ended without reaching its goal.",
-    RunStatus.FAILED: "The run failed.",
-    RunStatus.PARKED: "The run is parked.",
-    RunStatus.INTERRUPTED: "The run was interrupted.",
-    RunStatus.KILLED: "The run was killed.",
-}
-_NO_OUTCOME: dict[str, str] = {
-    RunStatus.RUNNING: "Still going on",
-    RunStatus.KILLED: "It was killed",
-    RunStatus.UNREADABLE: "Its run.json cannot be read",
+
+
+class StatusWords(NamedTuple):
+    """A run's status: its ``symbol`` is for people who cannot tell its colour; ``no_outcome``: why it has none."""
+
+    words: str
+    tone: str
+    symbol: str
+    news: str
+    no_outcome: str = "No end is recorded"
+
+
+_STATUSES: dict[str, StatusWords] = {
+    each.words.partition(" ")[0]: each
+    for each in (
+        StatusWords("waiting for you", WARN, "?", "The run waits for your answer."),
+        StatusWords(RunStatus.RUNNING, BUSY, "▶", "The run is working.", "Still going on"),
+        StatusWords(RunStatus.SUCCEEDED, GOOD, "✓", "The run succeeded."),
+        StatusWords(RunStatus.ENDED, BAD, "■", "The run ended without reaching its goal."),
+        StatusWords(RunStatus.FAILED, BAD, "✗", "The run failed."),
+        StatusWords(RunStatus.PARKED, WARN, "Ⅱ", "The run is parked."),
+        StatusWords(RunStatus.INTERRUPTED, WARN, "■", "The run was interrupted."),
+        StatusWords(RunStatus.KILLED, WARN, "✗", "The run was killed.", "It was killed"),
+        StatusWords(RunStatus.UNREADABLE, BAD, "•", "The run is unreadable.", "Its run.json cannot be read"),
+    )
 }
 
 
-def tone_of_run(status: str) -> str:
-    """Return the tone of a run's status; whatever was cut short or waits is a warning."""
-    return _RUN_TONES.get(status, WARN)
+def run_status(status: str) -> StatusWords:
+    """Return how a run's current status is shown."""
+    return _STATUSES.get(status) or StatusWords(status_in_words(status), WARN, "•", f"The run is {one_line(status)}.")
 
 
 def tone_of(status: str, otherwise: str = IDLE) -> str:
@@ -95,19 +86,9 @@ def status_in_words(status: object) -> str:
     return one_line(str(status).replace("_", " "))
 
 
-def run_status_in_words(status: str) -> str:
-    """Return the status for the person whom a waiting run waits for."""
-    return "waiting for you" if status == WAITING else status_in_words(status)
-
-
-def news_in_words(status: str) -> str:
-    """Say that a run's status is now this one."""
-    return _NEWS.get(status, f"The run is {status_in_words(status)}.")
-
-
 def ending_in_words(status: str, outcome: str) -> str:
     """Return how a run ended or, if it has no ``outcome``, why it has none."""
-    return outcome_in_words(outcome) if outcome else _NO_OUTCOME.get(status, "No end is recorded")
+    return outcome_in_words(outcome) if outcome else run_status(status).no_outcome
 
 
 def outcome_in_words(outcome: str) -> str:

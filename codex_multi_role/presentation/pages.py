@@ -16,14 +16,12 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from codex_multi_role.presentation.outcome import (
-    SYMBOLS,
     exit_in_words,
     outcome_in_words,
     playbook_in_words,
-    run_status_in_words,
+    run_status,
     status_in_words,
     tone_of,
-    tone_of_run,
 )
 from codex_multi_role.presentation.wording import (
     amounts,
@@ -93,12 +91,10 @@ def _environment() -> Environment:
         "verdict": lambda tests: verdict(vars(tests)),
         "outcome": outcome_in_words,
         "played": playbook_in_words,
-        "symbol": lambda status: SYMBOLS.get(status, "•"),
         "exit": lambda code: exit_in_words(code, ""),
         "words": status_in_words,
-        "run_words": run_status_in_words,
         "tone": tone_of,
-        "run_tone": tone_of_run,
+        "run_status": run_status,
     }
     return environment
 

@@ -33,6 +33,13 @@ class RoleProgress:
     working_since: str = ""
     last: str = ""
 
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def seconds_at(self, now: str) -> float:
+        return self.seconds + seconds_between(self.working_since, now)
+
 
 @dataclass
 class FlowPosition:
@@ -145,7 +152,7 @@ class Progress:
     @property
     def tokens(self) -> int:
         """Input and output tokens of all roles."""
-        return sum(role.input_tokens + role.output_tokens for role in self.roles.values())
+        return sum(role.tokens for role in self.roles.values())
 
     def left(self, now: str) -> dict[str, float]:
         """Return what is left of each limit at ``now`` (an event's ``at``)."""

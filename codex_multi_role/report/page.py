@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from jinja2.environment import TemplateStream
 
 from codex_multi_role import __version__
 from codex_multi_role.catalog import FlowSpec, read_flows
@@ -26,7 +27,8 @@ from codex_multi_role.presentation.wording import moment, one_line
 from codex_multi_role.run_folder import RunFolder, read_events
 from codex_multi_role.run_folder.events import now
 
-PIECE = 1 << 16
+BUFFERED = 50
+"""Pieces of text that are written at once: those of two or three turns."""
 
 
 def write_report(folder: RunFolder, runs_dir: Path, path: Path | None = None) -> Path:
@@ -36,31 +38,20 @@ def write_report(folder: RunFolder, runs_dir: Path, path: Path | None = None) ->
     written. Raises `StorageError`.
     """
     path = path or folder.report_path
-    write_pieces(path, _pieces(_page(folder, runs_dir)))
+    stream = _page(folder, runs_dir)
+    stream.enable_buffering(BUFFERED)
+    write_pieces(path, (text.encode("utf-8", "replace") for text in stream))  # a lone surrogate becomes `?`
     return path
 
 
-def _pieces(texts: Iterator[str]) -> Iterator[bytes]:
-    """Encode ``texts`` in larger pieces; what cannot be encoded (lone surrogates) becomes ``?``."""
-    held: list[str] = []
-    size = 0
-    for text in texts:
-        held.append(text)
-        size += len(text)
-        if size >= PIECE:
-            yield "".join(held).encode("utf-8", "replace")
-            held, size = [], 0
-    yield "".join(held).encode("utf-8", "replace")
-
-
-def _page(folder: RunFolder, runs_dir: Path) -> Iterator[str]:
+def _page(folder: RunFolder, runs_dir: Path) -> TemplateStream:
     story = Story.of(read_events(folder.inherited_events_path), read_events(folder.events_path))
     run = heading(folder, story, runs_dir)
     cut_at = cut_length(text_sizes(folder))
     entries = Entries(folder, story, cut_at, alive=run.alive)
     style, script = asset("common.css") + asset("report.css"), asset("report.js")
     states = folder.redact.within(story.states.as_json())
-    return template("report.html").generate(
+    return template("report.html").stream(
         run=run,
         flows=_flows(folder, story),
         timeline=timeline(story, entries.questions),

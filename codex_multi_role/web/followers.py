@@ -12,7 +12,7 @@ from anyio import to_thread
 from sse_starlette import ServerSentEvent
 
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.presentation.outcome import news_in_words
+from codex_multi_role.presentation.outcome import run_status
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.web.run_state import RunState, Snapshot
 
@@ -159,7 +159,7 @@ class _Seen:
         self._versions |= {part.name: part.version for part in parts}
         payload = {
             "status": snapshot.status,
-            "said": news_in_words(snapshot.status),
+            "said": run_status(snapshot.status).news,
             "lines": lines,
             "parts": [vars(part) for part in parts],
         }

@@ -13,16 +13,15 @@ from codex_multi_role.presentation.outcome import (
     WAITING,
     WARN,
     ending_in_words,
-    news_in_words,
+    run_status,
     tokens_in_words,
     tone_of,
-    tone_of_run,
     turns_in_words,
 )
 
 
 def test_each_status_of_a_run_has_its_tone() -> None:
-    tones = {status: tone_of_run(status) for status in (*RunStatus, WAITING)}
+    tones = {status: run_status(status).tone for status in (*RunStatus, WAITING)}
     assert {status for status, tone in tones.items() if tone == GOOD} == {"succeeded"}
     assert {status for status, tone in tones.items() if tone == BAD} == {"ended", "failed", "unreadable"}
     assert {status for status, tone in tones.items() if tone == BUSY} == {"running"}
@@ -51,9 +50,9 @@ def test_run_without_an_outcome_says_why() -> None:
 
 
 def test_news_is_a_sentence_for_every_status() -> None:
-    assert news_in_words("succeeded") == "The run succeeded."
-    assert news_in_words("odd") == "The run is odd."
-    assert len({news_in_words(status) for status in (*RunStatus, WAITING)}) == len(RunStatus) + 1
+    assert run_status("succeeded").news == "The run succeeded."
+    assert run_status("odd").news == "The run is odd."
+    assert len({run_status(status).news for status in (*RunStatus, WAITING)}) == len(RunStatus) + 1
 
 
 def test_totals_name_repairs_only_if_there_are_any() -> None:
