@@ -13,7 +13,7 @@ import codex_cli_bin
 import pytest
 
 from codex_multi_role.checks import CheckContext
-from codex_multi_role.codex.sandbox import sandboxed
+from codex_multi_role.codex.permissions import sandboxed
 from codex_multi_role.workspace import Workspace
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
 from tests.support.console import WITHOUT_PLUGINS

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from codex_multi_role import RunReport, answer
-from codex_multi_role.catalog.packaged import packaged_roles
+from codex_multi_role.catalog.source_files import packaged_roles
 from codex_multi_role.checks import CheckContext
 from codex_multi_role.checks.code_graph.dependency_graph import read_code_graph
 from codex_multi_role.checks.documentation.pages import write_pages

@@ -47,7 +47,7 @@ VERDICTS = (
     ),
     broken(
         "the protected is so by any case of its name",
-        "workspace/globs.py",
+        "workspace/paths.py",
         '    parts = folded(path).split("/")\n',
         '    parts = path.split("/")\n',
         ("workspace/test_protected.py::test_names_that_differ_by_case_only_count_as_one",),

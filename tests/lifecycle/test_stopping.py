@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.lifecycle.stop_signals import Stop, stopping_signals
+from codex_multi_role.lifecycle.stopping import Stop, stopping_signals
 from tests.support.console import TAKE_TERMINAL
 from tests.support.processes import wait_for, watched
 from tests.support.teams import NEVER, TeamFolder, read, say

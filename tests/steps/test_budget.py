@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codex_multi_role.steps.work_clock import WorkClock
+from codex_multi_role.steps.budget import WorkClock
 
 
 class Time:

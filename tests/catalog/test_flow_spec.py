@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from codex_multi_role.catalog import FlowSpec, Route
-from codex_multi_role.catalog.flow_routes import never_reached, ways_out
+from codex_multi_role.catalog.flow_spec import never_reached, ways_out
 
 FLOW = FlowSpec.model_validate(
     {

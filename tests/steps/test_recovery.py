@@ -5,7 +5,7 @@ from threading import Event
 import pytest
 
 from codex_multi_role.errors import RunInterrupted
-from codex_multi_role.steps.remedies import pause
+from codex_multi_role.steps.recovery import pause
 
 
 class Watch(Event):

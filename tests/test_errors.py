@@ -7,8 +7,16 @@ import errno
 import pytest
 
 from codex_multi_role import errors
-from codex_multi_role.ending import Ending, ending_for
-from codex_multi_role.errors import CodexMultiRoleError, CodexRefused, ExitCode, RoleFailed, RunInterrupted, RunStatus
+from codex_multi_role.errors import (
+    CodexMultiRoleError,
+    CodexRefused,
+    Ending,
+    ExitCode,
+    RoleFailed,
+    RunInterrupted,
+    RunStatus,
+    ending_for,
+)
 
 EXIT_CODES: dict[type[CodexMultiRoleError], int] = {
     errors.UsageError: 2,
@@ -60,4 +68,4 @@ def test_unexpected_error_is_internal_error_with_traceback() -> None:
     assert (ending.status, ending.outcome, ending.exit_code) == ("failed", "internal_error", 3)
     assert ending.reason == "ValueError: invalid literal for int() with base 10: 'seven'"
     assert "traceback.txt" in ending.hint
-    assert "test_ending.py" in ending.details
+    assert "test_errors.py" in ending.details
