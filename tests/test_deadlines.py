@@ -22,12 +22,15 @@ PROVIDERS = "processes, each with its provider's time limit"
 INSPECTED = "a program, given ANSWER_SECONDS (checks/interpreter.py)"
 READS_FILE = "no future: it reads turn.json"
 PLACES = {
-    ("checks/kill_matrix.py", "pool.shutdown(cancel_futures=True)"): "tests on mutants, each run with its deadline",
     (
-        "checks/search_providers.py",
+        "systems/test_generation/kill_matrix.py",
+        "pool.shutdown(cancel_futures=True)",
+    ): "tests on mutants, each run with its deadline",
+    (
+        "systems/research/search_providers.py",
         "with ThreadPoolExecutor(max(1, len(providers)), thread_name_prefix='search')",
     ): PROVIDERS,
-    ("checks/search_providers.py", "each.result()"): PROVIDERS,
+    ("systems/research/search_providers.py", "each.result()"): PROVIDERS,
     ("cli/asking.py", "while not self._lock.acquire(timeout=LOOK_SECONDS)"): "a person; ends when the question is over",
     ("cli/asking.py", "while not is_over()"): "a person; ends when the question is over",
     ("cli/asking.py", "os.read(self._descriptor, LONGEST_LINE)"): "only after select said that there is a line",

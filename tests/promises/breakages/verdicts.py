@@ -33,14 +33,14 @@ VERDICTS = (
     ),
     broken(
         "no documentation passes with a part below its minimum",
-        "checks/documentation/quality.py",
+        "systems/documentation/quality.py",
         " and (not score.below or not self._options.threshold)",
         "",
-        ("checks/documentation/test_gate.py::test_no_threshold_makes_up_for_a_part_but_zero_only_measures",),
+        ("systems/documentation/test_gate.py::test_no_threshold_makes_up_for_a_part_but_zero_only_measures",),
     ),
     broken(
         "pages that were named without a search are no sources",
-        "checks/research/searches.py",
+        "systems/research/searches.py",
         '    return int(web.get("web_searches", 0)) > 0\n',
         "    return True\n",
         ("systems/test_research.py::test_pages_that_were_named_without_a_search_do_not_count",),
