@@ -17,10 +17,10 @@ from pathlib import Path
 
 from codex_multi_role import __version__
 from codex_multi_role.checks.interpreter import find_interpreter, inspect
+from codex_multi_role.codex.home import login_state
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.login import login_state
+from codex_multi_role.codex.permissions import sandboxed
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
-from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.lifecycle.definitions import sandbox_of_tests

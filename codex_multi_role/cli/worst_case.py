@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
 from codex_multi_role.flow import worst_case
-from codex_multi_role.flow.calls import with_called
+from codex_multi_role.flow.conditions import with_called
 from codex_multi_role.presentation.wording import duration, plural
-from codex_multi_role.steps.run_terms import terms
+from codex_multi_role.steps.check import terms
 
 
 def worst_case_words(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from codex_multi_role.catalog.packaged import packaged_roles
+from codex_multi_role.catalog.source_files import packaged_roles
 from codex_multi_role.catalog.templates import check_expression, check_template
 from codex_multi_role.errors import UsageError
 from codex_multi_role.playbook.script import Choice, Playbook, Step
