@@ -13,7 +13,7 @@ from codex_multi_role.checks.contract import (
     Settings,
     declare_check,
 )
-from codex_multi_role.registry import Registry
+from codex_multi_role.reading.registry import Registry
 
 __all__ = [
     "CHECKS",
