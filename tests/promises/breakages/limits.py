@@ -55,8 +55,8 @@ LIMITS = (
     broken(
         "processes are limited",
         "lifecycle/members.py",
-        "        most=definitions.options.max_processes,\n",
-        "        most=None,\n",
+        "            most=self.definitions.options.max_processes,\n",
+        "            most=None,\n",
         ("engine/test_processes.py::test_six_parallel_items_share_two_processes",),
     ),
     broken(
@@ -75,7 +75,7 @@ LIMITS = (
     ),
     broken(
         "a resumed run keeps its limits",
-        "lifecycle/definitions.py",
+        "lifecycle/kept_definitions.py",
         "    if remembered.playbook is None:\n",
         "    remembered = replace(remembered, max_turns=None)\n    if remembered.playbook is None:\n",
         ("engine/test_budget.py::test_what_was_used_counts_once_across_sessions",),

@@ -147,7 +147,7 @@ OUTSIDE = (
     broken(
         "no project is trusted with what Codex runs",
         "lifecycle/members.py",
-        "    settings = (without_project_settings(definitions.workspace, folder.path), *settings)\n",
+        "        settings = (without_project_settings(workspace, self.folder.path), *settings)\n",
         "",
         (f"{CONTAINMENT}::test_project_codex_config_is_neither_writable_nor_used",),
     ),

@@ -95,7 +95,7 @@ RECORDED = (
     ),
     broken(
         "a flow that is edited while the run works is not the run's",
-        "lifecycle/definitions.py",
+        "lifecycle/kept_definitions.py",
         "    before = (folder.catalog_path / catalog_file).parent\n",
         "    before = catalog.source.parent\n",
         ("lifecycle/test_live_roles.py::test_flow_that_is_edited_meanwhile_is_not_the_runs",),
