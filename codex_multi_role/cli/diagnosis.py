@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from codex_multi_role import __version__
 from codex_multi_role.checks.interpreter import find_interpreter, inspect
 from codex_multi_role.codex.home import login_state
 from codex_multi_role.codex.locator import find_codex
@@ -25,6 +24,7 @@ from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.lifecycle.definitions import sandbox_of_tests
 from codex_multi_role.run_options import RunOptions
+from codex_multi_role.version import __version__
 from codex_multi_role.workspace import run_command
 
 ANSWER_SECONDS = 20.0

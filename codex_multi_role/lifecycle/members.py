@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from codex_multi_role import __version__
 from codex_multi_role.catalog import SKILLS_FOLDER, RoleSpec, RoleSpecCatalog
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
 from codex_multi_role.codex.child import Launch
@@ -38,6 +37,7 @@ from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
 from codex_multi_role.tools import find_tool
+from codex_multi_role.version import __version__
 from codex_multi_role.workspace import repositories_below
 
 LOOPBACK = "127.0.0.1,localhost"

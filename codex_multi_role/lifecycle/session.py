@@ -191,7 +191,7 @@ class Session:
     def _close_recording(self, events: EventLog, report: RunReport) -> None:
         if self._definitions.options.record is None and self._definitions.recording is None:
             return
-        from codex_multi_role.lifecycle.recordings.run_outcome import close_recording  # lazy: most runs record nothing
+        from codex_multi_role.lifecycle.recordings.closing import close_recording  # lazy: most runs record nothing
 
         for note in close_recording(self._definitions, self._folder, report):
             events.publish(Warning(note))

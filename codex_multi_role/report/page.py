@@ -9,7 +9,6 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from codex_multi_role import __version__
 from codex_multi_role.catalog import FlowSpec, read_flows
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.flow.conditions import with_called
@@ -29,6 +28,7 @@ from codex_multi_role.report.texts import Reader, cut_length
 from codex_multi_role.report.timeline import timeline
 from codex_multi_role.run_folder import RunFolder, read_events
 from codex_multi_role.run_folder.events import now
+from codex_multi_role.version import __version__
 
 PIECE = 1 << 16
 

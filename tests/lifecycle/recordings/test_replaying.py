@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from codex_multi_role.lifecycle.definitions import Definitions, load_definitions
+from codex_multi_role.lifecycle.recordings.closing import close_recording
 from codex_multi_role.lifecycle.recordings.model_providers import start_providers
-from codex_multi_role.lifecycle.recordings.run_outcome import close_recording
 from codex_multi_role.playbook.request import AnswerKey
 from codex_multi_role.run_folder import EventLog, RunFolder
 from codex_multi_role.run_options import RunReport
