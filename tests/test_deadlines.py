@@ -38,7 +38,7 @@ PLACES = {
     ("cli/watch_all.py", "while True"): "a person; ends when no run is worked on",
     ("presentation/event_tail.py", "while alive"): "ends with the process that works on the run",
     ("cli/gc.py", "owner.acquire()"): "takes the lock at once or raises RunBusy",
-    ("cli/tables.py", "capture.get()"): "no queue: the text that rich drew",
+    ("cli/output.py", "capture.get()"): "no queue: the text that rich drew",
     (
         "cli/waiting.py",
         "while (left := (end - datetime.now(UTC)).total_seconds()) > 0",
@@ -47,7 +47,7 @@ PLACES = {
     ("codex/fleet.py", "retired.result()"): DONE,
     ("codex/fleet.py", "self._pool.shutdown(wait=True)"): "starts, whose requests have deadlines; their processes end",
     ("codex/slots.py", "place.result()"): "the turns before it, each of which has its deadline; `close` wakes it",
-    ("cli/streams.py", "select.poll()"): "asked with PATIENCE_SECONDS",
+    ("cli/output.py", "select.poll()"): "asked with PATIENCE_SECONDS",
     ("codex/incoming.py", "os.read(self._descriptor, _CHUNK_BYTES)"): CHILD,
     ("codex/incoming.py", "select.poll()"): "asked with HELD_SECONDS",
     ("codex/incoming.py", "while True"): CHILD,

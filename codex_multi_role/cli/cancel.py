@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.options import JSON, QUIET, RUNS_DIR, command, run_argument
-from codex_multi_role.cli.streams import put_json, say
+from codex_multi_role.cli.output import put_json, say
 from codex_multi_role.lifecycle.stopping import outlives, stop_run
 from codex_multi_role.presentation.outcome import outcome_in_words, resume_command
 from codex_multi_role.presentation.wording import one_line

@@ -7,9 +7,9 @@ from dataclasses import asdict
 
 import click
 
+from codex_multi_role.cli.output import put_json, say
 from codex_multi_role.cli.reports import say_unreported
 from codex_multi_role.cli.resume import go_on
-from codex_multi_role.cli.streams import put_json, say
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import resume_command
 from codex_multi_role.run_folder import RunFolder

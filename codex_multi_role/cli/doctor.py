@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, PYTHON, ROLES, RUNS_DIR, WORKSPACE, command
-from codex_multi_role.cli.streams import put_json
+from codex_multi_role.cli.output import put_json
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.wording import one_line
 

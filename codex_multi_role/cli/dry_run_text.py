@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from codex_multi_role.cli.streams import put_json_line, put_line, say
+from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.presentation.wording import plural
 
 

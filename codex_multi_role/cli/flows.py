@@ -8,26 +8,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codex_multi_role.cli.boundary import complain
-from codex_multi_role.cli.completing import flow_names
-from codex_multi_role.cli.lazy import LazyGroup
+from codex_multi_role.cli.completion import flow_names
+from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.options import BOUNDING, DEFAULTS, JSON, ROLES, command
+from codex_multi_role.cli.output import put_json, put_table, say
 from codex_multi_role.cli.repeating import WATCH, repeatedly
 from codex_multi_role.cli.roles import open_catalog
 from codex_multi_role.cli.settings import Setting
-from codex_multi_role.cli.streams import put_json, say
-from codex_multi_role.cli.tables import put_table
 from codex_multi_role.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import FlowEntry, RoleSpecCatalog
 
 HEADINGS = ("flow", "inputs", "ends", "description", "file")
-ASCII = Setting(["--ascii"], is_flag=True, help="Plain text of 80 columns instead of Mermaid.", show_default=False)
+ASCII = Setting(["--ascii"], is_flag=True, help="Plain text of 80 columns instead of Mermaid.")
 OUTLINE = Setting(
     ["--outline"],
     is_flag=True,
     help="The flow alone, in Mermaid: its steps and ends, without conditions, details and the flows it calls.",
-    show_default=False,
 )
 
 flows = LazyGroup(

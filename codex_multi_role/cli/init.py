@@ -10,12 +10,10 @@ from pathlib import Path
 import click
 
 from codex_multi_role.cli.new_definitions import option_for
-from codex_multi_role.cli.options import FOLDER, RUN
-from codex_multi_role.cli.report_options import REPORTS
-from codex_multi_role.cli.serve_options import HOST, PORT
+from codex_multi_role.cli.options import FOLDER, HOST, PORT, REPORTS, RUN
+from codex_multi_role.cli.output import say
 from codex_multi_role.cli.settings import FILE, Setting
 from codex_multi_role.cli.starters import ALL, STARTERS, contents_of, starter
-from codex_multi_role.cli.streams import say
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.run_options import LOCAL_ROLES
 

@@ -14,8 +14,8 @@ import click
 import codex_multi_role
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.completion import VARIABLE
-from codex_multi_role.cli.lazy import LazyGroup
-from codex_multi_role.cli.streams import open_missing
+from codex_multi_role.cli.lazy_group import LazyGroup
+from codex_multi_role.cli.output import open_missing
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
 from codex_multi_role.presentation.wording import PROGRAM
 

@@ -9,7 +9,7 @@ import click
 from codex_multi_role.cli.decision import QUESTION, RESUME, decide
 from codex_multi_role.cli.options import OF_THIS_PROCESS, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.reports import reported
-from codex_multi_role.cli.values import not_empty
+from codex_multi_role.cli.settings import not_empty
 
 
 @command(RUNS_DIR, *OF_THIS_PROCESS, short_help="Say no to what a run asks, and why.")

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from codex_multi_role.cli.boundary import complain
-from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.output import say
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.watched_files import Changes, watched
 

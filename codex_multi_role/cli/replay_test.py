@@ -24,8 +24,8 @@ from codex_multi_role.cli.options import (
     TEST_SECONDS,
     command,
 )
-from codex_multi_role.cli.streams import put_json, put_line
-from codex_multi_role.cli.values import report_file
+from codex_multi_role.cli.output import put_json, put_line
+from codex_multi_role.cli.settings import report_file
 from codex_multi_role.presentation.wording import duration, one_line, plural, printable
 
 if TYPE_CHECKING:

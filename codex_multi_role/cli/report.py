@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from codex_multi_role.cli.options import QUIET, RUNS_DIR, command, run_argument
-from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.output import say
 from codex_multi_role.run_folder import RunFolder
 
 

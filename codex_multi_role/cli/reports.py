@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codex_multi_role.cli.report_options import REPORTS
-from codex_multi_role.cli.streams import annotate, say
+from codex_multi_role.cli.options import REPORTS
+from codex_multi_role.cli.output import annotate, say
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.integrations.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annotations, runs_here
 from codex_multi_role.presentation.progress import Progress

@@ -10,10 +10,10 @@ from click.core import ParameterSource
 
 from codex_multi_role.cli.asking import person_at
 from codex_multi_role.cli.options import CHANGEABLE, OF_THIS_PROCESS, RUNS_DIR, WAIT, command, run_argument
+from codex_multi_role.cli.output import say
 from codex_multi_role.cli.reports import reported
 from codex_multi_role.cli.run import close, parse_inputs
 from codex_multi_role.cli.settings import Setting
-from codex_multi_role.cli.streams import say
 from codex_multi_role.cli.views import open_view
 from codex_multi_role.cli.waiting import wait_for_quota
 from codex_multi_role.presentation.progress import Progress

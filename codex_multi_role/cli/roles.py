@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codex_multi_role.cli.completing import role_names
-from codex_multi_role.cli.lazy import LazyGroup
+from codex_multi_role.cli.completion import role_names
+from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.options import JSON, ROLES, command
+from codex_multi_role.cli.output import put_json, put_table, put_yaml, say
 from codex_multi_role.cli.repeating import WATCH, repeatedly
-from codex_multi_role.cli.streams import put_json, put_yaml, say
-from codex_multi_role.cli.tables import put_table
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog

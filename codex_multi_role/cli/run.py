@@ -13,8 +13,8 @@ from codex_multi_role.cli.asking import person_at
 from codex_multi_role.cli.dry_run_text import put_dry_run
 from codex_multi_role.cli.goal import choose_goal
 from codex_multi_role.cli.options import OF_THIS_PROCESS, RUN, command
+from codex_multi_role.cli.output import say
 from codex_multi_role.cli.reports import report_end, reported
-from codex_multi_role.cli.streams import say
 from codex_multi_role.cli.summary import no_page, summary
 from codex_multi_role.cli.views import open_view
 from codex_multi_role.errors import UsageError

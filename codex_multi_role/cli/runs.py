@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command
-from codex_multi_role.cli.streams import put_json, say
-from codex_multi_role.cli.tables import put_table
+from codex_multi_role.cli.output import put_json, put_table, say
 from codex_multi_role.presentation.recorded import open_questions, read_record, status_now, totals_now
 from codex_multi_role.presentation.wording import compact, moment
 from codex_multi_role.run_folder import list_runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codex_multi_role.cli.options import SERVE, command
-from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.output import say
 from codex_multi_role.errors import UsageError
 
 NEEDED = ("starlette", "uvicorn", "sse_starlette")

@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
-from codex_multi_role.cli.streams import put_json, put_line, say
-from codex_multi_role.cli.tables import put_table
+from codex_multi_role.cli.output import put_json, put_line, put_table, say
 from codex_multi_role.errors import StorageError
 from codex_multi_role.presentation.outcome import exit_meaning, next_from_record, outcome_in_words
 from codex_multi_role.presentation.progress import Progress

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.output import say
 from codex_multi_role.errors import QuotaUsedUp, UsageError
 from codex_multi_role.presentation.wording import duration
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from codex_multi_role.cli.streams import put_line, say
+from codex_multi_role.cli.output import put_line, say
 from codex_multi_role.cli.views import on_terminal
 from codex_multi_role.presentation.event_tail import RunNow, RunsReader
 from codex_multi_role.presentation.outcome import outcome_in_words
