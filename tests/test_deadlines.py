@@ -20,6 +20,7 @@ STEPS = "waits for turns, repairs and checks, each of which has its deadlines"
 DONE = "of a future that is done"
 PROVIDERS = "processes, each with its provider's time limit"
 INSPECTED = "a program, given ANSWER_SECONDS (checks/interpreter.py)"
+QUESTION = "a person; ends when the question is over"
 READS_FILE = "no future: it reads turn.json"
 PLACES = {
     ("checks/kill_matrix.py", "pool.shutdown(cancel_futures=True)"): "tests on mutants, each run with its deadline",
@@ -28,9 +29,15 @@ PLACES = {
         "with ThreadPoolExecutor(max(1, len(providers)), thread_name_prefix='search')",
     ): PROVIDERS,
     ("checks/search_providers.py", "each.result()"): PROVIDERS,
-    ("cli/asking.py", "while not self._lock.acquire(timeout=LOOK_SECONDS)"): "a person; ends when the question is over",
-    ("cli/asking.py", "while not is_over()"): "a person; ends when the question is over",
-    ("cli/asking.py", "os.read(self._descriptor, LONGEST_LINE)"): "only after select said that there is a line",
+    (
+        "cli/terminal_questions.py",
+        "while not self._lock.acquire(timeout=LOOK_SECONDS)",
+    ): QUESTION,
+    ("cli/terminal_questions.py", "while not is_over()"): QUESTION,
+    (
+        "cli/terminal_questions.py",
+        "os.read(self._descriptor, LONGEST_LINE)",
+    ): "only after select said that there is a line",
     ("lifecycle/live_roles.py", "while not changes.ends_within(0.0)"): "LOOK_SECONDS a round; ends with the run",
     ("cli/repeating.py", "while True"): "a person, who ends it with Ctrl-C",
     ("cli/repeating.py", "while not changes.wait(LOOK_SECONDS)"): "a person, who saves a file or ends it with Ctrl-C",
@@ -40,7 +47,7 @@ PLACES = {
     ("cli/gc.py", "owner.acquire()"): "takes the lock at once or raises RunBusy",
     ("cli/output.py", "capture.get()"): "no queue: the text that rich drew",
     (
-        "cli/waiting.py",
+        "cli/resume.py",
         "while (left := (end - datetime.now(UTC)).total_seconds()) > 0",
     ): "ends at the time it was given",
     ("codex/fleet.py", "retired.exception()"): "a start, whose requests have deadlines",

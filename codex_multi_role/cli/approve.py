@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from codex_multi_role.cli.ci_reports import reported
 from codex_multi_role.cli.decision import QUESTION, RESUME, decide
 from codex_multi_role.cli.options import OF_THIS_PROCESS, RUNS_DIR, command, run_argument
-from codex_multi_role.cli.reports import reported
 
 
 @command(RUNS_DIR, *OF_THIS_PROCESS, short_help="Say yes to what a run asks.")

@@ -7,9 +7,9 @@ from dataclasses import asdict
 
 import click
 
+from codex_multi_role.cli.ci_reports import say_unreported
 from codex_multi_role.cli.output import put_json, say
-from codex_multi_role.cli.reports import say_unreported
-from codex_multi_role.cli.resume import go_on
+from codex_multi_role.cli.resume import resume_run
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import resume_command
 from codex_multi_role.run_folder import RunFolder
@@ -37,7 +37,7 @@ def decide(
         say(f"{answered.key} is {'approved' if approved else 'rejected'}.")
     effect = _effect_of_answer(ctx, folder, answered.key)
     if effect is None and and_resume:
-        go_on(ctx, folder, {})
+        resume_run(ctx, folder, {})
         return
     say_unreported(ctx)
     if ctx.params["json"]:

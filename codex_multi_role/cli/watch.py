@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.completion import run_ids
+from codex_multi_role.cli.foreground import say_end
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json_line, say
-from codex_multi_role.cli.run import say_end
 from codex_multi_role.cli.views import open_view
 from codex_multi_role.cli.watch_all import watch_all
 from codex_multi_role.errors import ExitCode, UsageError

@@ -1,4 +1,4 @@
-"""Prompts on the terminal that an answer from elsewhere, a time limit or Ctrl-C can end."""
+"""Questions on the terminal that an answer from elsewhere, a time limit or Ctrl-C can end."""
 
 from __future__ import annotations
 
