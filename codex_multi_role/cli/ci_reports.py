@@ -14,12 +14,12 @@ from codex_multi_role.cli.options import REPORTS
 from codex_multi_role.cli.output import annotate, say
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.integrations.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annotations, runs_here
-from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.run_options import RunReport
 
 if TYPE_CHECKING:
     from codex_multi_role.integrations.ci.ended import EndedRun
     from codex_multi_role.integrations.ci.latest_tests import LatestTests
+    from codex_multi_role.presentation.progress import Progress
+    from codex_multi_role.run_options import RunReport
 
 
 def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
