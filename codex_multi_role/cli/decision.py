@@ -18,9 +18,9 @@ from codex_multi_role.presentation.outcome import outcome_in_words, resume_comma
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.events import ReviewAnswered
+from codex_multi_role.run_folder.items import find_task
 from codex_multi_role.run_folder.owner import is_alive, read_owner
 from codex_multi_role.run_folder.states import IN_PROGRESS, OVER
-from codex_multi_role.run_folder.tasks import find_task
 
 ANSWER_SECONDS = 5.0
 LOOK_SECONDS = 0.1

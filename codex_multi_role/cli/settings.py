@@ -1,7 +1,6 @@
 """Options that are also environment variables and keys of ``codex-multi-role.yaml``.
 
 Precedence: flag, environment, file, default. The file is flat: one key per option, in snake or kebab case.
-
 """
 
 from __future__ import annotations

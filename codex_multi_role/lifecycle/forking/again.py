@@ -8,9 +8,8 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.flow import FlowState, items_of, name_of, needs_of
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.run_folder import RunFolder, inherit_turn
-from codex_multi_role.run_folder.item_results import ItemResults
+from codex_multi_role.run_folder.items import ItemResults, find_task
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED
-from codex_multi_role.run_folder.tasks import find_task
 
 
 @dataclass(frozen=True)
