@@ -16,7 +16,7 @@ from codex_multi_role.lifecycle.kept_definitions import keep_definitions, rememb
 from codex_multi_role.lifecycle.resuming import require_same_workspace
 from codex_multi_role.lifecycle.session import OnEvent, Session
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
-from codex_multi_role.run_folder.tasks import find_open_task
+from codex_multi_role.run_folder.items import find_open_task
 from codex_multi_role.run_options import RunOptions, RunReport
 
 __all__ = ["RunOptions", "RunReport", "answer", "cancel_task", "fork", "restart", "resume", "run"]

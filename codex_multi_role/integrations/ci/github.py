@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from codex_multi_role.presentation.wording import PROGRAM
 
 if TYPE_CHECKING:  # only for types: every command loads this module
-    from codex_multi_role.integrations.ci.ended import EndedRun
-    from codex_multi_role.integrations.ci.latest_tests import Case, LatestTests
+    from codex_multi_role.integrations.ci.ended_run import Case, EndedRun, LatestTests
 
 VARIABLE = "GITHUB_ACTIONS"
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"

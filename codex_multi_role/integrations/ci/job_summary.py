@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from codex_multi_role.errors import ExitCode
-from codex_multi_role.integrations.ci.ended import EndedRun
-from codex_multi_role.integrations.ci.latest_tests import Case, LatestTests
-from codex_multi_role.integrations.ci.markdown import cell, code, table
+from codex_multi_role.integrations.ci.ended_run import Case, EndedRun, LatestTests
 from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.recorded import changed_files
 from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural, verdict
@@ -18,6 +17,8 @@ MOST_ROLES = 200
 GOOD, BAD, PARKED = "✅", "❌", "⏸️"
 HEADINGS = ["role", "turns", "tokens in", "tokens out", "time", "said last"]
 NUMBERS = frozenset(HEADINGS[1:5])
+BACKTICKS = re.compile(r"`+")
+PIPE = re.compile(r"(\\*)\|")
 
 
 def job_summary(run: EndedRun, tests: LatestTests | None) -> str:
@@ -113,3 +114,23 @@ def _listed(items: Iterable[str], lead: list[str] | None = None) -> list[str]:
     if len(items) > MOST_LISTED:
         lines.append(f"- and {len(items) - MOST_LISTED} more")
     return [*(lead or []), *lines] if lines else []
+
+
+def code(line: str) -> str:
+    """Format one line as a code span; empty for an empty line."""
+    if not line.strip():
+        return ""
+    fence = "`" * (max(map(len, BACKTICKS.findall(line)), default=0) + 1)
+    padding = " " if line[0] in "` " or line[-1] in "` " else ""
+    return f"{fence}{padding}{line}{padding}{fence}"
+
+
+def cell(line: str) -> str:
+    """Format a line as `code` in a table cell, which a pipe ends unless an odd number of backslashes precedes it."""
+    return PIPE.sub(lambda found: f"{found[1]}{found[1]}\\|", code(line))
+
+
+def table(headings: list[str], rows: list[list[str]], numbers: frozenset[str] = frozenset()) -> list[str]:
+    """Return a table's lines; its cells are Markdown."""
+    lines = [headings, ["--:" if heading in numbers else "---" for heading in headings], *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codex_multi_role.integrations.ci.ended import EndedRun
-from codex_multi_role.integrations.ci.latest_tests import ERROR, FAILED, SKIPPED, Case, LatestTests
+from codex_multi_role.integrations.ci.ended_run import ERROR, FAILED, SKIPPED, Case, EndedRun, LatestTests
 from codex_multi_role.presentation.recorded import read_turns
 from codex_multi_role.presentation.wording import PROGRAM, duration, verdict
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codex_multi_role.integrations.ci.ended_run import latest_tests
 from codex_multi_role.integrations.ci.github import MOST_OF_A_KIND, command, harmless, run_annotations, runs_here
-from codex_multi_role.integrations.ci.latest_tests import latest_tests
 from tests.support.continuous_integration import HOSTILE, PYTEST_REPORT, leave_tests, make_ended, read_log
 
 TEXTS = (

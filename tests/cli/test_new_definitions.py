@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from codex_multi_role.catalog import RoleSpecCatalog, packaged_roles
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
-from codex_multi_role.cli.new_flow import add_flow
-from codex_multi_role.cli.new_role import ROLE, add_role, with_entry
+from codex_multi_role.cli.new_definitions import ROLE, add_flow, add_role, with_entry
 from codex_multi_role.errors import UsageError
 from tests.support.catalogs import begin
 from tests.support.teams import TeamFolder, say

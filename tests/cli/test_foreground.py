@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.cli.summary import summary
+from codex_multi_role.cli.foreground import summary
 from codex_multi_role.presentation.outcome import next_command
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_options import RunReport

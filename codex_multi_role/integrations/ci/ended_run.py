@@ -1,22 +1,28 @@
-"""The latest tests of a run, test by test, with the place of each failure in the workspace."""
+"""What every CI report contains: how a run ended, or that none began, and its latest tests, test by test."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.checks.junit_report import read_cases, read_report
-from codex_multi_role.integrations.ci.ended import LONGEST_TEXT
+from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.presentation.outcome import OUTCOMES, exit_meaning, next_command, outcome_in_words
+from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import read_tests
+from codex_multi_role.presentation.wording import one_line, printable
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_options import RunReport
 
 if TYPE_CHECKING:
     from junitparser import TestCase as ReportedCase
 
+LONGEST_TEXT = 20_000
+NOT_STARTED = "No run"
 PASSED, FAILED, ERROR, SKIPPED = "passed", "failed", "error", "skipped"
 RED = frozenset({FAILED, ERROR})
 NOTHING_TO_TELL = frozenset({"no tests"})
@@ -24,6 +30,78 @@ MOST_CASES = 5_000
 MOST_PARTS = 20
 MOST_PLACES = 100
 PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,7}): ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class EndedRun:
+    """``outcome`` is in words; ``following``: the command to continue with. ``folder`` is None if no run began."""
+
+    exit_code: int
+    outcome: str
+    reason: str
+    hint: str
+    following: str
+    folder: RunFolder | None
+    progress: Progress
+    totals: dict[str, float]
+    redact: Callable[[str], str] = str
+
+    @classmethod
+    def of(cls, report: RunReport, progress: Progress, runs_dir: Path) -> EndedRun:
+        folder = RunFolder(report.folder)
+        return cls(
+            report.exit_code,
+            outcome_in_words(report.outcome),
+            report.reason,
+            report.hint,
+            next_command(folder, runs_dir, report.exit_code),
+            folder,
+            progress,
+            dict(report.totals),
+            folder.redact,
+        )
+
+    @classmethod
+    def without_run(cls, error: CodexMultiRoleError) -> EndedRun:
+        """Create it for an ``error`` before, or instead of, the end of a run."""
+        return cls(error.exit_code, NOT_STARTED, str(error), error.hint, "", None, Progress(), {})
+
+    @property
+    def name(self) -> str:
+        """The run's id; empty without a run."""
+        return self.folder.run_id if self.folder else ""
+
+    @property
+    def meaning(self) -> str:
+        """``exit code 1: ended without reaching the goal``."""
+        return f"exit code {self.exit_code}: {exit_meaning(self.exit_code)}"
+
+    @property
+    def is_own_word(self) -> bool:
+        """Whether ``outcome`` is one of our words, not a flow's own name for its end."""
+        return self.outcome in OUTCOMES.values() or self.outcome == NOT_STARTED
+
+    @property
+    def headline(self) -> str:
+        """``All cycles are used up: …`` on one line."""
+        reason = self.line(self.reason, 500)
+        return f"{one_line(self.outcome)}: {reason}" if reason else one_line(self.outcome)
+
+    def line(self, text: object, limit: int = 200) -> str:
+        """Apply `one_line` without secrets."""
+        return one_line(self.redact(str(text)), limit)
+
+    def text(self, text: str) -> str:
+        """Return the end of several lines from a model or its tests, without secrets and control characters."""
+        lines = (printable(line.expandtabs()) for line in self.redact(text)[-LONGEST_TEXT:].splitlines())
+        return "\n".join(lines)
+
+    def next_steps(self) -> Iterator[str]:
+        """Yield the hint and the command to continue with."""
+        if self.hint:
+            yield self.line(self.hint, 500)
+        if self.following:
+            yield f"next: {self.following}"
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codex_multi_role.cli.report_options import REPORTS
-from codex_multi_role.cli.streams import annotate, say
+from codex_multi_role.cli.options import REPORTS
+from codex_multi_role.cli.output import annotate, say
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.integrations.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annotations, runs_here
-from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.run_options import RunReport
 
 if TYPE_CHECKING:
-    from codex_multi_role.integrations.ci.ended import EndedRun
-    from codex_multi_role.integrations.ci.latest_tests import LatestTests
+    from codex_multi_role.integrations.ci.ended_run import EndedRun, LatestTests
+    from codex_multi_role.presentation.progress import Progress
+    from codex_multi_role.run_options import RunReport
 
 
 def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
@@ -33,8 +32,10 @@ def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> Non
 
 
 def _report(ctx: click.Context, report: RunReport, progress: Progress) -> None:
-    from codex_multi_role.integrations.ci.ended import EndedRun
-    from codex_multi_role.integrations.ci.latest_tests import latest_tests  # here: few runs write reports
+    from codex_multi_role.integrations.ci.ended_run import (
+        EndedRun,
+        latest_tests,  # here: few runs write reports
+    )
 
     run = EndedRun.of(report, progress, ctx.params["runs_dir"])
     tests = latest_tests(run.folder) if run.folder else None
@@ -54,7 +55,7 @@ def reported(body: Callable[..., None]) -> Callable[..., None]:
             body(ctx, **values)
         except CodexMultiRoleError as error:
             if _asked_for(ctx):
-                from codex_multi_role.integrations.ci.ended import EndedRun  # as above
+                from codex_multi_role.integrations.ci.ended_run import EndedRun  # as above
 
                 _write_reports(ctx, EndedRun.without_run(error), None)
             raise

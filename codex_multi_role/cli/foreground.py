@@ -1,10 +1,16 @@
-"""The closing summary of a run: how it went, what it cost, where its files are, what to do next."""
+"""A run in the foreground: its view, the person at the terminal, its closing summary and its exit code."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
+
+from codex_multi_role.cli.ci_reports import report_end
+from codex_multi_role.cli.output import say
+from codex_multi_role.cli.terminal_questions import person_at
+from codex_multi_role.cli.views import open_view
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.outcome import (
     exit_meaning,
@@ -19,6 +25,29 @@ from codex_multi_role.run_folder import Questions, RunFolder
 from codex_multi_role.run_options import RunReport
 
 FILES_NAMED = 6
+
+
+def run_in_foreground(ctx: click.Context, progress: Progress, work: Callable[..., RunReport]) -> None:
+    """Do the ``work``, a function of `api`: show its run, report the end to people and to CI, and exit with its code.
+
+    ``ctx`` has the settings ``runs_dir`` and `OF_THIS_PROCESS`.
+    """
+    as_json, quiet, plain = (ctx.params[name] for name in ("json", "quiet", "plain"))
+    with open_view(progress, as_json=as_json, quiet=quiet, plain=plain) as view:
+        report = work(on_event=view, ask_person=person_at(view, as_json=as_json, awaited=ctx.params["await_answers"]))
+    say_end(ctx, report, progress)
+    report_end(ctx, report, progress)
+    ctx.exit(report.exit_code)
+
+
+def say_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
+    """Print the closing summary; ``ctx`` has the settings ``runs_dir``, ``json`` and ``quiet``."""
+    if not ctx.params["json"] and not (ctx.params["quiet"] and report.exit_code == 0):
+        lines = list(summary(report, progress, ctx.params["runs_dir"]))
+        for line in (lines[0], lines[-1]) if ctx.params["quiet"] else ["", *lines]:
+            say(line)
+    if report.page_problem and ctx.params["json"]:
+        say(f"report {no_page(report, ctx.params['runs_dir'])}")
 
 
 def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[str]:

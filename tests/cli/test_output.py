@@ -1,9 +1,10 @@
-"""A run's audience: one that does not read holds nothing up, and nothing of it is kept in memory."""
+"""Standard output and standard error: readers that leave or stall, closed streams, tables."""
 
 from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.cli import streams
-from codex_multi_role.cli.streams import JsonLines, say
+from codex_multi_role.cli.output import JsonLines, put_table, say
 from tests.support.teams import TeamFolder, read
 from tests.support.teams import say as answer
+
+RUN = "20260131_101500_0a1b2c3d"
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("codex_multi_role.cli.output.PATIENCE_SECONDS", 0.05)
 
 
 def test_reader_that_reads_nothing_is_given_up(
@@ -71,7 +73,7 @@ def test_no_file_gets_the_number_of_a_closed_stream(tmp_path: Path, closed: str)
     """What others print there would end up in it."""
     code = """
 import os, sys
-from codex_multi_role.cli.streams import open_missing
+from codex_multi_role.cli.output import open_missing
 open_missing()
 with open("number", "w") as file:
     file.write(str(file.fileno()))
@@ -84,3 +86,26 @@ os.execvp("sh", ["sh", "-c", "echo out && echo err >&2 && touch inherited"])
     subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True)
     assert int((tmp_path / "number").read_text()) > 2
     assert (tmp_path / "inherited").exists()
+
+
+def test_nothing_is_cut_where_no_terminal_is(capsys: pytest.CaptureFixture[str]) -> None:
+    put_table(("run", "turns", "goal"), [(RUN, 8, "long " * 30), ("b", None, "[bold]x")], numbers=["turns"])
+    heading, first, second = capsys.readouterr().out.splitlines()
+    assert heading == f"{'run':<26}turns  goal"
+    assert first == f"{RUN}      8  {('long ' * 30).strip()}"
+    assert second.split() == ["b", "[bold]x"]
+
+
+def test_narrow_terminal_keeps_the_names_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pty.openpty()
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm")
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr("sys.stdout", terminal)
+        put_table(("run", "status", "goal"), [(RUN, "succeeded", "long " * 30)])
+        drawn = ""
+        while "\n" not in drawn.partition(RUN)[2]:  # a terminal gives what has arrived, not all that is on its way
+            drawn += os.read(ours, 65536).decode()
+    os.close(ours)
+    assert RUN in drawn
+    assert "long long long long" not in drawn

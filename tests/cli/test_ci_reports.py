@@ -11,11 +11,11 @@ import pytest
 from junitparser import JUnitXml
 
 from codex_multi_role.cli.boundary import run_guarded
+from codex_multi_role.cli.ci_reports import report_end, reported
 from codex_multi_role.cli.main import group
+from codex_multi_role.cli.output import JsonLines, put_json, put_json_line, put_line, say
 from codex_multi_role.cli.replay_test import put_result
-from codex_multi_role.cli.reports import report_end, reported
 from codex_multi_role.cli.run import run as command
-from codex_multi_role.cli.streams import JsonLines, put_json, put_json_line, put_line, say
 from codex_multi_role.errors import UsageError
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.replay_tests import DIFFERS, Replayed

@@ -1,25 +1,45 @@
-"""Reviews as a person meets them: on the terminal of the run, from another one, and after the run ended."""
+"""Answers to a parked or a waiting run, and ``cancel``, which tells the truth about a run's process."""
 
 from __future__ import annotations
 
 import json
-import shlex
-import signal
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import psutil
 import pytest
+from click.testing import CliRunner
 
 from codex_multi_role.cli.main import group
-from tests.support.console import Session, at_terminal, console
-from tests.support.processes import running
+from codex_multi_role.errors import RunBusy
+from codex_multi_role.lifecycle.stopping import stop_run
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.owner import is_alive
+from tests.support.console import console
+from tests.support.processes import running, wait_for
 from tests.support.recorded_runs import make_run
-from tests.support.reviews import OFFERED, asking, reviewed, summary
-from tests.support.teams import TeamFolder, read, say
+from tests.support.reviews import asked, outcome, reviewed
+from tests.support.teams import NEVER, TeamFolder, read, say
 
-PROMPT = "Ctrl-D leaves the question open:"
+STUCK = """
+import sys
+from pathlib import Path
+import codex_multi_role.lifecycle.session
+import codex_multi_role.cli.main as main
+import codex_multi_role.steps.turn as turn
+
+def never(*_):
+    Path("stuck").touch()
+    while True:
+        pass
+
+turn.read_reply = never
+codex_multi_role.lifecycle.session.STOP_SECONDS = 0.5
+{more}
+sys.exit(main.main())
+"""
 
 
 @pytest.fixture
@@ -33,15 +53,6 @@ def started(team: TeamFolder, *more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=team.folder, text=True, capture_output=True, timeout=120, stdin=subprocess.DEVNULL, check=False
     )
-
-
-def outcome(team: TeamFolder) -> tuple[str, int]:
-    record = read(team.runs / "latest/run.json")
-    return record["outcome"], record["exit_code"]
-
-
-def by(team: TeamFolder) -> str:
-    return str(read(team.runs / "latest/reviews/ok.1.json")["answer"]["by"])
 
 
 def test_with_nobody_there_a_run_parks_and_says_what_answers_it(team: TeamFolder) -> None:
@@ -88,7 +99,7 @@ def test_reject_with_resume_ends_with_the_runs_exit_code(team: TeamFolder) -> No
 
 def test_yes_asks_nobody(team: TeamFolder) -> None:
     assert started(team, "--yes").returncode == 0
-    assert by(team) == "--yes"
+    assert asked(team)["answer"]["by"] == "--yes"
 
 
 @pytest.mark.parametrize(
@@ -129,112 +140,6 @@ def test_await_answers_is_an_option_of_every_run_command(name: str) -> None:
     assert "await_answers" in {setting.name for setting in command.params}
 
 
-def test_it_is_asked_on_the_terminal_below_the_table(team: TeamFolder) -> None:
-    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
-        terminal.type("y\n")  # before there is a question: no answer to it
-        terminal.wait_for("review ok.1: Ship it?")
-        terminal.wait_for('"summary": "it"')
-        terminal.wait_for(PROMPT)
-        terminal.type("perhaps\n")
-        terminal.wait_for(PROMPT)
-        terminal.type("y good\n")
-        assert terminal.end() == 0
-    assert outcome(team) == ("shipped", 0)
-    asked_at, *_, last_table = terminal.drawn.split("review ok.1: Ship it?")
-    assert "one" in asked_at
-    assert "completed" in last_table
-
-
-def test_no_on_the_terminal_needs_a_reason(team: TeamFolder) -> None:
-    with at_terminal(team.command("--flow", "own"), team.folder, TERM="dumb") as terminal:
-        terminal.wait_for(PROMPT)
-        terminal.type("n\n")
-        terminal.wait_for("why not?")
-        terminal.type("\n")
-        terminal.wait_for("why not?")
-        terminal.type("too early\n")
-        terminal.wait_for("rejected by")
-        assert terminal.end() == 1
-    assert "too early" in terminal.drawn.split("rejected by")[1]
-
-
-def approve(team: TeamFolder) -> str:
-    done = console("approve", "latest", "--comment", "good", "--resume", folder=team.folder)
-    assert done.returncode == 0, done.stderr
-    return done.stderr
-
-
-def asked_at(terminal: Session) -> None:
-    terminal.wait_for(PROMPT)
-
-
-def test_while_it_waits_on_one_terminal_another_one_answers(team: TeamFolder) -> None:
-    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
-        asked_at(terminal)
-        assert "question   ok.1" in console("show", "latest", folder=team.folder).stdout
-        assert "The run goes on by itself." in approve(team)
-        terminal.wait_for("needs no answer here any more")
-        assert terminal.end() == 0
-    assert outcome(team) == ("shipped", 0)
-
-
-def test_end_of_input_leaves_it_open(team: TeamFolder) -> None:
-    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
-        asked_at(terminal)
-        terminal.type("\x04")
-        assert terminal.end() == 4
-    approve(team)
-    assert outcome(team) == ("shipped", 0)
-
-
-def test_ctrl_c_stops_a_run_that_waits(team: TeamFolder) -> None:
-    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
-        asked_at(terminal)
-        terminal.type("\x03")
-        assert terminal.end() == 130
-    approve(team)
-    assert outcome(team) == ("shipped", 0)
-
-
-def test_in_the_background_nobody_is_asked_and_nothing_stops(team: TeamFolder) -> None:
-    command = shlex.join(team.command("--flow", "own"))
-    with at_terminal(["/bin/bash", "-c", f"set -m; {command} & wait $!; echo code $?"], team.folder) as terminal:
-        terminal.wait_for("code 4")
-        assert terminal.end() == 0
-    assert PROMPT not in terminal.drawn
-
-
-def test_after_kill_nine_while_it_waited(team: TeamFolder) -> None:
-    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
-        asked_at(terminal)
-        below = psutil.Process(terminal.child.pid).children(recursive=True)
-        terminal.child.send_signal(signal.SIGKILL)
-        terminal.end()
-    assert not psutil.wait_procs(below, timeout=10)[1]
-    assert " killed " in console("runs", folder=team.folder).stdout
-    assert "one: turn" not in approve(team)
-    assert outcome(team) == ("shipped", 0)
-
-
-def test_time_limit_ends_the_asking_with_its_default(tmp_path: Path) -> None:
-    team = reviewed(tmp_path, time_limit_seconds=1, default="reject")
-    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
-        terminal.wait_for("needs no answer here any more")
-        assert terminal.end() == 1
-    assert by(team) == "time limit"
-
-
-def test_what_a_role_asks_is_answered_in_words(tmp_path: Path) -> None:
-    team = asking(tmp_path)
-    with at_terminal(team.command("-c", OFFERED[0]), team.folder) as terminal:
-        for question, words in (("Which database?", "use sqlite\n"), ("Which name?", "\n")):
-            terminal.wait_for(f": {question}")
-            terminal.wait_for("your answer, one line")
-            terminal.type(words)
-        assert terminal.end() == 1
-    assert summary(team) == "knows"
-
-
 def test_cancel_stops_a_run_that_works_and_it_can_be_resumed(tmp_path: Path) -> None:
     team = reviewed(tmp_path)
     team.plays["one"] = [{"fault": {"stall_seconds": 300}}]
@@ -247,3 +152,71 @@ def test_cancel_stops_a_run_that_works_and_it_can_be_resumed(tmp_path: Path) -> 
     team.plays["one"] = [say("it")]
     team.write_plays()
     assert team.resume(playbook=str(team.playbook), yes=True).outcome == "approved"
+
+
+@pytest.fixture
+def unreviewed(tmp_path: Path) -> TeamFolder:
+    return TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+
+
+def stuck(team: TeamFolder, more: str = "") -> subprocess.Popen[bytes]:
+    """A run whose work no signal can interrupt."""
+    command = [sys.executable, "-c", STUCK.format(more=more), *team.command("--quiet")[3:]]
+    process = subprocess.Popen(command, cwd=team.folder)
+    wait_for(team.folder / "stuck")
+    return process
+
+
+@pytest.fixture
+def ended() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Processes that are gone after the test."""
+    processes: list[subprocess.Popen[bytes]] = []
+    yield processes
+    for each in processes:
+        each.kill()
+        each.wait()
+
+
+def test_cancelled_run_process_ends_despite_stuck_work(
+    unreviewed: TeamFolder, ended: list[subprocess.Popen[bytes]]
+) -> None:
+    """The work of the run cannot be interrupted by any signal."""
+    ended.append(stuck(unreviewed))
+    cancelled = console("cancel", "latest", folder=unreviewed.folder)
+    assert (cancelled.returncode, cancelled.stdout) == (0, "")
+    assert ended[0].poll() == 130
+    assert read(unreviewed.runs / "latest/run.json")["status"] == "interrupted"
+
+
+def test_run_still_working_is_not_reported_as_cancelled(
+    unreviewed: TeamFolder, ended: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process outlives its session, as when it is part of another program, and its work continues."""
+    ended.append(stuck(unreviewed, "main._exit_if_blocked = lambda code: __import__('time').sleep(600)"))
+    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.SIGNALS", ((2, 8.0),))
+    with pytest.raises(RunBusy, match="still works on the run") as refused:
+        stop_run(RunFolder.find(unreviewed.runs, "latest"))
+    assert refused.value.hint.startswith(f"`kill -9 {ended[0].pid}`")
+    assert is_alive(RunFolder.find(unreviewed.runs, "latest"))
+    assert console("resume", "latest", folder=unreviewed.folder).returncode == 2
+
+
+def test_process_that_outlives_its_run_is_named(
+    unreviewed: TeamFolder, ended: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as another program that ran it as a library."""
+    code = (
+        "import subprocess, sys, time; from codex_multi_role.cli.main import group, run_guarded; "
+        "run_guarded(group, sys.argv[1:]); time.sleep(600)"
+    )
+    unreviewed.plays["one"] = [NEVER]
+    unreviewed.write_plays()
+    ended.append(
+        subprocess.Popen([sys.executable, "-c", code, *unreviewed.command("--quiet")[3:]], cwd=unreviewed.folder)
+    )
+    wait_for(unreviewed.runs / "latest/one/turn_001/turn.json")
+    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.LEAVING_SECONDS", 0.2)
+    told = CliRunner().invoke(group, ["cancel", "latest", "--runs-dir", str(unreviewed.runs)])
+    assert told.exit_code == 0
+    assert f"process {ended[0].pid}, which worked on it, is still running" in told.stderr
+    assert "Cancelled" in told.stderr

@@ -1,4 +1,4 @@
-"""Prompts on the terminal that an answer from elsewhere, a time limit or Ctrl-C can end."""
+"""Questions on the terminal that an answer from elsewhere, a time limit or Ctrl-C can end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.output import say
 from codex_multi_role.cli.views import View
 from codex_multi_role.presentation.question_lines import question_lines
 from codex_multi_role.run_folder import Answer, AskPerson, Question, answer_of_person

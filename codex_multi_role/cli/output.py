@@ -8,16 +8,19 @@ import json
 import os
 import select
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 import click
 
 from codex_multi_role.integrations.ci.github import harmless, runs_here
+from codex_multi_role.presentation.wording import one_line
 
 PATIENCE_SECONDS = 30.0
 PIECE = select.PIPE_BUF
 """Bytes that a pipe which is ready for writing takes without blocking."""
+UNLIMITED_COLUMNS = 10_000
 
 
 def open_missing() -> None:
@@ -122,3 +125,24 @@ def put_yaml(value: object) -> None:
     import yaml  # here: few commands print YAML
 
     click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=False, width=100), nl=False)
+
+
+def put_table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Iterable[str] = ()) -> None:
+    """Print ``rows`` below ``headings``; columns in ``numbers`` are right-aligned, the first one is never cut."""
+    from rich.console import Console  # here: only commands that print a table load rich
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [[one_line("" if cell is None else cell) for cell in row] for row in rows]
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for heading in headings:
+        name_width = max(len(row[0]) for row in cells) if cells and heading == headings[0] else None
+        justify: Literal["left", "right"] = "right" if heading in set(numbers) else "left"
+        table.add_column(heading, justify=justify, no_wrap=True, overflow="ellipsis", min_width=name_width)
+    for row in cells:
+        table.add_row(*map(Text, row))
+    console = Console() if sys.stdout.isatty() else Console(width=UNLIMITED_COLUMNS, no_color=True, color_system=None)
+    with console.capture() as capture:
+        console.print(table)
+    for line in capture.get().splitlines():
+        put_line(line.rstrip())

@@ -1,22 +1,40 @@
-"""``--watch``: repeat an action whenever its files are saved."""
+"""The team of ``--roles``: its catalog, how commands name it, and doing something again when its files are saved."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from codex_multi_role.cli.boundary import complain
-from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.output import say
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.watched_files import Changes, watched
+from codex_multi_role.run_options import LOCAL_ROLES
+
+if TYPE_CHECKING:
+    from codex_multi_role.catalog import RoleSpecCatalog
 
 LOOK_SECONDS = 60.0
 WATCH = click.option(
     "--watch", is_flag=True, help="Do it again whenever a file of the roles folder is saved; Ctrl-C ends."
 )
+
+
+def open_catalog(given: Path | None) -> RoleSpecCatalog:
+    """Load the catalog of ``--roles``, otherwise of ./roles, otherwise the shipped one. Raises `UsageError`."""
+    from codex_multi_role.lifecycle.definitions import load_catalog  # here: `--help` should not load the catalog
+
+    return load_catalog(given)
+
+
+def option_for(roles: Path) -> str:
+    """Return `` --roles PATH`` to append to a command; nothing for the default folder."""
+    return "" if roles == LOCAL_ROLES else f" --roles {shlex.quote(str(roles))}"
 
 
 def repeatedly(folder: Path, act: Callable[[], None], *, watch: bool) -> None:
