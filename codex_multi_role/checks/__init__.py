@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 CHECKS = {
-    "answer": "answer_file:write_answer",
+    "answer": "text_files:write_answer",
     "tests": "tests:run_tests",
     "command": "command:run_argv",
     "coverage": "coverage:measure_coverage",

@@ -14,7 +14,7 @@ from codex_multi_role.lifecycle.kept_definitions import keep_definitions
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.steps.check import load_settings
 from codex_multi_role.systems.research.citations import citations_in, count_words
-from codex_multi_role.systems.research.searches import NOT_SEARCHED
+from codex_multi_role.systems.research.search_providers import NOT_SEARCHED
 from tests.support.processes import running
 from tests.support.research import (
     COLOUR,

@@ -10,18 +10,17 @@ from pydantic import BaseModel, Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.check_result import CheckResult, ResultPart, as_json
-from codex_multi_role.checks.contract import CheckContext, declare_check
+from codex_multi_role.checks.contract import CheckContext, TimeLeft, declare_check
 from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.checks.text_files import put
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.systems.documentation.code_graph.dependency_graph import repository
-from codex_multi_role.systems.documentation.code_graph.discovery import Folder
+from codex_multi_role.systems.documentation.code_graph import repository
+from codex_multi_role.systems.documentation.discovery import Folder
 from codex_multi_role.systems.documentation.evidence import Evidence
 from codex_multi_role.systems.documentation.measurement import DocumentMeasurement
 from codex_multi_role.systems.documentation.mermaid import judge_diagrams
 from codex_multi_role.systems.documentation.places import LARGEST_PAGE_BYTES, folder_of, read_text
 from codex_multi_role.systems.documentation.score import Score
-from codex_multi_role.systems.documentation.time_left import TimeLeft
 
 PASSED, BELOW = "passed", "below"
 

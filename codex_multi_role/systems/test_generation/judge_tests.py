@@ -12,9 +12,8 @@ from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.systems.test_generation.assertions import tests_without_assertion
 from codex_multi_role.systems.test_generation.test_files import TestFile, put_all, remove, shown, texts_of
-from codex_multi_role.systems.test_generation.tests_source import expects, tests_of, untested
+from codex_multi_role.systems.test_generation.tests_source import expects, tests_of, tests_without_assertion, untested
 
 KEPT: Final = "kept"
 TAKEN_BACK: Final = "rolled back"

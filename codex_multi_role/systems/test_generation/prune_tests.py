@@ -13,14 +13,12 @@ from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.check_result import ResultPart
 from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
 from codex_multi_role.checks.coverage import CoverageResult, Places, measure_coverage
+from codex_multi_role.checks.interpreter import interpreter_of
 from codex_multi_role.checks.junit_report import FailedTest
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.python import interpreter_of
 from codex_multi_role.checks.python_targets import none_python
-from codex_multi_role.checks.repeated import repeat
-from codex_multi_role.checks.suite import Suite
+from codex_multi_role.checks.suite import Suite, repeat
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.systems.test_generation.assertions import tests_without_assertion
 from codex_multi_role.systems.test_generation.judge_tests import suspected_bugs
 from codex_multi_role.systems.test_generation.test_files import (
     TestFile,
@@ -32,7 +30,7 @@ from codex_multi_role.systems.test_generation.test_files import (
     texts_of,
     without_tests,
 )
-from codex_multi_role.systems.test_generation.tests_source import untested
+from codex_multi_role.systems.test_generation.tests_source import tests_without_assertion, untested
 
 GONE: Json = {"passed": 0, "coverage": None, "uncovered": []}
 NOTHING: Json = {"status": "no tests", "crashed": True, "passed": 0, "coverage": None, "failures": []}

@@ -20,7 +20,7 @@ SECRETS = (
     ),
     broken(
         "tests get no secret",
-        "checks/python.py",
+        "checks/interpreter.py",
         "python.activate(without_secrets(context.environment))",
         "python.activate(context.environment)",
         ("checks/test_tests.py::test_no_secret_reaches_the_tests", NEITHER),

@@ -40,7 +40,7 @@ VERDICTS = (
     ),
     broken(
         "pages that were named without a search are no sources",
-        "systems/research/searches.py",
+        "systems/research/search_providers.py",
         '    return int(web.get("web_searches", 0)) > 0\n',
         "    return True\n",
         ("systems/test_research.py::test_pages_that_were_named_without_a_search_do_not_count",),

@@ -12,7 +12,7 @@ import pytest
 
 from codex_multi_role.checks import CheckContext
 from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
-from codex_multi_role.systems.documentation.code_graph.dependency_graph import read_code_graph
+from codex_multi_role.systems.documentation.code_graph import read_code_graph
 from codex_multi_role.systems.documentation.mermaid import OWN_PARSER, SUBSET, judge_diagrams
 from codex_multi_role.systems.documentation.places import marked, page_of
 from codex_multi_role.systems.documentation.quality import measure_documents

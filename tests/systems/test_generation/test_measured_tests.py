@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.systems.test_generation.set_cover import smallest_cover
+from codex_multi_role.systems.test_generation.measured_tests import smallest_cover
 
 REACHES = st.dictionaries(st.text("abc", min_size=1), st.frozensets(st.integers(0, 12)), max_size=9)
 

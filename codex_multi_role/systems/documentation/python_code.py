@@ -15,7 +15,7 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
-from codex_multi_role.systems.documentation.code_graph.symbols import Connections, Import, Symbols
+from codex_multi_role.systems.documentation.discovery import Connections, Import, Symbols
 
 _TYPES_ONLY = "TYPE_CHECKING"
 _SOURCE_FOLDER = "src"

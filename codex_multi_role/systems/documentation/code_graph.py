@@ -1,4 +1,4 @@
-"""The check itself: walk, read, connect and report."""
+"""The check ``code_graph``: the contents of a folder of source code, and which file depends on which."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, declare_check
+from codex_multi_role.checks.contract import CheckContext, TimeLeft, declare_check
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.errors import UsageError
-from codex_multi_role.systems.documentation.code_graph import other_code, python_code
-from codex_multi_role.systems.documentation.code_graph.discovery import Folder, SourceFile
-from codex_multi_role.systems.documentation.code_graph.layers import batches_of, drawn, layers_of
-from codex_multi_role.systems.documentation.code_graph.symbols import Connections, Symbols
-from codex_multi_role.systems.documentation.time_left import TimeLeft
+from codex_multi_role.systems.documentation import other_code, python_code
+from codex_multi_role.systems.documentation.discovery import Connections, Folder, SourceFile, Symbols
+from codex_multi_role.systems.documentation.layers import batches_of, drawn, layers_of
 
 ANALYSED, EMPTY = "analysed", "empty"
 MOST_FILES = 3_000

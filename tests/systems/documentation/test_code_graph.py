@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
-from codex_multi_role.systems.documentation.code_graph import other_code
-from codex_multi_role.systems.documentation.code_graph.dependency_graph import read_code_graph
+from codex_multi_role.systems.documentation import other_code
+from codex_multi_role.systems.documentation.code_graph import read_code_graph
 from codex_multi_role.workspace import Workspace
 from tests.support.checks import MakeContext
 

@@ -10,8 +10,7 @@ from importlib import import_module
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from codex_multi_role.systems.documentation.code_graph.discovery import LANGUAGE_OF
-from codex_multi_role.systems.documentation.code_graph.symbols import Connections, Import, Symbols
+from codex_multi_role.systems.documentation.discovery import LANGUAGE_OF, Connections, Import, Symbols
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
