@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.registry import Registry
+from codex_multi_role.reading.registry import Registry
 
 PARTS: Registry[object] = Registry("part", "parts_of_a_test", {"sqrt": "math:sqrt"})
 OWN = "codex_multi_role.errors:UsageError"
@@ -62,5 +62,5 @@ def test_unknown_part_needs_no_installation_if_ours_are_there(installed: None) -
 
 def test_entry_points_are_read_once(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
     PARTS.find("only")
-    monkeypatch.setattr("codex_multi_role.registry.entry_points", lambda group: pytest.fail("read again"))
+    monkeypatch.setattr("codex_multi_role.reading.registry.entry_points", lambda group: pytest.fail("read again"))
     PARTS.find("twice")
