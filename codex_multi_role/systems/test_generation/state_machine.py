@@ -54,11 +54,6 @@ class Limits(CheckOptions):
     merge: bool = False
 
 
-class LostExpectation(ResultPart):
-    id: Any
-    expected: Any
-
-
 class Attempt(ResultPart):
     """The tests that a developer wrote, and what was measured of them. ``code`` is the text of all ``files``.
 
@@ -79,7 +74,7 @@ class Attempt(ResultPart):
     expects: list[Any]
     untested: list[str]
     unasserting: list[str]
-    away: list[LostExpectation]
+    away: list[Json]
     score: float | None
     survivors: list[Json]
     chosen: Json
@@ -200,7 +195,7 @@ def _is_score_of_use(state: State, attempt: Attempt, limits: Limits) -> bool:
 def _completed(state: State, attempt: Attempt, not_merged: str) -> Attempt:
     """``attempt`` with what it lost, and why it was not merged if it won a duel."""
     lost = set(state.best.expects if state.best else []) - set(attempt.expects)
-    away = [LostExpectation(id=item["id"], expected=item["expected"]) for item in state.plan if item["id"] in lost]
+    away = [{"id": item["id"], "expected": item["expected"]} for item in state.plan if item["id"] in lost]
     is_winner = attempt.chosen and attempt.chosen["winner"] != BOTH
     chosen = {**attempt.chosen, "not_merged": not_merged} if is_winner else attempt.chosen
     return attempt.model_copy(update={"away": away, "chosen": chosen})
@@ -241,7 +236,7 @@ def _worse(now: Attempt, best: Attempt, target_coverage: float) -> str:
     and the last count.
     """
     if now.away:
-        lost = ", ".join(f"{each.id} ({each.expected})" for each in now.away)
+        lost = ", ".join(f"{each['id']} ({each['expected']})" for each in now.away)
         return f"no longer expects what the plan says: {lost}"
     if now.crashed:
         return "" if best.crashed else f"crashed: {now.reason}"
@@ -259,11 +254,7 @@ def _round(mode: Mode, attempt: Attempt, reason: str) -> Round:
         mode=mode,
         status="rolled back" if reason else "kept",
         reason=reason,
-        crashed=attempt.crashed,
         failed=attempt.to_fix,
-        coverage=attempt.coverage,
-        untested=attempt.untested,
-        unasserting=attempt.unasserting,
         mutation_score=attempt.score,
-        chosen=attempt.chosen,
+        **attempt.model_dump(include={"crashed", "coverage", "untested", "unasserting", "chosen"}),
     )
