@@ -45,7 +45,7 @@ steps:
   - {{id: team, ask: "*"}}
   - {{id: measure, check: coverage, with: {{target: a.py}}}}
   - {{id: program, check: command, with: {{argv: [x]}}}}
-  - {{id: judge, check: judge_tests, with: {{files: [], plan: [], measured: {{}}, best: {{}}, target_coverage: 1}}}}
+  - {{id: judge, check: testgen_state, with: {{state: {{}}, limits: {{}}, judged: {{}}}}}}
   - {{check: tests}}
   - {{id: approve, review: Good?}}
   - {{call: inner}}
@@ -77,7 +77,7 @@ def load(tmp_path: Path) -> Load:
         ("steps.measure.coverge is defined", 'steps.measure: there is no field "coverge"'),
         ("steps.measure.coverge | default(0)", 'steps.measure: there is no field "coverge"'),
         ("steps.program.json_", 'steps.program: there is no field "json_"; did you mean "json"?'),
-        ("steps.judge.report.tail", 'steps.judge.report: there is no field "tail"'),
+        ("steps.judge.state.tail", 'steps.judge.state: there is no field "tail"'),
         ("steps.closed.todos", 'steps.closed: there is no field "todos"; did you mean "todo"?'),
         ("steps.closed.handoff.todos", 'steps.closed.handoff: there is no field "todos"; did you mean "todo"?'),
         ("steps.closed.copy_of", 'steps.closed: there is no field "copy_of"'),
@@ -116,7 +116,7 @@ def test_field_that_a_step_cannot_have_is_refused(load: Load, tmp_path: Path, ex
         "[steps.alone.copy, steps.alone.merge.status, steps.apart.copy]",
         "[steps.team.results, steps.team.declined]",
         "[steps.measure.coverage, steps.measure.reached, steps.measure.protected_restored]",
-        "[steps.program.json.anything, steps.judge.report.output_tail, steps.judge.best.anything]",
+        "[steps.program.json.anything, steps.judge.state.mode, steps.judge.state.best.anything]",
         "[steps.tests.number, steps.tests.passed, steps.last.reason]",
         "[steps.approve.approved, steps.approve.comment, steps.approve.by, steps.approve.at]",
         "[steps.inner.outcome, steps.inner.exit_code, steps.inner.vars.rounds, steps.inner.vars.rounds.x]",
