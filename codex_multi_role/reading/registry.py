@@ -14,7 +14,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
 
 PartT = TypeVar("PartT")
-_OWN = f"{__package__}."
+_OWN = f"{__name__.partition('.')[0]}."
 _REINSTALL = "in a checkout, run `pip install -e .` again"
 
 
