@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from codex_multi_role.errors import DefinitionError, UsageError
-from codex_multi_role.playbook.recording import RecordedTurn, Recording, RecordingFile
-from codex_multi_role.playbook.replay import find_turn
-from codex_multi_role.playbook.request import AnswerKey, Asked
-from tests.support.recordings import ENDED, HEADER, WHOLE, exchange, written
+from codex_multi_role.playbook.recording import Recording, RecordingFile
+from tests.support.recordings import ENDED, HEADER, exchange, written
 
 
 def test_file_that_a_kill_cut_short_can_be_used_up_to_there(tmp_path: Path) -> None:

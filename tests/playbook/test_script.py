@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
 import pytest
 from pydantic import ValidationError
-from codex_multi_role.errors import UsageError
-from codex_multi_role.playbook.script import Fault, Playbook, ScriptedVisit
-from pathlib import Path
-import pytest
+
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.playbook import list_playbooks, load_playbook
-
-
+from codex_multi_role.playbook.script import Fault, Playbook, ScriptedVisit
 
 
 @pytest.mark.parametrize(

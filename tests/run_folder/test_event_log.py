@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import re
 import threading
+from dataclasses import MISSING, fields
 from pathlib import Path
+from typing import Any
+
 import pytest
+
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.redaction import Redactor
-from codex_multi_role.run_folder import EventLog, Record, RunEvent, read_events
-from codex_multi_role.run_folder.events import RoleActivity, Warning
+from codex_multi_role.reading.json_files import read_records
+from codex_multi_role.run_folder import EventLog, Record, RunEvent, event_of, read_events
+from codex_multi_role.run_folder.events import FilesApplied, RoleActivity, RunStarted, TurnEnded, UnknownEvent, Warning
 from tests.support.event_samples import EVENT_FIELDS
 from tests.support.processes import largest_file
 from tests.support.teams import read_lines
-import json
-from dataclasses import MISSING, fields
-from typing import Any
-import pytest
-from codex_multi_role.reading.json_files import read_records
-from codex_multi_role.run_folder import Record, RunEvent, event_of
-from codex_multi_role.run_folder.events import FilesApplied, RunStarted, TurnEnded, UnknownEvent, Warning
-from tests.support.event_samples import EVENT_FIELDS
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00")
 
