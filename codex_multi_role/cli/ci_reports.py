@@ -16,7 +16,7 @@ from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.integrations.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annotations, runs_here
 
 if TYPE_CHECKING:
-    from codex_multi_role.integrations.ci.ended_run import EndedRun, LatestTests
+    from codex_multi_role.integrations.ci.ended_run import EndedRun
     from codex_multi_role.presentation.progress import Progress
     from codex_multi_role.run_options import RunReport
 
@@ -32,17 +32,13 @@ def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> Non
 
 
 def _report(ctx: click.Context, report: RunReport, progress: Progress) -> None:
-    from codex_multi_role.integrations.ci.ended_run import (
-        EndedRun,
-        latest_tests,  # here: few runs write reports
-    )
+    from codex_multi_role.integrations.ci.ended_run import EndedRun  # here: few runs write reports
 
     run = EndedRun.of(report, progress, ctx.params["runs_dir"])
-    tests = latest_tests(run.folder) if run.folder else None
-    _write_reports(ctx, run, tests)
+    _write_reports(ctx, run)
     if runs_here():
         top = os.environ.get(TOP_VARIABLE)
-        for command in run_annotations(run, tests, Path(top) if top else None):
+        for command in run_annotations(run, Path(top) if top else None):
             annotate(command)
 
 
@@ -57,7 +53,7 @@ def reported(body: Callable[..., None]) -> Callable[..., None]:
             if _asked_for(ctx):
                 from codex_multi_role.integrations.ci.ended_run import EndedRun  # as above
 
-                _write_reports(ctx, EndedRun.without_run(error), None)
+                _write_reports(ctx, EndedRun.without_run(error))
             raise
 
     return command
@@ -74,44 +70,44 @@ def say_unreported(ctx: click.Context) -> None:
             say(f"warning: --{setting.key} was not written: the run did not end here")
 
 
-def _write_reports(ctx: click.Context, run: EndedRun, tests: LatestTests | None) -> None:
+def _write_reports(ctx: click.Context, run: EndedRun) -> None:
     prefix = "the run is over and " if run.folder else ""
     for option, write in _WRITERS.items():
         path = ctx.params.get(option)
         if path is not None:
             try:
-                write(path, run, tests)
+                write(path, run)
             except StorageError as error:
                 code = f"the exit code stays {run.exit_code}"
                 say(f"warning: {prefix}{code}, but --{option} was not written: {error}")
 
 
-def _write_junit(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
+def _write_junit(path: Path, run: EndedRun) -> None:
     from codex_multi_role.host.atomic import still_there, write_bytes  # as above
     from codex_multi_role.integrations.ci.junit import junit_report
 
-    write_bytes(still_there(path), junit_report(run, tests))
+    write_bytes(still_there(path), junit_report(run))
 
 
-def _write_summary(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
+def _write_summary(path: Path, run: EndedRun) -> None:
     from codex_multi_role.host.atomic import append_text, still_there, write_text  # as above
     from codex_multi_role.integrations.ci.job_summary import job_summary
 
-    text = job_summary(run, tests)
+    text = job_summary(run)
     if _is_step_summary(path):
         append_text(still_there(path), f"{text}\n")
     else:
         write_text(still_there(path), text)
 
 
-def _write_annotations(path: Path, run: EndedRun, tests: LatestTests | None) -> None:
+def _write_annotations(path: Path, run: EndedRun) -> None:
     from codex_multi_role.host.atomic import still_there, write_json  # as above
     from codex_multi_role.integrations.ci.gitlab import link_annotations
 
     write_json(still_there(path), link_annotations(run))
 
 
-_WRITERS: dict[str, Callable[[Path, EndedRun, LatestTests | None], None]] = {
+_WRITERS: dict[str, Callable[[Path, EndedRun], None]] = {
     "junit": _write_junit,
     "summary": _write_summary,
     "annotations": _write_annotations,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypedDict
 
 import click
 
 from codex_multi_role.cli.ci_reports import report_end
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.terminal_questions import person_at
-from codex_multi_role.cli.views import open_view
+from codex_multi_role.cli.views import View, open_view
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.outcome import (
     exit_meaning,
@@ -21,20 +23,33 @@ from codex_multi_role.presentation.outcome import (
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.question_lines import question_lines
 from codex_multi_role.presentation.wording import duration, one_line, plural, verdict
-from codex_multi_role.run_folder import Questions, RunFolder
+from codex_multi_role.run_folder import AskPerson, Questions, RunFolder
 from codex_multi_role.run_options import RunReport
 
 FILES_NAMED = 6
 
 
-def run_in_foreground(ctx: click.Context, progress: Progress, work: Callable[..., RunReport]) -> None:
-    """Do the ``work``, a function of `api`: show its run, report the end to people and to CI, and exit with its code.
+class Callbacks(TypedDict):
+    """What a function of `api` tells and asks while it works on a run."""
 
-    ``ctx`` has the settings ``runs_dir`` and `OF_THIS_PROCESS`.
+    on_event: View
+    ask_person: AskPerson | None
+
+
+@contextmanager
+def in_foreground(ctx: click.Context, progress: Progress) -> Iterator[Callbacks]:
+    """Show the run that is worked on meanwhile, and ask the person at the terminal.
+
+    ``ctx`` has the settings `OF_THIS_PROCESS`.
     """
     as_json, quiet, plain = (ctx.params[name] for name in ("json", "quiet", "plain"))
     with open_view(progress, as_json=as_json, quiet=quiet, plain=plain) as view:
-        report = work(on_event=view, ask_person=person_at(view, as_json=as_json, awaited=ctx.params["await_answers"]))
+        person = person_at(view, as_json=as_json, awaited=ctx.params["await_answers"])
+        yield {"on_event": view, "ask_person": person}
+
+
+def report_and_exit(ctx: click.Context, report: RunReport, progress: Progress) -> None:
+    """Tell people and a CI system how the run ended, and exit with its code."""
     say_end(ctx, report, progress)
     report_end(ctx, report, progress)
     ctx.exit(report.exit_code)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from codex_multi_role.cli.ci_reports import reported
-from codex_multi_role.cli.foreground import run_in_foreground
+from codex_multi_role.cli.foreground import in_foreground, report_and_exit
 from codex_multi_role.cli.options import (
     CHANGEABLE,
     FORKABLE,
@@ -87,8 +86,12 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
     _say_changes(ctx, changes)
     from codex_multi_role import api
 
-    work = partial(api.fork, folder.run_id, runs_dir=folder.path.parent, start=values["from"], changes=changes)
-    run_in_foreground(ctx, Progress(), work)
+    progress = Progress()
+    with in_foreground(ctx, progress) as callbacks:
+        report = api.fork(
+            folder.run_id, runs_dir=folder.path.parent, start=values["from"], changes=changes, **callbacks
+        )
+    report_and_exit(ctx, report, progress)
 
 
 @command(RUNS_DIR, *FORKABLE, *OF_THIS_PROCESS, short_help="Do one task of a run again, in a new run.")
@@ -112,16 +115,20 @@ def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None: 
     _say_changes(ctx, changes)
     from codex_multi_role import api
 
-    work = partial(api.restart, folder.run_id, task, runs_dir=folder.path.parent, changes=changes)
-    run_in_foreground(ctx, Progress(), work)
+    progress = Progress()
+    with in_foreground(ctx, progress) as callbacks:
+        report = api.restart(folder.run_id, task, runs_dir=folder.path.parent, changes=changes, **callbacks)
+    report_and_exit(ctx, report, progress)
 
 
 def resume_run(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]) -> None:
     """Resume the run and exit with its code; ``ctx`` has the settings ``runs_dir`` and `OF_THIS_PROCESS`."""
     from codex_multi_role import api
 
-    work = partial(api.resume, folder.run_id, runs_dir=folder.path.parent, changes=changes)
-    run_in_foreground(ctx, Progress.of(read_events(folder.events_path)), work)
+    progress = Progress.of(read_events(folder.events_path))
+    with in_foreground(ctx, progress) as callbacks:
+        report = api.resume(folder.run_id, runs_dir=folder.path.parent, changes=changes, **callbacks)
+    report_and_exit(ctx, report, progress)
 
 
 def _wait_for_quota(record: Mapping[str, Any], *, quiet: bool) -> None:

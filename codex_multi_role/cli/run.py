@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.cli.ci_reports import reported
-from codex_multi_role.cli.foreground import run_in_foreground
+from codex_multi_role.cli.foreground import in_foreground, report_and_exit
 from codex_multi_role.cli.options import OF_THIS_PROCESS, RUN, command
 from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.errors import UsageError
@@ -51,7 +50,10 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
         return
     from codex_multi_role import api
 
-    run_in_foreground(ctx, Progress(), partial(api.run, options))
+    progress = Progress()
+    with in_foreground(ctx, progress) as callbacks:
+        report = api.run(options, **callbacks)
+    report_and_exit(ctx, report, progress)
 
 
 def run_options(ctx: click.Context) -> RunOptions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,6 +66,11 @@ class EndedRun:
     def without_run(cls, error: CodexMultiRoleError) -> EndedRun:
         """Create it for an ``error`` before, or instead of, the end of a run."""
         return cls(error.exit_code, NOT_STARTED, str(error), error.hint, "", None, Progress(), {})
+
+    @cached_property
+    def tests(self) -> LatestTests | None:
+        """The run's last tests; None if it ran none or found none."""
+        return _latest_tests(self.folder) if self.folder else None
 
     @property
     def name(self) -> str:
@@ -144,8 +150,7 @@ class LatestTests:
         return bool(self.result.get("status") != PASSED)
 
 
-def latest_tests(folder: RunFolder) -> LatestTests | None:
-    """Read the run's last tests; None if it ran none or found none."""
+def _latest_tests(folder: RunFolder) -> LatestTests | None:
     results = read_tests(folder)
     if not results or results[-1].get("status") in NOTHING_TO_TELL:
         return None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from codex_multi_role.errors import ExitCode
-from codex_multi_role.integrations.ci.ended_run import Case, EndedRun, LatestTests
+from codex_multi_role.integrations.ci.ended_run import Case, EndedRun
 from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.recorded import changed_files
 from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural, verdict
@@ -21,11 +21,11 @@ BACKTICKS = re.compile(r"`+")
 PIPE = re.compile(r"(\\*)\|")
 
 
-def job_summary(run: EndedRun, tests: LatestTests | None) -> str:
+def job_summary(run: EndedRun) -> str:
     """Return the Markdown, below GitHub's limit of 1 MiB; every text of a model, a test or a user in it is code."""
     blocks = [_heading(run), _ending(run)]
     if run.folder is not None:
-        blocks += [_facts(run), _roles(run), _tests(run, tests), _files(run, run.folder)]
+        blocks += [_facts(run), _roles(run), _tests(run), _files(run, run.folder)]
         blocks += [_warnings(run), _questions(run, run.folder)]
     blocks.append(_next_steps(run))
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
@@ -66,8 +66,8 @@ def _role(run: EndedRun, role: RoleProgress) -> list[str]:
     return [cell(run.line(role.name)), *counts, duration(role.seconds), cell(run.line(role.last))]
 
 
-def _tests(run: EndedRun, tests: LatestTests | None) -> list[str]:
-    if tests is None:
+def _tests(run: EndedRun) -> list[str]:
+    if (tests := run.tests) is None:
         return []
     reason = run.line(tests.result.get("reason", ""), 500)
     lines = [f"{verdict(tests.result)}{f': {code(reason)}' if reason else ''}"]

@@ -21,12 +21,12 @@ MOST_TURNS = 2_000
 LONGEST_MESSAGE = 1_000
 
 
-def junit_report(run: EndedRun, tests: LatestTests | None) -> bytes:
+def junit_report(run: EndedRun) -> bytes:
     """Create the report. The run's case is a failure if the goal was not reached, an error if the run did not end.
 
     Cases of the run's tests keep their names, so that a CI system can tell new ones from known ones.
     """
-    return _document({PROGRAM: [_run_case(run)], **({"tests": list(_test_cases(run, tests))} if tests else {})})
+    return _document({PROGRAM: [_run_case(run)], **({"tests": list(_test_cases(run, run.tests))} if run.tests else {})})
 
 
 def junit_suite(name: str, cases: Iterable[Case]) -> bytes:
