@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 PartT = TypeVar("PartT")
 _OWN = f"{__name__.partition('.')[0]}."
@@ -32,7 +34,7 @@ class Registry(Generic[PartT]):
 
     def names(self) -> list[str]:
         """The names of all parts, built-in and installed, sorted."""
-        return sorted({*self.built_in, *self._installed})
+        return sorted({*self.built_in, *_installed(self.group)})
 
     def find(self, name: str) -> PartT:
         """The part called ``name``: the built-in one, otherwise one of our own entry points, otherwise a plug-in's.
@@ -42,9 +44,9 @@ class Registry(Generic[PartT]):
         if name in self.built_in:
             known: PartT = resolve_name(f"{self.group}.{self.built_in[name]}")
             return known
-        entry = self._installed.get(name)
+        entry = _installed(self.group).get(name)
         if entry is None:
-            raise self._unknown(name)
+            raise UsageError(*no_such_part(self.kind, self.group, name, self.names()))
         try:
             part: PartT = entry.load()
         except Exception as error:
@@ -53,20 +55,24 @@ class Registry(Generic[PartT]):
             raise UsageError(f"{where} does not load: {error}", hint) from error
         return part
 
-    @property
-    def _installed(self) -> Mapping[str, EntryPoint]:
-        return _entry_points(self.group, tuple(sys.path))
 
-    def _unknown(self, name: str) -> UsageError:
-        message, hint = no_such(self.kind, name, self.names())
-        if not any(map(_is_own, self._installed.values())):
-            hint += f" Installing codex-multi-role registers more {self.kind}s; {_REINSTALL}."
-        return UsageError(message, hint)
+def no_such_part(kind: str, group: str, name: str, known: Iterable[str]) -> tuple[str, str]:
+    """Like `no_such`; the hint also says if our own entry points are missing, as in a checkout not yet installed."""
+    message, hint = no_such(kind, name, known)
+    if not any(map(_is_own, _installed(group).values())):
+        hint += f" Installing codex-multi-role registers more {kind}s; {_REINSTALL}."
+    return message, hint
+
+
+def _installed(group: str) -> Mapping[str, EntryPoint]:
+    return _entry_points(group, tuple(sys.path))
 
 
 @cache
 def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
     """By name; of several with one name, ours, otherwise the first on ``path``. Reading them takes milliseconds."""
+    from importlib.metadata import entry_points  # imported only for parts that are not built in
+
     found = reversed(tuple(entry_points(group=group)))
     return {entry.name: entry for entry in sorted(found, key=_is_own)}
 

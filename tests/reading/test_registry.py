@@ -10,18 +10,16 @@ import pytest
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.registry import Registry
+from tests.support.plugins import distribution
 
 PARTS: Registry[object] = Registry("part", "parts_of_a_test", {"sqrt": "math:sqrt"})
 OWN = "codex_multi_role.errors:UsageError"
 
 
-def install(folder: Path, package: str, points: Sequence[str]) -> str:
+def install(folder: Path, name: str, points: Sequence[str]) -> str:
     """A distribution in a folder of its own, which is returned."""
-    information = folder / package / f"{package}-1.0.dist-info"
-    information.mkdir(parents=True)
-    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-    (information / "entry_points.txt").write_text("\n".join(["[parts_of_a_test]", *points]))
-    return str(information.parent)
+    distribution(folder / name, name, "parts_of_a_test", points)
+    return str(folder / name)
 
 
 @pytest.fixture
@@ -62,5 +60,5 @@ def test_unknown_part_needs_no_installation_if_ours_are_there(installed: None) -
 
 def test_entry_points_are_read_once(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
     PARTS.find("only")
-    monkeypatch.setattr("codex_multi_role.reading.registry.entry_points", lambda group: pytest.fail("read again"))
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: pytest.fail("read again"))
     PARTS.find("twice")
