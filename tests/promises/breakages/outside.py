@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from tests.promises.breakage import textual
 
-from tests.promises.breakage import Breakage
-
-broken = partial(Breakage, 3)
+broken = textual(3)
 PATHS = "workspace/test_paths.py"
 CONTAINMENT = "steps/test_containment.py"
 NO_TESTS_OUT = "steps/test_workspace_changes.py::test_tests_of_a_model_cannot_reach_out_of_their_sandbox"

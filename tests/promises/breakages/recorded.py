@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from tests.promises.breakage import textual
 
-from tests.promises.breakage import Breakage
-
-broken = partial(Breakage, 1)
+broken = textual(1)
 
 RECORDED = (
     broken(

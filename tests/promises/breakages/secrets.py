@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from tests.promises.breakage import textual
 
-from tests.promises.breakage import Breakage
-
-broken = partial(Breakage, 5)
+broken = textual(5)
 LEFT_TO_BE_READ = "test_secrets.py::test_what_is_left_to_be_read_holds_no_secret_whoever_said_it"
 NEITHER = "test_secrets.py::test_neither_a_commands_nor_a_tests_environment_has_a_secret"
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from tests.promises.breakage import textual
 
-from tests.promises.breakage import Breakage
-
-broken = partial(Breakage, 6)
+broken = textual(6)
 STEERS = "steps/test_steering.py"
 REPOSITORIES = "workspace/test_repositories.py"
 

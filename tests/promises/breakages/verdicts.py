@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from tests.promises.breakage import textual
 
-from tests.promises.breakage import Breakage
-
-broken = partial(Breakage, 3)
+broken = textual(3)
 PROTECTION = "steps/test_protection.py"
 
 VERDICTS = (
@@ -104,8 +102,7 @@ VERDICTS = (
         '    if counts is None and code == 0:\n        return ("passed", "")\n    if counts is None:\n',
         ("checks/test_tests.py::test_success_without_a_report_is_not_believed",),
     ),
-    Breakage(
-        7,
+    textual(7)(
         "a figure is of the copy under test",
         "checks/coverage_run.py",
         "        if problem := self._process.import_problem(measured.unseen):\n",

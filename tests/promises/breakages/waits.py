@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from tests.promises.breakage import textual
 
-from tests.promises.breakage import Breakage
-
-broken = partial(Breakage, 2)
+broken = textual(2)
 
 WAITS = (
     broken(
