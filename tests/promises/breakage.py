@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.promises.change import Change, ReplacedText
+from tests.promises.change import Change
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,3 @@ class Breakage:
 
     def ids(self) -> list[str]:
         return [f"tests/{test}" for test in self.tests]
-
-
-def textual(promise: int) -> Callable[[str, str, str, str, tuple[str, ...]], Breakage]:
-    """For breakages that do not refer to a symbol yet."""
-    return lambda clause, file, old, new, tests: Breakage(promise, clause, ReplacedText(file, old, new), tests)

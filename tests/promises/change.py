@@ -175,23 +175,3 @@ def _assigned(statement: ast.stmt) -> list[str]:
 def _with_line(source: str, after: int, indent: int, line: str) -> str:
     lines = source.splitlines(keepends=True)
     return "".join([*lines[:after], f"{' ' * indent}{line}\n", *lines[after:]])
-
-
-@dataclass(frozen=True)
-class ReplacedText:
-    """``old`` reads ``new`` in ``file`` of the package."""
-
-    file: str
-    old: str
-    new: str
-
-    def module(self) -> str:
-        return f"{PACKAGE}.{self.file.removesuffix('.py').replace('/', '.')}"
-
-    def broken(self, source: str) -> str:
-        if (count := source.count(self.old)) != 1:
-            raise ValueError(f"{self.file} has {count} times, not once: {self.old!r}")
-        return source.replace(self.old, self.new)
-
-    def data(self) -> None:
-        return None
