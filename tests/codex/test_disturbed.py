@@ -1,4 +1,4 @@
-"""One message between us and the real binary that is lost, late, or there twice (see tests/chaos)."""
+"""One message between us and the real binary that is lost, late, or there twice (see tests/endurance)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.running_turn import TurnDeadlines
-from tests.chaos.profiles import Once
 from tests.support.codex import ANSWER, ROLE, Harness, disturbed, take, wire
+from tests.support.message_fates import Once
 from tests.support.teams import TeamFolder, say
 
 SHORT = TurnDeadlines(idle=1.5, turn=30)
