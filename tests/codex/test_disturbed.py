@@ -94,7 +94,7 @@ def test_what_codex_asks_that_we_do_not_know_is_refused(harness: Harness) -> Non
     assert take(client).status == "completed"
     assert was_done(harness.folder, "swallow")
     refusals = [message for message in wire(harness, "out") if "error" in message]
-    assert [(each["id"], each["error"]["code"]) for each in refusals] == [("chaos-1", -32601)]
+    assert [(each["id"], each["error"]["code"]) for each in refusals] == [("invented-1", -32601)]
 
 
 @pytest.mark.parametrize("deed", ["close", "die"])

@@ -82,7 +82,7 @@ def test_proxy_passes_other_commands_through_to_codex(tmp_path: Path) -> None:
 def test_seed_has_the_same_in_store_whenever_it_is_asked() -> None:
     one, again, other = (Case("cruel", seed).fates("judge.1") for seed in (1, 1, 2))
     numbers = range(1, 500)
-    deeds = [[fates.of("in", number, "any").deeds for number in numbers] for fates in (one, again, other)]
+    deeds = [[fates("in", number, "any").deeds for number in numbers] for fates in (one, again, other)]
     assert deeds[0] == deeds[1]
     assert deeds[0] != deeds[2]
-    assert again.of("in", 7, "any").chance.random() == one.of("in", 7, "any").chance.random()
+    assert again("in", 7, "any").chance.random() == one("in", 7, "any").chance.random()

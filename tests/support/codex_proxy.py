@@ -28,12 +28,12 @@ from tests.support.message_fates import Case, Direction, Fates, Once
 REPOSITORY = Path(__file__).parents[2]
 BACKLOG = 1000
 HELD_SECONDS = 0.3
-MOST_OVERTAKING = 50
-LONGEST_DELAY_SECONDS = 0.2
-LONGEST_PAUSE_SECONDS = 0.01
+MAX_OVERTAKING = 50
+MAX_DELAY_SECONDS = 0.2
+MAX_PAUSE_SECONDS = 0.01
 DEAF_SECONDS = 1.0
 LAST_WORDS_SECONDS = 2.0
-MOST_PROCESSES = 1000
+MAX_PROCESSES = 1000
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 OTHER_WAY: dict[Direction, Direction] = {"in": "out", "out": "in"}
@@ -63,10 +63,10 @@ class Log:
 
     @staticmethod
     def _begin(logs: Path, role: str) -> tuple[str, IO[str]]:
-        for number in range(1, MOST_PROCESSES):
+        for number in range(1, MAX_PROCESSES):
             with contextlib.suppress(FileExistsError):
                 return f"{role}.{number}", (logs / f"{role}.{number}.jsonl").open("x", buffering=1)
-        raise OSError(f"{MOST_PROCESSES} processes of {role}")
+        raise OSError(f"{MAX_PROCESSES} processes of {role}")
 
     def write(self, direction: Direction, number: int, message: str, deeds: Sequence[str]) -> None:
         at = round(time.monotonic(), 3)
@@ -80,7 +80,6 @@ class Talk:
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
-        self._asked: set[object] = set()
         self._requests: dict[tuple[Direction, object], str] = {}
 
     def name(self, direction: Direction, message: strange.Message) -> str:
@@ -94,12 +93,11 @@ class Talk:
         return " ".join(filter(None, (method, item.get("type"))))
 
     def ask(self, chance: random.Random) -> bytes:
-        number = next(self._numbers)
-        self._asked.add(strange.own_id(number))
-        return strange.unknown_request(chance, number)
+        return strange.unknown_request(chance, next(self._numbers))
 
-    def is_answer(self, message: strange.Message) -> bool:
-        return "method" not in message and isinstance(message.get("id"), str) and message["id"] in self._asked
+    @staticmethod
+    def is_answer(message: strange.Message) -> bool:
+        return "method" not in message and str(message.get("id")).startswith(strange.OWN_ID)
 
 
 class Relay:
@@ -158,7 +156,7 @@ class Relay:
         if self._talk.is_answer(message):
             self._log.write(self._direction, number, name, ["swallow"])
             return True
-        fate = self._fates.of(self._direction, number, name)
+        fate = self._fates(self._direction, number, name)
         deeds = self._possible(fate.deeds, message)
         if deeds:
             self._log.write(self._direction, number, name, sorted(deeds))
@@ -167,7 +165,7 @@ class Relay:
         if "deaf" in deeds:
             time.sleep(DEAF_SECONDS)
         if "delay" in deeds:
-            time.sleep(fate.chance.uniform(0, LONGEST_DELAY_SECONDS))
+            time.sleep(fate.chance.uniform(0, MAX_DELAY_SECONDS))
         if deeds & {"die", "close"}:
             return False
         self._pass_some(deeds, line, message, fate.chance, target)
@@ -185,7 +183,7 @@ class Relay:
         if "drop" not in deeds:
             lines += self._changed(deeds, line, message, chance) * (2 if "double" in deeds else 1)
         if deeds & {"swap", "late"} and not self._held:
-            self._held, self._overtaking = lines, MOST_OVERTAKING if "late" in deeds else 1
+            self._held, self._overtaking = lines, MAX_OVERTAKING if "late" in deeds else 1
             return
         for each in lines:
             _send(target, each, chance if "split" in deeds else None)
@@ -220,7 +218,7 @@ def _send(target: IO[bytes], line: bytes, split: random.Random | None = None) ->
         target.write(line[begin:end])
         target.flush()
         if split and end < len(line):
-            time.sleep(split.uniform(0, LONGEST_PAUSE_SECONDS))
+            time.sleep(split.uniform(0, MAX_PAUSE_SECONDS))
 
 
 def _parsed(line: bytes) -> strange.Message:

@@ -1,4 +1,4 @@
-"""What may happen to a message on its way, how often, and whether a run has to bear it.
+"""What may happen to a message on its way to or from Codex, how often, and whether a run has to survive it.
 
 The deeds: ``split`` the line into several writes, ``delay`` it, ``double`` it, ``swap`` it with the next one, make it
 ``late``, so that all that come close behind overtake it, ``drop`` it. ``blank``, ``garbage``, ``unknown`` (a
@@ -9,10 +9,11 @@ closes the pipe instead, ``deaf`` reads nothing for a while, ``die`` ends Codex 
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 Direction = Literal["in", "out"]
 """As in a role's ``events.jsonl``: ``in`` comes from Codex, ``out`` goes to it."""
@@ -22,7 +23,7 @@ Direction = Literal["in", "out"]
 class Profile:
     """How often each deed is done to a message, by direction; ``idle_seconds`` and ``turn_seconds`` of every role.
 
-    ``bearable``: whatever happens, the run has to reach its goal. ``spared``: the first messages of a process, to which
+    ``bearable``: whatever happens, the run must reach its goal. ``spared``: the first messages of a process, to which
     nothing happens: a process that does not start ends the run, and hides what might have gone wrong later.
     """
 
@@ -61,11 +62,8 @@ class Fate:
     chance: random.Random
 
 
-class Fates(Protocol):
-    """What is in store for the messages of one process."""
-
-    def of(self, direction: Direction, number: int, name: str) -> Fate:
-        """The fate of the ``number``-th message of that direction; ``name``: its method, or whose answer it is."""
+Fates = Callable[[Direction, int, str], Fate]
+"""The fate of the n-th message of a direction in one process; its name: its method, or whose answer it is."""
 
 
 class Case(NamedTuple):
@@ -75,21 +73,15 @@ class Case(NamedTuple):
     seed: int
 
     def fates(self, process: str) -> Fates:
-        return _Drawn(self, process)
+        """What happens to a message depends on the seed, its process and its number, and on nothing else."""
+        profile = PROFILES[self.profile]
 
+        def fate(direction: Direction, number: int, _name: str) -> Fate:
+            chance = random.Random(f"{self.profile}:{self.seed} {process} {direction} {number}")
+            rates = profile.rates[direction] if number > profile.spared else {}
+            return Fate(frozenset(deed for deed, rate in rates.items() if chance.random() < rate), chance)
 
-@dataclass(frozen=True)
-class _Drawn:
-    """What befalls a message depends on the seed, its process and its number, and on nothing else."""
-
-    case: Case
-    process: str
-
-    def of(self, direction: Direction, number: int, name: str) -> Fate:
-        profile = PROFILES[self.case.profile]
-        chance = random.Random(f"{self.case.profile}:{self.case.seed} {self.process} {direction} {number}")
-        rates = profile.rates[direction] if number > profile.spared else {}
-        return Fate(frozenset(deed for deed, rate in rates.items() if chance.random() < rate), chance)
+        return fate
 
 
 class Once(NamedTuple):
@@ -101,18 +93,10 @@ class Once(NamedTuple):
     nth: int = 1
 
     def fates(self, process: str) -> Fates:
-        return _Waiting(self if process.endswith(".1") else None)
+        seen = itertools.count(1)
 
+        def fate(direction: Direction, number: int, name: str) -> Fate:
+            is_meant = process.endswith(".1") and (direction, name) == self[:2] and next(seen) == self.nth
+            return Fate(frozenset({self.deed} if is_meant else ()), random.Random(number))
 
-class _Waiting:
-    def __init__(self, once: Once | None) -> None:
-        self._once = once
-        self._seen = 0
-
-    def of(self, direction: Direction, number: int, name: str) -> Fate:
-        deeds: frozenset[str] = frozenset()
-        if self._once is not None and (direction, name) == self._once[:2]:
-            self._seen += 1
-            if self._seen == self._once.nth:
-                deeds = frozenset({self._once.deed})
-        return Fate(deeds, random.Random(number))
+        return fate

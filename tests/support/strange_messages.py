@@ -1,4 +1,4 @@
-"""Lines that Codex does not say: broken ones, another thread's, and what a later version of it might say."""
+"""Lines that Codex does not send: broken ones, another thread's, and what a later version of it might send."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ GARBAGE = (
     b'{"method": "turn/completed", "params": {"turn": "gone"}}',
 )
 NEW_KEYS: Message = {"future": {"of": ["things"], "count": 1}, "experimental": None}
+OWN_ID = "invented-"
 OTHER = "00000000-0000-7000-8000-000000000000"
 
 
@@ -46,11 +47,7 @@ def unknown_notification(chance: random.Random) -> bytes:
 def unknown_request(chance: random.Random, number: int) -> bytes:
     """A server request of an unknown method; its id is text, as a JSON-RPC id may be."""
     params = chance.choice([NEW_KEYS, {}, {"threadId": OTHER, "turnId": OTHER}])
-    return line({"id": own_id(number), "method": "future/thing/request", "params": params})
-
-
-def own_id(number: int) -> str:
-    return f"chaos-{number}"
+    return line({"id": f"{OWN_ID}{number}", "method": "future/thing/request", "params": params})
 
 
 def stranger(chance: random.Random) -> bytes:
