@@ -49,8 +49,8 @@ def disordered(run: RunFolder) -> Iterator[str]:
     latest: dict[str, int] = {}
     for entry in read(run.state_path)["history"]:
         role, number = entry["role"], entry["turn"]
-        if number <= latest.get(role, 0):
-            yield f"the history has {role}/turn_{number:03d} after turn {latest[role]}"
+        if number <= (before := latest.get(role, 0)):
+            yield f"the history has {role}/turn_{number:03d} after turn {before}"
         latest[role] = number
 
 
