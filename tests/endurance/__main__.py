@@ -1,5 +1,6 @@
 """Endurance: strike a run with a fault wherever it can strike, resume the run, and see that nothing is wrong or lost.
 
+\b
     python -m tests.endurance                         the whole: every fault at every point of every scenario
     python -m tests.endurance kill --double 200       the runs that resume are struck as well, in 200 pairs of points
     python -m tests.endurance frozen --points 20 --seed 7
@@ -94,7 +95,7 @@ def summarize(trials: Sequence[Trial]) -> None:
         f"{sum(len(trial.places) for trial in trials)} times struck "
         f"({sum(len(trial.places) < len(trial.points) for trial in trials)} ended before a point), "
         f"{stops.total()} times stopped short{f' ({reasons})' if reasons else ''}, "
-        f"{sum(trial.resumes for trial in trials)} resumes, {sum(trial.anew for trial in trials)} started anew, "
+        f"{sum(trial.resumes for trial in trials)} resumes, {sum(trial.restarts for trial in trials)} started again, "
         f"{sum(trial.twice for trial in trials)} turns paid twice, "
         f"{max((trial.leaving for trial in trials), default=0):.1f} s until the last process had left, "
         f"{sum(bool(trial.wrong) for trial in trials)} failures"

@@ -47,7 +47,7 @@ def test_run_killed_anywhere_resumes_like_undisturbed_run(
     chosen = choose_pairs(counts, [*counts], pairs, SEED) or choose(counts, counts, 1, SEED)
     trials = list(endure(KILL, scenario, chosen, tmp_path, expected))
     assert wrong(trials) == []
-    assert [bool(trial.resumes + trial.anew) for trial in trials] == [True]
+    assert [bool(trial.resumes + trial.restarts) for trial in trials] == [True]
 
 
 @pytest.mark.parametrize("scenario", [CYCLES, FAN_OUT])

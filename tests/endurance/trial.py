@@ -55,10 +55,10 @@ def undisturbed(fault: Fault, scenario: Scenario, folder: Path) -> Undisturbed:
 
 @dataclass
 class Trial:
-    """What came of ``points``. ``places``: where the fault struck; fewer when a process ended before its point.
+    """What striking at ``points`` did. ``places``: where the fault struck; fewer if a process ended before its point.
 
     ``stops``: why a process stopped short, and ``ended_by`` what the first one tells of deadlines that passed.
-    ``leaving``: seconds that the killed run's processes took to leave. ``anew``: the run had no ``run.json`` yet.
+    ``leaving``: seconds that the killed run's processes took to leave. ``restarts``: the run had no ``run.json`` yet.
     ``struck_resumes``: of the ``resumes``, those that may not be in ``run.json``. ``free``: how often a turn in flight
     may be paid for again, by its place in the journal; ``twice``: how many were.
     """
@@ -74,7 +74,7 @@ class Trial:
     leaving: float = 0.0
     resumes: int = 0
     struck_resumes: int = 0
-    anew: int = 0
+    restarts: int = 0
     free: Counter[int] = field(default_factory=Counter)
     twice: int = 0
     wrong: list[str] = field(default_factory=list)
@@ -113,16 +113,16 @@ def _carry_out(trial: Trial, bench: Workbench, at_once: bool) -> int:
 
 
 def _start_or_resume(trial: Trial, bench: Workbench, point: Point | None) -> int:
-    """A run without ``run.json`` is started anew."""
+    """A run without ``run.json`` is started again under another name."""
     if bench.run.record_path.exists():
         trial.resumes += 1
         code = bench.resume(point)
         trial.struck_resumes += bool(bench.struck)
         return code
     if bench.processes:
-        trial.anew += 1
+        trial.restarts += 1
         trial.wrong += [f"paid for before there was a run.json: {ask}" for ask in bench.server.requests]
-        bench.run_id = f"{bench.run_id}-anew"
+        bench.run_id = f"{bench.run_id}-again"
     return bench.start(point)
 
 
@@ -153,15 +153,15 @@ def _wait_for_leaving(trial: Trial, seconds: float) -> None:
 def _found(trial: Trial, bench: Workbench, point: Point | None, code: int) -> Iterator[str]:
     """What is wrong with a process that ended by itself."""
     yield from wrong_output(bench.output, code)
-    fault, has_ended = bench.fault, bench.has_ended()
-    is_stale = fault.loses_writes and not has_ended
+    fault, is_struck, has_ended = bench.fault, bool(bench.struck), bench.has_ended()
+    is_stale = is_struck and fault.loses_writes and not has_ended
     record = bench.run.record() if bench.run.record_path.exists() else {}
     if not record or (is_stale and record["status"] == RunStatus.RUNNING):
         trial.stops.append("before it could write why")
         if code != ExitCode.FAILED:
             yield f"exit code {code}, and run.json does not tell of the end"
         return
-    honest = fault.honest_outcomes if point and not fault.must_succeed(point) else ()
+    honest = fault.honest_outcomes if is_struck and point and not fault.must_succeed(point) else ()
     turn_ends = {*fault.turn_ends, *((None, "running") if is_stale else ())}
     resumes = range(trial.resumes - trial.struck_resumes, trial.resumes + 1)
     yield from findings(bench.run, code, honest, turn_ends, resumes)

@@ -33,7 +33,7 @@ class Hanging(AssertionError):
 
 
 class Workbench:
-    """``run_id`` changes when a run is started anew. ``disk``: one of its own that the team and its runs lie on.
+    """``run_id`` changes when a run is started again. ``disk``: one of its own that the team and its runs lie on.
 
     ``silence_seconds``: the most that may pass between two events.
     """

@@ -71,5 +71,5 @@ class Fault:
         return ""
 
     def must_succeed(self, _point: Point) -> bool:
-        """Whether a process that is struck there may not stop short."""
-        return not self.honest_outcomes
+        """Whether a process that is struck there may not stop short, whatever outcomes are honest."""
+        return False
