@@ -1,4 +1,4 @@
-"""One message between us and the real binary that is lost, late, or there twice (see tests/chaos)."""
+"""One message between us and the real binary that is lost, late, or there twice (see tests/endurance)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.running_turn import TurnDeadlines
-from tests.chaos.profiles import Once
 from tests.support.codex import ANSWER, ROLE, Harness, disturbed, take, wire
+from tests.support.message_fates import Once
 from tests.support.teams import TeamFolder, say
 
 SHORT = TurnDeadlines(idle=1.5, turn=30)
@@ -94,7 +94,7 @@ def test_what_codex_asks_that_we_do_not_know_is_refused(harness: Harness) -> Non
     assert take(client).status == "completed"
     assert was_done(harness.folder, "swallow")
     refusals = [message for message in wire(harness, "out") if "error" in message]
-    assert [(each["id"], each["error"]["code"]) for each in refusals] == [("chaos-1", -32601)]
+    assert [(each["id"], each["error"]["code"]) for each in refusals] == [("invented-1", -32601)]
 
 
 @pytest.mark.parametrize("deed", ["close", "die"])

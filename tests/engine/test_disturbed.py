@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.profiles import Once
 from tests.support.codex import disturbed
+from tests.support.message_fates import Once
 from tests.support.teams import TeamFolder, say, with_flow
 
 
