@@ -31,6 +31,7 @@ GREEN: Record = {
 }
 HALF = {**GREEN, "coverage": 50.0, "uncovered": [{"file": "one.py", "lines": "2", "branches": ""}]}
 FAILS = {**GREEN, "status": "failed", "failed": 1, "failures": [{"test": "test_p1_one", "message": "1 == 2"}]}
+ERROR = {**GREEN, "status": "failed", "passed": 0, "errors": 1}
 CRASH = {**GREEN, "status": "syntax error", "reason": "line 1", "crashed": True, "passed": 0, "coverage": None}
 NOT_SCORED = {"status": "could not run", "reason": "no mutmut"}
 SCORE = {"status": "ok", "mutants": 2, "score_percent": 50.0, "survivors": [{"line": 1, "diff": "-1\n+2"}]}
@@ -106,6 +107,7 @@ WAYS: dict[str, tuple[Record, Mapping[str, list[Record]], str]] = {
     "1 2 4.4 at once": ({}, {}, f"{FIRST} {REST} judge success/0"),
     "1 2 4.3 append": ({}, {"execute": [HALF, GREEN]}, f"{FIRST} {REST} judge {MORE} {REST} judge success/0"),
     "2 4.2 fix": ({}, {"execute": [FAILS, GREEN]}, f"{FIRST} {REST} judge develop:fix {REST} judge success/0"),
+    "2 4.2 error": ({}, {"execute": [ERROR, GREEN]}, f"{FIRST} {REST} judge develop:fix {REST} judge success/0"),
     "2 4.2 syntax": ({}, {"execute": [CRASH, GREEN]}, f"{FIRST} {REST} judge develop:syntax {REST} judge success/0"),
     "4.1": ({"max_iterations": 1}, {"execute": [HALF]}, f"{FIRST} {REST} judge timeout/1"),
     "4.1 failing": ({"max_iterations": 1}, {"execute": [FAILS]}, f"{FIRST} {REST} judge timeout/1"),

@@ -133,23 +133,24 @@ def test_score_is_that_of_judged_mutants(mutants: int, score: float | None, surv
     assert (best.score, best.survivors) == (score, survivors)
 
 
+# Mostly figures of tests that run and pass: only these come to be compared.
 FIGURES = st.fixed_dictionaries(
     {
-        "crashed": st.booleans(),
-        "passed": st.integers(0, 4),
-        "failed": st.integers(0, 2),
-        "coverage": st.none() | st.sampled_from([0.0, 40.0, 60.0, 100.0]),
-        "expects": st.lists(st.sampled_from(["P1", "P2"]), unique=True),
-        "untested": st.sampled_from([[], ["P2"]]),
-        "unasserting": st.sampled_from([[], ["test_p1"]]),
+        "crashed": st.sampled_from([False, False, False, True]),
+        "passed": st.integers(1, 3),
+        "failed": st.sampled_from([0, 0, 0, 1]),
+        "coverage": st.sampled_from([None, 40.0, 60.0, 80.0, 100.0]),
+        "expects": st.sampled_from([["P1"], ["P1"], ["P1", "P2"]]),
+        "untested": st.sampled_from([[], [], ["P2"]]),
+        "unasserting": st.sampled_from([[], [], ["test_p1"]]),
     }
 )
-SCORES = st.sampled_from([NOTHING, *({**SCORED, "score_percent": percent} for percent in (0.0, 50.0, 100.0))])
+SCORES = st.sampled_from([NOTHING, *({**SCORED, "score_percent": percent} for percent in (20.0, 50.0, 100.0))])
 ROUNDS = st.lists(st.tuples(FIGURES, SCORES, st.booleans()), min_size=6, max_size=6)
 ALL_LIMITS = st.builds(
     Limits,
     max_iterations=st.integers(1, 6),
-    target_coverage=st.sampled_from([0.0, 50.0, 100.0]),
+    target_coverage=st.sampled_from([50.0, 100.0]),
     target_mutation_score=st.sampled_from([0.0, 60.0]),
     mutation=st.booleans(),
     merge=st.booleans(),
@@ -209,6 +210,8 @@ def test_best_never_gets_worse(rounds: list[Any], limits: Limits) -> None:
             continue
         assert now.best is now.attempt
         assert now.best.crashed <= before.best.crashed
+        if None not in (now.best.score, before.best.score) and now.best.reached <= before.best.reached:
+            assert (now.best.score or 0.0) >= (before.best.score or 0.0)
         is_enough = not now.best.to_fix and now.best.reached >= limits.target_coverage
         if not now.best.crashed and not before.best.crashed and not is_enough:
             assert now.best.reached >= before.best.reached
