@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 
-from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.environments import has_python, named_by_tools, project_folders
 from codex_multi_role.checks.imports import PLUGINS, known_folders
 from codex_multi_role.checks.plugins.codex_multi_role_python import PACKAGES, described
@@ -157,24 +156,3 @@ def _label(found: Interpreter) -> str:
 def _new_environment(root: Path) -> str:
     what = "-e ." if (root / "pyproject.toml").is_file() else "-r requirements.txt"
     return f"Run in {root}: python3 -m venv .venv && .venv/bin/python -m pip install {' '.join(PACKAGES)} {what}"
-
-
-def interpreter_of(context: CheckContext) -> Interpreter:
-    """The run's Python, or outside a run the one that `find_interpreter` finds. Raises UsageError, RunInterrupted."""
-    if context.python is not None:
-        return context.python
-    root = context.workspace.root
-    return inspect(find_interpreter(root, context.environment), root, context.environment, context.sandbox)
-
-
-def cache_in(scratch: Path) -> list[str]:
-    """Arguments that keep pytest's cache out of the project; without one, it refuses settings such as ``--ff``."""
-    return ["-o", f"cache_dir={scratch}/pytest_cache"]
-
-
-def environment_of_tests(context: CheckContext, scratch: Path, python: Interpreter) -> dict[str, str]:
-    """The run's environment without secrets, with ``python`` activated; temporary files go below ``scratch``."""
-    temporary = scratch / "tmp"
-    temporary.mkdir()
-    environment = python.activate(without_secrets(context.environment))
-    return {**environment, "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -10,9 +10,15 @@ from itertools import count
 from pathlib import Path
 
 from codex_multi_role.checks.contract import CheckContext
-from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED, cache_in, environment_of_tests, interpreter_of
+from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED
 from codex_multi_role.checks.junit_report import TestCase, parse_cases, read_report
-from codex_multi_role.checks.measured_process import PLUGIN, MeasuredProcess
+from codex_multi_role.checks.measured_process import (
+    PLUGIN,
+    MeasuredProcess,
+    cache_in,
+    environment_of_tests,
+    interpreter_of,
+)
 from codex_multi_role.checks.working_copy import copy_workspace, left_out_of_copies
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command, write_inside

@@ -13,8 +13,8 @@ from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.check_result import ResultPart
 from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
 from codex_multi_role.checks.coverage import CoverageResult, Places, measure_coverage
-from codex_multi_role.checks.interpreter import interpreter_of
 from codex_multi_role.checks.junit_report import FailedTest
+from codex_multi_role.checks.measured_process import interpreter_of
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.python_targets import none_python
 from codex_multi_role.checks.suite import Suite, repeat

@@ -44,7 +44,7 @@ Verdict = Literal["kept", "rolled back"]
 Next = Literal["no_plan", "develop", "no_candidate", "merge", "take", "mutants", "judge", "success", "timeout", "plan"]
 
 
-class Limits(CheckOptions):
+class RoundLimits(CheckOptions):
     """``mutation``: mutants may be judged. ``merge``: the tests of both developers of a duel may be merged."""
 
     max_iterations: int = Field(ge=1)
@@ -54,7 +54,7 @@ class Limits(CheckOptions):
     merge: bool = False
 
 
-class Attempt(ResultPart):
+class MeasuredTests(ResultPart):
     """The tests that a developer wrote, and what was measured of them. ``code`` is the text of all ``files``.
 
     ``expects``: the ids of the plan items that a test expects as planned; ``away``: those that the best attempt expects
@@ -115,8 +115,8 @@ class State(ResultPart):
     mode: Mode
     before: str
     others: list[TestFile]
-    attempt: Attempt | None
-    best: Attempt | None
+    attempt: MeasuredTests | None
+    best: MeasuredTests | None
     rounds: list[Round]
 
 
@@ -134,7 +134,7 @@ class Planned:
 class Compared:
     """Both developers of a duel answered. ``can_merge``: the tests of both run."""
 
-    winner: Attempt | None
+    winner: MeasuredTests | None
     can_merge: bool = False
 
 
@@ -142,12 +142,12 @@ class Compared:
 class Executed:
     """The tests were run. ``is_scored``: their mutants were judged before, when they were merged."""
 
-    attempt: Attempt
+    attempt: MeasuredTests
     is_scored: bool = False
 
 
 @dataclass(frozen=True)
-class Judged:
+class MutantsJudged:
     """Everything is known of the state's attempt. ``mutation``: the result for its mutants, {} if not judged.
 
     ``not_merged``: why the tests of both developers were not merged.
@@ -157,10 +157,10 @@ class Judged:
     not_merged: str = ""
 
 
-Event = Planned | Compared | Executed | Judged
+Event = Planned | Compared | Executed | MutantsJudged
 
 
-def transition(state: State, event: Event, limits: Limits) -> tuple[State, Next]:
+def transition(state: State, event: Event, limits: RoundLimits) -> tuple[State, Next]:
     """The state after ``event``, and what comes next."""
     match event:
         case Planned(plan):
@@ -172,19 +172,19 @@ def transition(state: State, event: Event, limits: Limits) -> tuple[State, Next]
         case Executed(attempt, is_scored):
             is_of_use = not is_scored and _is_score_of_use(state, attempt, limits)
             return state.model_copy(update={"attempt": attempt}), "mutants" if is_of_use else "judge"
-        case Judged(mutation, not_merged):
+        case MutantsJudged(mutation, not_merged):
             assert state.attempt is not None, "tests were compared or executed before"
             return _judged(state, _completed(state, with_score(state.attempt, mutation), not_merged), limits)
 
 
-def with_score(attempt: Attempt, mutation: Mapping[str, Any]) -> Attempt:
+def with_score(attempt: MeasuredTests, mutation: Mapping[str, Any]) -> MeasuredTests:
     """``attempt`` with the figures of its mutants; unchanged if none was judged."""
     if not mutation.get("mutants"):
         return attempt
     return attempt.model_copy(update={"score": mutation["score_percent"], "survivors": mutation["survivors"]})
 
 
-def _is_score_of_use(state: State, attempt: Attempt, limits: Limits) -> bool:
+def _is_score_of_use(state: State, attempt: MeasuredTests, limits: RoundLimits) -> bool:
     """Whether a score is wanted, or survivors could go into another plan. Failing tests have none."""
     if not limits.mutation or attempt.crashed or attempt.failed:
         return False
@@ -192,7 +192,7 @@ def _is_score_of_use(state: State, attempt: Attempt, limits: Limits) -> bool:
     return limits.target_mutation_score > 0 or (attempt.reached < limits.target_coverage and not is_last)
 
 
-def _completed(state: State, attempt: Attempt, not_merged: str) -> Attempt:
+def _completed(state: State, attempt: MeasuredTests, not_merged: str) -> MeasuredTests:
     """``attempt`` with what it lost, and why it was not merged if it won a duel."""
     lost = set(state.best.expects if state.best else []) - set(attempt.expects)
     away = [{"id": item["id"], "expected": item["expected"]} for item in state.plan if item["id"] in lost]
@@ -201,7 +201,7 @@ def _completed(state: State, attempt: Attempt, not_merged: str) -> Attempt:
     return attempt.model_copy(update={"away": away, "chosen": chosen})
 
 
-def _judged(state: State, attempt: Attempt, limits: Limits) -> tuple[State, Next]:
+def _judged(state: State, attempt: MeasuredTests, limits: RoundLimits) -> tuple[State, Next]:
     reason = _worse(attempt, state.best, limits.target_coverage) if state.best else ""
     best = state.best if state.best and reason else attempt
     mode: Mode = "fix" if attempt.to_fix else "syntax" if attempt.crashed else "append"
@@ -218,7 +218,7 @@ def _judged(state: State, attempt: Attempt, limits: Limits) -> tuple[State, Next
     return after, _after_judgement(attempt, len(after.rounds), limits)
 
 
-def _after_judgement(attempt: Attempt, iterations: int, limits: Limits) -> Next:
+def _after_judgement(attempt: MeasuredTests, iterations: int, limits: RoundLimits) -> Next:
     needs_developer = attempt.crashed or attempt.to_fix > 0
     is_noticed = attempt.score is None or attempt.score >= limits.target_mutation_score
     if not needs_developer and attempt.reached >= limits.target_coverage and is_noticed:
@@ -228,7 +228,7 @@ def _after_judgement(attempt: Attempt, iterations: int, limits: Limits) -> Next:
     return "develop" if needs_developer else "plan"
 
 
-def _worse(now: Attempt, best: Attempt, target_coverage: float) -> str:
+def _worse(now: MeasuredTests, best: MeasuredTests, target_coverage: float) -> str:
     """Why the attempt is rolled back, or an empty text.
 
     It is worse if it no longer expects what the plan says of an item, crashes where the best does not, reaches less,
@@ -249,7 +249,7 @@ def _worse(now: Attempt, best: Attempt, target_coverage: float) -> str:
     return f"{now.passed} tests pass, of the best so far {best.passed}" if now.passed < best.passed else ""
 
 
-def _round(mode: Mode, attempt: Attempt, reason: str) -> Round:
+def _round(mode: Mode, attempt: MeasuredTests, reason: str) -> Round:
     return Round(
         mode=mode,
         status="rolled back" if reason else "kept",

@@ -17,14 +17,14 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.test_generation.state_machine import (
     BOTH,
     START,
-    Attempt,
     Compared,
     Event,
     Executed,
-    Judged,
-    Limits,
+    MeasuredTests,
+    MutantsJudged,
     Next,
     Planned,
+    RoundLimits,
     State,
     transition,
     with_score,
@@ -52,7 +52,7 @@ class TestgenStateOptions(CheckOptions):
     __test__ = False
 
     state: Annotated[State, BeforeValidator(lambda given: given or START)] = Field(description='"{{ vars.state }}"')
-    limits: Limits = Field(description="{max_iterations, target_coverage, target_mutation_score, mutation, merge}")
+    limits: RoundLimits = Field(description="{max_iterations, target_coverage, target_mutation_score, mutation, merge}")
     planned: list[JsonValue] | None = Field(default=None, description="the items of the planner's answer")
     compared: list[dict[str, JsonValue]] | None = Field(default=None, description='"{{ steps.<fan-out>.results }}"')
     executed: dict[str, Any] | None = Field(default=None, description='"{{ steps.<coverage> }}"')
@@ -90,7 +90,7 @@ def advance_state(context: CheckContext) -> TestgenStateResult:
     options = read_options(TestgenStateOptions, context, "testgen_state")
     event, told = _event(options)
     state, following = transition(options.state, event, options.limits)
-    if isinstance(event, Judged):
+    if isinstance(event, MutantsJudged):
         told = _keep_best(context, options.state.best, state)
     return write_result(context, TestgenStateResult(next=following, state=state, **told))
 
@@ -107,7 +107,7 @@ def _event(options: TestgenStateOptions) -> tuple[Event, Json]:
         return event, {"status": "compared", "winner": winner}
     if options.executed is not None:
         return _executed(state, options.tests, options.executed), {"status": "executed"}
-    return Judged(options.judged or {}, options.not_merged), {}
+    return MutantsJudged(options.judged or {}, options.not_merged), {}
 
 
 def _compared(state: State, candidates: Sequence[Json]) -> tuple[Compared, int | None]:
@@ -134,12 +134,12 @@ def _file(written: Json) -> TestFile:
     return TestFile(path=written["path"], content=written["content"])
 
 
-def _attempt(files: list[TestFile], plan: Sequence[Json], measured: Mapping[str, Any], chosen: Json) -> Attempt:
+def _attempt(files: list[TestFile], plan: Sequence[Json], measured: Mapping[str, Any], chosen: Json) -> MeasuredTests:
     """The attempt before its mutants are judged. A collection error is a crash."""
     texts = texts_of(files)
     sources, crashed = list(texts.values()), measured["crashed"]
     names = ("reason", "crashed", "passed", "failures", "coverage", "uncovered", "output_tail")
-    return Attempt(
+    return MeasuredTests(
         files=files,
         code=shown(texts),
         **{name: measured[name] for name in names},
@@ -154,7 +154,7 @@ def _attempt(files: list[TestFile], plan: Sequence[Json], measured: Mapping[str,
     )
 
 
-def _keep_best(context: CheckContext, before: Attempt | None, state: State) -> Json:
+def _keep_best(context: CheckContext, before: MeasuredTests | None, state: State) -> Json:
     """Leave the files of the best attempt in the workspace, without those of the other one; return the verdict."""
     assert state.attempt is not None
     assert state.best is not None

@@ -12,44 +12,46 @@ from hypothesis import strategies as st
 
 from codex_multi_role.systems.test_generation.state_machine import (
     START,
-    Attempt,
     Compared,
     Executed,
-    Judged,
-    Limits,
+    MeasuredTests,
+    MutantsJudged,
     Next,
     Planned,
+    RoundLimits,
     State,
     transition,
 )
 from codex_multi_role.systems.test_generation.test_files import TestFile
 
 PLAN = [{"id": name, "expected": name.lower()} for name in ("P1", "P2")]
-LIMITS = Limits(max_iterations=5, target_coverage=100.0)
+LIMITS = RoundLimits(max_iterations=5, target_coverage=100.0)
 SCORED = {"mutants": 4, "score_percent": 75.0, "survivors": [{"id": "m1"}]}
 NOTHING: dict[str, Any] = {}
 
 
-def attempt(**figures: Any) -> Attempt:
+def attempt(**figures: Any) -> MeasuredTests:
     """A green attempt with full coverage, except for ``figures``."""
     lists = ("failures", "uncovered", "untested", "unasserting", "away", "survivors")
     empty: dict[str, Any] = {name: [] for name in lists}
     files = [TestFile(path="tests/test_one.py", content="one"), TestFile(path="tests/test_two.py", content="two")]
     usual: dict[str, Any] = {"files": files, "code": "", "reason": "", "output_tail": "", "score": None, "chosen": {}}
     counts: dict[str, Any] = {"crashed": False, "passed": 2, "failed": 0, "coverage": 100.0, "expects": ["P1"]}
-    return Attempt(**{**empty, **usual, **counts, **figures})
+    return MeasuredTests(**{**empty, **usual, **counts, **figures})
 
 
 def state(**fields: Any) -> State:
     return START.model_copy(update={"plan": PLAN, **fields})
 
 
-def judged(now: Attempt, before: State | None = None, limits: Limits = LIMITS, **event: Any) -> tuple[State, Next]:
+def judged(
+    now: MeasuredTests, before: State | None = None, limits: RoundLimits = LIMITS, **event: Any
+) -> tuple[State, Next]:
     begun, _ = transition(before or state(), Executed(now), limits)
-    return transition(begun, Judged(**{"mutation": NOTHING, **event}), limits)
+    return transition(begun, MutantsJudged(**{"mutation": NOTHING, **event}), limits)
 
 
-def after(best: Attempt, **fields: Any) -> State:
+def after(best: MeasuredTests, **fields: Any) -> State:
     """The state after one round, whose attempt is the best."""
     return judged(best)[0].model_copy(update=fields)
 
@@ -148,7 +150,7 @@ FIGURES = st.fixed_dictionaries(
 SCORES = st.sampled_from([NOTHING, *({**SCORED, "score_percent": percent} for percent in (20.0, 50.0, 100.0))])
 ROUNDS = st.lists(st.tuples(FIGURES, SCORES, st.booleans()), min_size=6, max_size=6)
 ALL_LIMITS = st.builds(
-    Limits,
+    RoundLimits,
     max_iterations=st.integers(1, 6),
     target_coverage=st.sampled_from([50.0, 100.0]),
     target_mutation_score=st.sampled_from([0.0, 60.0]),
@@ -157,7 +159,9 @@ ALL_LIMITS = st.builds(
 )
 
 
-def walk(rounds: Sequence[tuple[dict[str, Any], dict[str, Any], bool]], limits: Limits) -> list[tuple[State, Next]]:
+def walk(
+    rounds: Sequence[tuple[dict[str, Any], dict[str, Any], bool]], limits: RoundLimits
+) -> list[tuple[State, Next]]:
     """The states after each judgement, by events that follow from ``next`` as the flow has it."""
     now, following = transition(START, Planned(PLAN), limits)
     found = []
@@ -169,7 +173,7 @@ def walk(rounds: Sequence[tuple[dict[str, Any], dict[str, Any], bool]], limits: 
         if following == "merge":
             now, following = transition(now, Executed(own, is_scored=True), limits)
         assert following in ("take", "judge", "mutants")
-        now, following = transition(now, Judged(mutation if following == "mutants" else NOTHING), limits)
+        now, following = transition(now, MutantsJudged(mutation if following == "mutants" else NOTHING), limits)
         found.append((now, following))
         if following in ("success", "timeout"):
             return found
@@ -177,7 +181,7 @@ def walk(rounds: Sequence[tuple[dict[str, Any], dict[str, Any], bool]], limits: 
 
 
 @given(ROUNDS, ALL_LIMITS)
-def test_every_way_ends_within_the_iterations(rounds: list[Any], limits: Limits) -> None:
+def test_every_way_ends_within_the_iterations(rounds: list[Any], limits: RoundLimits) -> None:
     walked = walk(rounds, limits)
     assert [len(now.rounds) for now, _ in walked] == list(range(1, len(walked) + 1))
     last, end = walked[-1]
@@ -187,7 +191,7 @@ def test_every_way_ends_within_the_iterations(rounds: list[Any], limits: Limits)
 
 
 @given(ROUNDS, ALL_LIMITS)
-def test_success_has_everything_and_nothing_else_has(rounds: list[Any], limits: Limits) -> None:
+def test_success_has_everything_and_nothing_else_has(rounds: list[Any], limits: RoundLimits) -> None:
     for now, following in walk(rounds, limits):
         latest = now.attempt
         assert latest is not None
@@ -199,7 +203,7 @@ def test_success_has_everything_and_nothing_else_has(rounds: list[Any], limits: 
 
 
 @given(ROUNDS, ALL_LIMITS)
-def test_best_never_gets_worse(rounds: list[Any], limits: Limits) -> None:
+def test_best_never_gets_worse(rounds: list[Any], limits: RoundLimits) -> None:
     """Its coverage falls only to an attempt that reaches the target and has nothing to fix."""
     states = [now for now, _ in walk(rounds, limits)]
     for before, now in pairwise(states):
@@ -219,7 +223,7 @@ def test_best_never_gets_worse(rounds: list[Any], limits: Limits) -> None:
 
 
 @given(ROUNDS, ALL_LIMITS)
-def test_verdict_says_what_happened_to_the_attempt(rounds: list[Any], limits: Limits) -> None:
+def test_verdict_says_what_happened_to_the_attempt(rounds: list[Any], limits: RoundLimits) -> None:
     before = START
     for now, _ in walk(rounds, limits):
         verdict = now.rounds[-1]
