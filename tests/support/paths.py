@@ -44,7 +44,7 @@ class System:
     plays: Plays
     cases: Mapping[str, Case]
 
-    def check(self, name: str, folder: Path) -> None:
+    def check(self, name: str, folder: Path) -> Walked:
         """Walk the case ``name``: its steps, its end, and that a suggested fork starts at a step that was taken."""
         case = self.cases[name]
         walked = self._walk(case, folder)
@@ -53,6 +53,7 @@ class System:
         assert (ending.outcome, ending.exit_code) == (case.outcome, case.exit_code), ending.reason
         command, _, start = ending.suggestion.rpartition(" --from ")
         assert command != "fork RUN" or start.partition(":")[0] in path
+        return walked
 
     def unwalked(self, folder: Path) -> set[str]:
         """The routes of the system's flows that none of its cases takes."""

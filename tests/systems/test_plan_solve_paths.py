@@ -59,3 +59,10 @@ def test_plan_solve_takes_the_path(tmp_path: Path, name: str) -> None:
 
 def test_every_route_of_plan_solve_has_a_case(tmp_path: Path) -> None:
     assert PLAN_SOLVE.unwalked(tmp_path) == set()
+
+
+def test_planner_is_told_why_its_plan_was_not_accepted(tmp_path: Path) -> None:
+    rejected = PLAN_SOLVE.check("plan rejected with a comment", tmp_path / "a")
+    assert rejected.asks[1].payload == {"problems": [], "comment": "shorter"}
+    invalid = PLAN_SOLVE.check("invalid plan", tmp_path / "b")
+    assert invalid.asks[1].payload == {"problems": ["the plan is empty"], "comment": ""}
