@@ -1,4 +1,4 @@
-"""The console command in a process of its own: entry points, exit codes, streams, imports."""
+"""The console command: entry points, exit codes, streams, imports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import codex_multi_role
-from tests.support.console import console, environment
+from tests.support.console import console, console_process, environment
 
 HEAVY = {"rich", "dbos", "pydantic", "jinja2", "yaml", "psutil", "jsonschema", "sqlalchemy"}
 WHAT_IS_IMPORTED = """
@@ -32,7 +32,7 @@ def test_looking_does_not_import_what_only_a_run_needs(arguments: list[str], tmp
 
 
 def test_help_shows_commands_examples_and_exit_codes(tmp_path: Path) -> None:
-    done = console("--help", folder=tmp_path)
+    done = console_process("--help", folder=tmp_path)
     assert done.returncode == 0
     for words in ("--playbook roman-numerals", "resume latest", "doctor", "130 interrupted", "--version"):
         assert words in done.stdout
@@ -42,7 +42,7 @@ def test_help_shows_commands_examples_and_exit_codes(tmp_path: Path) -> None:
 def test_installed_script_and_the_module_are_the_same_command(tmp_path: Path) -> None:
     script = Path(sysconfig.get_path("scripts")) / "codex-multi-role"
     done = subprocess.run([script, "--version"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=True)
-    assert done.stdout == console("--version", folder=tmp_path).stdout
+    assert done.stdout == console_process("--version", folder=tmp_path).stdout
     assert codex_multi_role.__version__ in done.stdout
 
 
@@ -96,6 +96,6 @@ def test_wrong_settings_file_is_named(tmp_path: Path) -> None:
 
 def test_shell_can_complete_commands(tmp_path: Path) -> None:
     asked = {"_CODEX_MULTI_ROLE_COMPLETE": "bash_complete", "COMP_WORDS": "codex-multi-role resu", "COMP_CWORD": "1"}
-    assert console(folder=tmp_path, variables=asked).stdout == "plain,resume\n"
-    script = console(folder=tmp_path, variables={"_CODEX_MULTI_ROLE_COMPLETE": "zsh_source"})
+    assert console_process(folder=tmp_path, variables=asked).stdout == "plain,resume\n"
+    script = console_process(folder=tmp_path, variables={"_CODEX_MULTI_ROLE_COMPLETE": "zsh_source"})
     assert "compdef" in script.stdout

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.console import console, on_terminal
+from tests.support.console import console, console_process, on_terminal
 
 PLAYBOOK = ["--playbook", "roman-numerals"]
 
@@ -19,7 +19,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_machines_read_the_events_people_read_the_rest(project: Path) -> None:
-    done = console(*PLAYBOOK, "--json", "--run-id", "first", folder=project)
+    done = console_process(*PLAYBOOK, "--json", "--run-id", "first", folder=project)
     assert (done.returncode, done.stderr) == (0, "")
     recorded = (project / "runs" / "first" / "events.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in done.stdout.splitlines()] == [json.loads(line) for line in recorded]
