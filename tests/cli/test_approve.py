@@ -29,10 +29,8 @@ def team(tmp_path: Path) -> TeamFolder:
 
 def started(team: TeamFolder, *more: str) -> subprocess.CompletedProcess[str]:
     """The run's command with nobody there."""
-    command = [*team.command("--flow", "own"), *more]
-    return subprocess.run(
-        command, cwd=team.folder, text=True, capture_output=True, timeout=120, stdin=subprocess.DEVNULL, check=False
-    )
+    _, _, _, *arguments = team.command("--flow", "own", *more)
+    return console(*arguments, folder=team.folder)
 
 
 def outcome(team: TeamFolder) -> tuple[str, int]:
