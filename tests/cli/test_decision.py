@@ -49,10 +49,8 @@ def team(tmp_path: Path) -> TeamFolder:
 
 def started(team: TeamFolder, *more: str) -> subprocess.CompletedProcess[str]:
     """The run's command with nobody there."""
-    command = [*team.command("--flow", "own"), *more]
-    return subprocess.run(
-        command, cwd=team.folder, text=True, capture_output=True, timeout=120, stdin=subprocess.DEVNULL, check=False
-    )
+    _, _, _, *arguments = team.command("--flow", "own", *more)
+    return console(*arguments, folder=team.folder)
 
 
 def test_with_nobody_there_a_run_parks_and_says_what_answers_it(team: TeamFolder) -> None:

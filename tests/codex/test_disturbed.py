@@ -99,8 +99,11 @@ def test_what_codex_asks_that_we_do_not_know_is_refused(harness: Harness) -> Non
 
 @pytest.mark.parametrize("deed", ["close", "die"])
 @pytest.mark.parametrize("name", ["turn/started", "item/completed agentMessage", "turn/completed"])
-def test_aborted_turn_is_a_crash_and_next_process_retries_it(harness: Harness, name: str, deed: str) -> None:
+def test_aborted_turn_is_a_crash_and_next_process_retries_it(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, name: str, deed: str
+) -> None:
     """The process closes its pipe or dies in the middle of a turn."""
+    monkeypatch.setattr("codex_multi_role.codex.child.LAST_WORDS_SECONDS", 0.5)
     fleet = harness.fleet([ANSWER], codex=disturbed(harness.folder, Once("in", name, deed)))
     outcome = take(fleet.client(ROLE))
     assert (outcome.status, outcome.remedy) == ("crashed", Remedy.RETRY)

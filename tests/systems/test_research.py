@@ -140,14 +140,6 @@ def test_plan_of_too_few_questions_is_asked_for_again(tmp_path: Path) -> None:
     assert given.handed("research_planner", 2)["problems"] == ["1 different questions, 3 to 5 are wanted"]
 
 
-def test_without_questions_enough_nothing_is_searched(tmp_path: Path) -> None:
-    given = Researching(tmp_path, research_planner=[planned(OPENED, TOLL)])
-    report = given.run()
-    assert (report.outcome, report.exit_code) == ("planning_error", 1)
-    assert given.states == "PENDING PLANNING FAILED"
-    assert (given.asked("research_planner"), given.asked("researcher")) == (3, 0)
-
-
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
