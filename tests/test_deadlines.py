@@ -260,6 +260,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
         yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.systems
 def test_every_wait_of_the_package_has_a_deadline_or_a_reason() -> None:
     found = {(module, code_of(node)) for module, tree in modules() for node in waits(tree)}
     assert found - PLACES.keys() == set(), "give them a deadline, or say in PLACES what bounds them"
