@@ -20,14 +20,16 @@ from tests.promises.trial import ROOT, attempt, copy_of_tree
 from tests.support.tables import functions_of
 
 PROMISES = {1, 2, 3, 4, 5, 6, 7}
-SAMPLE = ("`..` leads nowhere", "aliases do not explode", "YAML makes plain values only")
-"""A function, a constant and an attribute of a class."""
+SAMPLE = ("`..` leads nowhere", "aliases do not explode")
+"""A function and a constant."""
 IN_OTHER_PROCESS = """
 import sys
 sys.path.append(sys.argv[1])
 from codex_multi_role.host.spelling import folded
 print(folded("A"))
 """
+UNSAFE = function_of(_refuse_text)
+UNFIT = constant(paths, "REFUSED_TEXT", "")
 
 
 class Unloadable:
@@ -39,12 +41,15 @@ def _breakage_of(clause: str) -> Breakage:
     return next(breakage for breakage in BREAKAGES if breakage.clause == clause)
 
 
-@pytest.mark.parametrize("breakage", BREAKAGES, ids=str)
-def test_breakage_fits_its_symbol_and_has_existing_tests(breakage: Breakage) -> None:
-    change = breakage.change
+def _require_possible(change: Change) -> None:
     path = source_file(change.module(), ROOT)
     compile(change.broken(path.read_text(encoding="utf-8")), path, "exec")
     pickle.loads(pickle.dumps(change.data()))
+
+
+@pytest.mark.parametrize("breakage", BREAKAGES, ids=str)
+def test_breakage_fits_its_symbol_and_has_existing_tests(breakage: Breakage) -> None:
+    _require_possible(breakage.change)
     assert breakage.tests
     for test in breakage.tests:
         file, _, name = test.partition("::")
@@ -68,13 +73,28 @@ def test_change_holds_without_site_packages(tmp_path: Path) -> None:
     assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout == "broken\n"
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (ReplacedFunction(UNSAFE, function_of(lambda refuse, path: None)), "calls relative of _refuse_text path"),
+        (ReplacedFunction(UNSAFE, function_of(lambda refuse: None)), "too many positional arguments"),
+        (returns(lambda: None, None), "0 definitions of <lambda>"),
+        (replaced(_refuse_text, lambda refuse, relative: _require_possible(UNFIT)), "uses _require_possible, UNFIT"),
+        (UNFIT, "assigns no REFUSED_TEXT"),
+        (constant(paths, "MAX_NAME_BYTES", paths.MAX_NAME_BYTES), "has this value anyway: 255"),
+    ],
+)
+def test_change_that_does_not_fit_is_refused(change: Change, problem: str) -> None:
+    with pytest.raises((LookupError, TypeError, ValueError), match=problem):
+        _require_possible(change)
+
+
 def test_noticed_breakage_is_distinguished_from_others(tmp_path: Path) -> None:
     """Others change nothing, do not fit their symbol, or do not run."""
     noticed = _breakage_of("`..` leads nowhere")
     changes: dict[str, Change] = {
         "harmless": replaced(_refuse_text, lambda refuse, relative: refuse(relative)),
-        "unfit": ReplacedFunction(function_of(_refuse_text), function_of(lambda refuse, path: refuse(path))),
-        "no symbol": constant(paths, "REFUSED_TEXT", ""),
+        "unfit": UNFIT,
         "no import": constant(paths, "MAX_NAME_BYTES", Unloadable()),
     }
     said = {}
@@ -82,6 +102,5 @@ def test_noticed_breakage_is_distinguished_from_others(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         said[name] = attempt(replace(noticed, change=change), tmp_path / name).wrong
     assert f"{noticed.tests[0]} passed" in said["harmless"]
-    assert "calls relative of _refuse_text path" in said["unfit"]
-    assert "assigns no REFUSED_TEXT" in said["no symbol"]
+    assert "assigns no REFUSED_TEXT" in said["unfit"]
     assert "did not run" in said["no import"]
