@@ -26,6 +26,7 @@ from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.lifecycle.definitions import sandbox_of_tests
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.workspace import run_command
+from codex_multi_role.workspace.git import UPGRADE_HINT, merging_problem
 
 ANSWER_SECONDS = 20.0
 LEAST_FREE_BYTES = 500_000_000
@@ -74,7 +75,10 @@ def _sqlite() -> Finding:
 
 def _git() -> Finding:
     ok, output = _ask(["git", "--version"], Path())
-    return Finding("git", ok, output, "" if ok else "Install git and put it on PATH; patches are made with it.")
+    if not ok:
+        return Finding("git", False, output, "Install git and put it on PATH; patches are made with it.")
+    problem = merging_problem(output)
+    return Finding("git", not problem, problem or output, UPGRADE_HINT if problem else "")
 
 
 def pinned_version() -> str:

@@ -46,6 +46,7 @@ from codex_multi_role.run_options import LOCAL_ROLES, RunOptions
 from codex_multi_role.steps.check import load_settings, terms
 from codex_multi_role.tools import find_tool, tool_names
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
+from codex_multi_role.workspace.git import require_merging
 
 RECORDING = "recording.ndjson"
 """The run's copy, in its ``catalog/``, of the recording that it replays."""
@@ -92,6 +93,8 @@ class Definitions:
         if self.needs_sandbox:
             require_exact((self.workspace, self.options.runs_dir.resolve()))
         self.bound()  # raises for an unbounded flow before anything starts
+        if any(step.isolate for flow in self.flows.values() for step in flow.steps):
+            require_merging(self.workspace)
         settings = [(*role_settings(role), *self.options.config) for role in self.roles]
         if self.playbook is None and self.recording is None and any(map(needs_user_home, settings)):
             require_user_home(os.environ)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from codex_multi_role.errors import UsageError
 from codex_multi_role.workspace.manifest import Manifest
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.workspaces import commit_all
@@ -44,6 +46,18 @@ def test_each_writer_has_a_copy_and_both_come_back(tmp_path: Path, repository: b
     assert names == sorted(["a.txt", "b.txt", "shared.txt", *(["uncommitted.txt"] if repository else [])])
     turns = [read(path) for path in report.folder.glob("writer*/turn_*/applied_files.json")]
     assert len(turns) == 2
+
+
+def test_git_too_old_to_merge_is_refused_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    team = writers(tmp_path, [], [write_step()])
+    old = tmp_path / "old" / "git"
+    old.parent.mkdir()
+    old.write_text("#!/bin/sh\necho git version 2.38.1\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", str(old.parent), prepend=os.pathsep)
+    with pytest.raises(UsageError, match=r"git 2\.38\.1 is too old to merge copies of the workspace"):
+        team.run(flow="own")
+    assert not team.runs.exists()
 
 
 def test_called_flow_isolates_too(tmp_path: Path) -> None:
