@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 
-pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
+pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
 
 WHOLE = IMPORT + BELOW + ABOVE
 P3 = item("P3", "1", given="0")
@@ -59,8 +59,8 @@ def test_where_the_time_is_too_short_it_says_so_and_goes_on(tmp_path: Path) -> N
 def test_missing_extra_is_reported_and_fails_only_required_score(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: int, exit_code: int
 ) -> None:
-    """Without mutmut the run fails only if a mutation score is required."""
-    monkeypatch.setitem(sys.modules, "mutmut", None)
+    """Without libcst the run fails only if a mutation score is required."""
+    monkeypatch.setitem(sys.modules, "libcst", None)
     given = once(tmp_path)
     assert given.run("sign.py", mutation=True, target_mutation_score=wanted).exit_code == exit_code
     (result,) = given.results

@@ -18,7 +18,7 @@ FILES = {"sign.py": SIGN, "tests/test_sign.py": WHOLE}
 
 
 def test_same_mutants_die_in_another_python(make_context: MakeContext, others: dict[str, Interpreter]) -> None:
-    pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
+    pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
     ours = _killed(make_context)
     for version, python in others.items():
         (link := make_context(FILES).workspace.root / ".venv").unlink(missing_ok=True)
