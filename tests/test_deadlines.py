@@ -102,7 +102,7 @@ PLACES = {
         (module, f"{receiver}.result()"): READS_FILE
         for module, receiver in (
             ("presentation/recorded.py", "turn"),
-            ("report/entries.py", "folder"),
+            ("presentation/entries.py", "folder"),
             ("lifecycle/members.py", "turn"),
             ("lifecycle/recordings/run_outcome.py", "turn"),
             ("run_folder/past.py", "turn"),

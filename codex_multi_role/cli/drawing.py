@@ -14,9 +14,18 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from codex_multi_role.presentation.outcome import answer_commands
-from codex_multi_role.presentation.plain import NO_MODEL
-from codex_multi_role.presentation.progress import BUSY, READY, SKIPPED, STARTING, Progress, RoleProgress
+from codex_multi_role.presentation.outcome import (
+    BAD,
+    BUSY,
+    GOOD,
+    IDLE,
+    WARN,
+    answer_commands,
+    playbook_in_words,
+    status_in_words,
+    tone_of,
+)
+from codex_multi_role.presentation.progress import AT_WORK, Progress, RoleProgress
 from codex_multi_role.presentation.wording import amounts, compact, duration, one_line, plural, seconds_between, verdict
 
 WIDE, MIDDLE, NARROW = 92, 64, 36
@@ -24,8 +33,7 @@ LATEST_WARNINGS = 3
 HEADING_LINES = 2
 UNLIMITED = 1_000_000
 RULER = Console(file=io.StringIO())
-STATE_STYLES = {STARTING: "dim", READY: "", SKIPPED: "yellow", "completed": "green", "interrupted": "yellow"}
-TEST_STYLES = {"passed": "green", "running": "cyan", "no tests": ""}
+STYLES = {GOOD: "green", BAD: "red", WARN: "yellow", BUSY: "cyan", IDLE: "dim"}
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,7 @@ def render(progress: Progress, now: str, width: int, height: int = UNLIMITED) ->
     """Draw the whole view at ``now`` (an event's ``at``) for a terminal of ``width`` columns and ``height`` lines."""
     above: list[RenderableType] = [_title(progress)]
     if progress.playbook:
-        above.append(Text(NO_MODEL.format(one_line(progress.playbook)), style="yellow"))
+        above.append(Text(playbook_in_words(progress.playbook), style="yellow"))
     above += [*_position(progress, width), _progress_line(progress, now, width), *_budget_line(progress, now)]
     below = [_tests_line(progress), *_questions(progress), *_warnings(progress)]
     lines_left = height - _lines_of([*above, *below], width)
@@ -70,10 +78,10 @@ def _unwrapped(text: Text) -> Text:
 
 def _position(progress: Progress, width: int) -> list[Text]:
     """Draw the flow's steps in order with their visits, the current one in brackets, as many around it as fit."""
-    names = list(progress.steps)
-    if len(names) < 2 or progress.current_step not in progress.steps:
+    names = list(progress.position.steps)
+    if len(names) < 2 or progress.position.current_step not in progress.position.steps:
         return []
-    here = names.index(progress.current_step)
+    here = names.index(progress.position.current_step)
     first, last = here, here
     while last - first + 1 < len(names):
         more = (max(0, first - 1), min(len(names) - 1, last + 1))
@@ -86,9 +94,9 @@ def _position(progress: Progress, width: int) -> list[Text]:
 def _steps_line(progress: Progress, names: list[str], first: int, last: int) -> Text:
     words = []
     for name in names[first : last + 1]:
-        visits = progress.steps[name]
+        visits = progress.position.steps[name]
         label = one_line(f"{name} x{visits}" if visits > 1 else name, 60)
-        if name == progress.current_step:
+        if name == progress.position.current_step:
             words.append((f"[{label}]", "bold"))
         else:
             words.append((label, "" if visits else "dim"))
@@ -149,7 +157,7 @@ def _role_table(progress: Progress, now: str, width: int, lines: int) -> list[Re
         table.add_row(*(column.cell(role, now) for column in columns))
     if not hidden:
         return [table]
-    states = Counter(one_line(role.state.replace("_", " ")) for role in hidden)
+    states = Counter(status_in_words(role.state) for role in hidden)
     counts = ", ".join(f"{count} {state}" for state, count in states.items())
     return [table, _unwrapped(Text(f"and {plural(len(hidden), 'role')} more: {counts}", style="dim"))]
 
@@ -157,7 +165,7 @@ def _role_table(progress: Progress, now: str, width: int, lines: int) -> list[Re
 def _fit_roles(roles: list[RoleProgress], most: int) -> tuple[list[RoleProgress], list[RoleProgress]]:
     if len(roles) <= most:
         return roles, []
-    kept = sorted(range(len(roles)), key=lambda index: (roles[index].state not in BUSY, -index))[: max(1, most - 1)]
+    kept = sorted(range(len(roles)), key=lambda index: (roles[index].state not in AT_WORK, -index))[: max(1, most - 1)]
     return [roles[index] for index in sorted(kept)], [role for index, role in enumerate(roles) if index not in kept]
 
 
@@ -166,8 +174,7 @@ def _name(role: RoleProgress, now: str) -> Text:
 
 
 def _state(role: RoleProgress, now: str) -> Text:
-    style = "cyan" if role.state in BUSY else STATE_STYLES.get(role.state, "red")
-    return Text(one_line(role.state.replace("_", " ")), style=style)
+    return Text(status_in_words(role.state), style=STYLES[tone_of(role.state, BAD)])
 
 
 def _turn(role: RoleProgress, now: str) -> Text:
@@ -207,9 +214,8 @@ COLUMNS = (
 
 
 def _tests_line(progress: Progress) -> Text:
-    skipped = f", {progress.files_skipped} skipped" if progress.files_skipped else ""
-    files = f"files: {progress.files_written} written{skipped}"
+    files = f"files: {progress.files.in_words}"
     if progress.tests is None:
         return _unwrapped(Text(files))
-    words = (verdict(vars(progress.tests)), TEST_STYLES.get(progress.tests.status, "red"))
+    words = (verdict(vars(progress.tests)), STYLES[tone_of(progress.tests.status, BAD)])
     return _unwrapped(Text.assemble(f"tests {progress.tests.number:03d}: ", words, f"   {files}"))

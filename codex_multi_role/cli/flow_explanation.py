@@ -9,9 +9,9 @@ from textwrap import wrap
 from codex_multi_role.catalog import FlowSpec, GoalSpec, InputSpec, RoleSpecCatalog
 from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.flow import End, worst_case
+from codex_multi_role.flow.chart import Chart, Node, chart_of, end_words
 from codex_multi_role.flow.conditions import with_called
 from codex_multi_role.flow.ends import ends
-from codex_multi_role.flow.words import arrows, end_words, step_notes, step_words
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.steps.check import terms
 
@@ -28,11 +28,12 @@ def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
     ``flows``: the flow and those it calls; ``most``: its worst case in words.
     """
     flow = flows[name]
+    chart = chart_of(flow)
     parts: dict[str, Iterable[Row]] = {
         "Goal": [(_goal(flow.goal),)] if flow.goal != GoalSpec() else [],
         "Inputs": [(key, spec.type, _requirement(spec), spec.description) for key, spec in flow.inputs.items()],
-        "Steps": [_step_row(flow, index) for index in range(len(flow.steps))],
-        "Ends": _end_rows(flow, catalog),
+        "Steps": map(_step_row, chart.nodes),
+        "Ends": _end_rows(flow, chart, catalog),
         "Calls": [(other.name, other.description) for other in flows.values() if other is not flow],
         "Protects": [(", ".join(flow.protect),)] if flow.protect else [],
         "Worst case": [(most,)],
@@ -67,16 +68,14 @@ def _requirement(spec: InputSpec) -> str:
     return ", ".join(part for part in ("required" if spec.required else requirement, spec.wanted) if part)
 
 
-def _step_row(flow: FlowSpec, index: int) -> Row:
-    step = flow.steps[index]
-    ways = arrows(flow, index)
-    targets = dict.fromkeys(f"({end_words(way.to)})" if isinstance(way.to, End) else way.to for way in ways)
-    return step.id, "; ".join([step_words(step), *step_notes(step)]) + f" -> {', '.join(targets)}"
+def _step_row(node: Node) -> Row:
+    targets = dict.fromkeys(f"({end_words(way.to)})" if isinstance(way.to, End) else way.to for way in node.arrows)
+    return node.id, "; ".join([node.words, *node.notes]) + f" -> {', '.join(targets)}"
 
 
-def _end_rows(flow: FlowSpec, catalog: RoleSpecCatalog) -> Iterator[Row]:
-    for end in ends(flow):
-        origins = [step.id for index, step in enumerate(flow.steps) if end in [way.to for way in arrows(flow, index)]]
+def _end_rows(flow: FlowSpec, chart: Chart, catalog: RoleSpecCatalog) -> Iterator[Row]:
+    for end in chart.ends:
+        origins = [node.id for node in chart.nodes if end in node.ends]
         yield end.outcome, f"exit {end.exit_code}", f"after {', '.join(origins)}"
     unused = unused_roles({flow.name: flow}, catalog)
     if can_finish := [role.name for role in catalog.roles if role.behaviors.can_finish and role.name not in unused]:

@@ -15,14 +15,17 @@ from codex_multi_role.cli.terminal_questions import person_at
 from codex_multi_role.cli.views import View, open_view
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.outcome import (
-    exit_meaning,
+    exit_in_words,
     next_command,
     outcome_in_words,
+    playbook_in_words,
     report_command,
+    tokens_in_words,
+    turns_in_words,
 )
+from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.question_lines import question_lines
-from codex_multi_role.presentation.wording import duration, one_line, plural, verdict
+from codex_multi_role.presentation.wording import one_line, plural, verdict
 from codex_multi_role.run_folder import AskPerson, Questions, RunFolder
 from codex_multi_role.run_options import RunReport
 
@@ -69,13 +72,12 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     totals = report.totals
     yield f"{outcome_in_words(report.outcome)}{f': {one_line(report.reason)}' if report.reason else ''}"
     if progress.playbook:
-        yield f"  No model was asked: the answers came from the playbook {one_line(progress.playbook)}."
-    repairs = f" ({plural(totals['repairs'], 'repair')})" if totals["repairs"] else ""
-    yield f"  turns    {totals['turns']:.0f}{repairs} in {duration(totals['seconds'])}"
-    yield f"  tokens   {totals['input_tokens']:,.0f} in, {totals['output_tokens']:,.0f} out"
+        yield f"  {playbook_in_words(progress.playbook, over=True)}"
+    yield f"  turns    {turns_in_words(totals)}"
+    yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"
     if progress.tests is not None:
         yield f"  tests    {verdict(vars(progress.tests))}"
-    if progress.files_written or progress.files_skipped:
+    if progress.files.written or progress.files.skipped:
         yield f"  files    {_files(progress)}"
     yield f"  folder   {report.folder}"
     if report.page is not None:
@@ -86,7 +88,7 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
         yield from _waiting_for(RunFolder(report.folder))
     if report.hint:
         yield f"  hint     {one_line(report.hint, 500)}"
-    yield f"  exit     {report.exit_code}: {exit_meaning(report.exit_code, 'see the reason above')}"
+    yield f"  exit     {exit_in_words(report.exit_code, 'see the reason above')}"
     yield f"  next     {next_command(RunFolder(report.folder), runs_dir, report.exit_code)}"
 
 
@@ -105,8 +107,8 @@ def no_page(report: RunReport, runs_dir: Path) -> str:
 
 
 def _files(progress: Progress) -> str:
-    names = [one_line(name) for name in progress.written]
+    names = [one_line(name) for name in progress.files.paths]
     more = f" and {len(names) - FILES_NAMED} more" if len(names) > FILES_NAMED else ""
-    skipped = f"; {progress.files_skipped} skipped" if progress.files_skipped else ""
-    times = f" ({plural(progress.files_written, 'write')})" if names else "none written"
+    skipped = f"; {progress.files.skipped} skipped" if progress.files.skipped else ""
+    times = f" ({plural(progress.files.written, 'write')})" if names else "none written"
     return f"{', '.join(names[:FILES_NAMED])}{more}{times}{skipped}"

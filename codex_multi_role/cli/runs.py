@@ -12,8 +12,13 @@ import click
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, say
 from codex_multi_role.errors import StorageError
-from codex_multi_role.presentation.outcome import exit_meaning, next_from_record, outcome_in_words
-from codex_multi_role.presentation.question_lines import question_lines
+from codex_multi_role.presentation.outcome import (
+    ending_in_words,
+    exit_in_words,
+    next_from_record,
+    status_in_words,
+)
+from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.presentation.recorded import (
     open_questions,
     read_record,
@@ -144,18 +149,17 @@ def _draw(folder: RunFolder, path: Path) -> None:
 
 def _heading(folder: RunFolder, record: dict[str, Any]) -> Iterator[str]:
     totals = record["totals"]
-    outcome = outcome_in_words(record["outcome"]) if record.get("outcome") else "no end yet"
     yield f"run        {folder.run_id}"
     yield f"goal       {one_line(record.get('goal', ''), 500)}"
     yield f"flow       {record.get('flow')}, {plural(_cycles(record), 'cycle')}"
     if origin := record.get("forked_from"):
         yield f"fork       of {origin['run_id']}, from before {origin['step']}:{origin['visit']}"
     yield f"workspace  {record.get('workspace')}"
-    yield f"status     {record['status']}: {outcome}"
+    yield f"status     {record['status']}: {ending_in_words(record['status'], record.get('outcome') or '')}"
     if record.get("reason"):
         yield f"reason     {one_line(record['reason'], 500)}"
     if record.get("exit_code") is not None:
-        yield f"exit       {record['exit_code']}: {exit_meaning(record['exit_code'], '')}"
+        yield f"exit       {exit_in_words(record['exit_code'], '')}"
     if record.get("playbook"):
         yield f"playbook   {record['playbook']}: no model was asked"
     yield (
@@ -196,7 +200,7 @@ def _turn_row(turn: dict[str, Any]) -> list[object]:
     return [
         turn["role"],
         turn["turn"],
-        str(turn.get("status", "unknown")).replace("_", " "),
+        status_in_words(turn.get("status", "unknown")),
         f"{tokens.get('input', 0):,}",
         f"{tokens.get('output', 0):,}",
         f"{turn.get('seconds', 0):.1f}",

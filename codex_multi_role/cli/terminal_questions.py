@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.views import View
-from codex_multi_role.presentation.question_lines import question_lines
+from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.run_folder import Answer, AskPerson, Question, answer_of_person
 
 LOOK_SECONDS = 0.2

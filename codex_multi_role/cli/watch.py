@@ -127,7 +127,7 @@ def _row(run: RunNow) -> Iterable[object]:
     totals = run.record.get("totals") or {}
     tokens = totals.get("input_tokens", 0) + totals.get("output_tokens", 0)
     if run.progress is not None:
-        where, turns, tokens = run.progress.where, run.progress.turns_begun, run.progress.tokens
+        where, turns, tokens = run.progress.where, run.progress.work.turns, run.progress.tokens
     else:
         where, turns = outcome_in_words(str(run.record.get("outcome") or "")), totals.get("turns", 0)
     return (run.run_id, run.record.get("flow") or "", run.status, where, turns, compact(tokens), _now(run))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 
-from codex_multi_role.catalog import FlowSpec, StepSpec
-from codex_multi_role.flow.conditions import with_called
-from codex_multi_role.flow.ends import ends
+from codex_multi_role.catalog import FlowSpec
+from codex_multi_role.flow.chart import BACK, NEXT, Arrow, Chart, Node, chart_of, charts, end_words, one_line
 from codex_multi_role.flow.routing import End
-from codex_multi_role.flow.words import Arrow, arrows, end_words, one_line, step_notes, step_words
 
 COLUMNS = 80
 _LABEL_COLUMNS = 44
@@ -25,39 +23,33 @@ def mermaid(flows: Mapping[str, FlowSpec], name: str) -> str:
 
     An ask is a box, a check a hexagon, a review slanted, a call a box with double sides, an end rounded.
     """
-    shown = with_called(flows, name)
+    shown = charts(flows, name)
     lines = ["flowchart TD"]
-    for number, flow in enumerate(shown):
-        title = f'subgraph f{number}["{_label([f"flow {flow.name}"])}"]'
-        body = list(_mermaid_flow(flow, f"f{number}"))
+    for number, chart in enumerate(shown):
+        title = f'subgraph f{number}["{_label([f"flow {chart.name}"])}"]'
+        body = list(_mermaid_flow(chart, f"f{number}"))
         lines += [f"    {line}" for line in ([title, *(f"    {line}" for line in body), "end"] if number else body)]
-    numbers = {flow.name: number for number, flow in enumerate(shown)}
-    for flow in shown:
-        for index, step in enumerate(flow.steps):
-            if step.call is not None:
-                lines.append(f'    f{numbers[flow.name]}s{index} -.->|"calls"| f{numbers[step.call]}start')
+    numbers = {chart.name: number for number, chart in enumerate(shown)}
+    for chart in shown:
+        for index, node in enumerate(chart.nodes):
+            if node.step.call is not None:
+                lines.append(f'    f{numbers[chart.name]}s{index} -.->|"calls"| f{numbers[node.step.call]}start')
     return "\n".join(lines) + "\n"
 
 
-def _mermaid_flow(flow: FlowSpec, prefix: str) -> Iterator[str]:
-    nodes: dict[str | End, str] = {step.id: f"{prefix}s{index}" for index, step in enumerate(flow.steps)}
-    nodes |= {end: f"{prefix}e{index}" for index, end in enumerate(ends(flow))}
+def _mermaid_flow(chart: Chart, prefix: str) -> Iterator[str]:
+    names = _names(chart, prefix)
     yield f'{prefix}start(("start"))'
-    for step in flow.steps:
-        named = [] if step.id in (step.ask, step.check, step.call) else [step.id]
-        yield nodes[step.id] + _shape(_MERMAID_SHAPES, step) % _label([*named, step_words(step), *step_notes(step)])
-    for end in ends(flow):
-        yield f'{nodes[end]}(["{_label([end.outcome, f"exit {end.exit_code}"])}"])'
-    yield f"{prefix}start --> {nodes[flow.steps[0].id]}"
-    for index, step in enumerate(flow.steps):
-        for arrow in arrows(flow, index):
+    for node in chart.nodes:
+        named = [] if node.id in (node.step.ask, node.step.check, node.step.call) else [node.id]
+        yield names[node.id] + _shape(_MERMAID_SHAPES, node) % _label([*named, node.words, *node.notes])
+    for end in chart.ends:
+        yield f'{names[end]}(["{_label([end.outcome, f"exit {end.exit_code}"])}"])'
+    yield f"{prefix}start --> {names[chart.nodes[0].id]}"
+    for node in chart.nodes:
+        for arrow in node.arrows:
             label = f'|"{_label([arrow.label])}"|' if arrow.label else ""
-            yield f"{nodes[step.id]} -->{label} {nodes[arrow.to]}"
-
-
-def _shape(shapes: Mapping[str, str], step: StepSpec) -> str:
-    """The shape of the step's kind; that of an ask for a kind without one."""
-    return shapes.get(step.kind, shapes["ask"])
+            yield f"{names[node.id]} -->{label} {names[arrow.to]}"
 
 
 def outline(flow: FlowSpec) -> str:
@@ -65,19 +57,30 @@ def outline(flow: FlowSpec) -> str:
 
     Conditions and the contents of called flows are left out.
     """
-    nodes: dict[str | End, str] = {step.id: f"s{index}" for index, step in enumerate(flow.steps)}
-    nodes |= {end: f"e{index}" for index, end in enumerate(ends(flow))}
-    lines = [nodes[step.id] + _shape(_MERMAID_SHAPES, step) % _label([step.id, *_who(step)]) for step in flow.steps]
-    lines += [f'{nodes[end]}(["{_label([end.outcome])}"])' for end in ends(flow)]
-    for index, step in enumerate(flow.steps):
-        ways = dict.fromkeys(nodes[arrow.to] for arrow in arrows(flow, index))
-        lines.append(f"{nodes[step.id]} --> {' & '.join(ways)}")
+    chart = chart_of(flow)
+    names = _names(chart)
+    lines = [names[node.id] + _shape(_MERMAID_SHAPES, node) % _label([node.id, *_who(node)]) for node in chart.nodes]
+    lines += [f'{names[end]}(["{_label([end.outcome])}"])' for end in chart.ends]
+    for node in chart.nodes:
+        ways = dict.fromkeys(names[arrow.to] for arrow in node.arrows)
+        lines.append(f"{names[node.id]} --> {' & '.join(ways)}")
     return "\n".join(["flowchart LR", *(f"    {line}" for line in lines)]) + "\n"
 
 
-def _who(step: StepSpec) -> list[str]:
+def _names(chart: Chart, prefix: str = "") -> dict[str | End, str]:
+    """Names for Mermaid, which does not allow every step's ID as one."""
+    names: dict[str | End, str] = {node.id: f"{prefix}s{index}" for index, node in enumerate(chart.nodes)}
+    return names | {end: f"{prefix}e{index}" for index, end in enumerate(chart.ends)}
+
+
+def _shape(shapes: Mapping[str, str], node: Node) -> str:
+    """The shape of the step's kind; that of an ask for a kind without one."""
+    return shapes.get(node.step.kind, shapes["ask"])
+
+
+def _who(node: Node) -> list[str]:
     """The role that is asked, unless the step is named after it."""
-    return [step_words(step)] if step.ask not in (None, step.id) else []
+    return [node.words] if node.step.ask not in (None, node.id) else []
 
 
 def _label(texts: list[str]) -> str:
@@ -93,36 +96,35 @@ def ascii(flows: Mapping[str, FlowSpec], name: str) -> str:
 
     An ask is shown in ``[ ]``, a check in ``{ }``, a review in ``/ /``, a call in ``[[ ]]``, an end in ``( )``.
     """
-    return "\n\n".join("\n".join(_ascii_flow(flow)) for flow in with_called(flows, name)) + "\n"
+    return "\n\n".join("\n".join(_ascii_flow(chart)) for chart in charts(flows, name)) + "\n"
 
 
-def _ascii_flow(flow: FlowSpec) -> Iterator[str]:
-    title = f"flow {flow.name}: {one_line(flow.description)}" if flow.description else f"flow {flow.name}"
+def _ascii_flow(chart: Chart) -> Iterator[str]:
+    title = f"flow {chart.name}: {chart.description}" if chart.description else f"flow {chart.name}"
     yield from _wrapped(title, "", "  ")
     yield from ("", "(start)", "   |", "   v")
-    for index, step in enumerate(flow.steps):
-        yield from _wrapped(f"{_shape(_ASCII_SHAPES, step) % step.id} {step_words(step)}", "", "      ")
-        for note in step_notes(step):
+    for node in chart.nodes:
+        yield from _wrapped(f"{_shape(_ASCII_SHAPES, node) % node.id} {node.words}", "", "      ")
+        for note in node.notes:
             yield from _wrapped(note, "      ", "        ")
-        ways = arrows(flow, index)
-        falls_through = index + 1 < len(flow.steps) and ways[-1].to == flow.steps[index + 1].id
-        yield from _ascii_ways(flow, index, ways[:-1] if falls_through else ways, falls_through)
-        if falls_through:
-            yield from (f"   | {ways[-1].label}".rstrip(), "   v")
+        *ways, last = node.arrows
+        if last.leads == NEXT:
+            yield from _ascii_ways(ways, continues=True)
+            yield from (f"   | {last.label}".rstrip(), "   v")
         else:
-            yield from [""] if index + 1 < len(flow.steps) else []
+            yield from _ascii_ways(node.arrows, continues=False)
+            yield from [""] if node is not chart.nodes[-1] else []
 
 
-def _ascii_ways(flow: FlowSpec, index: int, ways: tuple[Arrow, ...], continues: bool) -> Iterator[str]:
-    order = [step.id for step in flow.steps]
+def _ascii_ways(ways: Sequence[Arrow], *, continues: bool) -> Iterator[str]:
     for number, way in enumerate(ways):
-        if isinstance(way.to, End):
-            target = f"({end_words(way.to)})"
-        else:
-            target = way.to + (" (back)" if order.index(way.to) <= index else "")
+        target = f"({end_words(way.to)})" if isinstance(way.to, End) else way.to
+        back = " (back)" if way.leads == BACK else ""
         stays = continues or number + 1 < len(ways)
         label = f"-- {way.label} " if way.label else ""
-        yield from _wrapped(f"{label}--> {target}", "   |" if stays else "   `", "   |     " if stays else "         ")
+        yield from _wrapped(
+            f"{label}--> {target}{back}", "   |" if stays else "   `", "   |     " if stays else "         "
+        )
 
 
 def _wrapped(text: str, first: str, others: str) -> list[str]:

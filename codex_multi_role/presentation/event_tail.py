@@ -12,8 +12,7 @@ from typing import Any
 
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.recorded import status_now
-from codex_multi_role.presentation.records import Records
+from codex_multi_role.presentation.recorded import Records, status_now
 from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder import Record, RunEvent, RunFolder, event_of
 from codex_multi_role.run_folder.owner import is_alive

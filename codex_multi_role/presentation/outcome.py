@@ -1,17 +1,17 @@
-"""How a run ended, in words, and the command to continue with."""
+"""How a run, a turn, a test or a task is doing and how it ended, in words; and what to type next."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import LOOK, MORE_CYCLES, ExitCode, RunStatus
-from codex_multi_role.presentation.wording import PROGRAM, one_line
+from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural
 from codex_multi_role.reading.json_files import read_object
-from codex_multi_role.run_folder import Questions, RunFolder
+from codex_multi_role.run_folder import Questions, RunFolder, events
 from codex_multi_role.run_options import RunOptions
 
 OUTCOMES = {
@@ -28,15 +28,131 @@ OUTCOMES = {
 }
 
 
+GOOD, BAD, WARN, BUSY, IDLE = "good", "bad", "warn", "busy", "idle"
+"""Tones. ``warn``: cut short or open; ``busy``: going on."""
+_RUN_TONES: dict[str, str] = {
+    RunStatus.RUNNING: BUSY,
+    RunStatus.SUCCEEDED: GOOD,
+    RunStatus.ENDED: BAD,
+    RunStatus.FAILED: BAD,
+    RunStatus.UNREADABLE: BAD,
+}
+_TONES = {
+    GOOD: ("completed", "passed", "approved"),
+    BAD: ("failed", "error", "timed out", "could not run", "rejected"),
+    WARN: ("killed", "interrupted", "cancelled", "skipped", "unknown", "open"),
+    BUSY: ("running", "working", "repairing", "in progress"),
+    IDLE: ("starting", "ready", "no tests", "pending"),
+}
+_TONE_OF = {status: tone for tone, statuses in _TONES.items() for status in statuses}
+Incident = events.ProtectedRestored | events.RoleRestarted | events.RoleSkipped | events.DoneIgnored
+WAITING = "waiting"
+"""The status of a run that asks a person something."""
+SYMBOLS: dict[str, str] = {
+    WAITING: "?",
+    RunStatus.RUNNING: "▶",
+    RunStatus.SUCCEEDED: "✓",
+    RunStatus.ENDED: "■",
+    RunStatus.FAILED: "✗",
+    RunStatus.PARKED: "Ⅱ",
+    RunStatus.INTERRUPTED: "■",
+    RunStatus.KILLED: "✗",
+}
+"""Symbols beside a run's status, for people who cannot tell its colour."""
+_NEWS: dict[str, str] = {
+    WAITING: "The run waits for your answer.",
+    RunStatus.RUNNING: "The run is working.",
+    RunStatus.SUCCEEDED: "The run succeeded.",
+    RunStatus.ENDED: "The run ended without reaching its goal.",
+    RunStatus.FAILED: "The run failed.",
+    RunStatus.PARKED: "The run is parked.",
+    RunStatus.INTERRUPTED: "The run was interrupted.",
+    RunStatus.KILLED: "The run was killed.",
+}
+_NO_OUTCOME: dict[str, str] = {
+    RunStatus.RUNNING: "Still going on",
+    RunStatus.KILLED: "It was killed",
+    RunStatus.UNREADABLE: "Its run.json cannot be read",
+}
+
+
+def tone_of_run(status: str) -> str:
+    """Return the tone of a run's status; whatever was cut short or waits is a warning."""
+    return _RUN_TONES.get(status, WARN)
+
+
+def tone_of(status: str, otherwise: str = IDLE) -> str:
+    """Return the tone of the status of a turn, role, test or task; ``otherwise`` is for unknown ones.
+
+    Checks name their own.
+    """
+    return _TONE_OF.get(status_in_words(status).lower(), otherwise)
+
+
+def status_in_words(status: object) -> str:
+    """``in progress``: a status on one line, without underscores."""
+    return one_line(str(status).replace("_", " "))
+
+
+def run_status_in_words(status: str) -> str:
+    """Return the status for the person whom a waiting run waits for."""
+    return "waiting for you" if status == WAITING else status_in_words(status)
+
+
+def news_in_words(status: str) -> str:
+    """Say that a run's status is now this one."""
+    return _NEWS.get(status, f"The run is {status_in_words(status)}.")
+
+
+def ending_in_words(status: str, outcome: str) -> str:
+    """Return how a run ended or, if it has no ``outcome``, why it has none."""
+    return outcome_in_words(outcome) if outcome else _NO_OUTCOME.get(status, "No end is recorded")
+
+
 def outcome_in_words(outcome: str) -> str:
     """Return a run's ``outcome`` for people; a flow's own name for an end is shown as it is."""
     return OUTCOMES.get(outcome) or one_line(outcome.replace("_", " ")).capitalize()
+
+
+def exit_in_words(exit_code: object, otherwise: str = "see the reason") -> str:
+    """``1: ended without reaching the goal``; ``otherwise`` as in `exit_meaning`."""
+    return f"{exit_code}: {exit_meaning(exit_code, otherwise)}"
 
 
 def exit_meaning(exit_code: object, otherwise: str = "see the reason") -> str:
     """What ``exit_code`` means, or ``otherwise`` if it is not one of ours."""
     code = ExitCode.find(exit_code)
     return code.meaning if code is not None else otherwise
+
+
+def playbook_in_words(playbook: str, *, over: bool = False, named: Callable[[str], str] = one_line) -> str:
+    """Say that no model answers, or answered; ``named`` makes the playbook's name safe where it is shown."""
+    asked, came = ("was", "came") if over else ("is", "come")
+    return f"No model {asked} asked: the answers {came} from the playbook {named(playbook)}."
+
+
+def turns_in_words(totals: Mapping[str, float]) -> str:
+    """``8 (1 repair) in 6.8 s``."""
+    repairs = f" ({plural(totals['repairs'], 'repair')})" if totals.get("repairs") else ""
+    return f"{totals.get('turns', 0):.0f}{repairs} in {duration(totals.get('seconds', 0))}"
+
+
+def tokens_in_words(tokens_in: float, tokens_out: float) -> str:
+    """``75,878 in, 1,419 out``."""
+    return f"{tokens_in:,.0f} in, {tokens_out:,.0f} out"
+
+
+def incident_in_words(event: Incident) -> str:
+    """Say what happened to a role, which is named beside it."""
+    match event:
+        case events.ProtectedRestored(paths=paths):
+            return f"protected, put back as before: {', '.join(paths)}"
+        case events.RoleRestarted(reason=reason):
+            return f"restarted: {reason}"
+        case events.RoleSkipped(reason=reason):
+            return f"skipped: {reason}; the run goes on without it"
+        case events.DoneIgnored():
+            return "said DONE, which is not this role's to say"
 
 
 def show_command(run_id: str, runs_dir: Path) -> str:

@@ -1,16 +1,18 @@
-"""A run in plain lines: one per event that means something to a reader, with its time."""
+"""A run in plain lines: one per event that means something to a reader, with its time; and a question to a person."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import singledispatch
 
+from codex_multi_role.presentation.outcome import Incident, incident_in_words, playbook_in_words, status_in_words
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.wording import clock, duration, one_line, plural, verdict
-from codex_multi_role.run_folder import RunEvent, events
+from codex_multi_role.presentation.wording import clock, duration, one_line, plural, printable, verdict
+from codex_multi_role.run_folder import Question, RunEvent, events
 
 PENDING = "PENDING"
-NO_MODEL = "No model is asked: the answers come from the playbook {}."
+SHOWN_LINES = 200
+"""Maximum lines of what a question is about."""
 
 
 class PlainLines:
@@ -21,9 +23,9 @@ class PlainLines:
 
     def of(self, event: RunEvent) -> list[str]:
         """Return the lines of one event, often none."""
-        cycle = self.progress.cycle
+        cycle = self.progress.position.cycle
         self.progress.apply(event)
-        said = [self.progress.where] if self.progress.cycle != cycle else []
+        said = [self.progress.where] if self.progress.position.cycle != cycle else []
         formatter = _lines.registry.get(type(event))  # as in `Progress.apply`
         if formatter is not None:
             said += formatter(event)
@@ -44,7 +46,7 @@ def _run_started(event: events.RunStarted) -> list[str]:
         f"goal: {one_line(event.goal)}",
         *_python(event.python),
     ]
-    return [*lines, NO_MODEL.format(one_line(event.playbook))] if event.playbook else lines
+    return [*lines, playbook_in_words(event.playbook)] if event.playbook else lines
 
 
 def _python(python: Mapping[str, str]) -> list[str]:
@@ -99,7 +101,7 @@ def _mcp_call_ended(event: events.McpCallEnded) -> list[str]:
 @_lines.register
 def _turn_ended(event: events.TurnEnded) -> list[str]:
     tokens = f"{event.input_tokens:,} tokens in, {event.output_tokens:,} out"
-    status, outcome = event.status.replace("_", " "), event.outcome.replace("_", " ")
+    status, outcome = status_in_words(event.status), status_in_words(event.outcome)
     words = [word for word in (outcome if outcome != status else "", event.reason) if word]
     why = f" ({': '.join(words)})" if words else ""
     said = f": {event.summary}" if event.summary else ""
@@ -118,9 +120,9 @@ def _files_applied(event: events.FilesApplied) -> list[str]:
 
 
 @_lines.register
-def _protected_restored(event: events.ProtectedRestored) -> list[str]:
-    who = f"{event.role}: " if event.role else ""
-    return [f"{who}protected, put back as before: {one_line(', '.join(event.paths))}"]
+def _incident(event: Incident) -> list[str]:
+    words = incident_in_words(event)
+    return _about(event.role, words) if event.role else [one_line(words)]
 
 
 @_lines.register
@@ -134,26 +136,11 @@ def _tests_ended(event: events.TestsEnded) -> list[str]:
 
 
 @_lines.register
-def _done_ignored(event: events.DoneIgnored) -> list[str]:
-    return _about(event.role, "said DONE; it may not finish the run, which goes on")
-
-
-@_lines.register
-def _role_restarted(event: events.RoleRestarted) -> list[str]:
-    return _about(event.role, f"restarted: {event.reason}")
-
-
-@_lines.register
 def _roles_reloaded(event: events.RolesReloaded) -> list[str]:
     changed = event.roles.items()
     return [
         f"{one_line(role)}: changed in its file, from its next turn on: {', '.join(keys)}" for role, keys in changed
     ]
-
-
-@_lines.register
-def _role_skipped(event: events.RoleSkipped) -> list[str]:
-    return _about(event.role, f"skipped: {event.reason}; the run goes on without it")
 
 
 @_lines.register
@@ -180,3 +167,14 @@ def _state_changed(event: events.StateChanged) -> list[str]:
 @_lines.register
 def _warning(event: events.Warning) -> list[str]:
     return [f"warning: {one_line(event.message, 500)}"]
+
+
+def question_lines(question: Question) -> Iterator[str]:
+    """Format the question; what a model wrote in it cannot control the terminal."""
+    yield f"review {question.key}: {one_line(question.question, 1000)}"
+    lines = question.show.expandtabs().splitlines()
+    yield from (f"  {printable(line)}" for line in lines[:SHOWN_LINES])
+    if len(lines) > SHOWN_LINES:
+        yield f"  ... and {len(lines) - SHOWN_LINES} more lines, see reviews/{question.key}.json in the run folder"
+    if question.seconds_left is not None:
+        yield f"In {duration(question.seconds_left)} the answer is: {question.default}."

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Self
 
+from codex_multi_role.presentation.outcome import incident_in_words
 from codex_multi_role.presentation.wording import seconds_between
 from codex_multi_role.run_folder import RunEvent, events, states
 
 STARTING, READY, WORKING, REPAIRING, SKIPPED = "starting", "ready", "working", "repairing", "skipped"
 ENDED_TASKS = frozenset({states.COMPLETED, states.FAILED, states.SKIPPED})
-BUSY = frozenset({WORKING, REPAIRING})
+AT_WORK = frozenset({WORKING, REPAIRING})
 
 
 @dataclass
@@ -34,14 +35,77 @@ class RoleProgress:
 
 
 @dataclass
+class FlowPosition:
+    """Where in its flow a run is. ``step`` may belong to a called flow, ``current_step`` is the run's own.
+
+    ``steps``: the run's own, with their visits so far. ``finished``: the roles that had their turn in this cycle.
+    ``state``: the run's, if its flow names states. ``tasks``: those of the latest fan-out, by unit.
+    """
+
+    step: str = ""
+    current_step: str = ""
+    steps: dict[str, int] = field(default_factory=dict)
+    cycle: int = 0
+    cycles: int = 0
+    finished: set[str] = field(default_factory=set)
+    state: str = ""
+    tasks: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def tasks_over(self) -> int:
+        return sum(state in ENDED_TASKS for state in self.tasks.values())
+
+    @property
+    def in_words(self) -> str:
+        tasks = f", {self.tasks_over} of {len(self.tasks)} tasks" if self.tasks else ""
+        return f"{self.state or self._cycle_in_words}{tasks}"
+
+    @property
+    def _cycle_in_words(self) -> str:
+        if not self.cycle:
+            return f"step {self.step}" if self.step else ""
+        return f"cycle {self.cycle}" + (f" of {self.cycles}" if self.cycle <= self.cycles else "")
+
+    def share(self, roles: int) -> float | None:
+        if self.tasks:
+            return self.tasks_over / len(self.tasks)
+        if not (self.cycle and self.cycles and roles):
+            return None
+        return min(1.0, (self.cycle - 1 + len(self.finished) / roles) / self.cycles)
+
+
+@dataclass
+class WorkDone:
+    """What counts towards the run's ``limits`` (as in `RunStarted`): turns begun, and ``seconds`` as of ``at``.
+
+    Waiting for a person does not count.
+    """
+
+    limits: dict[str, float] = field(default_factory=dict)
+    turns: int = 0
+    seconds: float = 0.0
+    at: str = ""
+
+
+@dataclass
+class WrittenFiles:
+    """``paths``: each once; ``written`` and ``skipped`` count every time."""
+
+    paths: dict[str, None] = field(default_factory=dict)
+    written: int = 0
+    skipped: int = 0
+
+    @property
+    def in_words(self) -> str:
+        return f"{self.written} written" + (f", {self.skipped} skipped" if self.skipped else "")
+
+
+@dataclass
 class Progress:
     """The whole run. ``at`` is the time of the latest event, ``began`` of the first since the (re)start.
 
-    ``step`` may belong to a called flow, ``current_step`` is the run's own; ``steps``: the run's own, with their visits
-    so far. ``limits``: as in `RunStarted`. ``tests``: the latest, with the status ``running`` until they end.
-    ``state``: the run's, if its flow names states. ``tasks``: those of the latest fan-out, by unit. ``questions``:
-    those a person is asked now, by key. ``worked``: how long the run was worked on, in seconds, as of ``worked_at``;
-    waiting for a person does not count.
+    ``tests``: the latest, with the status ``running`` until they end. ``questions``: those a person is asked now, by
+    key.
     """
 
     run_id: str = ""
@@ -49,26 +113,13 @@ class Progress:
     flow: str = ""
     folder: str = ""
     playbook: str | None = None
-    resumed: bool = False
     began: str = ""
     at: str = ""
-    step: str = ""
-    current_step: str = ""
-    steps: dict[str, int] = field(default_factory=dict)
-    limits: dict[str, float] = field(default_factory=dict)
-    turns_begun: int = 0
-    worked: float = 0.0
-    worked_at: str = ""
-    cycle: int = 0
-    cycles: int = 0
+    position: FlowPosition = field(default_factory=FlowPosition)
+    work: WorkDone = field(default_factory=WorkDone)
     roles: dict[str, RoleProgress] = field(default_factory=dict)
-    finished_in_cycle: set[str] = field(default_factory=set)
     tests: events.TestsEnded | None = None
-    written: dict[str, None] = field(default_factory=dict)
-    files_written: int = 0
-    files_skipped: int = 0
-    state: str = ""
-    tasks: dict[str, str] = field(default_factory=dict)
+    files: WrittenFiles = field(default_factory=WrittenFiles)
     questions: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     ended: events.RunEnded | None = None
@@ -96,19 +147,15 @@ class Progress:
         """Input and output tokens of all roles."""
         return sum(role.input_tokens + role.output_tokens for role in self.roles.values())
 
-    @property
-    def tasks_over(self) -> int:
-        return sum(state in ENDED_TASKS for state in self.tasks.values())
-
     def left(self, now: str) -> dict[str, float]:
         """Return what is left of each limit at ``now`` (an event's ``at``)."""
-        used = {"turns": self.turns_begun, "tokens": self.tokens, "seconds": self.worked_until(now)}
-        return {name: max(0.0, limit - used.get(name, 0.0)) for name, limit in self.limits.items()}
+        used = {"turns": self.work.turns, "tokens": self.tokens, "seconds": self.worked_until(now)}
+        return {name: max(0.0, limit - used.get(name, 0.0)) for name, limit in self.work.limits.items()}
 
     def worked_until(self, now: str) -> float:
-        """Return ``worked`` at ``now``."""
+        """Return how long the run was worked on, in seconds, at ``now``."""
         stands_still = self.questions or self.ended
-        return self.worked + (0.0 if stands_still else seconds_between(self.worked_at, now))
+        return self.work.seconds + (0.0 if stands_still else seconds_between(self.work.at, now))
 
     @property
     def where(self) -> str:
@@ -116,23 +163,12 @@ class Progress:
 
         A flow may repeat more often than the cycles it was given, or not use cycles at all.
         """
-        tasks = f", {self.tasks_over} of {len(self.tasks)} tasks" if self.tasks else ""
-        return f"{self.state or self._cycle_in_words}{tasks}"
-
-    @property
-    def _cycle_in_words(self) -> str:
-        if not self.cycle:
-            return f"step {self.step}" if self.step else ""
-        return f"cycle {self.cycle}" + (f" of {self.cycles}" if self.cycle <= self.cycles else "")
+        return self.position.in_words
 
     @property
     def share(self) -> float | None:
         """The completed share of a fan-out, otherwise of the cycles, 0 to 1; None without either."""
-        if self.tasks:
-            return self.tasks_over / len(self.tasks)
-        if not (self.cycle and self.cycles and self.roles):
-            return None
-        return min(1.0, (self.cycle - 1 + len(self.finished_in_cycle) / len(self.roles)) / self.cycles)
+        return self.position.share(len(self.roles))
 
 
 @singledispatch
@@ -143,11 +179,11 @@ def _apply(event: RunEvent, progress: Progress) -> None:
 @_apply.register
 def _run_started(event: events.RunStarted, progress: Progress) -> None:
     progress.run_id, progress.folder, progress.playbook = event.run_id, event.folder, event.playbook
-    progress.goal, progress.flow, progress.cycles = event.goal, event.flow, event.cycles
-    progress.began, progress.resumed, progress.ended = event.at, event.resumed, None
-    progress.worked, progress.worked_at = event.worked_seconds, event.at
-    progress.limits = event.limits
-    progress.steps = {name: progress.steps.get(name, 0) for name in event.steps}
+    progress.goal, progress.flow, progress.position.cycles = event.goal, event.flow, event.cycles
+    progress.began, progress.ended = event.at, None
+    progress.work.limits = event.limits
+    _count_work(progress, event.at, event.worked_seconds)
+    progress.position.steps = {name: progress.position.steps.get(name, 0) for name in event.steps}
     progress.questions.clear()
     for name in event.roles:
         role = progress.role(name)
@@ -161,25 +197,26 @@ def _role_started(event: events.RoleStarted, progress: Progress) -> None:
 
 @_apply.register
 def _step_started(event: events.StepStarted, progress: Progress) -> None:
-    progress.step = event.step
+    position = progress.position
+    position.step = event.step
     if not _is_called(event.step):
-        progress.current_step = event.step
-        progress.steps[event.step] = max(progress.steps.get(event.step, 0), event.visit)
+        position.current_step = event.step
+        position.steps[event.step] = max(position.steps.get(event.step, 0), event.visit)
         visit = f"{event.step}.{event.visit}"
-        progress.tasks = {unit: state for unit, state in progress.tasks.items() if unit.rpartition(".")[0] == visit}
-    _enter_cycle(progress, event.cycle)
+        position.tasks = {unit: state for unit, state in position.tasks.items() if unit.rpartition(".")[0] == visit}
+    _enter_cycle(position, event.cycle)
 
 
-def _enter_cycle(progress: Progress, cycle: int | None) -> None:
-    if cycle and cycle != progress.cycle:
-        progress.cycle = cycle
-        progress.finished_in_cycle.clear()
+def _enter_cycle(position: FlowPosition, cycle: int | None) -> None:
+    if cycle and cycle != position.cycle:
+        position.cycle = cycle
+        position.finished.clear()
 
 
 @_apply.register
 def _turn_started(event: events.TurnStarted, progress: Progress) -> None:
-    _enter_cycle(progress, event.cycle)
-    progress.turns_begun += 1
+    _enter_cycle(progress.position, event.cycle)
+    progress.work.turns += 1
     role = progress.role(event.role)
     role.turn = event.turn
     role.state = WORKING if event.repair_of is None else REPAIRING
@@ -189,7 +226,7 @@ def _turn_started(event: events.TurnStarted, progress: Progress) -> None:
 
 def _count_work(progress: Progress, at: str, worked: float | None = None) -> None:
     """``worked`` as in `TurnEnded`; None for an event without it."""
-    progress.worked, progress.worked_at = progress.worked_until(at) if worked is None else worked, at
+    progress.work.seconds, progress.work.at = progress.worked_until(at) if worked is None else worked, at
 
 
 @_apply.register
@@ -217,7 +254,7 @@ def _turn_ended(event: events.TurnEnded, progress: Progress) -> None:
     role.output_tokens += event.output_tokens
     role.seconds += event.seconds
     role.last = event.summary or event.reason or role.last
-    progress.finished_in_cycle.add(role.name)
+    progress.position.finished.add(role.name)
     _count_work(progress, event.at, event.worked_seconds)
 
 
@@ -228,16 +265,15 @@ def _reply_repaired(event: events.ReplyRepaired, progress: Progress) -> None:
 
 @_apply.register
 def _files_applied(event: events.FilesApplied, progress: Progress) -> None:
-    progress.files_written += event.written
-    progress.files_skipped += event.skipped
+    progress.files.written += event.written
+    progress.files.skipped += event.skipped
     if event.written:
-        progress.written.update(dict.fromkeys(event.paths))
+        progress.files.paths.update(dict.fromkeys(event.paths))
 
 
 @_apply.register
 def _protected_restored(event: events.ProtectedRestored, progress: Progress) -> None:
-    paths = ", ".join(event.paths)
-    progress.warnings.append(f"{event.role or 'before tests'}: protected, put back as before: {paths}")
+    progress.warnings.append(f"{event.role or 'before tests'}: {incident_in_words(event)}")
 
 
 @_apply.register
@@ -252,14 +288,14 @@ def _tests_ended(event: events.TestsEnded, progress: Progress) -> None:
 
 @_apply.register
 def _done_ignored(event: events.DoneIgnored, progress: Progress) -> None:
-    progress.role(event.role).last = "said DONE, which is not this role's to say"
+    progress.role(event.role).last = incident_in_words(event)
 
 
 @_apply.register
 def _role_restarted(event: events.RoleRestarted, progress: Progress) -> None:
     role = progress.role(event.role)
     role.state, role.working_since = STARTING, ""
-    role.last = f"restarted: {event.reason}"
+    role.last = incident_in_words(event)
 
 
 @_apply.register
@@ -291,9 +327,9 @@ def _review_answered(event: events.ReviewAnswered, progress: Progress) -> None:
 @_apply.register
 def _state_changed(event: events.StateChanged, progress: Progress) -> None:
     if not event.unit:
-        progress.state = event.state
+        progress.position.state = event.state
     elif not _is_called(event.unit):
-        progress.tasks[event.unit] = event.state
+        progress.position.tasks[event.unit] = event.state
 
 
 def _is_called(key: str) -> bool:
@@ -309,8 +345,8 @@ def _warning(event: events.Warning, progress: Progress) -> None:
 @_apply.register
 def _run_ended(event: events.RunEnded, progress: Progress) -> None:
     progress.ended = event
-    progress.worked, progress.worked_at = event.totals.get("seconds", progress.worked), event.at
+    progress.work.seconds, progress.work.at = event.totals.get("seconds", progress.work.seconds), event.at
     for role in progress.roles.values():
         role.working_since = ""
-        if role.state in BUSY:
+        if role.state in AT_WORK:
             role.state = "interrupted"

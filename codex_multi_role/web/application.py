@@ -18,6 +18,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.presentation.pages import ASSETS
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.flow_form import form_of, read_flows, read_playbooks, wanted_run
 from codex_multi_role.web.followers import Followers
@@ -26,7 +27,7 @@ from codex_multi_role.web.guard import RequestGuard
 from codex_multi_role.web.listing import EVERY, RunList
 from codex_multi_role.web.run_pages import RunPages
 from codex_multi_role.web.starting import RunStarter
-from codex_multi_role.web.templating import FOLDER, page
+from codex_multi_role.web.templating import page
 
 
 def create_application(
@@ -53,7 +54,7 @@ def create_application(
             Route("/runs/{run}/report", run_pages.report),
             Route("/runs/{run}/files/{path:path}", run_pages.files),
             *(Route(path, with_form(access, act), methods=["POST"]) for path, act in forms.items()),
-            Mount("/static", StaticFiles(directory=FOLDER / "static")),
+            Mount("/static", StaticFiles(directory=ASSETS)),
         ],
         middleware=[Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BYTES)],
         exception_handlers={HTTPException: _http_error, 500: _internal_error},

@@ -12,6 +12,7 @@ from anyio import to_thread
 from sse_starlette import ServerSentEvent
 
 from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.presentation.outcome import news_in_words
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.web.run_state import RunState, Snapshot
 
@@ -156,5 +157,10 @@ class _Seen:
             return None
         self._number = snapshot.number
         self._versions |= {part.name: part.version for part in parts}
-        payload = {"status": snapshot.status, "lines": lines, "parts": [vars(part) for part in parts]}
+        payload = {
+            "status": snapshot.status,
+            "said": news_in_words(snapshot.status),
+            "lines": lines,
+            "parts": [vars(part) for part in parts],
+        }
         return ServerSentEvent(json.dumps(payload), event="news", id=str(snapshot.number))

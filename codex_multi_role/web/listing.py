@@ -8,12 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.presentation.recorded import open_questions, status_now, totals_now
-from codex_multi_role.presentation.records import Records
+from codex_multi_role.errors import RunStatus
+from codex_multi_role.presentation.outcome import WAITING
+from codex_multi_role.presentation.recorded import Records, open_questions, status_now, totals_now
 from codex_multi_role.run_folder import Question, RunFolder
 
 ROWS = 50
-WAITING, WORKING, EVERY = "waiting", "running", "all"
+WORKING, EVERY = RunStatus.RUNNING, "all"
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,16 @@ from typing import Any
 from codex_multi_role.errors import RunNotFound
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import more_cycles, next_from_record
+from codex_multi_role.presentation.pages import template
 from codex_multi_role.presentation.plain import PlainLines
-from codex_multi_role.presentation.progress import BUSY, Progress
+from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import open_questions, read_record, status_now
 from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder import Question, RunFolder, event_of
 from codex_multi_role.run_folder.folder import has_reached_end
 from codex_multi_role.run_folder.owner import is_alive
-from codex_multi_role.run_folder.states import FAILED, OVER, ToldStates
+from codex_multi_role.run_folder.states import OVER, ToldStates
 from codex_multi_role.web.listing import shown_status
-from codex_multi_role.web.templating import fill
 
 KEPT_LINES = 1000
 EVENTS_A_LOOK = 5000
@@ -147,9 +147,7 @@ class RunState:
             "facts": facts,
             "record": facts.record,
             "progress": self._plain.progress,
-            "busy": BUSY,
             "tasks": tasks,
-            "failed": FAILED,
             "open_tasks": [each for each in tasks if each["state"] not in OVER] if facts.alive else [],
             "form_secret": self._form_secret,
         }
@@ -157,7 +155,7 @@ class RunState:
             number=self._number,
             lines=tuple(self._lines),
             dropped=self._line_count - len(self._lines),
-            parts=tuple(_part(name, fill(f"{name}.html", **values)) for name in PARTS),
+            parts=tuple(_part(name, template(f"{name}.html").render(**values)) for name in PARTS),
             facts=facts,
         )
 

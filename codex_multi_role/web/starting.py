@@ -16,7 +16,7 @@ from tempfile import TemporaryFile
 
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, UsageError
 from codex_multi_role.host.atomic import make_folder, storage_errors
-from codex_multi_role.presentation.outcome import exit_meaning
+from codex_multi_role.presentation.outcome import exit_in_words
 from codex_multi_role.presentation.wording import printable
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import make_runs_folder, new_run_id
@@ -116,8 +116,8 @@ class RunStarter:
             with suppress(OSError):
                 log_path.replace(folder.path / OUTPUT)
             return
-        meaning = exit_meaning(child.returncode, "the process was ended")
-        raise NotBegun(_take_output(log_path), f"Exit code {child.returncode}: {meaning}.")
+        ended = exit_in_words(child.returncode, "the process was ended")
+        raise NotBegun(_take_output(log_path), f"Exit code {ended}.")
 
     def _spawn(self, arguments: list[str], log_path: Path, text: str) -> subprocess.Popen[bytes]:
         environment = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}

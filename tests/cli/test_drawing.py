@@ -45,8 +45,8 @@ def test_question_comes_with_the_commands_that_answer_it() -> None:
 
 def with_steps(*steps: str, **visited: int) -> Progress:
     progress = Progress.of(in_order(started()))
-    progress.steps = {step: visited.get(step, 0) for step in steps}
-    progress.step = progress.current_step = list(visited)[-1]
+    progress.position.steps = {step: visited.get(step, 0) for step in steps}
+    progress.position.step = progress.position.current_step = list(visited)[-1]
     return progress
 
 
@@ -55,7 +55,7 @@ def test_position_in_the_flow_is_shown_with_its_visits() -> None:
         with_steps("plan", "develop", "execute", "done", plan=2, execute=1, develop=2), 100
     )
     called = with_steps("plan", "each", each=1)
-    called.step = "each.1.3/inner"
+    called.position.step = "each.1.3/inner"
     assert "plan > [each]" in drawn(called, 100)
     many = with_steps(*(f"step{number}" for number in range(30)), step14=1)
     view = drawn(many, 50)
@@ -66,7 +66,7 @@ def test_position_in_the_flow_is_shown_with_its_visits() -> None:
 def test_remaining_limits_count_turns_tokens_and_working_time() -> None:
     """Time in which the run waits for an answer does not count."""
     progress = Progress.of(in_order(started(), *turn("planner", 1, 1), *turn("implementer", 1, 1)[:1]))
-    progress.worked = 60.0
+    progress.work.seconds = 60.0
     assert "left: 18 turns, 48.8k tokens, 9 min 00 s" in drawn(progress, 100)
     later = "2026-01-31T10:15:14.000+00:00"  # ten seconds into the turn
     assert "tokens, 8 min 50 s" in drawn(progress, 100, now=later)

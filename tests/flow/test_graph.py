@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.catalog import FlowSpec
+from codex_multi_role.flow.chart import chart_of, one_line
 from codex_multi_role.flow.graph import ascii, mermaid, outline
-from codex_multi_role.flow.words import arrows, one_line
 from tests.support.flows import flow_of, flows_of
 from tests.support.generated_flows import flows_that_call
 
@@ -138,7 +138,7 @@ def test_every_way_of_every_flow_is_an_edge(flows: dict[str, FlowSpec]) -> None:
     _, edges, subgraphs = parts(mermaid(flows, "main"))
     drawn = [flows["main"], *(flows[title.removeprefix("flow ")] for title in subgraphs)]
     steps = [step for flow in drawn for step in flow.steps]
-    ways = [arrow for flow in drawn for index in range(len(flow.steps)) for arrow in arrows(flow, index)]
+    ways = [arrow for flow in drawn for node in chart_of(flow).nodes for arrow in node.arrows]
     assert len(edges) == len(drawn) + len(ways) + len([step for step in steps if step.call])
     text = ascii(flows, "main")
     assert all(len(line) <= 80 for line in text.splitlines())

@@ -20,8 +20,8 @@ def test_end_of_a_run_shows_every_role_with_its_sums() -> None:
 
 def test_files_tests_and_warnings_are_kept() -> None:
     progress = Progress.of(whole_run())
-    assert (progress.files_written, progress.files_skipped) == (3, 1)
-    assert list(progress.written) == ["roman.py", "test_roman.py"]
+    assert (progress.files.written, progress.files.skipped) == (3, 1)
+    assert list(progress.files.paths) == ["roman.py", "test_roman.py"]
     assert progress.tests == replace(e.TestsEnded(2, "passed", 4, 0, 0, 0, 0.4), at="2026-01-31T10:15:26.000+00:00")
     assert progress.warnings == ["the disk is nearly full"]
 
@@ -50,7 +50,6 @@ def test_share_grows_with_the_roles_that_have_spoken_in_a_cycle() -> None:
 def test_resumed_run_keeps_its_counts() -> None:
     killed = in_order(started(), *turn("planner", 1, 1), *turn("implementer", 1, 1)[:1])
     progress = Progress.of([*killed, *in_order(started(resumed=True))])
-    assert progress.resumed
     assert progress.roles["planner"].input_tokens == 1200
     assert progress.roles["implementer"].state == STARTING
     assert progress.roles["implementer"].working_since == ""
@@ -110,4 +109,4 @@ def test_time_left_counts_down_during_tests_but_not_questions() -> None:
 def test_current_step_is_one_of_the_flows_own_whatever_its_name() -> None:
     steps = [e.StepStarted(name, 1, 1) for name in ("look.1", "batch", "batch.1.3/analyse")]
     records = in_order(started(), *steps)
-    assert [Progress.of(records[:end]).current_step for end in (2, 3, 4)] == ["look.1", "batch", "batch"]
+    assert [Progress.of(records[:end]).position.current_step for end in (2, 3, 4)] == ["look.1", "batch", "batch"]

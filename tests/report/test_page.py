@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunReport, api, fork
+from codex_multi_role.presentation.parts import LONGEST
 from codex_multi_role.report import write_report
-from codex_multi_role.report.texts import LONGEST
 from codex_multi_role.run_folder import RunFolder
 from tests.support.browser import Report
 from tests.support.recorded_runs import make_run

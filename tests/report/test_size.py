@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from codex_multi_role.presentation.parts import ALL_BYTES, LONGEST, SHORTEST, cut_length
 from codex_multi_role.report import write_report
-from codex_multi_role.report.texts import ALL_BYTES, LONGEST, SHORTEST, cut_length
 from tests.support.browser import Report
 from tests.support.recorded_runs import make_many_turns as make
 

@@ -161,7 +161,7 @@ def test_what_a_role_asks_is_answered_in_words(page: Page, team: TeamFolder) -> 
 @pytest.mark.long
 def test_run_is_stopped_and_says_so(page: Page, team: TeamFolder) -> None:
     run_id = start(page, "stall")
-    page.locator("#overview .state.busy").wait_for()
+    page.locator("#overview .roles .chip.busy").wait_for()
     page.get_by_role("button", name="Stop the run").click()
     status(page, "interrupted")
     assert page.get_by_role("button", name="Go on with this run").count() == 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.checks.junit_report import read_cases, read_report
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.presentation.outcome import OUTCOMES, exit_meaning, next_command, outcome_in_words
+from codex_multi_role.presentation.outcome import OUTCOMES, exit_in_words, next_command, outcome_in_words
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import read_tests
 from codex_multi_role.presentation.wording import one_line, printable
@@ -80,7 +80,7 @@ class EndedRun:
     @property
     def meaning(self) -> str:
         """``exit code 1: ended without reaching the goal``."""
-        return f"exit code {self.exit_code}: {exit_meaning(self.exit_code)}"
+        return f"exit code {exit_in_words(self.exit_code)}"
 
     @property
     def is_own_word(self) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.integrations.ci.ended_run import Case, EndedRun
+from codex_multi_role.presentation.outcome import playbook_in_words, tokens_in_words, turns_in_words
 from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.recorded import changed_files
-from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural, verdict
+from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, verdict
 from codex_multi_role.run_folder import Questions, RunFolder
 
 MOST_LISTED = 50
@@ -40,18 +41,17 @@ def _ending(run: EndedRun) -> list[str]:
     parts = [code(run.line(run.reason, 500)), f"({run.meaning})"]
     played = run.progress.playbook
     if played:
-        parts.append(f"No model was asked: the answers came from the playbook {code(run.line(played))}.")
+        parts.append(playbook_in_words(played, over=True, named=lambda name: code(run.line(name))))
     return [" ".join(part for part in parts if part)]
 
 
 def _facts(run: EndedRun) -> list[str]:
     totals, progress = run.totals, run.progress
-    repairs = f" ({plural(totals['repairs'], 'repair')})" if totals.get("repairs") else ""
     return [
         f"- goal: {code(run.line(progress.goal, 1000))}",
         f"- flow: {code(run.line(progress.flow))}{f', {code(run.line(progress.where))}' if progress.where else ''}",
-        f"- turns: {totals.get('turns', 0):.0f}{repairs} in {duration(totals.get('seconds', 0))}",
-        f"- tokens: {totals.get('input_tokens', 0):,.0f} in, {totals.get('output_tokens', 0):,.0f} out",
+        f"- turns: {turns_in_words(totals)}",
+        f"- tokens: {tokens_in_words(totals.get('input_tokens', 0), totals.get('output_tokens', 0))}",
         f"- where to look: {code(one_line(run.folder.path if run.folder else '', 1000))}",
     ]
 

@@ -81,7 +81,7 @@ def test_long_lists_are_cut_and_say_so(tmp_path: Path) -> None:
 def test_it_is_never_longer_than_github_takes(tmp_path: Path) -> None:
     long = "𐍈" * 2000
     run = make_ended(tmp_path, 3, long, outcome=long, hint=long)
-    run.progress.goal = run.progress.flow = run.progress.playbook = run.progress.state = long
+    run.progress.goal = run.progress.flow = run.progress.playbook = run.progress.position.state = long
     run.progress.warnings += [f"{number} {long}" for number in range(MOST_LISTED)]
     run.progress.roles = {str(number): RoleProgress(long, turns=1, last=long) for number in range(MOST_ROLES)}
     assert run.folder is not None

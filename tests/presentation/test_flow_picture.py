@@ -9,10 +9,10 @@ import pytest
 
 from codex_multi_role.catalog import FlowSpec, read_flows
 from codex_multi_role.catalog.flow_loading import list_flows
+from codex_multi_role.flow.chart import chart_of
 from codex_multi_role.flow.routing import End
-from codex_multi_role.report.path_taken import PathTaken, paths_taken
-from codex_multi_role.report.picture import LINE, Picture, draw
-from codex_multi_role.report.story import Visit
+from codex_multi_role.presentation.flow_picture import LINE, PathTaken, Picture, draw, paths_taken
+from codex_multi_role.presentation.story import Visit
 from codex_multi_role.run_folder.events import RunEnded
 
 FLOWS = [entry.name for entry in list_flows(None)]
@@ -26,13 +26,13 @@ def ended(outcome: str, exit_code: int) -> RunEnded:
     return RunEnded("ended", outcome, "", exit_code, {}, "/run")
 
 
-def flow(**more: object) -> FlowSpec:
+def flow() -> FlowSpec:
     steps = [
         {"ask": "plan"},
         {"id": "try.1", "call": "inner"},
         {"check": "tests", "next": [{"when": "x", "to": "plan"}, {"when": "y", "to": "plan"}, {"end": "fine"}]},
     ]
-    return FlowSpec.model_validate({"name": "outer", "steps": steps, **more})
+    return FlowSpec.model_validate({"name": "outer", "steps": steps})
 
 
 INNER = FlowSpec.model_validate(
@@ -40,10 +40,13 @@ INNER = FlowSpec.model_validate(
 )
 
 
+CHARTS = (chart_of(flow()), chart_of(INNER))
+
+
 def test_visits_and_ways_are_counted_of_every_walk_of_a_flow() -> None:
     inside = [f"try.1.{walk}.0/{step}" for walk in (1, 2) for step in "ab"]
     went = visits("plan", "try.1", *inside[:2], "tests", "plan", "try.1", *inside[2:], "tests")
-    paths = paths_taken({"outer": flow(), "inner": INNER}, "outer", went, ended("fine", 0))
+    paths = paths_taken(CHARTS, went, ended("fine", 0))
     outer, inner = paths["outer"], paths["inner"]
     assert (outer.walks, inner.walks) == (1, 2)
     assert outer.visits == {"plan": 2, "try.1": 2, "tests": 2}
@@ -58,36 +61,36 @@ def test_visits_and_ways_are_counted_of_every_walk_of_a_flow() -> None:
 
 
 def test_run_that_stopped_elsewhere_says_where() -> None:
-    path = paths_taken({"outer": flow(), "inner": INNER}, "outer", visits("plan"), ended("role_failed", 3))["outer"]
+    path = paths_taken(CHARTS, visits("plan"), ended("role_failed", 3))["outer"]
     assert path.stopped == ("plan", End("role_failed", 3))
-    texts = [words.text for box in draw(flow(), path).boxes for words in box.words]
+    texts = [words.text for box in draw(CHARTS[0], path).boxes for words in box.words]
     assert "role_failed, exit 3" in texts
 
 
 def test_killed_run_has_no_end_and_removed_steps_are_skipped() -> None:
     """Steps that are not in the flow are not counted."""
-    path = paths_taken({"outer": flow(), "inner": INNER}, "outer", visits("plan", "gone", "x.1/a"), None)["outer"]
+    path = paths_taken(CHARTS, visits("plan", "gone", "x.1/a"), None)["outer"]
     assert (path.visits, path.stopped) == ({"plan": 1}, None)
 
 
 def test_ways_to_one_place_are_one_with_what_they_are_taken_for() -> None:
     path = PathTaken(walks=1)
     path.ways["tests", "plan"] = 2
-    back = [way for way in draw(flow(), path).ways if way.label.text.startswith("x")]
+    back = [way for way in draw(CHARTS[0], path).ways if way.label.text.startswith("x")]
     assert [(way.label.text, way.count) for way in back] == [("x or y", 2)]
     assert back[0].title == "x or y → plan: taken 2 times"
 
 
 def test_every_role_that_is_asked_is_named() -> None:
     every = FlowSpec.model_validate({"name": "team", "steps": [{"id": "team", "ask": "*"}]})
-    picture = draw(every, PathTaken(), ["planner", "builder"])
+    picture = draw(chart_of(every), PathTaken(), ["planner", "builder"])
     assert [words.text for words in picture.boxes[0].words] == ["team", "ask every role", "planner, builder"]
 
 
 @pytest.mark.parametrize("name", FLOWS)
 def test_in_every_shipped_flow_all_has_its_place(name: str) -> None:
     for each in read_flows(name, None).values():
-        picture = draw(each, PathTaken())
+        picture = draw(chart_of(each), PathTaken())
         for one, other in itertools.combinations(picture.boxes, 2):
             beside = one.x + one.width <= other.x or other.x + other.width <= one.x
             assert beside or one.y + one.height <= other.y or other.y + other.height <= one.y

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from codex_multi_role.presentation.entries import question_id, tests_id, turn_id
+from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
+from codex_multi_role.presentation.story import ReportedTurn, Story, TestRun
 from codex_multi_role.presentation.wording import duration, one_line
-from codex_multi_role.report.entries import BAD, IDLE, WARN, question_id, tests_id, tone_of, turn_id
-from codex_multi_role.report.story import ReportedTurn, Story, TestRun
 from codex_multi_role.run_folder import Question
 
 LONGEST_PAUSE, LONGEST_PAUSE_SECONDS = 0.08, 60.0
@@ -18,6 +19,10 @@ CUT_PAUSE = 0.02
 PIXELS_A_TICK = 140
 NARROWEST = 0.12
 PIXELS_A_TURN, FEWEST_PIXELS, MOST_PIXELS = 7, 700, 12_000
+
+ROW, AXIS = 26, 24
+KEYS = ((GOOD, "completed, passed"), (BAD, "failed"), (WARN, "cut short, open"), (IDLE, "other"))
+PAUSE = ("pause", "a pause, cut out")
 
 Span = tuple[float, float]
 
@@ -57,6 +62,16 @@ class Timeline:
     ticks: list[Mark]
     cuts: list[Mark]
     pixels: int
+    row: int = ROW
+
+    @property
+    def height(self) -> int:
+        return self.row * len(self.lanes) + AXIS
+
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        """Tones and what they mean."""
+        return [*KEYS, PAUSE] if self.cuts else list(KEYS)
 
 
 class Scale:
@@ -166,16 +181,15 @@ class _TimelineDrawing:
 
     def _turn(self, turn: ReportedTurn) -> Bar:
         tone = tone_of(turn.status, BAD) if turn.ended else WARN
-        status = turn.status.replace("_", " ") if turn.ended else "no end"
+        status = status_in_words(turn.status) if turn.ended else "no end"
         seconds = duration(max(0.0, self._end(turn.ended) - _seconds(turn.began)))
         title = f"{turn.role}, turn {turn.number}: {status}, {seconds}"
         return self._bar(turn.began, turn.ended, tone, title, turn_id(turn.role, turn.number))
 
     def _tests(self, tests: TestRun) -> Bar:
         target = turn_id(tests.role, tests.turn) if tests.turn else tests_id(tests.number)
-        return self._bar(
-            tests.began, tests.ended, tone_of(tests.status), f"tests {tests.number:03d}: {tests.status}", target
-        )
+        tone = tone_of(tests.status) if tests.ended else WARN
+        return self._bar(tests.began, tests.ended, tone, f"tests {tests.number:03d}: {tests.status}", target)
 
     def _question(self, question: Question) -> Bar:
         answer = question.answer

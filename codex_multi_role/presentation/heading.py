@@ -8,21 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import RunStatus
-from codex_multi_role.presentation.outcome import exit_meaning, next_from_record, outcome_in_words
+from codex_multi_role.presentation.outcome import ending_in_words, exit_in_words, next_from_record, tone_of_run
+from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.recorded import changed_files, read_record, status_now, totals_now
+from codex_multi_role.presentation.story import Story
 from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural, verdict
-from codex_multi_role.report.entries import BAD, GOOD, WARN
-from codex_multi_role.report.story import Story
 from codex_multi_role.run_folder import RunFolder
 
-TONES: dict[str, str] = {
-    RunStatus.SUCCEEDED: GOOD,
-    RunStatus.ENDED: BAD,
-    RunStatus.FAILED: BAD,
-    RunStatus.UNREADABLE: BAD,
-    RunStatus.PARKED: WARN,
-    RunStatus.INTERRUPTED: WARN,
-}
 FILES_NAMED = 40
 GOAL_LENGTH = 10_000
 
@@ -41,6 +33,7 @@ class Heading:
     next: str
     facts: list[tuple[str, str]]
     figures: list[tuple[str, str]]
+    roles: list[RoleProgress]
     files: list[str]
     more_files: int
 
@@ -59,28 +52,22 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
         run_id=folder.run_id,
         goal=str(record.get("goal") or story.progress.goal)[:GOAL_LENGTH],
         status=status,
-        tone=TONES.get(status, WARN),
-        outcome=_outcome(status, str(record.get("outcome") or "")),
+        tone=tone_of_run(status),
+        outcome=ending_in_words(status, str(record.get("outcome") or "")),
         reason=one_line(record.get("reason", ""), 2000),
-        meaning="" if exit_code is None else f"exit code {exit_code}: {exit_meaning(exit_code)}",
+        meaning="" if exit_code is None else f"exit code {exit_in_words(exit_code)}",
         next=next_from_record(folder, runs_dir, record, status),
         facts=[(name, value) for name, value in _facts(record, story) if value],
         figures=list(_figures(totals_now(folder, record), len(files), story)),
+        roles=list(story.progress.roles.values()),
         files=[one_line(name) for name in files[:FILES_NAMED]],
         more_files=max(0, len(files) - FILES_NAMED),
     )
 
 
-def _outcome(status: str, outcome: str) -> str:
-    if outcome:
-        return outcome_in_words(outcome)
-    words = {"running": "Still going on", "killed": "It was killed", "unreadable": "Its run.json cannot be read"}
-    return words.get(status, "No end is recorded")
-
-
 def _facts(record: Mapping[str, Any], story: Story) -> Iterator[tuple[str, str]]:
     flow = record.get("flow") or story.progress.flow
-    cycles = story.progress.cycles
+    cycles = story.progress.position.cycles
     yield "flow", one_line(flow) + (f", {plural(cycles, 'cycle')}" if cycles else "")
     inputs = record.get("inputs")
     if isinstance(inputs, Mapping):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import singledispatch
 
+from codex_multi_role.presentation.outcome import Incident, incident_in_words
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunEvent, events
@@ -13,7 +14,7 @@ from codex_multi_role.run_folder.states import ToldStates
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 MOST_NOTES = 500
-Noted = events.Warning | events.ProtectedRestored | events.RoleRestarted | events.RoleSkipped | events.DoneIgnored
+Noted = events.Warning | Incident
 
 
 @dataclass
@@ -184,11 +185,5 @@ def _words(event: Noted) -> str:
     match event:
         case events.Warning(message):
             return message
-        case events.ProtectedRestored(role, _, paths):
-            return f"{role or 'before tests'}: protected, put back as before: {', '.join(paths)}"
-        case events.RoleRestarted(role, reason):
-            return f"{role}: restarted: {reason}"
-        case events.RoleSkipped(role, reason):
-            return f"{role}: skipped: {reason}; the run went on without it"
-        case events.DoneIgnored(role):
-            return f"{role}: said DONE, which is not this role's to say"
+        case _:
+            return f"{event.role or 'before tests'}: {incident_in_words(event)}"

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
+from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
+from codex_multi_role.presentation.parts import FILES, Reader, embedded, question_parts, test_parts, turn_parts
+from codex_multi_role.presentation.story import RUNNING, ReportedTurn, Story, TestRun, Visit
 from codex_multi_role.presentation.wording import compact, duration, one_line, plural, verdict
-from codex_multi_role.report.order import in_order
-from codex_multi_role.report.parts import FILES, question_parts, test_parts, turn_parts
-from codex_multi_role.report.story import RUNNING, ReportedTurn, Story, TestRun
-from codex_multi_role.report.texts import Reader, embedded
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, list_turns
 
-GOOD, BAD, WARN, IDLE = "good", "bad", "warn", "idle"
 KILLED = "killed"
 LONGEST_RESULT = 8_000_000
 """Maximum bytes of a check's result that is read for its status, even if the page shows little of it."""
@@ -38,7 +38,7 @@ class ReportEntry:
     what: str
     status: Chip
     about: str
-    data: str
+    data: Markup
     chips: list[Chip] = field(default_factory=list)
     cost: str = ""
 
@@ -53,15 +53,6 @@ def tests_id(number: int) -> str:
 
 def question_id(key: str) -> str:
     return f"question-{key}"
-
-
-def tone_of(status: str, otherwise: str = IDLE) -> str:
-    """Return the tone of a status; ``otherwise`` is for unknown ones, because checks name their own."""
-    if status in ("completed", "passed", "succeeded"):
-        return GOOD
-    if status in (RUNNING, "killed", "interrupted", "cancelled", "unknown"):
-        return WARN
-    return BAD if status in ("failed", "error", "timed out", "could not run") else otherwise
 
 
 def text_sizes(folder: RunFolder) -> Iterator[int]:
@@ -115,7 +106,7 @@ class Entries:
             at=turn.began,
             who=turn.role,
             what=f"turn {turn.number}",
-            status=Chip(status.replace("_", " "), tone_of(status, BAD)),
+            status=Chip(status_in_words(status), tone_of(status, BAD)),
             chips=_chips(turn, result),
             about=one_line(result.get("reason") or turn.summary, 300),
             cost=_cost(result),
@@ -205,3 +196,47 @@ def _cost(result: dict[str, Any]) -> str:
     seconds = result.get("seconds")
     words = [duration(seconds)] if isinstance(seconds, int | float) else []
     return ", ".join([*words, f"{compact(both)} tokens"] if both else words)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """``what``: a check is identified by its folder. Tests after a turn belong to that turn."""
+
+    at: str
+    what: ReportedTurn | Question | TestRun | Path
+
+
+def in_order(folder: RunFolder, story: Story, questions: Sequence[Question]) -> list[Begun]:
+    """Return everything that began, earliest first."""
+    found = [Begun(turn.began, turn) for turn in _turns(folder, story)]
+    found += [Begun(tests.began, tests) for tests in story.tests.values() if not tests.turn]
+    found += [Begun(question.asked_at, question) for question in questions]
+    found += _checks(folder, story.visits)
+    return sorted(found, key=lambda each: each.at)
+
+
+def _turns(folder: RunFolder, story: Story) -> Iterator[ReportedTurn]:
+    """Yield the turns that have events, then those in the folder that have none."""
+    yield from story.turns.values()
+    last = story.at
+    for role, turn in list_turns(folder):
+        if (role, turn.number) not in story.turns:
+            yield ReportedTurn(role, turn.number, last, last, "unknown")
+
+
+def _checks(folder: RunFolder, visits: Mapping[tuple[str, int], Visit]) -> Iterator[Begun]:
+    top = folder.path / "checks"
+    for path in top.rglob("result.json"):
+        visit = _visit(path.parent.relative_to(top).as_posix(), visits)
+        if visit is not None:
+            yield Begun(visit.at, path.parent)
+
+
+def _visit(key: str, visits: Mapping[tuple[str, int], Visit]) -> Visit | None:
+    """Find the visit of a unit's key, ``<step>.<visit>`` or ``<step>.<visit>.<index>``. Ids may contain dots."""
+    unit = key
+    for _ in range(2):
+        unit, _, number = unit.rpartition(".")
+        if number.isdecimal() and (unit, int(number)) in visits:
+            return visits[unit, int(number)]
+    return None

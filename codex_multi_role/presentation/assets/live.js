@@ -84,7 +84,7 @@ function followRun(log) {
       status = news.status;
       connection.textContent = LIVING.includes(status) ? "live" : "";
       document.title = status === "waiting" ? `(?) ${title}` : title;
-      announce.textContent = status === "waiting" ? "The run waits for your answer." : `The run is ${status} now.`;
+      announce.textContent = news.said;
     }
     tick();
   }

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from codex_multi_role.flow import End
-from codex_multi_role.flow.words import Arrow, arrows, end_words, step_notes, step_words
+from codex_multi_role.flow.chart import BACK, NEXT, OUT, Arrow, chart_of, end_words, step_notes, step_words
 from tests.support.flows import flow_of
 
 FAN_OUT = "check: c, for_each: '{{ goal }}', max_items: 8"
@@ -47,11 +47,12 @@ def test_ways_out_in_the_order_they_are_tried() -> None:
       - {check: b}
       - {check: c, next: [{end: over, exit: 1}]}
     """)
-    assert arrows(flow, 0) == (
-        Arrow("visit 3", End("a_visits_used_up", 1)),
-        Arrow("steps.a.red or cycle > 1", "a"),
-        Arrow("otherwise", "b"),
+    first, second, third = chart_of(flow).nodes
+    assert first.arrows == (
+        Arrow("visit 3", End("a_visits_used_up", 1), OUT),
+        Arrow("steps.a.red or cycle > 1", "a", BACK),
+        Arrow("otherwise", "b", NEXT),
     )
-    assert arrows(flow, 1) == (Arrow("", "c"),)
-    assert arrows(flow, 2) == (Arrow("", End("over", 1)),)
+    assert second.arrows == (Arrow("", "c", NEXT),)
+    assert (third.arrows, third.ends) == ((Arrow("", End("over", 1), OUT),), (End("over", 1),))
     assert end_words(End("over", 1)) == "over, exit 1"

@@ -1,0 +1,119 @@
+"""Pages from the templates beside this module: ``report.html`` and those of `serve`; all values are escaped."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined, Template
+from jinja2.bccache import Bucket
+from markupsafe import Markup
+
+from codex_multi_role.presentation.outcome import (
+    SYMBOLS,
+    exit_in_words,
+    outcome_in_words,
+    playbook_in_words,
+    run_status_in_words,
+    status_in_words,
+    tone_of,
+    tone_of_run,
+)
+from codex_multi_role.presentation.wording import (
+    amounts,
+    clock,
+    compact,
+    duration,
+    moment,
+    one_line,
+    plural,
+    printable,
+    verdict,
+)
+
+TEMPLATES, ASSETS = (Path(__file__).parent / name for name in ("templates", "assets"))
+
+
+def template(name: str) -> Template:
+    """Return a template; raises jinja2's errors for a mistake in it."""
+    return _environment().get_template(name)
+
+
+def asset(name: str) -> Markup:
+    """Read a file of the package that is part of a page as it is."""
+    return Markup((ASSETS / name).read_text(encoding="utf-8"))
+
+
+class _CompiledTemplates(FileSystemBytecodeCache):
+    """Keeps compiled templates beside them, as Python keeps modules: compiling takes longer than a short report."""
+
+    def __init__(self) -> None:
+        folder = TEMPLATES / "__pycache__"
+        with suppress(OSError):
+            folder.mkdir(exist_ok=True)
+        super().__init__(str(folder), f"%s.{sys.implementation.cache_tag}.jinja-{jinja2.__version__}.cache")
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        try:
+            super().load_bytecode(bucket)
+        except Exception:  # damaged, or unreadable: compiled again
+            bucket.reset()
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):  # installed where the user may not write
+            super().dump_bytecode(bucket)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        bytecode_cache=_CompiledTemplates(),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "line": one_line,
+        "lines": _lines,
+        "duration": duration,
+        "compact": compact,
+        "clock": _time_filter(clock),
+        "day": _time_filter(lambda at: f"{moment(at):%Y-%m-%d %H:%M}"),
+        "machine_time": _time_filter(lambda at: moment(at).astimezone(UTC).isoformat()),
+        "amounts": amounts,
+        "plural": plural,
+        "verdict": lambda tests: verdict(vars(tests)),
+        "outcome": outcome_in_words,
+        "played": playbook_in_words,
+        "symbol": lambda status: SYMBOLS.get(status, "•"),
+        "exit": lambda code: exit_in_words(code, ""),
+        "words": status_in_words,
+        "run_words": run_status_in_words,
+        "tone": tone_of,
+        "run_tone": tone_of_run,
+    }
+    return environment
+
+
+def _time_filter(shown: Callable[[str], str]) -> Callable[[Any], str]:
+    """Create a filter for times from a file; it returns an empty text for an invalid one."""
+
+    def show(at: object) -> str:
+        with suppress(ValueError, OverflowError):
+            return shown(str(at))
+        return ""
+
+    return show
+
+
+def _lines(text: str) -> str:
+    """Remove control characters, except line breaks."""
+    return "\n".join(map(printable, text.expandtabs().splitlines()))
