@@ -117,7 +117,7 @@ def _decide(
 ) -> None:
     """Answer the run's question; if its process has ended, resume the run or print how to."""
     folder = RunFolder.find(ctx.params["runs_dir"], reference)
-    from codex_multi_role import api
+    import codex_multi_role.api as api
 
     answered = api.answer(
         folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
@@ -159,7 +159,7 @@ def _effect_of_answer(ctx: click.Context, folder: RunFolder, key: str) -> str | 
 
 def _cancel_task(folder: RunFolder, task: str, comment: str) -> dict[str, Any]:
     """Request the cancellation; returns the task's record once it has ended, or after `TASK_SECONDS`."""
-    from codex_multi_role import api
+    import codex_multi_role.api as api
 
     unit = api.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
     end = time.monotonic() + TASK_SECONDS

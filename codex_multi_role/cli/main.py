@@ -11,13 +11,13 @@ from contextlib import suppress
 
 import click
 
-import codex_multi_role
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.completion import VARIABLE
 from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.output import open_missing
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
 from codex_multi_role.presentation.wording import PROGRAM
+from codex_multi_role.version import __version__
 
 LEAVING_SECONDS = 2.0
 COMMANDS = {
@@ -82,7 +82,7 @@ group = LazyGroup(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     params=[],
 )
-click.version_option(codex_multi_role.__version__, "--version", "-V", prog_name=PROGRAM)(group)
+click.version_option(__version__, "--version", "-V", prog_name=PROGRAM)(group)
 
 
 def main() -> int:

@@ -84,7 +84,7 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
     folder = RunFolder.find(values["runs_dir"], run)
     changes = changes_for(ctx, folder.record()["options"])
     _say_changes(ctx, changes)
-    from codex_multi_role import api
+    import codex_multi_role.api as api
 
     progress = Progress()
     with in_foreground(ctx, progress) as callbacks:
@@ -113,7 +113,7 @@ def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None: 
     folder = RunFolder.find(values["runs_dir"], run)
     changes = changes_for(ctx, folder.record()["options"])
     _say_changes(ctx, changes)
-    from codex_multi_role import api
+    import codex_multi_role.api as api
 
     progress = Progress()
     with in_foreground(ctx, progress) as callbacks:
@@ -123,7 +123,7 @@ def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None: 
 
 def resume_run(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]) -> None:
     """Resume the run and exit with its code; ``ctx`` has the settings ``runs_dir`` and `OF_THIS_PROCESS`."""
-    from codex_multi_role import api
+    import codex_multi_role.api as api
 
     progress = Progress.of(read_events(folder.events_path))
     with in_foreground(ctx, progress) as callbacks:

@@ -48,7 +48,7 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
 
         put_dry_run(dry_run(options), as_json=values["json"], quiet=values["quiet"])
         return
-    from codex_multi_role import api
+    import codex_multi_role.api as api
 
     progress = Progress()
     with in_foreground(ctx, progress) as callbacks:

@@ -16,9 +16,9 @@ from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.presentation.entries import Entries, text_sizes
 from codex_multi_role.presentation.flow_picture import Picture, draw, paths_taken
 from codex_multi_role.presentation.heading import heading
-from codex_multi_role.presentation.pages import asset, template
 from codex_multi_role.presentation.parts import Reader, cut_length
 from codex_multi_role.presentation.recorded import read_record
+from codex_multi_role.presentation.rendering import asset, template
 from codex_multi_role.presentation.story import Story
 from codex_multi_role.presentation.timeline import timeline
 from codex_multi_role.presentation.wording import moment, one_line

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import codex_multi_role
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.errors import RunInterrupted, UsageError
@@ -32,7 +31,7 @@ MOST_CHARACTERS = 8_000
 """Limit for one result."""
 OUTPUT_BYTES = 8 * 1024 * 1024
 LONGEST_REASON = 300
-_PACKAGES = Path(codex_multi_role.__file__).parents[1]
+_PACKAGES = Path(__file__).parents[3]
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {0}.{1}_search import main; main()"
 NOT_ASKED = ("disabled", "to be asked")
 NOT_SEARCHED = "the role answered without searching the web: what it named does not count"

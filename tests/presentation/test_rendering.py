@@ -7,26 +7,26 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
-from codex_multi_role.presentation import pages
+from codex_multi_role.presentation import rendering
 
 
 @pytest.fixture
 def templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the templates, with one; none is loaded yet."""
     (tmp_path / "one.html").write_text("<b>{{ word }}</b>")
-    monkeypatch.setattr(pages, "TEMPLATES", tmp_path)
-    monkeypatch.setattr(pages, "_environment", pages._environment.__wrapped__)
+    monkeypatch.setattr(rendering, "TEMPLATES", tmp_path)
+    monkeypatch.setattr(rendering, "_environment", rendering._environment.__wrapped__)
     return tmp_path
 
 
 def shown() -> str:
-    return pages.template("one.html").render(word="<&>")
+    return rendering.template("one.html").render(word="<&>")
 
 
 def test_values_are_escaped_and_unknown_names_are_errors(templates: Path) -> None:
     assert shown() == "<b>&lt;&amp;&gt;</b>"
     with pytest.raises(UndefinedError, match="'word' is undefined"):
-        pages.template("one.html").render()
+        rendering.template("one.html").render()
 
 
 @pytest.mark.parametrize("keep", [0, 5, 30, 200])
