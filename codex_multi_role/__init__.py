@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from codex_multi_role.api import RunOptions, RunReport, answer, cancel_task, fork, restart, resume, run
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
-    from codex_multi_role.plan_solver import PlanSolved, PlanSolver, create_plan_solver
+    from codex_multi_role.systems.plan_solve.plan_solver import PlanSolved, PlanSolver, create_plan_solver
 
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "PlanSolved": "plan_solver",
-    "PlanSolver": "plan_solver",
+    "PlanSolved": "systems.plan_solve.plan_solver",
+    "PlanSolver": "systems.plan_solve.plan_solver",
     "RoleSpec": "catalog",
     "RoleSpecCatalog": "catalog",
     "RunOptions": "api",
     "RunReport": "api",
     "answer": "api",
     "cancel_task": "api",
-    "create_plan_solver": "plan_solver",
+    "create_plan_solver": "systems.plan_solve.plan_solver",
     "fork": "api",
     "restart": "api",
     "resume": "api",

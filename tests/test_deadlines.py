@@ -23,12 +23,15 @@ INSPECTED = "a program, given ANSWER_SECONDS (checks/interpreter.py)"
 QUESTION = "a person; ends when the question is over"
 READS_FILE = "no future: it reads turn.json"
 PLACES = {
-    ("checks/kill_matrix.py", "pool.shutdown(cancel_futures=True)"): "tests on mutants, each run with its deadline",
     (
-        "checks/search_providers.py",
+        "systems/test_generation/kill_matrix.py",
+        "pool.shutdown(cancel_futures=True)",
+    ): "tests on mutants, each run with its deadline",
+    (
+        "systems/research/search_providers.py",
         "with ThreadPoolExecutor(max(1, len(providers)), thread_name_prefix='search')",
     ): PROVIDERS,
-    ("checks/search_providers.py", "each.result()"): PROVIDERS,
+    ("systems/research/search_providers.py", "each.result()"): PROVIDERS,
     (
         "cli/terminal_questions.py",
         "while not self._lock.acquire(timeout=LOOK_SECONDS)",
@@ -106,9 +109,9 @@ PLACES = {
             ("run_folder/turn_folder.py", "self"),
             ("run_folder/turn_folder.py", "turn"),
             ("steps/protection.py", "first_try"),
-            ("steps/interrupted_turn.py", "first_try"),
-            ("steps/interrupted_turn.py", "latest"),
-            ("steps/interrupted_turn.py", "left"),
+            ("steps/recovery.py", "first_try"),
+            ("steps/recovery.py", "latest"),
+            ("steps/recovery.py", "left"),
         )
     },
 }
@@ -136,11 +139,10 @@ LOCKS = {
     ("run_folder/questions.py", "self._locked()"): "LOCK_ATTEMPTS",
     ("steps/ask.py", "run.progress.workspace_lock"): "one call of git, or one set of files",
     ("steps/budget.py", "self._lock"): QUICK,
-    ("steps/isolation.py", "run.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
+    ("steps/unit.py", "run.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
     ("steps/protection.py", "run.progress.workspace_lock"): "calls of git, and the check's deadline",
     ("steps/resources.py", "self.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
-    ("steps/work_clock.py", "self._lock"): QUICK,
-    ("tools/arithmetic.py", "_functions_lock"): "one function of a number of bounded size",
+    ("tools/calculator.py", "_functions_lock"): "one function of a number of bounded size",
     ("web/starting.py", "self._lock"): QUICK,
     ("workspace/manifest.py", "self._lock"): "one small file",
     ("workspace/snapshots.py", "self._lock"): "calls of git, GIT_SECONDS each",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from codex_multi_role.catalog.asked_roles import asked_role_files
 from codex_multi_role.catalog.catalog import CATALOG_FILES, RoleSpecCatalog
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.flow_loading import (
@@ -14,17 +13,21 @@ from codex_multi_role.catalog.flow_loading import (
     InputSpec,
     Route,
     StepSpec,
+    asked_role_files,
     check_flows,
     list_flows,
     load_flow,
     load_flows,
     read_flows,
 )
-from codex_multi_role.catalog.general_prompts import CapabilityRules, GeneralPrompts
-from codex_multi_role.catalog.packaged import packaged_roles, settings_file
-from codex_multi_role.catalog.placeholders import fill
-from codex_multi_role.catalog.prompts import build_continue_prompt, build_prompt, build_repair_prompt
-from codex_multi_role.catalog.rights import without_wider_rights
+from codex_multi_role.catalog.prompts import (
+    CapabilityRules,
+    GeneralPrompts,
+    build_continue_prompt,
+    build_prompt,
+    build_repair_prompt,
+    fill,
+)
 from codex_multi_role.catalog.role_spec import (
     ApprovalPolicy,
     AutoApprove,
@@ -33,8 +36,10 @@ from codex_multi_role.catalog.role_spec import (
     RoleLimits,
     RoleSpec,
     Sandbox,
+    without_wider_rights,
 )
 from codex_multi_role.catalog.skills import SKILLS_FOLDER, Skill
+from codex_multi_role.catalog.source_files import packaged_roles, settings_file
 from codex_multi_role.catalog.templates import check_expression, check_template, evaluate, render
 from codex_multi_role.reading.nearest import did_you_mean, no_such
 from codex_multi_role.reading.yaml_source import load_yaml, read_text, validate

@@ -1,11 +1,15 @@
-"""The base class of everything read from YAML."""
+"""The base class of everything read from YAML, and the keys that roles and flows share."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import get_args
+from pathlib import Path
+from typing import Annotated, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, ValidationInfo, field_validator, model_validator
+
+from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.yaml_source import key_path
 
 
 class Definition(BaseModel):
@@ -37,3 +41,46 @@ def _is_number(model: type[Definition], field: str) -> bool:
 def _types_in(annotation: object) -> set[object]:
     """The types that the annotation is made of, also within ``Annotated`` and a union."""
     return {annotation}.union(*map(_types_in, get_args(annotation)))
+
+
+def check_glob(glob: str) -> str:
+    """Normalize a path relative to the workspace, which may have wildcards: ``./tests/`` becomes ``tests``."""
+    parts = glob.split("/")
+    if glob.startswith(("/", "~")) or "\\" in glob or ".." in parts:
+        raise ValueError(f'"{glob}" must be relative to the workspace, such as tests/**')
+    plain = "/".join(part for part in parts if part not in ("", "."))
+    if not plain or not glob.isprintable():
+        raise ValueError(f"{glob!r} names nothing; write a path such as tests/**")
+    return plain
+
+
+ProtectedGlobs = tuple[Annotated[str, AfterValidator(check_glob)], ...]
+
+
+def schema_or_path(value: object) -> object:
+    """Pydantic validator for ``output_schema`` as written (a union would blur the key path of its errors)."""
+    if isinstance(value, dict | str):
+        return value
+    raise ValueError("must be a JSON Schema, or the path of a JSON or YAML file that holds one")
+
+
+def check_schema(schema: object, file: Path, key: str = "") -> dict[str, JsonValue]:
+    """Return ``schema`` if it is a valid JSON Schema (2020-12). ``file`` and ``key``, if any, are its place.
+
+    Raises ``DefinitionError`` with the key path down to the mistake.
+    """
+    # Imported only for a definition that needs it, as in `templates`: jsonschema and Jinja2 cost 0.05 s each.
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    outer = (key,) if key else ()
+    if not isinstance(schema, dict):
+        raise DefinitionError(
+            f"{file}: {key_path(outer) or 'line 1'}: must be a mapping, not a {type(schema).__name__}"
+        )
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        place = key_path((*outer, *error.absolute_path)) or "line 1"
+        raise DefinitionError(f"{file}: {place}: not a JSON Schema: {error.message}") from error
+    return schema

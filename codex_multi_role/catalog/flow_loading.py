@@ -1,4 +1,7 @@
-"""Find and load flows: ``<roles dir>/flows/<name>.yaml`` first, then the packaged ones."""
+"""Find and load flows: ``<roles dir>/flows/<name>.yaml`` first, then the packaged ones.
+
+Roles that a flow asks but the catalog does not list have a file of their name, so a flow can bring its own.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
-from codex_multi_role.catalog.flow_calls import check_calls
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
-from codex_multi_role.catalog.flow_references import StepFields, any_field, check_references
+from codex_multi_role.catalog.flow_references import StepFields, any_field, check_calls, check_references
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec
 from codex_multi_role.catalog.flow_steps import check_steps
-from codex_multi_role.catalog.packaged import packaged_roles
+from codex_multi_role.catalog.source_files import packaged_roles
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, STEP_KINDS, Route, StepSpec
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.nearest import no_such
@@ -130,3 +132,22 @@ def _entry(name: str, source: Path) -> FlowEntry:
         return FlowEntry(name, source, _read(source))
     except DefinitionError as error:
         return FlowEntry(name, source, problem=str(error))
+
+
+CATALOG = "catalog"
+
+
+def asked_role_files(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[Path, ...]:
+    """``<role>.yaml`` of each role that ``flows`` ask beyond the catalog: beside it, otherwise the packaged one.
+
+    A role without such a file is left out.
+    """
+    known = {EVERY_ROLE, CATALOG, *(role.name for role in catalog.roles)}
+    asked = dict.fromkeys(step.ask for flow in flows.values() for step in flow.steps if step.ask is not None)
+    return tuple(_files([name for name in asked if name not in known], (catalog.source.parent, packaged_roles())))
+
+
+def _files(names: list[str], folders: tuple[Path, ...]) -> Iterator[Path]:
+    for name in names:
+        candidates = (folder / f"{name}.{ending}" for folder in folders for ending in ("yaml", "yml"))
+        yield from [file for file in candidates if file.is_file()][:1]

@@ -1,4 +1,4 @@
-"""A flow: its inputs and variables, and its steps in order."""
+"""A flow: its inputs and variables, its steps in order, and all routes between them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.definition import Definition, ProtectedGlobs
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec, resolve_inputs
-from codex_multi_role.catalog.protected_globs import ProtectedGlobs
-from codex_multi_role.catalog.step_spec import StateName, StepSpec, VariableName
+from codex_multi_role.catalog.step_spec import Route, StateName, StepSpec, VariableName
 
 
 class FlowStates(Definition):
@@ -64,3 +63,31 @@ class FlowSpec(FlowFile):
     def resolve_inputs(self, given: Mapping[str, object]) -> dict[str, Any]:
         """The value of every input; see `flow_inputs.resolve_inputs`. Raises ``UsageError``."""
         return resolve_inputs(self.name, self.inputs, given)
+
+
+AFTER_THE_LAST_STEP = "success"
+
+
+def ways_out(flow: FlowSpec, index: int) -> tuple[Route, ...]:
+    """The ``next`` of the step at ``index``, and the implicit route unless the last entry has no condition.
+
+    The implicit route leads to the following step, or from the last one to the end ``success``.
+    """
+    routes = flow.steps[index].next
+    if routes and routes[-1].when is None:
+        return routes
+    following = flow.steps[index + 1 : index + 2]
+    return (*routes, Route(to=following[0].id) if following else Route(end=AFTER_THE_LAST_STEP))
+
+
+def never_reached(flow: FlowSpec) -> tuple[str, ...]:
+    """The steps that no route from the first one leads to, in the flow's order."""
+    indexes = {step.id: index for index, step in enumerate(flow.steps)}
+    reached: set[str] = set()
+    waiting = [flow.steps[0].id]
+    while waiting:
+        step_id = waiting.pop()
+        if step_id not in reached:
+            reached.add(step_id)
+            waiting += [route.to for route in ways_out(flow, indexes[step_id]) if route.to is not None]
+    return tuple(step_id for step_id in indexes if step_id not in reached)

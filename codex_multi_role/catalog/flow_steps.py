@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from codex_multi_role.catalog.flow_expressions import whole_expression
-from codex_multi_role.catalog.flow_routes import never_reached
-from codex_multi_role.catalog.flow_spec import FlowSpec
+from codex_multi_role.catalog.flow_spec import FlowSpec, never_reached
 from codex_multi_role.catalog.step_spec import Route, StepSpec
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such

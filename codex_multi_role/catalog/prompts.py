@@ -1,17 +1,145 @@
-"""Builds a role's prompts from the parts of its catalog, in one fixed order."""
+"""Prompts: the parts that all roles of a catalog share, and how a role's prompt is built from them, in one fixed order.
+
+All text of the parts is YAML, so that a catalog uses one language. Placeholders such as ``{role_name}`` are filled in;
+literal braces stay.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
 
-from codex_multi_role.catalog.catalog import RoleSpecCatalog
-from codex_multi_role.catalog.placeholders import fill
+from pydantic import AfterValidator, ConfigDict
+
+from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.role_spec import RoleSpec
+from codex_multi_role.catalog.source_files import packaged_roles
+from codex_multi_role.reading.yaml_source import load_yaml, validate
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Replace ``{key}`` for every key of ``values``, in one pass.
+
+    ``{{`` and its closing ``}}`` become single braces, as in ``str.format``. Every other brace stays as written:
+    ``str.format`` would reject pseudo-schemas like ``{ path: <string> }`` and read the end of ``{"a": {}}`` as ``}``.
+    """
+    known = "|".join(map(re.escape, values)) or "(?!)"
+    token = re.compile(rf"\{{({known})\}}|\{{\{{|[{{}}]")
+    parts: list[str] = []
+    open_escaped: list[bool] = []
+    position = 0
+    while found := token.search(text, position):
+        parts.append(text[position : found.start()])
+        position = found.end()
+        if found[1] is not None:
+            parts.append(values[found[1]])
+        elif found[0] == "}":
+            escaped = open_escaped.pop() if open_escaped else True
+            position += escaped and text.startswith("}", position)
+            parts.append("}")
+        else:
+            open_escaped.append(found[0] == "{{")
+            parts.append("{")
+    return "".join([*parts, text[position:]])
+
+
+class _Holding:
+    """Requires the placeholder of a section, which shows nothing without it; a blank text omits the section."""
+
+    def __init__(self, placeholder: str) -> None:
+        self._placeholder = placeholder
+
+    def __call__(self, text: str) -> str:
+        if text.strip() and self._placeholder not in text:
+            raise ValueError(f"must hold {self._placeholder}")
+        return text
+
+
+class CapabilityRules(Definition):
+    """What a role reads about its ``prompt_flags``, skills and tools, one line each.
+
+    ``skills`` contains ``{skills}``, ``own_tools`` contains ``{tools}``.
+    """
+
+    tools_allowed: str = ""
+    tools_forbidden: str = ""
+    files_read_and_write: str = ""
+    files_read_only: str = ""
+    files_write_only: str = ""
+    files_forbidden: str = ""
+    file_suggestions: str = ""
+    skills: Annotated[str, AfterValidator(_Holding("{skills}"))] = ""
+    own_tools: Annotated[str, AfterValidator(_Holding("{tools}"))] = ""
+
+    def lines(self, role: RoleSpec) -> list[str]:
+        """The rules that apply to ``role``. Codex loads a skill when the prompt contains its name as ``$name``."""
+        flags = role.prompt_flags
+        access = {
+            (True, True): self.files_read_and_write,
+            (True, False): self.files_read_only,
+            (False, True): self.files_write_only,
+            (False, False): self.files_forbidden,
+        }
+        names = ", ".join(f"${skill}" for skill in role.skills)
+        return [
+            self.tools_allowed if flags.allow_tools else self.tools_forbidden,
+            access[flags.allow_read, flags.allow_write],
+            self.file_suggestions if flags.allow_file_suggestions else "",
+            self.skills.replace("{skills}", names) if names else "",
+            self.own_tools.replace("{tools}", ", ".join(role.tools)) if role.tools else "",
+        ]
+
+
+class GeneralPrompts(Definition):
+    """``general_prompts``: the original's six keys, and the parts this project added. Blank parts are left out.
+
+    ``{role_name}`` is available in all of them; a section also has the placeholder that it is named after. The text for
+    ``{problem}`` is English, so a catalog in another language may leave it out.
+    """
+
+    role_header: str = ""
+    goal_section: Annotated[str, AfterValidator(_Holding("{goal}"))] = ""
+    earlier_section: Annotated[str, AfterValidator(_Holding("{earlier}"))] = ""
+    input_section: Annotated[str, AfterValidator(_Holding("{input}"))] = ""
+    tests_section: Annotated[str, AfterValidator(_Holding("{tests}"))] = ""
+    json_contract: str = ""
+    rules_header: str = ""
+    capability_rules: CapabilityRules = CapabilityRules()
+    analysis_rules: str = ""
+    continue_section: str = ""
+    repair_section: str = ""
+    long_prompt_section: Annotated[str, AfterValidator(_Holding("{file}"))] = ""
+
+
+class _ShippedCatalog(Definition):
+    model_config = ConfigDict(extra="ignore")
+
+    general_prompts: GeneralPrompts
+
+
+def missing_parts(given: GeneralPrompts) -> list[str]:
+    """The keys of the parts that `completed` adds."""
+    rules = [f"capability_rules.{key}" for key in CapabilityRules.model_fields]
+    missing_rules = [key for key in rules if key.partition(".")[2] not in given.capability_rules.model_fields_set]
+    parts = [key for key in GeneralPrompts.model_fields if key not in given.model_fields_set]
+    return [*(key for key in parts if key != "capability_rules"), *missing_rules]
+
+
+def completed(given: GeneralPrompts) -> GeneralPrompts:
+    """``given`` with the shipped catalog's text for every part that it lacks."""
+    if not missing_parts(given):
+        return given
+    path = packaged_roles() / "catalog.yaml"
+    shipped = validate(_ShippedCatalog, load_yaml(path), path).general_prompts.model_dump(exclude_unset=True)
+    written = given.model_dump(exclude_unset=True)
+    rules = shipped["capability_rules"] | written.get("capability_rules", {})
+    return GeneralPrompts.model_validate(shipped | written | {"capability_rules": rules})
 
 
 def build_prompt(
-    catalog: RoleSpecCatalog,
+    texts: GeneralPrompts,
     role: RoleSpec,
     goal: str,
     payload: Mapping[str, object] | None = None,
@@ -25,7 +153,6 @@ def build_prompt(
     a thread that does not remember them. Order: role header (the first line), role instructions, goal, earlier
     handoffs, payload, tests, JSON contract, schema hint, rules. Empty parts are left out.
     """
-    texts = catalog.general_prompts
     named = {"role_name": role.name}
     sections = [
         fill(texts.role_header, named),
@@ -34,33 +161,30 @@ def build_prompt(
         fill(texts.earlier_section, named | {"earlier": _pretty(earlier)}) if earlier else "",
         fill(texts.input_section, named | {"input": _pretty(payload)}) if payload else "",
         fill(texts.tests_section, named | {"tests": _pretty(tests)}) if tests else "",
-        *_contract(catalog, role),
-        _rules(catalog, role),
+        *_contract(texts, role),
+        _rules(texts, role),
     ]
     return _joined(sections)
 
 
-def build_repair_prompt(catalog: RoleSpecCatalog, role: RoleSpec, problem: str) -> str:
+def build_repair_prompt(texts: GeneralPrompts, role: RoleSpec, problem: str) -> str:
     """The prompt that asks for the last answer again; ``problem`` says what was wrong with it."""
-    texts = catalog.general_prompts
     named = {"role_name": role.name}
     repair = fill(texts.repair_section, named | {"problem": problem})
-    return _joined([fill(texts.role_header, named), repair, *_contract(catalog, role)])
+    return _joined([fill(texts.role_header, named), repair, *_contract(texts, role)])
 
 
-def build_continue_prompt(catalog: RoleSpecCatalog, role: RoleSpec) -> str:
+def build_continue_prompt(texts: GeneralPrompts, role: RoleSpec) -> str:
     """The prompt for a role that stopped before its work was finished."""
-    texts = catalog.general_prompts
     named = {"role_name": role.name}
-    return _joined([fill(texts.role_header, named), fill(texts.continue_section, named), *_contract(catalog, role)])
+    return _joined([fill(texts.role_header, named), fill(texts.continue_section, named), *_contract(texts, role)])
 
 
-def _contract(catalog: RoleSpecCatalog, role: RoleSpec) -> list[str]:
-    return [fill(catalog.general_prompts.json_contract, {"role_name": role.name}), role.schema_hint]
+def _contract(texts: GeneralPrompts, role: RoleSpec) -> list[str]:
+    return [fill(texts.json_contract, {"role_name": role.name}), role.schema_hint]
 
 
-def _rules(catalog: RoleSpecCatalog, role: RoleSpec) -> str:
-    texts = catalog.general_prompts
+def _rules(texts: GeneralPrompts, role: RoleSpec) -> str:
     lines = [texts.rules_header, *texts.capability_rules.lines(role), texts.analysis_rules]
     return "\n".join(fill(line.strip("\n"), {"role_name": role.name}) for line in lines if line.strip())
 

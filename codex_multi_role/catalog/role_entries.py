@@ -10,11 +10,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, JsonValue, StrictBool, StringConstraints, model_validator
 
-from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.definition import Definition, ProtectedGlobs, check_schema, schema_or_path
 from codex_multi_role.catalog.mcp_servers import McpServer, ServerName
-from codex_multi_role.catalog.output_schema import check_schema, schema_or_path
-from codex_multi_role.catalog.placeholders import fill
-from codex_multi_role.catalog.protected_globs import ProtectedGlobs
+from codex_multi_role.catalog.prompts import fill
 from codex_multi_role.catalog.role_spec import (
     ApprovalPolicy,
     AutoApprove,

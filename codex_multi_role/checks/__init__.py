@@ -1,4 +1,7 @@
-"""Checks: work that needs no model, one module each. Plug-ins add more by entry point ``codex_multi_role.checks``."""
+"""Checks: work that needs no model, one module each.
+
+Systems and plug-ins add more by entry point ``codex_multi_role.checks``.
+"""
 
 from __future__ import annotations
 
@@ -30,36 +33,13 @@ CHECKS = {
     "command": "command:run_argv",
     "coverage": "coverage:measure_coverage",
     "schema": "json_schema:check_schema",
-    "plan": "plan:check_plan",
     "choose": "choose:choose_best",
     "merge": "merge:merge_copies",
     "merge_items": "merge_items:merge_items",
     "read_file": "text_files:read_file",
     "write_file": "text_files:write_file",
-    "write_tests": "text_files:write_tests",
     "python_files": "python_files:find_python_files",
-    "judge_tests": "judge_tests:judge_tests",
-    "prune_tests": "prune_tests:prune_tests",
-    "test_results": "results_file:write_test_results",
-    "merge_tests": "merge_tests:merge_tests",
-    "mutation": "mutation:judge_mutants",
     "flaky": "flaky:find_flaky",
-    "code_graph": "code_graph.dependency_graph:read_code_graph",
-    "document_quality": "documentation.quality:measure_documents",
-    "document_plan": "documentation.document_plan:plan_documents",
-    "document_sources": "documentation.document_sources:read_sources",
-    "document_notes": "documentation.notes:judge_notes",
-    "document_pages": "documentation.pages:write_pages",
-    "document_write": "documentation.pages:write_one_document",
-    "search": "search:search",
-    "search_ready": "search:search_ready",
-    "prose": "citations:check_prose",
-    "research_plan": "research.research_plan:research_plan",
-    "research_sources": "research.rounds:research_sources",
-    "research_findings": "research.rounds:research_findings",
-    "research_groups": "research.facts:research_groups",
-    "research_facts": "research.facts:research_facts",
-    "research_report": "research.research_report:research_report",
 }
 _REGISTRY: Registry[Check | CheckFunction] = Registry("check", __name__, CHECKS)
 

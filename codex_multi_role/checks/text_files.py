@@ -1,4 +1,4 @@
-"""The checks ``read_file``, ``write_file`` and ``write_tests``: a text file of the workspace or of a copy."""
+"""The checks ``read_file`` and ``write_file``: a text file of the workspace or of a copy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from codex_multi_role.checks.check_result import CheckResult
 from codex_multi_role.checks.contract import CheckContext, declare_check, in_copy, no_time
 from codex_multi_role.checks.data_file import read_document
 from codex_multi_role.checks.output_files import write_result
-from codex_multi_role.checks.tests_source import with_unique_names, without_fence
 from codex_multi_role.errors import CheckFailed
 from codex_multi_role.workspace import apply_files
 
@@ -27,15 +26,6 @@ class TextFileOptions(CheckOptions):
 
     path: str = Field(min_length=1, description="a file of the workspace")
     content: str = Field(description="a text")
-    copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
-
-
-class WriteTestsOptions(CheckOptions):
-    """``code`` is the whole file, or is appended to the tests in ``before``."""
-
-    path: str = Field(min_length=1, description="a file of the workspace")
-    code: str = Field(description="Python source, as a role gave it")
-    before: str = Field(default="", description="Python source")
     copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
 
 
@@ -63,16 +53,6 @@ def write_file(context: CheckContext) -> TextFileResult:
     context = in_copy(context, options.copy_)
     put(context, options.path, options.content)
     return write_result(context, TextFileResult(status="written", path=options.path, content=options.content))
-
-
-@declare_check(options=WriteTestsOptions, result=TextFileResult, max_seconds=no_time)
-def write_tests(context: CheckContext) -> TextFileResult:
-    """Write tests without a Markdown fence and with one definition per test name. Raises UsageError, CheckFailed."""
-    options = read_options(WriteTestsOptions, context, "write_tests")
-    code = without_fence(options.code)
-    content = with_unique_names(f"{options.before.strip()}\n\n\n{code}" if options.before.strip() else code)
-    put(in_copy(context, options.copy_), options.path, content)
-    return write_result(context, TextFileResult(status="written", path=options.path, content=content))
 
 
 def put(context: CheckContext, path: str, content: str) -> None:

@@ -20,10 +20,10 @@ from typing import Any
 from codex_multi_role import __version__
 from codex_multi_role.checks.interpreter import find_interpreter, inspect
 from codex_multi_role.codex.codex_settings import known_settings, user_home
+from codex_multi_role.codex.home import login_state
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.login import login_state
+from codex_multi_role.codex.permissions import sandboxed
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
-from codex_multi_role.codex.sandbox import sandboxed
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.host.programs import exclude_from_path, program_path
 from codex_multi_role.host.redaction import Redactor

@@ -9,11 +9,11 @@ from textwrap import wrap
 from codex_multi_role.catalog import FlowSpec, GoalSpec, InputSpec, RoleSpecCatalog
 from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.flow import End, worst_case
-from codex_multi_role.flow.calls import with_called
+from codex_multi_role.flow.conditions import with_called
 from codex_multi_role.flow.ends import ends
 from codex_multi_role.flow.words import arrows, end_words, step_notes, step_words
 from codex_multi_role.presentation.wording import duration, one_line, plural
-from codex_multi_role.steps.run_terms import terms
+from codex_multi_role.steps.check import terms
 
 COLUMNS = 100
 LEAST_TEXT_COLUMNS = 40

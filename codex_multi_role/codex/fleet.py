@@ -8,16 +8,53 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from codex_multi_role.codex.approvals import ApprovalPolicy
+from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.codex_settings import user_home
 from codex_multi_role.codex.home import sole_start
-from codex_multi_role.codex.member import Member, Started
 from codex_multi_role.codex.slots import Slots
+from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexMultiRoleError, CodexTimeout
+
+
+def instance_name(role: str, number: int) -> str:
+    """The name of the role's process with that number: ``role``, ``role.2``, ``role.3`` …"""
+    return role if number == 1 else f"{role}.{number}"
+
+
+@dataclass(frozen=True)
+class Member:
+    """How to start one role's process and thread.
+
+    ``thread_id``: the thread of an earlier process of the role; ``inherited`` as in `RoleClient`.
+    """
+
+    role: str
+    launch: Launch
+    thread: ThreadSettings
+    approvals: ApprovalPolicy
+    wire_log: Path
+    thread_id: str | None = None
+    inherited: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Started:
+    """The fleet's report of a ready process; ``warning`` as in `model_warning`."""
+
+    role: str
+    pid: int
+    thread_id: str
+    seconds: float
+    resumed: bool
+    warning: str = ""
+
 
 READY_SECONDS = 120.0
 STOP_SECONDS = 30.0

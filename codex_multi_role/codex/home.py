@@ -1,18 +1,25 @@
-"""The user's own Codex home: whether Codex can write to it, and which process starts in it first."""
+"""The user's own Codex home: may Codex write to it, its login, its threads, and which process starts in it first."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Event
 
-from codex_multi_role.codex.codex_settings import user_home
-from codex_multi_role.errors import CodexUnavailable
+from codex_multi_role.codex.approvals import ApprovalPolicy
+from codex_multi_role.codex.child import Launch
+from codex_multi_role.codex.client import RoleClient
+from codex_multi_role.codex.codex_settings import app_server_argv, needs_user_home, user_home
+from codex_multi_role.codex.thread import ThreadSettings
+from codex_multi_role.codex.transport import AppServerTransport
+from codex_multi_role.codex.wire_log import WireLog
+from codex_multi_role.errors import CodexUnavailable, StorageError
 
 LEAST_BYTES = 4_000_000
 """Codex writes 3.1 MB into a new home (measured)."""
@@ -76,3 +83,36 @@ def _try_to_write(folder: Path) -> None:
         left = LEAST_BYTES
         while left > 0:
             left -= file.write(bytes(left))
+
+
+def login_state(codex: Path, settings: tuple[str, ...], version: str) -> str:
+    """Who is logged in with these ``-c`` settings, as text. Raises `CodexUnavailable`, `CodexStartFailed`."""
+    if needs_user_home(settings):
+        require_user_home(os.environ)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        own_home = {} if needs_user_home(settings) else {"CODEX_HOME": name}
+        launch = Launch(app_server_argv(codex, settings), {**os.environ, **own_home}, folder, folder / "stderr.log")
+        transport = AppServerTransport(launch, WireLog(folder / "events.jsonl", lambda text: text))
+        client = RoleClient(transport, ThreadSettings(name, "read-only", "untrusted", None), ApprovalPolicy(), {})
+        try:
+            with nullcontext() if own_home else sole_start(user_home(os.environ)):
+                return client.connect(version)
+        finally:
+            client.stop()
+
+
+THREADS = "sessions"
+
+
+def copy_threads(home: Path, other: Path) -> None:
+    """Copy all threads of a CODEX_HOME, which may be in use: the files alone are enough to fork them (measured).
+
+    All are needed, because a forked thread refers to the file of its origin. Raises `StorageError`.
+    """
+    if not (home / THREADS).is_dir():
+        return
+    try:
+        shutil.copytree(home / THREADS, other / THREADS, dirs_exist_ok=True)
+    except (OSError, shutil.Error) as error:
+        raise StorageError(f"the threads in {home} cannot be copied to {other}: {error}") from error

@@ -1,4 +1,4 @@
-"""What writing roles and the tests may write: the workspace, but never the folder with the runs.
+"""What roles, tests and sandboxed commands may write: the workspace, but never the folder with the runs.
 
 Codex's mode ``workspace-write`` makes the whole working folder and the temporary folders writable. The runs are usually
 inside one of them, so a role could change its own verdict. A permission profile can exclude folders. Source: the key
@@ -124,3 +124,16 @@ def _toml(value: str) -> Any:  # noqa: ANN401 - whatever TOML holds
         return tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return value
+
+
+def sandboxed(
+    codex: Path, argv: Sequence[str], writable: Path, read_only: Sequence[Path] = (), workspace: Path | None = None
+) -> list[str]:
+    """Wrap ``argv`` in ``codex sandbox``: only the working folder and ``writable`` can be written.
+
+    ``read_only`` cannot be written even inside them, nor moved aside in ``workspace``. The temporary folders are not
+    writable, so point TMPDIR into ``writable``. Source: ``codex sandbox --help``.
+    """
+    access = WriteAccess((str(writable),), exclude_tmpdir_env_var=True, exclude_slash_tmp=True)
+    flags = [part for setting in profile(access, read_only, workspace) for part in ("-c", setting)]
+    return [str(codex), "sandbox", *flags, "--", *argv]

@@ -13,14 +13,21 @@ from typing import Any
 
 from codex_multi_role.catalog import render
 from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
-from codex_multi_role.ending import LOOK, MORE_CYCLES, Ending, ending_for
 from codex_multi_role.engine.askers import Asker, Scope
 from codex_multi_role.engine.dbos_library import DBOSBaseException
 from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
-from codex_multi_role.engine.halt import RunHalted
-from codex_multi_role.engine.journal_slots import JournalSlots
+from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
 from codex_multi_role.engine.leases import Instances
-from codex_multi_role.errors import DefinitionError, ExitCode, RunInterrupted, RunStatus
+from codex_multi_role.errors import (
+    LOOK,
+    MORE_CYCLES,
+    DefinitionError,
+    Ending,
+    ExitCode,
+    RunInterrupted,
+    RunStatus,
+    ending_for,
+)
 from codex_multi_role.flow import End, FlowState
 from codex_multi_role.steps import RunResources
 

@@ -11,8 +11,7 @@ from typing import Any
 from codex_multi_role.catalog import StepSpec
 from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.engine.askers import Scope
-from codex_multi_role.engine.halt import RunHalted
-from codex_multi_role.engine.journal_slots import ItemCancelled, JournalSlots
+from codex_multi_role.engine.journal_slots import ItemCancelled, JournalSlots, RunHalted
 from codex_multi_role.engine.scheduler import Scheduler
 from codex_multi_role.errors import RoleFailed, UsageError
 from codex_multi_role.flow import FlowState, items_of, name_of, needs_of

@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
-from codex_multi_role.engine.askers import Scope
-from codex_multi_role.engine.every_role import EveryRole
+from codex_multi_role.engine.askers import EveryRole, Scope
 from codex_multi_role.engine.fan_out import FanOut
 from codex_multi_role.errors import RoleFailed
 from codex_multi_role.flow import End, WalkBound, after, new_state

@@ -1,4 +1,7 @@
-"""Slots for recorded work in the journal, drawn in a fixed order by the thread that walks the flow."""
+"""Slots for recorded work in the journal, drawn in a fixed order by the thread that walks the flow.
+
+A run that halts leaves no trace in the journal, so that it can be resumed from there.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,25 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Protocol
 
-from codex_multi_role.ending import ending_for
 from codex_multi_role.engine.dbos_library import DBOS, DBOSBaseException, StepOptions
-from codex_multi_role.engine.halt import RunHalted
-from codex_multi_role.errors import TOO_MANY_FILES, RunInterrupted, StorageError
+from codex_multi_role.errors import TOO_MANY_FILES, Ending, RunInterrupted, StorageError, ending_for
 from codex_multi_role.host.processes import has_free_descriptor
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import Work
+
+
+class RunHalted(BaseException):
+    """Leaves the workflow without being recorded.
+
+    The durable engine permanently records what a step or workflow returns and every ``Exception`` it raises, but no
+    ``BaseException``. The journal then looks as it does after ``kill -9``. One way to resume covers a crash, an
+    interruption, a failed role, and a flow that ended, whose next attempt may have other options.
+    """
+
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(ending.outcome)
+        self.ending = ending
+
 
 RESUME = "Free some space or fix the database, then `codex-multi-role resume` the run."
 CANCELLED = "item cancelled"

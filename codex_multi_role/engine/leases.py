@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 
-from codex_multi_role.codex.member import instance_name
+from codex_multi_role.codex.fleet import instance_name
 
 
 class Instances:

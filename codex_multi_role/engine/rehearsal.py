@@ -11,15 +11,13 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import count, takewhile
 
-from codex_multi_role.ending import ending_for
 from codex_multi_role.engine.askers import Asker, Scope
 from codex_multi_role.engine.dbos_library import StepOptions
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
-from codex_multi_role.engine.halt import RunHalted
 from codex_multi_role.engine.journal_fork import RecordedStep
-from codex_multi_role.engine.journal_slots import JournalSlots
+from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
 from codex_multi_role.engine.leases import Instances
-from codex_multi_role.errors import ReviewWaiting, UsageError
+from codex_multi_role.errors import ReviewWaiting, UsageError, ending_for
 from codex_multi_role.flow import FlowState
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import RunResources, Unit, Work

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from typing import Generic, TypeVar
 
-from codex_multi_role.engine.halt import RunHalted
+from codex_multi_role.engine.journal_slots import RunHalted
 from codex_multi_role.errors import ReviewWaiting
 
 Result = TypeVar("Result")

@@ -1,12 +1,11 @@
 """What happens next: run state, routing, worst-case bounds. Pure: no I/O, threads or clock."""
 
 from codex_multi_role.flow.bounds import WalkBound, WorstCase, walk_bound, worst_case
-from codex_multi_role.flow.calls import may_call
+from codex_multi_role.flow.conditions import may_call
+from codex_multi_role.flow.effort import Terms, steps_per_ask
 from codex_multi_role.flow.fan_out_items import first_at_once, items_of, name_of, needs_of
 from codex_multi_role.flow.routing import End, GoTo, after
 from codex_multi_role.flow.state import FlowState, HistoryEntry, new_state
-from codex_multi_role.flow.step_effort import steps_per_ask
-from codex_multi_role.flow.terms import Terms
 
 __all__ = [
     "End",

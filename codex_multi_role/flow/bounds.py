@@ -7,11 +7,8 @@ from dataclasses import dataclass, replace
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, StepSpec
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.flow.calls import known_inputs, may_call
-from codex_multi_role.flow.conditions import Meanings, meanings_of
-from codex_multi_role.flow.effort import Effort
-from codex_multi_role.flow.step_effort import StepEfforts
-from codex_multi_role.flow.terms import Terms
+from codex_multi_role.flow.conditions import Meanings, known_inputs, may_call, meanings_of
+from codex_multi_role.flow.effort import Effort, StepEfforts, Terms
 from codex_multi_role.flow.visits import most_visits
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
 

@@ -1,10 +1,36 @@
-"""Upper bounds of work, added up: in sequence, repeated, or in parallel."""
+"""Upper bounds of work: of one visit of a step, and added up in sequence, repeated, or in parallel."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+
+from codex_multi_role.catalog import EVERY_ROLE, RoleSpec, RoleSpecCatalog, StepSpec
+from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.flow.conditions import UNKNOWN, Meanings, known_value
+from codex_multi_role.run_options import LONGEST_PAUSE_SECONDS, MOST_REPAIRS, PROVIDER_ATTEMPTS
+
+CheckSeconds = Callable[[str, Mapping[str, object]], float]
+"""``check_seconds(name, with)``: the maximum duration of a check with these options; unknown ones are missing.
+
+Raises ``UsageError`` for an unknown check.
+"""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """``cycles`` and ``repair_attempts`` as in the run's options.
+
+    ``test_seconds``: the maximum duration of the tests after an ask that changed files, 0 if there are none.
+    """
+
+    cycles: int
+    repair_attempts: int
+    check_seconds: CheckSeconds
+    test_seconds: float
+
 
 MOST_AT_ONCE = 64
 """Maximum number of items of a fan-out that run at once."""
@@ -65,3 +91,94 @@ class Effort:
             self.records * items,
             fan_out=Counter({role: width * number for role, number in self.processes.items()}),
         )
+
+
+STEPS_PER_CHECK = 1
+STEPS_PER_REVIEW = 2
+STEPS_PER_PAUSE = 1
+STEPS_PER_MERGE = 1
+"""To merge the copy in which one item, or the step, worked."""
+SPARE_STEPS_PER_VISIT = 2
+PAUSES_SECONDS = LONGEST_PAUSE_SECONDS * (PROVIDER_ATTEMPTS - 1)
+"""All pauses before a prompt is sent again."""
+
+
+def steps_per_ask(role: RoleSpec) -> int:
+    """Journal steps of an ask: its turn, those that continue it, its repair turns, and the use of the answer."""
+    return MOST_REPAIRS + 6 + role.max_steps
+
+
+class StepEfforts:
+    """The efforts of a flow's steps. ``meanings``: what is known of the flow before it runs.
+
+    Raises ``DefinitionError`` that starts with the step's place.
+    """
+
+    def __init__(self, catalog: RoleSpecCatalog, terms: Terms, meanings: Meanings) -> None:
+        self._catalog = catalog
+        self._terms = terms
+        self._meanings = meanings
+
+    def of_unit(self, step: StepSpec, called: Effort | None, place: str) -> Effort:
+        """The step, or one item of its fan-out, with all its attempts and the pauses between them.
+
+        ``called``: the walk that a call starts, None if it starts none.
+        """
+        once = self._once(step, called, place)
+        if step.retry is None:
+            return once
+        pauses = step.retry.attempts - 1
+        waited = _alone(step.retry.backoff_seconds * (2**pauses - 1), STEPS_PER_PAUSE * pauses)
+        return once.repeated(step.retry.attempts).then(waited)
+
+    def of_visit(self, step: StepSpec, unit: Effort, place: str) -> Effort:
+        """One visit of the step, including all items of its fan-out."""
+        items, whole = 1, unit
+        if step.for_each is not None:
+            items = len(step.for_each) if isinstance(step.for_each, list) else step.max_items or 0
+            whole = unit.fanned_out(items, self._at_once(step, place))
+            if step.needs is not None:  # each may wait for the one before
+                whole = replace(whole, seconds=unit.seconds * items)
+        merges = items * STEPS_PER_MERGE if step.isolate is not None else 0
+        return whole.then(Effort(records=merges + SPARE_STEPS_PER_VISIT))
+
+    def _once(self, step: StepSpec, called: Effort | None, place: str) -> Effort:
+        if step.ask is not None:
+            roles = self._catalog.roles if step.ask == EVERY_ROLE else (self._catalog.role(step.ask),)
+            seconds = float(sum(self._ask_seconds(step, role) for role in roles))
+            continued = sum(role.max_steps for role in roles)
+            turns = Effort(len(roles), continued, own=frozenset(role.name for role in roles))
+            return turns.then(_alone(seconds, sum(map(steps_per_ask, roles))))
+        if step.check is not None:
+            return _alone(self._check_seconds(step, place), STEPS_PER_CHECK)
+        if step.review is not None:
+            return _alone(step.time_limit_seconds or 0.0, STEPS_PER_REVIEW)
+        return called or Effort()
+
+    def _ask_seconds(self, step: StepSpec, role: RoleSpec) -> float:
+        """Each prompt, also of a repair turn, is sent the maximum number of times; then the tests run."""
+        turn = (step.limits and step.limits.turn_seconds) or role.limits.turn_seconds
+        tests = self._terms.test_seconds if role.may_change_workspace else 0.0
+        return (1 + role.max_steps + self._terms.repair_attempts) * (PROVIDER_ATTEMPTS * turn + PAUSES_SECONDS) + tests
+
+    def _check_seconds(self, step: StepSpec, place: str) -> float:
+        given = {name: known_value(value, self._meanings) for name, value in step.with_.items()}
+        known = {name: value for name, value in given.items() if value is not UNKNOWN}
+        try:
+            return self._terms.check_seconds(step.check or "", known)
+        except UsageError as error:
+            raise DefinitionError(f"{place}.check: {error}", error.hint) from error
+
+    def _at_once(self, step: StepSpec, place: str) -> int | None:
+        """``concurrency``; None if unknown. Raises `DefinitionError` for a known value that is invalid."""
+        known = known_value(step.concurrency, self._meanings)
+        if known is UNKNOWN:
+            return None
+        if isinstance(known, bool) or not isinstance(known, int) or not 1 <= known <= MOST_AT_ONCE:
+            raise DefinitionError(f"{place}.concurrency: must be a number from 1 to {MOST_AT_ONCE}, not {known!r}")
+        return known
+
+
+def _alone(seconds: float, records: int) -> Effort:
+    """An effort of this duration, with nothing in parallel."""
+    return Effort(seconds=seconds, one_by_one=seconds, records=records)

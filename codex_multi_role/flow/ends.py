@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codex_multi_role.catalog import FlowSpec, StepSpec
-from codex_multi_role.catalog.flow_routes import ways_out
+from codex_multi_role.catalog.flow_spec import ways_out
 from codex_multi_role.flow.routing import End
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from textwrap import wrap
 
 from codex_multi_role.catalog import FlowSpec, StepSpec
-from codex_multi_role.flow.calls import with_called
+from codex_multi_role.flow.conditions import with_called
 from codex_multi_role.flow.ends import ends
 from codex_multi_role.flow.routing import End
 from codex_multi_role.flow.words import Arrow, arrows, end_words, one_line, step_notes, step_words

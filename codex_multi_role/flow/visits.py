@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
 
 from codex_multi_role.catalog import FlowSpec, Route, StepSpec
-from codex_multi_role.catalog.flow_routes import ways_out
+from codex_multi_role.catalog.flow_spec import ways_out
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.conditions import Meanings, known_truth, limits_in, names_compared
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
 from codex_multi_role.catalog.flow_expressions import whole_expression
-from codex_multi_role.catalog.flow_routes import ways_out
+from codex_multi_role.catalog.flow_spec import ways_out
 from codex_multi_role.flow.ends import visits_used_up
 from codex_multi_role.flow.routing import End
 

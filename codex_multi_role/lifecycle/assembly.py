@@ -10,8 +10,7 @@ from pathlib import Path
 
 from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.codex_settings import searches_web
-from codex_multi_role.codex.fleet import Fleet
-from codex_multi_role.codex.member import instance_name
+from codex_multi_role.codex.fleet import Fleet, instance_name
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.flow import first_at_once, new_state
 from codex_multi_role.host.processes import Family
@@ -21,8 +20,7 @@ from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, begun_turns, list_turns, own_turns
 from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings
-from codex_multi_role.steps.budget import Budget, Limits
-from codex_multi_role.steps.work_clock import WorkClock
+from codex_multi_role.steps.budget import Budget, Limits, WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 
 SANDBOX_HOME = "tests"

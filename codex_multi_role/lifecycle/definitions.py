@@ -32,8 +32,7 @@ from codex_multi_role.checks.tests import starts_own_pytest
 from codex_multi_role.codex.codex_settings import as_settings, holds_secret, mcp_server_table, needs_user_home
 from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.permissions import require_exact
-from codex_multi_role.codex.sandbox import sandboxed
+from codex_multi_role.codex.permissions import require_exact, sandboxed
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.host.atomic import make_folder, storage_errors
@@ -44,8 +43,7 @@ from codex_multi_role.lifecycle.step_fields import KnownFields
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import new_numbered
 from codex_multi_role.run_options import LOCAL_ROLES, RunOptions
-from codex_multi_role.steps.check import load_settings
-from codex_multi_role.steps.run_terms import terms
+from codex_multi_role.steps.check import load_settings, terms
 from codex_multi_role.tools import find_tool, tool_names
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
 

@@ -109,7 +109,7 @@ class _FirstPass:
             self._add_ask(step, self._catalog.role(name), payload_from(handoffs or before), None)
 
     def _add_ask(self, step: StepSpec, role: RoleSpec, payload: Json | None, which: str | None) -> None:
-        prompt = build_prompt(self._catalog, role, self.state.goal, payload, self.state.latest_tests)
+        prompt = build_prompt(self._catalog.general_prompts, role, self.state.goal, payload, self.state.latest_tests)
         self._add("ask", step, which, {"role": role.name, "prompt": prompt})
         self.state.absorb_handoff(role.name, role.name, 0, _example_handoff(role), shown=self._flow.shows(step.id))
         if self._definitions.options.run_tests and role.may_change_workspace:

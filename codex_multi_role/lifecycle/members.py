@@ -24,8 +24,7 @@ from codex_multi_role.codex.codex_settings import (
     without_project_settings,
     without_user_servers,
 )
-from codex_multi_role.codex.fleet import Fleet
-from codex_multi_role.codex.member import Member, Started
+from codex_multi_role.codex.fleet import Fleet, Member, Started
 from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile, require_exact
 from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.codex.thread import ThreadSettings

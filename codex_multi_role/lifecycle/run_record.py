@@ -1,7 +1,12 @@
-"""``run.json``: what a run is, how it ended and what it produced, as each session writes it."""
+"""What a run is and what it has produced so far, as each session writes it.
+
+``run.json``: the run, its end and its totals. ``controller_state.json``: the latest handoff of every role, and all
+handoffs in order.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 from collections.abc import Mapping
@@ -10,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role import __version__
-from codex_multi_role.ending import Ending
-from codex_multi_role.errors import RunStatus
-from codex_multi_role.host.atomic import write_text
+from codex_multi_role.errors import Ending, RunStatus
+from codex_multi_role.flow import FlowState
+from codex_multi_role.host.atomic import write_json, write_text
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.steering import Steering
-from codex_multi_role.run_folder import RunFolder, totals_of
+from codex_multi_role.run_folder import RunFolder, TurnFolder, totals_of
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
 from codex_multi_role.run_options import RunReport
 
@@ -180,3 +185,31 @@ def ended(report: RunReport) -> RunEnded:
         totals=dict(report.totals),
         folder=str(report.folder),
     )
+
+
+def write_state(folder: RunFolder, state: FlowState) -> None:
+    """Write the file, unless ``state`` is from a replay that was cut short and knows less than the file.
+
+    Raises `StorageError`.
+    """
+    if len(state.history) < _recorded_entries(folder):
+        return
+    history = [
+        {
+            "role": entry.role,
+            "turn": entry.turn,
+            "handoff": TurnFolder.of(folder, entry.instance, entry.turn).handoff(),
+        }
+        for entry in state.history
+    ]
+    latest = {entry["role"]: entry["handoff"] for entry in history}
+    record = {"goal": state.goal, "latest_json_by_role": latest, "history": history}
+    write_json(folder.state_path, record)
+
+
+def _recorded_entries(folder: RunFolder) -> int:
+    """The length of the history in the file; 0 if it cannot be read."""
+    try:
+        return len(json.loads(folder.state_path.read_text(encoding="utf-8"))["history"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return 0

@@ -12,8 +12,15 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from codex_multi_role.ending import Ending, ending_for
-from codex_multi_role.errors import ExitCode, ReviewWaiting, RoleFailed, RunInterrupted, StorageError
+from codex_multi_role.errors import (
+    Ending,
+    ExitCode,
+    ReviewWaiting,
+    RoleFailed,
+    RunInterrupted,
+    StorageError,
+    ending_for,
+)
 from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
@@ -21,9 +28,8 @@ from codex_multi_role.lifecycle.definitions import RELOADED, Definitions, keep_d
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
 from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.resuming import require_same_past, uses_other_files
-from codex_multi_role.lifecycle.run_record import RunRecord, ended
-from codex_multi_role.lifecycle.state_file import write_state
-from codex_multi_role.lifecycle.stop_signals import Stop, stop_signals
+from codex_multi_role.lifecycle.run_record import RunRecord, ended, write_state
+from codex_multi_role.lifecycle.stopping import Stop, stop_signals
 from codex_multi_role.run_folder import (
     AskPerson,
     Cancellations,
@@ -40,8 +46,8 @@ from codex_multi_role.run_folder.folder import new_numbered
 from codex_multi_role.run_folder.states import RUN, States
 from codex_multi_role.run_options import RunReport
 from codex_multi_role.steps import RunResources
+from codex_multi_role.steps.budget import WorkClock
 from codex_multi_role.steps.review import answered_meanwhile
-from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import occupied
 
 STOP_SECONDS = 20.0
@@ -85,8 +91,7 @@ class Session:
         """Who answers questions: in a replay, the recording first."""
         if self._definitions.recording is None:
             return ask_person
-        from codex_multi_role.lifecycle.recordings.names import places_of
-        from codex_multi_role.lifecycle.recordings.people import as_recorded
+        from codex_multi_role.lifecycle.recordings.run_outcome import as_recorded, places_of
 
         return as_recorded(self._definitions.recording, places_of(self._definitions, self._folder), ask_person)
 
@@ -185,7 +190,7 @@ class Session:
     def _close_recording(self, events: EventLog, report: RunReport) -> None:
         if self._definitions.options.record is None and self._definitions.recording is None:
             return
-        from codex_multi_role.lifecycle.recordings.closing import close_recording  # lazy: most runs record nothing
+        from codex_multi_role.lifecycle.recordings.comparison import close_recording  # lazy: most runs record nothing
 
         for note in close_recording(self._definitions, self._folder, report):
             events.publish(Warning(note))

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import CATALOG_FILES, packaged_roles
-from codex_multi_role.checks.search_settings import SEARCH_FILE
 from codex_multi_role.host.spelling import as_on_disk, folded
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.reading.json_types import Json
@@ -23,7 +22,9 @@ from codex_multi_role.steps.protection import HEAD
 from codex_multi_role.workspace import existing_anywhere, in_place
 
 BESIDE_A_CATALOG = ("flows", "playbooks")
-_FROM_A_FOLDER = (Path(SETTINGS_FILE), *(LOCAL_ROLES / name for name in (*CATALOG_FILES, SEARCH_FILE)))
+SETTINGS_OF_CHECKS = ("search.yaml",)
+"""Those that a check reads in `LOCAL_ROLES`, whether or not it is installed here."""
+_FROM_A_FOLDER = (Path(SETTINGS_FILE), *(LOCAL_ROLES / name for name in (*CATALOG_FILES, *SETTINGS_OF_CHECKS)))
 FROM_ANY_FOLDER = tuple(f"**/{path.as_posix()}" for path in _FROM_A_FOLDER)
 """Globs of what a run reads that is started in a folder of the workspace, whichever it is."""
 

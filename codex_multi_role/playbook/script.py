@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, JsonValue, PrivateAttr, model_validator
 
 from codex_multi_role.catalog.definition import Definition
-from codex_multi_role.catalog.packaged import packaged_roles
+from codex_multi_role.catalog.source_files import packaged_roles
 from codex_multi_role.catalog.templates import check_expression, check_template
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import did_you_mean, no_such

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.ending import LOOK, MORE_CYCLES
-from codex_multi_role.errors import ExitCode, RunStatus
+from codex_multi_role.errors import LOOK, MORE_CYCLES, ExitCode, RunStatus
 from codex_multi_role.presentation.wording import PROGRAM, one_line
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import Questions, RunFolder

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from codex_multi_role import __version__
 from codex_multi_role.catalog import FlowSpec, read_flows
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
-from codex_multi_role.flow.calls import with_called
+from codex_multi_role.flow.conditions import with_called
 from codex_multi_role.host.atomic import write_pieces
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.presentation.recorded import read_record

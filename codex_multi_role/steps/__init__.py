@@ -2,7 +2,6 @@
 
 from codex_multi_role.steps.ask import Ask, ask, payload_from, role_for
 from codex_multi_role.steps.carry_out import KINDS, carry_out
-from codex_multi_role.steps.isolation import merged_back
 from codex_multi_role.steps.resources import (
     Recorder,
     RunProgress,
@@ -13,7 +12,7 @@ from codex_multi_role.steps.resources import (
     Work,
 )
 from codex_multi_role.steps.turn_record import CURRENT_THREAD, NEW_THREAD
-from codex_multi_role.steps.unit import StepKind, StepOutcome, Unit
+from codex_multi_role.steps.unit import StepKind, StepOutcome, Unit, merged_back
 
 __all__ = [
     "CURRENT_THREAD",

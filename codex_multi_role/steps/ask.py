@@ -17,8 +17,8 @@ from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
 from codex_multi_role.steps.analysis import with_analyses
 from codex_multi_role.steps.check import run_tests
-from codex_multi_role.steps.interrupted_turn import finished_before
 from codex_multi_role.steps.protection import SHOWN_PATHS, TOLD, protected_among
+from codex_multi_role.steps.recovery import finished_before
 from codex_multi_role.steps.resources import Recorder, RunResources
 from codex_multi_role.steps.turn import store_patch, take_turn
 from codex_multi_role.steps.turn_events import says_done
@@ -105,14 +105,16 @@ def _answered(run: RunResources, question: Ask, record: Recorder) -> TurnResult:
 
 def _next_prompt(run: RunResources, asked: TurnPrompt, turn: TurnResult) -> TurnPrompt:
     if turn.status == UNFINISHED:
-        return asked.continuing(turn, build_continue_prompt(run.catalog, asked.role))
-    return asked.repairing(turn, build_repair_prompt(run.catalog, asked.role, turn.problem))
+        return asked.continuing(turn, build_continue_prompt(run.catalog.general_prompts, asked.role))
+    return asked.repairing(turn, build_repair_prompt(run.catalog.general_prompts, asked.role, turn.problem))
 
 
 def _first_prompt(run: RunResources, question: Ask) -> TurnPrompt:
     def prompt(earlier: list[Json]) -> str:
         given, before = with_analyses(question.role, [question.payload, earlier], run.services.folder.path)
-        return build_prompt(run.catalog, question.role, run.settings.goal, given, question.tests, earlier=before)
+        return build_prompt(
+            run.catalog.general_prompts, question.role, run.settings.goal, given, question.tests, earlier=before
+        )
 
     return TurnPrompt(
         role=question.role,

@@ -1,4 +1,4 @@
-"""The step kind ``check``: work that needs no model, recorded once."""
+"""The step kind ``check``: work that needs no model, recorded once; and how long the checks of a run can take."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from codex_multi_role.catalog import load_yaml, render, settings_file, validate
 from codex_multi_role.checks import CheckContext, RunFacts, find_check
 from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, DefinitionError, RunInterrupted
+from codex_multi_role.flow import Terms
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import own_turns
@@ -16,6 +17,16 @@ from codex_multi_role.run_folder.events import TestsEnded, TestsStarted
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.unit import StepOutcome, Unit
+
+
+def terms(*, cycles: int, repair_attempts: int, run_tests: bool, test_seconds: float) -> Terms:
+    """The terms of a run with these options (`RunOptions`); ``test_seconds`` is the deadline of every check."""
+
+    def check_seconds(name: str, given: Mapping[str, object]) -> float:
+        return find_check(name).max_seconds(given, test_seconds)
+
+    return Terms(cycles, repair_attempts, check_seconds, check_seconds("tests", {}) if run_tests else 0.0)
+
 
 COULD_NOT_RUN = "could not run"
 

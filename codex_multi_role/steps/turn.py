@@ -16,9 +16,8 @@ from codex_multi_role.replies import EMPTY, Reply, read_reply, with_error
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import RoleRestarted, Warning
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
-from codex_multi_role.steps.interrupted_turn import cut_short, first_state, kept_when_cut_short
 from codex_multi_role.steps.protection import TOLD, ProtectedState
-from codex_multi_role.steps.remedies import failure, next_try, pause
+from codex_multi_role.steps.recovery import cut_short, failure, first_state, kept_when_cut_short, next_try, pause
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.turn_events import TurnEvents
 from codex_multi_role.steps.turn_helpers import TurnHelpers

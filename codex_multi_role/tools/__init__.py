@@ -1,6 +1,6 @@
 """Tools that a role's model may call within its turn, one module each, enabled by the role's ``tools``.
 
-Plug-ins add more by entry point ``codex_multi_role.tools``: each loads a `Tool`.
+Systems and plug-ins add more by entry point ``codex_multi_role.tools``: each loads a `Tool`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ TOOLS = {
     "ask_user": "ask_user:ask_user",
     "calculator": "calculator:calculator",
     "knowledge_lookup": "knowledge_lookup:knowledge_lookup",
-    "write_todos": "write_todos:write_todos",
-    "validate_plan": "validate_plan:validate_plan",
     "terminate": "terminate:terminate",
 }
 _REGISTRY: Registry[Tool] = Registry("tool", __name__, TOOLS)

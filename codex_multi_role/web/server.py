@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.lifecycle.stop_signals import stopping_signals
+from codex_multi_role.lifecycle.stopping import stopping_signals
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.application import create_application
 

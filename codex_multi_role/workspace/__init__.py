@@ -3,9 +3,8 @@
 from codex_multi_role.workspace.applied_files import AppliedFile, apply_files, write_inside
 from codex_multi_role.workspace.commands import CommandResult, run_command
 from codex_multi_role.workspace.created_files import created, existing_anywhere
-from codex_multi_role.workspace.globs import in_place
 from codex_multi_role.workspace.occupation import occupied
-from codex_multi_role.workspace.paths import PathRefused, Workspace, is_repository
+from codex_multi_role.workspace.paths import PathRefused, Workspace, in_place, is_repository
 from codex_multi_role.workspace.protected import ProtectedFiles, RestoredFiles
 from codex_multi_role.workspace.repository import ignored_folders, repositories_below
 from codex_multi_role.workspace.snapshots import Snapshots

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.workspace.copies import Copy, CopyPaths, snapshots_of, top_of
 from codex_multi_role.workspace.git import Git
+from codex_multi_role.workspace.manifest import Copy, CopyPaths, snapshots_of, top_of
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.repository import Repository, add_worktree
 from codex_multi_role.workspace.snapshots import Snapshots

@@ -9,7 +9,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from codex_multi_role.workspace.globs import covers, in_place, patterns_of
+from codex_multi_role.workspace.paths import covers, in_place, patterns_of
 
 CACHES = ("__pycache__", ".*_cache", ".hypothesis", ".venv", "node_modules", ".tox", ".nox")
 """Folders that are recreated all the time, or hold thousands of third-party files."""

@@ -1,6 +1,8 @@
-"""Where a model's path leads: inside the workspace, or refused.
+"""Where a model's path leads: inside the workspace, or refused; and which files a glob covers.
 
-A path is checked twice: as text (what no relative path may contain) and on disk, with every symlink followed.
+A path is checked twice: as text (what no relative path may contain) and on disk, with every symlink followed. In globs,
+``*``, ``?`` and ``[…]`` match within a name, ``**`` any folders; one that matches a folder covers everything in it.
+Case is ignored.
 """
 
 from __future__ import annotations
@@ -10,16 +12,43 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
+from glob import glob as glob_in
 from pathlib import Path
 from typing import Literal
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.host.spelling import as_on_disk
-from codex_multi_role.workspace.globs import Pattern, covers, patterns_of
+from codex_multi_role.host.spelling import as_on_disk, folded
+
+Pattern = tuple[str, ...]
+
+
+def patterns_of(globs: Iterable[str]) -> tuple[Pattern, ...]:
+    return tuple(tuple(folded(glob).split("/")) for glob in globs)
+
+
+def covers(patterns: Iterable[Pattern], path: str) -> bool:
+    """Whether one of ``patterns`` matches ``path`` (relative, with ``/``) or a folder above it."""
+    parts = folded(path).split("/")
+    return any(_matches(pattern, parts) for pattern in patterns)
+
+
+def in_place(root: Path, glob: str) -> bool:
+    """Whether ``glob`` matches anything in ``root``, including a dangling symlink."""
+    return bool(glob_in(glob, root_dir=root))  # noqa: PTH207 - Path.glob leaves dangling symlinks out
+
+
+def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
+    if not pattern:
+        return True
+    if pattern[0] == "**":
+        return any(_matches(pattern[1:], path[start:]) for start in range(len(path)))
+    return bool(path) and fnmatchcase(path[0], pattern[0]) and _matches(pattern[1:], path[1:])
+
 
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255

@@ -21,8 +21,7 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.host.spelling import folded
 from codex_multi_role.workspace.created_files import CACHES
 from codex_multi_role.workspace.git import Git
-from codex_multi_role.workspace.globs import covers, patterns_of
-from codex_multi_role.workspace.paths import PathRefused, Workspace, is_git_folder
+from codex_multi_role.workspace.paths import PathRefused, Workspace, covers, is_git_folder, patterns_of
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.trees import Change, changes
 

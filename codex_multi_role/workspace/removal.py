@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
-from codex_multi_role.workspace.copies import Copy, CopyPaths, snapshots_of, top_of
-from codex_multi_role.workspace.manifest import Manifest
+from codex_multi_role.workspace.manifest import Copy, CopyPaths, Manifest, snapshots_of, top_of
 from codex_multi_role.workspace.repository import forget_worktree, has_own_commits
 
 _NAMED_CONFLICTS = 3

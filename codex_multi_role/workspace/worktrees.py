@@ -13,10 +13,18 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, cast
 
-from codex_multi_role.workspace.copies import Copy, CopyPaths, Kind, State, snapshots_of, workspace_of
 from codex_multi_role.workspace.copying import describe, fill, register
 from codex_multi_role.workspace.git import Git
-from codex_multi_role.workspace.manifest import Manifest, write_json
+from codex_multi_role.workspace.manifest import (
+    Copy,
+    CopyPaths,
+    Kind,
+    Manifest,
+    State,
+    snapshots_of,
+    workspace_of,
+    write_json,
+)
 from codex_multi_role.workspace.merging import Conflict, Plan, plan_merge
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.removal import clear, delete_folder, remove

@@ -16,7 +16,7 @@ from codex_multi_role.catalog import (
     build_prompt,
     build_repair_prompt,
 )
-from codex_multi_role.catalog.general_prompts import completed, missing_parts
+from codex_multi_role.catalog.prompts import completed, missing_parts
 
 _FOLDER = Path(__file__).parent / "original" / "config"
 
@@ -79,7 +79,9 @@ def test_hints_keep_their_braces(original: RoleSpecCatalog) -> None:
 
 
 def test_prompt_has_the_catalogs_language_and_order(original: RoleSpecCatalog) -> None:
-    prompt = build_prompt(original, original.role("architect"), "Römische Zahlen", {"tasks": ["ü"]}, {"failed": 1})
+    prompt = build_prompt(
+        original.general_prompts, original.role("architect"), "Römische Zahlen", {"tasks": ["ü"]}, {"failed": 1}
+    )
     assert prompt == (
         "Rolle: architect\n\n"
         "Du bist ARCHITECT.\nEntwirf die Lösung.\n\n"
@@ -105,8 +107,11 @@ def test_own_texts_of_a_catalog_leave_out_all_shipped_ones(original: RoleSpecCat
     texts = completed(GeneralPrompts.model_validate({**own, "capability_rules": rules}))
     catalog = replace(original, general_prompts=texts)
     for role in catalog.roles:
-        prompts = [build_prompt(catalog, role, "g", {"a": 1}, {"b": 1}, earlier=[{"c": 1}])]
-        prompts += [build_repair_prompt(catalog, role, "p"), build_continue_prompt(catalog, role)]
+        prompts = [build_prompt(catalog.general_prompts, role, "g", {"a": 1}, {"b": 1}, earlier=[{"c": 1}])]
+        prompts += [
+            build_repair_prompt(catalog.general_prompts, role, "p"),
+            build_continue_prompt(catalog.general_prompts, role),
+        ]
         assert not re.search(r"\b(the|you|your|must|may|these|answer)\b", "\n".join(prompts), re.IGNORECASE)
 
 
@@ -120,7 +125,7 @@ def test_what_has_no_effect_or_is_english_is_noted(original: RoleSpecCatalog) ->
 
 
 def test_repair_prompt_holds_problem_contract_and_hint(original: RoleSpecCatalog) -> None:
-    prompt = build_repair_prompt(original, original.role("planner"), "kein JSON: {")
+    prompt = build_repair_prompt(original.general_prompts, original.role("planner"), "kein JSON: {")
     assert prompt.startswith("Rolle: planner\n\n")
     parts = ["kein JSON: {", "exactly one JSON object", "FORMATVERTRAG:", "SCHEMA (planner):"]
     assert sorted(parts, key=prompt.index) == parts

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.catalog.placeholders import fill
+from codex_multi_role.catalog.prompts import fill
 
 _BRACE_TEXT = st.text("{}abc <>:[]|\n\"'%$\\") | st.text()
 

@@ -12,7 +12,9 @@ from tests.support.catalogs import Write
 
 def test_order_of_a_prompt(shipped: RoleSpecCatalog) -> None:
     role = shipped.role("implementer")
-    prompt = build_prompt(shipped, role, "GOAL TEXT", {"key": "INCOME"}, {"key": "TESTED"}, earlier=[{"key": "PAST"}])
+    prompt = build_prompt(
+        shipped.general_prompts, role, "GOAL TEXT", {"key": "INCOME"}, {"key": "TESTED"}, earlier=[{"key": "PAST"}]
+    )
     parts = [
         "Role: implementer\n",
         "You write the code and its tests.",
@@ -33,7 +35,7 @@ def test_order_of_a_prompt(shipped: RoleSpecCatalog) -> None:
 
 
 def test_parts_without_content_are_left_out(shipped: RoleSpecCatalog) -> None:
-    prompt = build_prompt(shipped, shipped.role("planner"), "the goal")
+    prompt = build_prompt(shipped.general_prompts, shipped.role("planner"), "the goal")
     assert "INCOMING" not in prompt
     assert "TEST RESULT" not in prompt
     assert "EARLIER" not in prompt
@@ -47,7 +49,7 @@ def test_blank_prompt_part_is_omitted_and_missing_one_defaults(write: Write) -> 
             "version: 1\ngeneral_prompts: {analysis_rules: '', json_contract: }\nroles: [{name: a, prompt_text: A}]\n"
         )
     )
-    prompt = build_prompt(catalog, catalog.role("a"), "g")
+    prompt = build_prompt(catalog.general_prompts, catalog.role("a"), "g")
     assert prompt.startswith("Role: a\n\nA\n\nGOAL OF THE WHOLE TEAM:\ng\n\nFORMAT CONTRACT")
     assert prompt.endswith("must not write, move or delete any.\n")
 
@@ -71,12 +73,15 @@ def test_catalog_can_translate_every_part(write: Write) -> None:
     write("---\nname: s\ndescription: d\n---\n", "skills/s/SKILL.md")
     path = write(json.dumps({"version": 1, "general_prompts": general, "roles": roles}))
     catalog = RoleSpecCatalog.load(path, lambda: ["t", "u"])
-    prompt = build_prompt(catalog, catalog.role("a"), "g", {"p": 1}, {"t": 1}, earlier=[{"e": 1}])
+    prompt = build_prompt(catalog.general_prompts, catalog.role("a"), "g", {"p": 1}, {"t": 1}, earlier=[{"e": 1}])
     untranslated = [line for line in prompt.splitlines() if line and line[0] not in '<{[}] "']
     assert not untranslated
     assert prompt.startswith("<role_header a>\n\n<text>\n\n<goal_section g>\n\n<earlier_section [")
     assert prompt.endswith("<rules_header a>\n<tools_allowed>\n<files_read_only>\n<$s>\n<t, u>\n<analysis_rules a>\n")
-    assert build_repair_prompt(catalog, catalog.role("a"), "p") == "<role_header a>\n\n<again>\n\n<json_contract a>\n"
+    assert (
+        build_repair_prompt(catalog.general_prompts, catalog.role("a"), "p")
+        == "<role_header a>\n\n<again>\n\n<json_contract a>\n"
+    )
     assert catalog.notes == (
         "general_prompts: the shipped English texts are used for continue_section, long_prompt_section",
     )
@@ -95,14 +100,14 @@ def test_catalog_can_translate_every_part(write: Write) -> None:
 )
 def test_capability_rules_follow_the_flags(shipped: RoleSpecCatalog, flags: dict[str, bool], rules: str) -> None:
     role = RoleSpec.model_validate({"name": "a", "prompt_text": "A", "prompt_flags": flags})
-    lines = build_prompt(shipped, role, "g").partition("RULES:\n")[2].splitlines()
+    lines = build_prompt(shipped.general_prompts, role, "g").partition("RULES:\n")[2].splitlines()
     for line, rule in zip(lines, [*rules.split("|"), "Keep every field"], strict=False):
         assert line.startswith(f"- {rule}")
 
 
 def test_payloads_are_pretty_json_in_their_own_script(shipped: RoleSpecCatalog) -> None:
     payload = {"größe": ["ß", {"{goal}": "{role_name}"}]}
-    prompt = build_prompt(shipped, shipped.role("planner"), "{input}", payload)
+    prompt = build_prompt(shipped.general_prompts, shipped.role("planner"), "{input}", payload)
     assert json.dumps(payload, ensure_ascii=False, indent=2) in prompt
     assert "\n{input}\n" in prompt
 
@@ -112,8 +117,8 @@ def test_payloads_are_pretty_json_in_their_own_script(shipped: RoleSpecCatalog) 
 def test_any_text_gives_a_prompt_that_can_be_sent(shipped: RoleSpecCatalog, goal: str, key: str, problem: str) -> None:
     role = shipped.role("planner")
     for prompt in (
-        build_prompt(shipped, role, goal, {key: goal}, {"t": problem}, earlier=[{key: problem}]),
-        build_repair_prompt(shipped, role, problem),
+        build_prompt(shipped.general_prompts, role, goal, {key: goal}, {"t": problem}, earlier=[{key: problem}]),
+        build_repair_prompt(shipped.general_prompts, role, problem),
     ):
         assert prompt.encode().decode() == prompt
         assert prompt.startswith("Role: planner\n")
@@ -121,5 +126,5 @@ def test_any_text_gives_a_prompt_that_can_be_sent(shipped: RoleSpecCatalog, goal
 
 def test_lone_surrogates_are_replaced_and_pairs_are_joined(shipped: RoleSpecCatalog) -> None:
     """Each lone surrogate becomes the replacement character U+FFFD."""
-    prompt = build_prompt(shipped, shipped.role("planner"), "a\ud800b \ud83d\ude00 c\udfff")
+    prompt = build_prompt(shipped.general_prompts, shipped.role("planner"), "a\ud800b \ud83d\ude00 c\udfff")
     assert "\na\ufffdb \U0001f600 c\ufffd\n" in prompt

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from codex_multi_role.catalog import RoleSpec, without_wider_rights
-from codex_multi_role.catalog.rights import _NARROWER
+from codex_multi_role.catalog.role_spec import _NARROWER
 from codex_multi_role.lifecycle.live_roles import FIXED
 from tests.support.teams import Record
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from codex_multi_role.catalog import RoleSpecCatalog, list_flows, load_flow, packaged_roles
-from codex_multi_role.catalog.general_prompts import CapabilityRules, GeneralPrompts
+from codex_multi_role.catalog.prompts import CapabilityRules, GeneralPrompts
 from codex_multi_role.tools import tool_names
 
 

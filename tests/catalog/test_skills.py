@@ -112,7 +112,7 @@ def test_skill_appears_in_the_prompt_by_its_declared_name(write: Write) -> None:
     roles = "{name: a, prompt_text: A, skills: [draw]}, {name: b, prompt_text: B, skills: [$painter]}"
     catalog = RoleSpecCatalog.load(write(f"version: 1\nroles: [{roles}]\n"))
     assert [role.skills for role in catalog.roles] == [("painter",), ("painter",)]
-    assert "- Use these skills: $painter\n" in build_prompt(catalog, catalog.role("a"), "g")
+    assert "- Use these skills: $painter\n" in build_prompt(catalog.general_prompts, catalog.role("a"), "g")
     assert [path.name for path in catalog.files] == ["catalog.yaml", "draw.skill"]
 
 

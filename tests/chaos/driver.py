@@ -14,7 +14,7 @@ import sys
 
 from codex_multi_role.cli.main import main as codex_multi_role
 from codex_multi_role.codex import child, client, running_turn, thread
-from codex_multi_role.steps import remedies
+from codex_multi_role.steps import recovery
 
 START_SECONDS = 5.0
 """For each of the requests that a process is started with: ``initialize``, ``account/read``, ``thread/start``."""
@@ -29,7 +29,7 @@ def lower_deadlines() -> None:
     client.REQUEST_SECONDS = REQUEST_SECONDS
     running_turn.INTERRUPT_SECONDS = INTERRUPT_SECONDS
     child.WRITE_SECONDS = WRITE_SECONDS
-    vars(remedies)["FIRST_PAUSE_SECONDS"] = FIRST_PAUSE_SECONDS
+    vars(recovery)["FIRST_PAUSE_SECONDS"] = FIRST_PAUSE_SECONDS
 
 
 def drive() -> int:

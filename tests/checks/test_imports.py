@@ -6,16 +6,11 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.checks.imports import import_folder, known_folders, module_name
-from codex_multi_role.checks.mutation import judge_mutants
 from codex_multi_role.checks.python_files import find_python_files
-from tests.support.checks import MakeContext
-
-CALC = "def double(x):\n    return x * 2\n"
-TESTS = "from foo.calc import double\n\n\ndef test_double():\n    assert double(3) == 6\n"
+from tests.support.checks import FOO_CALC, FOO_TESTS, MakeContext, shadowed_package
 
 
 @pytest.mark.parametrize(
@@ -60,38 +55,28 @@ def _result(result: dict[str, Any]) -> dict[str, Any]:
 def test_copy_is_measured_though_the_original_is_installed(
     make_context: MakeContext, tmp_path: Path, folder: str
 ) -> None:
-    files = {f"{folder}/foo/__init__.py": "", f"{folder}/foo/calc.py": CALC, "tests/test_calc.py": TESTS}
+    files = {f"{folder}/foo/__init__.py": "", f"{folder}/foo/calc.py": FOO_CALC, "tests/test_calc.py": FOO_TESTS}
     installed = {"PYTHONPATH": f"{tmp_path}/work/{folder}"}
     context = make_context(files, environment=installed, target=f"{folder}/foo/calc.py", tests="tests/test_calc.py")
     result = _result(measure_coverage(context))
     assert (result["status"], result["coverage"]) == ("passed", 100.0)
-    result = _result(judge_mutants(context))
-    assert (result["status"], result["score_percent"]) == ("ok", 100.0)
     listed = make_context({}, target=f"{folder}/foo")
     assert _result(find_python_files(listed))["files"][0]["module"] == "foo.calc"
 
 
-def _shadowed(make_context: MakeContext, tmp_path: Path, place: str) -> CheckContext:
-    """Tests that get the package from ``place``, whatever path they are given."""
-    tests = f"import sys\nsys.path.insert(0, {place!r})\n{TESTS}"
-    files = {"lib/foo/__init__.py": "", "lib/foo/calc.py": CALC, "tests/test_calc.py": tests}
-    return make_context(files, target="lib/foo/calc.py", tests="tests/test_calc.py")
-
-
 def test_original_gives_no_figure(make_context: MakeContext, tmp_path: Path) -> None:
-    context = _shadowed(make_context, tmp_path, f"{tmp_path}/work/lib")
-    for result in map(_result, (measure_coverage(context), judge_mutants(context))):
-        assert f"import foo from {tmp_path}/work/lib/foo/__init__.py, not from the copy" in result["reason"] or (
-            f"import foo.calc from {tmp_path}/work/lib/foo/calc.py, not from the copy" in result["reason"]
-        )
-        assert result.get("coverage") is result.get("score_percent") is None
+    result = _result(measure_coverage(shadowed_package(make_context, f"{tmp_path}/work/lib")))
+    assert f"import foo.calc from {tmp_path}/work/lib/foo/calc.py, not from the copy" in result["reason"] or (
+        f"import foo from {tmp_path}/work/lib/foo/__init__.py, not from the copy" in result["reason"]
+    )
+    assert result["coverage"] is None
 
 
 def test_installed_copy_gives_no_figure(make_context: MakeContext, tmp_path: Path) -> None:
-    for name, text in {"__init__.py": "", "calc.py": CALC}.items():
+    for name, text in {"__init__.py": "", "calc.py": FOO_CALC}.items():
         (tmp_path / "site" / "foo").mkdir(parents=True, exist_ok=True)
         (tmp_path / "site" / "foo" / name).write_text(text)
-    result = _result(measure_coverage(_shadowed(make_context, tmp_path, f"{tmp_path}/site")))
+    result = _result(measure_coverage(shadowed_package(make_context, f"{tmp_path}/site")))
     assert (result["crashed"], result["coverage"]) == (True, None)
     assert result["reason"].startswith(f"the tests import foo.calc from {tmp_path}/site/foo/calc.py, which is not lib/")
 

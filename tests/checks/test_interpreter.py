@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from codex_multi_role.checks.interpreter import OWN, Interpreter, find_interpreter, inspect
+from codex_multi_role.checks.plugins.codex_multi_role_python import described
 from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.workspace.commands import no_sandbox
 from tests.support.console import DEADLINE_SECONDS, console
@@ -321,3 +322,15 @@ def test_doctor_says_which_python_runs_the_tests(tmp_path: Path) -> None:
     (found,) = [SimpleNamespace(**each) for each in json.loads(done.stdout) if each["name"] == "tests"]
     assert (done.returncode, found.ok) == (2, False)
     assert found.advice == f"Run: {tmp_path}/venv/bin/python -m pip install pytest coverage"
+
+
+def test_module_loaded_meanwhile_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread of the run imports the journal while the interpreter is described."""
+
+    class Name(str):
+        def startswith(self, *_: object) -> bool:
+            monkeypatch.setitem(sys.modules, "imported_meanwhile", sys)
+            return False
+
+    monkeypatch.setitem(sys.modules, Name("before"), sys)
+    assert described()["version"]

@@ -44,7 +44,7 @@ def test_every_built_in_check_declares_what_it_returns(name: str) -> None:
 def test_installed_check_is_found(installed: None) -> None:
     assert find_check("spelling").run.__name__ == "spelling"
     assert find_check("spelling").result is None
-    assert check_names() == sorted({*CHECKS, "broken", "slow", "spelling"})
+    assert check_names() == sorted({*check_names(), *CHECKS, "broken", "slow", "spelling"})
 
 
 def test_unknown_name_gets_the_nearest(installed: None) -> None:

@@ -20,9 +20,9 @@ from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.client import RoleClient, _start_failures
 from codex_multi_role.codex.codex_settings import without_user_servers
 from codex_multi_role.codex.failures import Remedy
+from codex_multi_role.codex.home import copy_threads
 from codex_multi_role.codex.incoming import Message
 from codex_multi_role.codex.notifications import CodexEvent, ItemCompleted, ItemStarted, TokenUsageUpdated
-from codex_multi_role.codex.rollouts import copy_threads
 from codex_multi_role.codex.running_turn import ApprovalAnswered, TurnDeadlines
 from codex_multi_role.codex.transport import Cancelled
 from codex_multi_role.codex.turn_outcome import ITEMS_TEXT_LIMIT, LONGEST_PROMPT, TurnOutcome, TurnRecorder

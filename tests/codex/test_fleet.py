@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from codex_multi_role.codex.fleet import Fleet
+from codex_multi_role.codex.fleet import Fleet, Member
 from codex_multi_role.codex.home import sole_start
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.member import Member
 from codex_multi_role.errors import CodexTimeout
 from codex_multi_role.host.processes import Family
 from tests.support.codex import ROLE, Harness

@@ -8,10 +8,9 @@ from functools import partial
 
 import pytest
 
-from codex_multi_role.ending import ending_for
-from codex_multi_role.engine.halt import RunHalted
+from codex_multi_role.engine.journal_slots import RunHalted
 from codex_multi_role.engine.scheduler import Scheduler
-from codex_multi_role.errors import ReviewWaiting
+from codex_multi_role.errors import ReviewWaiting, ending_for
 
 Work = Callable[[], str]
 

@@ -24,8 +24,8 @@ PROVIDER_ROWS = (
         "rate_limited",
         (
             *played("429"),
-            "steps/test_remedies.py::test_provider_is_given_the_pause_it_asks_for_within_bounds",
-            "steps/test_remedies.py::test_pauses_grow_and_differ",
+            "steps/test_recovery.py::test_provider_is_given_the_pause_it_asks_for_within_bounds",
+            "steps/test_recovery.py::test_pauses_grow_and_differ",
         ),
     ),
     Row(

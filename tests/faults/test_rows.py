@@ -9,7 +9,7 @@ import pytest
 
 from codex_multi_role.codex import failures
 from codex_multi_role.presentation.outcome import outcome_in_words
-from codex_multi_role.steps.remedies import ADVICE
+from codex_multi_role.steps.recovery import ADVICE
 from tests.faults.played import PLAYED
 from tests.faults.row import played, started
 from tests.faults.rows import ROWS

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from codex_multi_role.flow import may_call
-from codex_multi_role.flow.calls import known_inputs
+from codex_multi_role.flow.conditions import known_inputs
 from tests.support.flows import flow_of
 
 LIMITED = flow_of("steps: [{call: topic, max_depth: 2}]").steps[0]

@@ -37,7 +37,7 @@ class Team:
 
     def answer(self, name: str, visit: int, outputs: tuple[str, ...] = ()) -> dict[str, Any]:
         role = next(role for role in self.catalog.roles if role.name == name)
-        prompt = build_prompt(self.catalog, role, self.playbook.goal or "", self.handoff, self.tests)
+        prompt = build_prompt(self.catalog.general_prompts, role, self.playbook.goal or "", self.handoff, self.tests)
         answer = select(self.playbook, asked(prompt, AnswerKey(name, visit, 0, 1), outputs)).answer
         if isinstance(answer, ToolCall):
             return self.answer(name, visit, (*outputs, LISTING))

@@ -15,9 +15,8 @@ from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
 from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.codex_settings import app_server_argv, as_settings
-from codex_multi_role.codex.fleet import Fleet
+from codex_multi_role.codex.fleet import Fleet, Member
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.member import Member
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRequest

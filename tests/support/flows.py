@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
-from codex_multi_role.catalog.general_prompts import GeneralPrompts
+from codex_multi_role.catalog.prompts import GeneralPrompts
 from codex_multi_role.catalog.role_spec import RoleSpec
 from codex_multi_role.flow import Terms
 

@@ -15,16 +15,15 @@ from typing import Any, cast
 
 import pytest
 
-from codex_multi_role.ending import Ending
 from codex_multi_role.engine import CallableFlows, DurableRun
-from codex_multi_role.engine.halt import RunHalted
-from codex_multi_role.errors import RoleFailed
+from codex_multi_role.engine.journal_slots import RunHalted
+from codex_multi_role.errors import Ending, RoleFailed
 from codex_multi_role.flow import FlowState, new_state, walk_bound
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import EventLog, RunFolder
 from codex_multi_role.steps import Ask, Recorder, RunProgress, RunResources, RunServices, RunSettings, StepOutcome
-from codex_multi_role.steps.run_terms import terms
+from codex_multi_role.steps.check import terms
 from codex_multi_role.steps.turn_record import TurnResult
 from tests.support.teams import TeamFolder, with_flow
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunOptions
-from codex_multi_role.checks.citations import citations_in, count_words
-from codex_multi_role.checks.research.searches import NOT_SEARCHED
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.definitions import keep_definitions, load_catalog, load_definitions
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.steps.check import load_settings
+from codex_multi_role.systems.research.citations import citations_in, count_words
+from codex_multi_role.systems.research.searches import NOT_SEARCHED
 from tests.support.processes import running
 from tests.support.research import (
     COLOUR,

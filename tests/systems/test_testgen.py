@@ -7,7 +7,7 @@ from pathlib import Path
 from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.flow import worst_case
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
-from codex_multi_role.steps.run_terms import terms
+from codex_multi_role.steps.check import terms
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 
 OFF = "it was switched off: the input mutation is false"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.checks.mutants import is_installed
 from codex_multi_role.errors import UsageError
+from codex_multi_role.systems.test_generation.mutants import is_installed
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.teams import Record
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.checks.mutants import is_installed
+from codex_multi_role.systems.test_generation.mutants import is_installed
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, code, plan
 from tests.support.teams import Record, read
 from tests.torture.ground import Ground, ground

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 from codex_multi_role.checks.coverage import measure_coverage
-from codex_multi_role.checks.mutation import judge_mutants
-from codex_multi_role.checks.prune_tests import prune_tests
-from tests.checks.programs.candidates import CARELESS, HAPPY, STRICT
+from codex_multi_role.systems.test_generation.mutation import judge_mutants
+from codex_multi_role.systems.test_generation.prune_tests import prune_tests
 from tests.support.checks import MakeContext, make_context
 from tests.support.generation import BUG, PROGRAMS, Generation, code, item, plan
+from tests.systems.test_generation.programs.candidates import CARELESS, HAPPY, STRICT
 
 pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
 __all__ = ["make_context"]
 
-CHECKED = Path(__file__).parents[1] / "checks" / "programs"
+CHECKED = Path(__file__).parent / "test_generation" / "programs"
 FIRST, SECOND = ((PROGRAMS / f"orders_{name}.txt").read_text() for name in ("first", "second"))
 NAMES = FIRST[: FIRST.index("@pytest.mark.parametrize")].split("def test_p1_an_amount")[0]
 HALF = FIRST[: FIRST.index("def test_p7_")]

@@ -10,15 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.codex.rollouts import copy_threads
+from codex_multi_role.codex.home import copy_threads
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
 from codex_multi_role.lifecycle.definitions import Definitions, keep_definitions, load_definitions, remembered_options
-from codex_multi_role.lifecycle.forking.again import Again
-from codex_multi_role.lifecycle.forking.start import find_start
+from codex_multi_role.lifecycle.forking.start import Again, find_start
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
-from codex_multi_role.lifecycle.state_file import write_state
+from codex_multi_role.lifecycle.run_record import write_state
 from codex_multi_role.run_folder import Beginning, Owner, RunEvent, RunFolder, events_with_inherited, inherit
 from codex_multi_role.run_options import RunOptions
 

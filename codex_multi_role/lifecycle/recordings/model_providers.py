@@ -96,7 +96,7 @@ def _recorded(
 
 def recording_file(definitions: Definitions, path: Path, folder: RunFolder) -> RecordingFile:
     """The recording at ``path``, written without secrets and with names for paths."""
-    from codex_multi_role.lifecycle.recordings.names import places_of
+    from codex_multi_role.lifecycle.recordings.run_outcome import places_of
     from codex_multi_role.playbook.recording import RecordingFile
 
     places = places_of(definitions, folder)
@@ -130,7 +130,7 @@ def _replayed(
     definitions: Definitions, recording: Recording, folder: RunFolder, events: EventLog, stack: ExitStack
 ) -> ModelProviders:
     from codex_multi_role.lifecycle.recordings.comparison import OnTheWay
-    from codex_multi_role.lifecycle.recordings.names import places_of
+    from codex_multi_role.lifecycle.recordings.run_outcome import places_of
     from codex_multi_role.playbook.replay import ReplayServer
 
     on_the_way = OnTheWay(folder, events)

@@ -1,24 +1,79 @@
-"""The outcome of a run as a recording keeps it, and how another run of it differs."""
+"""The outcome of a run as a recording keeps it, and how another run of it differs.
+
+People's answers are part of it and are given again in a replay. Paths of the run are replaced by names.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.lifecycle.definitions import Definitions
-from codex_multi_role.lifecycle.recordings.names import places_around, places_of
-from codex_multi_role.lifecycle.recordings.people import answers_of
 from codex_multi_role.playbook.normalization import PathNames, normalize
 from codex_multi_role.playbook.recording import Recording
-from codex_multi_role.run_folder import RunFolder, list_turns
+from codex_multi_role.run_folder import Answer, AskPerson, Question, Questions, RunFolder, list_turns
+from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_options import RunReport
 from codex_multi_role.workspace import Snapshots, Workspace
+
+
+def places_of(definitions: Definitions, folder: RunFolder) -> PathNames:
+    """The paths that differ on another machine or in another run."""
+    run = folder.path.resolve()
+    return PathNames({**_around(definitions.workspace), "run folder": run, "runs": run.parent})
+
+
+def places_around(workspace: Path) -> PathNames:
+    """The part of `places_of` that is known before a run exists."""
+    return PathNames(_around(as_on_disk(workspace)))
+
+
+def _around(workspace: Path) -> dict[str, Path]:
+    places = {"workspace": workspace, "python": Path(sys.prefix), "python installation": Path(sys.base_prefix)}
+    with suppress(RuntimeError):  # a user need not have one
+        places["home"] = Path.home()
+    return places
+
+
+BY_RECORDING = "recording"
+
+
+def answers_of(run_folder: Path) -> list[dict[str, Any]]:
+    """Every answered question of the run, whoever answered it, in the order of their keys."""
+    answered = sorted(Questions(run_folder).answered(), key=lambda question: question.key)
+    return [
+        {"key": each.key, "question": each.question, "approved": each.answer.approved, "comment": each.answer.comment}
+        for each in answered
+        if each.answer is not None
+    ]
+
+
+def as_recorded(recording: Recording, places: PathNames, otherwise: AskPerson | None) -> AskPerson | None:
+    """Answers as recorded for the question's key, otherwise for its text; asks ``otherwise`` for any other.
+
+    ``places``: the paths of the run that asks now.
+    """
+    known = places.placed((recording.ended or {}).get("answers", []))
+    if not known:
+        return otherwise
+
+    def ask(question: Question, is_over: Callable[[], bool]) -> Answer | None:
+        same = [each for each in known if each["key"] == question.key]
+        found = same or [each for each in known if each["question"] == question.question]
+        if found:
+            return Answer(bool(found[0]["approved"]), str(found[0]["comment"]), BY_RECORDING, now())
+        return otherwise(question, is_over) if otherwise is not None else None
+
+    return ask
+
 
 Line = dict[str, Any]
 

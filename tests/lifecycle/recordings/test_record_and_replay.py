@@ -82,7 +82,7 @@ class Recorded:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codex_multi_role.steps.remedies.FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("codex_multi_role.steps.recovery.FIRST_PAUSE_SECONDS", 0.01)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     with pytest.MonkeyPatch.context() as patched, provider_of(PLAYS) as provider:
         patched.setenv(KEY_VARIABLE, KEY)
         patched.setenv("SHOP_PASSWORD", SECRET)
-        patched.setattr("codex_multi_role.steps.remedies.FIRST_PAUSE_SECONDS", 0.01)
+        patched.setattr("codex_multi_role.steps.recovery.FIRST_PAUSE_SECONDS", 0.01)
         file = folder / "shop.ndjson"
         options = {"playbook": None, "config": provider.settings(), "model": "playbook", "cycles": 3, "record": file}
         report = team.run(**options, goal=f"open the shop with {SECRET}")

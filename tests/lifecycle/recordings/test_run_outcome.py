@@ -11,8 +11,13 @@ from typing import Any
 import pytest
 
 from codex_multi_role.lifecycle.definitions import load_definitions
-from codex_multi_role.lifecycle.recordings.names import places_around
-from codex_multi_role.lifecycle.recordings.run_outcome import differences, outcome_of, suggested_options, workspace_tree
+from codex_multi_role.lifecycle.recordings.run_outcome import (
+    differences,
+    outcome_of,
+    places_around,
+    suggested_options,
+    workspace_tree,
+)
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunReport

@@ -184,7 +184,7 @@ OUTSIDE = (
     ),
     broken(
         "they write nowhere else",
-        "codex/sandbox.py",
+        "codex/permissions.py",
         "exclude_tmpdir_env_var=True, exclude_slash_tmp=True",
         "exclude_tmpdir_env_var=True, exclude_slash_tmp=False",
         (SANDBOX, f"{CONTAINMENT}::test_conftest_reaches_nothing_outside"),

@@ -18,7 +18,7 @@ RECORDED = (
     ),
     broken(
         "a finished turn that the journal does not know yet is not paid for again",
-        "steps/interrupted_turn.py",
+        "steps/recovery.py",
         "    if not recorded:\n        return None\n",
         "    if recorded or not recorded:\n        return None\n",
         ("engine/test_resume.py::test_finished_turn_missing_in_journal_is_not_repeated",),
@@ -60,7 +60,7 @@ RECORDED = (
     ),
     broken(
         "what a turn that was cut short did to the workspace is taken back",
-        "steps/interrupted_turn.py",
+        "steps/recovery.py",
         "    run.snapshots.restore(first)\n",
         "",
         ("engine/test_resume.py::test_provider_retry_begins_with_the_workspace_as_it_was",),
@@ -88,7 +88,7 @@ RECORDED = (
     ),
     broken(
         "a replay that was cut short does not shorten the state",
-        "lifecycle/state_file.py",
+        "lifecycle/run_record.py",
         "    if len(state.history) < _recorded_entries(folder):\n        return\n",
         "",
         ("test_api.py::test_resume_that_cannot_replay_leaves_the_state_as_it_was",),

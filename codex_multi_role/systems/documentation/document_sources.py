@@ -1,0 +1,102 @@
+"""The check ``document_sources``: an analyst's input: files, their symbols, and notes on their dependencies."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, JsonValue
+
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
+from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
+from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.errors import UsageError
+from codex_multi_role.systems.documentation.code_graph.dependency_graph import repository, symbols_of
+from codex_multi_role.systems.documentation.code_graph.discovery import LANGUAGE_OF, read_source
+from codex_multi_role.systems.documentation.document_plan import shortened
+from codex_multi_role.systems.documentation.places import folder_of, page_of, read_page
+from codex_multi_role.workspace import PathRefused, Workspace
+
+MAX_CHARACTERS = 24_000
+MAX_SUMMARY_CHARACTERS = 600
+MAX_NAMES = 200
+
+
+class DocumentSourcesOptions(CheckOptions):
+    """``files``: ``{path, dependencies}`` each, below ``repo``. ``notes``: analysts' notes on other files."""
+
+    repo: str = Field(default=".", min_length=1, description="a folder with source code")
+    out: str = Field(default="docs", min_length=1, description="a folder of the workspace")
+    files: list[dict[str, JsonValue]] = Field(description='"{{ batch.files }}"')
+    notes: list[list[dict[str, JsonValue]]] = Field(default=[], description="lists of an analyst's files")
+
+
+class SourceToDocument(ResultPart):
+    """A ``text`` of more than ``MAX_CHARACTERS`` is shortened and says so."""
+
+    path: str
+    language: str
+    lines: int
+    text: str
+    functions: list[str]
+    classes: list[str]
+    problem: str
+
+
+class Summary(ResultPart):
+    path: str
+    summary: str
+
+
+class DocumentSourcesResult(CheckResult):
+    """``context``: dependencies of these files in the repository that have a note, or a page of an earlier run."""
+
+    status: Literal["read"]
+    files: list[SourceToDocument]
+    context: list[Summary]
+
+
+@declare_check(options=DocumentSourcesOptions, result=DocumentSourcesResult, max_seconds=no_time)
+def read_sources(context: CheckContext) -> DocumentSourcesResult:
+    """Read the files; leaves ``result.json``.
+
+    Options: `DocumentSourcesOptions`. Raises UsageError for a wrong option and for a path outside ``repo``.
+    """
+    options = read_options(DocumentSourcesOptions, context, "document_sources")
+    repo = Workspace(repository(context, options.repo, "document_sources"))
+    given: list[dict[str, Any]] = list(options.files)
+    own = {str(each["path"]) for each in given}
+    needed = dict.fromkeys(str(path) for each in given for path in each.get("dependencies", ()) if path not in own)
+    notes = {str(note["path"]): str(note["summary"]) for each in options.notes for note in each}
+    summaries = {path: notes.get(path) or _page_summary(context, options, path) for path in needed}
+    known = [
+        Summary(path=path, summary=summary[:MAX_SUMMARY_CHARACTERS]) for path, summary in summaries.items() if summary
+    ]
+    files = [_read(repo, str(each["path"])) for each in given]
+    return write_result(context, DocumentSourcesResult(status="read", files=files, context=known))
+
+
+def _page_summary(context: CheckContext, options: DocumentSourcesOptions, path: str) -> str:
+    out = folder_of(context, options.out, "document_sources").relative_to(context.workspace.root).as_posix()
+    page = read_page(context.workspace.root / page_of(out, path))
+    return page.summary if page and page.source == path else ""
+
+
+def _read(repo: Workspace, path: str) -> SourceToDocument:
+    try:
+        place = repo.resolve_inside(path)
+        if place.suffix.lower() not in LANGUAGE_OF:
+            raise PathRefused("invalid path")
+    except PathRefused as error:
+        raise UsageError(f"check document_sources: files: {error.reason} {path!r}") from error
+    source = read_source(place, path)
+    symbols = symbols_of(source)
+    return SourceToDocument(
+        path=path,
+        language=source.language,
+        lines=source.lines,
+        text=shortened(source.text, MAX_CHARACTERS),
+        functions=symbols.functions[:MAX_NAMES],
+        classes=symbols.classes[:MAX_NAMES],
+        problem=symbols.problem,
+    )

@@ -1,0 +1,189 @@
+"""The check ``mutation``: which small changes to a file its tests notice, and which test notices which."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import Field
+
+from codex_multi_role.checks.check_options import CheckOptions, read_options
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
+from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check, in_copy
+from codex_multi_role.checks.output_files import scratch_folder, write_result
+from codex_multi_role.checks.python_targets import Paths, named_path, named_paths, none_python, not_python
+from codex_multi_role.checks.repeated import Repeated, repeat
+from codex_multi_role.checks.suite import Suite
+from codex_multi_role.errors import UsageError
+from codex_multi_role.systems.test_generation.kill_matrix import Judge, KillMatrix
+from codex_multi_role.systems.test_generation.mutants import HOW_TO_INSTALL, Mutant, MutatedFile, is_installed
+
+MAX_SURVIVORS = 100
+END_SECONDS = 10.0
+"""Time to end the last tests and remove the copies, after the deadline."""
+
+
+Status = Literal["ok", "no mutants", "timed out", "could not run"]
+
+
+class MutationOptions(CheckOptions):
+    """``target``, a file, is changed, and ``tests``, files or folders, judge it; all relative to the workspace.
+
+    ``copy``: the copy of the workspace to judge in instead, made by a step with ``isolate``. Of more than
+    ``max_mutants`` a sample is judged, chosen by ``seed``; ``mutants`` names those to judge instead. The tests first
+    run ``runs`` times on the original, and those whose outcomes differ do not count.
+    """
+
+    target: str = Field(min_length=1, description="a Python file of the workspace")
+    tests: Paths = Field(default=["tests"], description="a Python file or a folder of the workspace, or a list of such")
+    max_mutants: int = Field(default=100, ge=1, le=2_000, description="a number from 1 to 2000")
+    seed: int = Field(default=0, description="a whole number")
+    mutants: list[str] | None = Field(default=None, description="ids of mutants, as an earlier result named them")
+    runs: int = Field(default=1, ge=1, le=10, description="how often the tests run undisturbed, 1 to 10 times")
+    concurrency: int = Field(default=2, ge=1, le=32, description="how many mutants at once, 1 to 32")
+    timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
+    copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
+
+
+class Survivor(ResultPart):
+    id: str
+    line: int
+    operator: str
+    diff: str
+
+
+class MutationResult(CheckResult):
+    """``mutants`` were judged, out of ``found`` places, and ``left`` were not because time ran out.
+
+    If it ``timed out``, the figures are of the judged mutants, whose ``ids`` are listed. ``matrix``: the mutants that
+    each test kills; ``unattributed`` were killed without a test that can be named. ``flaky``: the outcomes of each test
+    that differ.
+    """
+
+    status: Status
+    reason: str
+    found: int
+    mutants: int
+    left: int
+    sampled: bool
+    seed: int
+    ids: list[str]
+    killed: int
+    survived: int
+    score_percent: float | None
+    survivors: list[Survivor]
+    matrix: dict[str, list[str]]
+    unattributed: list[str]
+    flaky: dict[str, list[str]]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The data of a result. ``found`` is the number of places for a mutant in the file."""
+
+    status: Status
+    reason: str = ""
+    found: int = 0
+    mutants: Sequence[Mutant] = ()
+    matrix: KillMatrix = field(default_factory=KillMatrix)
+    tests: Sequence[str] = ()
+    flaky: Mapping[str, list[str]] = field(default_factory=dict)
+
+
+def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
+    return at_most_own(options, deadline_seconds) + END_SECONDS
+
+
+@declare_check(options=MutationOptions, result=MutationResult, max_seconds=_longest, uses_python=True)
+def judge_mutants(context: CheckContext) -> MutationResult:
+    """Run the tests on mutants of the target, each in a private copy of the workspace, in the sandbox.
+
+    Options: `MutationOptions`; ``timeout_seconds`` covers everything and cannot exceed the context's deadline. Each
+    mutant has its own limit, a multiple of what the tests take on the original, and so has each test. Leaves
+    ``result.json``. The tests must pass on the original: a failing test says nothing about a mutant.
+
+    Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
+    """
+    started = time.monotonic()
+    options = read_options(MutationOptions, context, "mutation")
+    context = in_copy(context, options.copy_)
+    named_path(context.workspace, "mutation", options, "target")
+    named_paths(context.workspace, "mutation", options, "tests")
+    until = started + at_most_own(context.options, context.deadline_seconds)
+    return _record(context, options, _judged(context, options, until), time.monotonic() - started)
+
+
+def _judged(context: CheckContext, options: MutationOptions, until: float) -> Judged:
+    root = context.workspace.root
+    if not is_installed():
+        return Judged("could not run", HOW_TO_INSTALL)
+    if (root / options.target).is_dir():
+        return Judged("could not run", f"{options.target} is a folder: name a file")
+    if problem := not_python(root, options.target) or none_python(root, options.tests):
+        return Judged("could not run", problem)
+    try:
+        file = MutatedFile((root / options.target).read_bytes().decode("utf-8-sig"))
+    except ValueError as error:
+        return Judged("could not run", f"{options.target}: {error}")
+    mutants = _chosen(file, options)
+    if not mutants:
+        return Judged("no mutants", "there is nothing in its functions to change", len(file.places))
+    with scratch_folder(context.workspace) as scratch:
+        suite = Suite(context, options.tests, scratch, options.target)
+        undisturbed = repeat(suite, options.runs, until)
+        if undisturbed.problem or undisturbed.bad:
+            problem = undisturbed.problem or f"a test fails as it is: {undisturbed.bad[0]}"
+            return Judged("could not run", problem, len(file.places), flaky=undisturbed.flaky)
+        return _with_matrix(suite, options, (file, mutants), undisturbed, until)
+
+
+def _chosen(file: MutatedFile, options: MutationOptions) -> list[Mutant]:
+    if options.mutants is None:
+        return file.sample(options.max_mutants, options.seed)
+    try:
+        return file.named(options.mutants)
+    except ValueError as error:
+        raise UsageError(f"check mutation: mutants: {error}", "the ids are of the file as it was then") from error
+
+
+def _with_matrix(
+    suite: Suite,
+    options: MutationOptions,
+    subject: tuple[MutatedFile, list[Mutant]],
+    undisturbed: Repeated,
+    until: float,
+) -> Judged:
+    file, mutants = subject
+    judge = Judge(suite, options.target, undisturbed.last, list(undisturbed.flaky))
+    matrix = judge.matrix(mutants, until, options.concurrency)
+    reason = f"{len(matrix.left)} of {len(mutants)} mutants were not judged" if matrix.left else ""
+    status: Status = "timed out" if matrix.left else "ok"
+    return Judged(status, reason, len(file.places), mutants, matrix, judge.tests, undisturbed.flaky)
+
+
+def _record(context: CheckContext, options: MutationOptions, judged: Judged, seconds: float) -> MutationResult:
+    matrix = judged.matrix
+    survived = set(matrix.survived)
+    survivors = [mutant for mutant in judged.mutants if mutant.id in survived]
+    result = MutationResult(
+        status=judged.status,
+        reason=judged.reason,
+        found=judged.found,
+        mutants=len(matrix.killers),
+        left=len(matrix.left),
+        sampled=options.mutants is None and len(judged.mutants) == options.max_mutants < judged.found,
+        seed=options.seed,
+        ids=list(matrix.killers),
+        killed=matrix.killed,
+        survived=len(survivors),
+        score_percent=matrix.score_percent if matrix.killers else None,
+        survivors=[Survivor.model_validate(each.as_json()) for each in survivors[:MAX_SURVIVORS]],
+        matrix=matrix.by_test(judged.tests),
+        unattributed=matrix.unattributed,
+        flaky=dict(judged.flaky),
+        seconds=round(seconds, 3),
+    )
+    return write_result(context, result)

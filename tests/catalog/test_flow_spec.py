@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from codex_multi_role.catalog import FlowSpec, Route
+from codex_multi_role.catalog.flow_spec import never_reached, ways_out
+
+FLOW = FlowSpec.model_validate(
+    {
+        "name": "x",
+        "steps": [
+            {"check": "a", "next": [{"when": "steps.a.red", "to": "c"}]},
+            {"check": "b", "next": [{"when": "steps.b.red", "end": "red", "exit": 1}, {"to": "a"}]},
+            {"check": "c"},
+        ],
+    }
+)
+
+
+def test_way_on_comes_last_unless_an_entry_always_holds() -> None:
+    assert ways_out(FLOW, 0) == (Route(when="steps.a.red", to="c"), Route(to="b"))
+    assert ways_out(FLOW, 1) == FLOW.steps[1].next
+    assert ways_out(FLOW, 2) == (Route(end="success"),)
+
+
+def test_steps_that_nothing_leads_to() -> None:
+    assert never_reached(FLOW) == ()
+    cut = FLOW.model_copy(
+        update={"steps": (FLOW.steps[2].model_copy(update={"next": (Route(end="x"),)}), *FLOW.steps[:2])}
+    )
+    assert never_reached(cut) == ("a", "b")

@@ -1,0 +1,48 @@
+"""What the systems register, as any plug-in does: the entry points of our own package."""
+
+from __future__ import annotations
+
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from codex_multi_role.checks import CHECKS, find_check
+from codex_multi_role.checks.check_result import CheckResult
+from codex_multi_role.lifecycle.steering import FROM_ANY_FOLDER
+from codex_multi_role.run_options import LOCAL_ROLES
+from codex_multi_role.tools import TOOLS, find_tool
+
+OURS = distribution("codex-multi-role").entry_points
+
+
+def _names(kind: str) -> list[str]:
+    return sorted(OURS.select(group=f"codex_multi_role.{kind}").names)
+
+
+def test_systems_register_beside_what_is_built_in() -> None:
+    assert _names("checks")
+    assert _names("tools")
+    assert not {*_names("checks")} & {*CHECKS}
+    assert not {*_names("tools")} & {*TOOLS}
+
+
+@pytest.mark.parametrize("name", _names("checks"))
+def test_every_check_declares_what_it_returns(name: str) -> None:
+    """Its function returns the declared model, so that mypy and each construction hold the one to the other."""
+    check = find_check(name)
+    assert check.result is get_type_hints(check.run)["return"]
+    assert issubclass(check.result, CheckResult)
+    assert check.result.model_config == CheckResult.model_config
+
+
+@pytest.mark.parametrize("name", _names("tools"))
+def test_every_tool_goes_by_its_own_name(name: str) -> None:
+    assert find_tool(name).name == name
+
+
+def test_settings_of_every_check_are_off_limits_in_any_folder() -> None:
+    settings = [find_check(name).settings for name in (*CHECKS, *_names("checks"))]
+    files = {Path(each.file) for each in settings if each is not None}
+    assert {f"**/{LOCAL_ROLES / file}" for file in files} <= {*FROM_ANY_FOLDER}

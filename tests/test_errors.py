@@ -1,0 +1,71 @@
+"""Whatever ends a run becomes one ending: a status, an outcome's name, a reason, an exit code and a way on."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from codex_multi_role import errors
+from codex_multi_role.errors import (
+    CodexMultiRoleError,
+    CodexRefused,
+    Ending,
+    ExitCode,
+    RoleFailed,
+    RunInterrupted,
+    RunStatus,
+    ending_for,
+)
+
+EXIT_CODES: dict[type[CodexMultiRoleError], int] = {
+    errors.UsageError: 2,
+    errors.DefinitionError: 2,
+    errors.RunNotFound: 2,
+    errors.RunBusy: 2,
+    errors.CodexUnavailable: 2,
+    errors.CodexNotFound: 2,
+    errors.CodexNotLoggedIn: 2,
+    errors.CodexError: 3,
+    errors.CodexStartFailed: 3,
+    errors.CodexCrashed: 3,
+    errors.CodexTimeout: 3,
+    errors.CheckFailed: 3,
+    errors.StorageError: 3,
+}
+
+
+@pytest.mark.parametrize("kind", EXIT_CODES, ids=lambda kind: kind.__name__)
+def test_error_gives_its_name_its_words_and_its_exit_code(kind: type[CodexMultiRoleError]) -> None:
+    expected = Ending(RunStatus.FAILED, kind.reason, "what happened", ExitCode(EXIT_CODES[kind]), "what to do")
+    assert ending_for(kind("what happened", "what to do")) == expected
+
+
+def test_failed_role_gives_the_reason_of_its_turn() -> None:
+    ending = ending_for(RoleFailed("role one: no valid reply", "invalid_reply", "look there"))
+    assert ending == Ending(
+        RunStatus.FAILED, "invalid_reply", "role one: no valid reply", ExitCode.FAILED, "look there"
+    )
+    assert ending_for(CodexRefused("no", -32600)).outcome == "refused"
+
+
+@pytest.mark.parametrize("error", [RunInterrupted(), KeyboardInterrupt()])
+def test_stopped_run_is_not_a_failure(error: BaseException) -> None:
+    assert ending_for(error) == Ending(RunStatus.INTERRUPTED, "cancelled", "the run was stopped", ExitCode.INTERRUPTED)
+
+
+def test_too_few_file_descriptors_are_not_an_internal_error() -> None:
+    ending = ending_for(OSError(errno.EMFILE, "Too many open files", "runs/one"))
+    assert (ending.outcome, ending.exit_code) == ("storage_failed", 3)
+    assert "ulimit -n" in ending.hint
+
+
+def test_unexpected_error_is_internal_error_with_traceback() -> None:
+    try:
+        int("seven")
+    except ValueError as error:
+        ending = ending_for(error)
+    assert (ending.status, ending.outcome, ending.exit_code) == ("failed", "internal_error", 3)
+    assert ending.reason == "ValueError: invalid literal for int() with base 10: 'seven'"
+    assert "traceback.txt" in ending.hint
+    assert "test_errors.py" in ending.details
