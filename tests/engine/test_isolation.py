@@ -61,7 +61,7 @@ def test_git_too_old_to_merge_is_refused_before_the_run(tmp_path: Path, monkeypa
 
 
 def test_called_flow_isolates_too(tmp_path: Path) -> None:
-    """Found by torture: its copies had no possible name."""
+    """Found by the endurance tests: its copies had no possible name."""
     step = {"id": "sub", "call": "inner", "for_each": ["a", "b"], "concurrency": 2, "with": {"word": "{{ item }}"}}
     name = "{{ (prompt | string).split('ITEM ')[1].split('.')[0] }}.txt"
     team = writers(tmp_path, [writes(name, "in a copy")] * 2, [step])
@@ -75,7 +75,7 @@ def test_called_flow_isolates_too(tmp_path: Path) -> None:
 
 
 def test_retry_in_copy_starts_clean_despite_parallel_work(tmp_path: Path) -> None:
-    """Found by the torture run: changes of the first try stayed, as if other roles worked in the copy."""
+    """Found by the endurance tests: changes of the first try stayed, as if other roles worked in the copy."""
     patch = {"patch": "*** Begin Patch\n*** Update File: shared.txt\n@@\n as it was\n+once\n*** End Patch"}
     fails_first = {"attempts": [{"steps": [patch, {"fault": {"status": 500}}]}, {"steps": [patch, say()]}]}
     slow = {"json": {"summary": "slow"}, "delay_seconds": 3}
