@@ -13,16 +13,8 @@ from pathlib import Path
 
 from tests.core.without_systems import PACKAGE, copy_without_systems, environment
 
-NAMES = (
-    *PACKAGE,
-    "tests",
-    "benchmarks",
-    "pyproject.toml",
-    "README.md",
-    "CONTRIBUTING.md",
-    "SECURITY.md",
-    "CHANGELOG.md",
-)
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+NAMES = (*PACKAGE, "tests", "benchmarks", "action.yml", "templates", "pyproject.toml", *DOCUMENTS)
 
 
 def main() -> int:
