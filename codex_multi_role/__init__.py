@@ -8,12 +8,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from codex_multi_role.version import __version__
+
 if TYPE_CHECKING:
     from codex_multi_role.api import RunOptions, RunReport, answer, cancel_task, fork, restart, resume, run
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
     from codex_multi_role.systems.plan_solve.plan_solver import PlanSolved, PlanSolver, create_plan_solver
-
-__version__ = "0.1.0"
 
 _PUBLIC = {
     "PlanSolved": "systems.plan_solve.plan_solver",

@@ -10,16 +10,13 @@ from pathlib import Path
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.integrations.telemetry import exported
-from codex_multi_role.lifecycle.definitions import (
-    keep_definitions,
-    load_definitions,
-    remembered_options,
-)
+from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.forking import Fork, prepare_fork, prepare_restart
+from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
 from codex_multi_role.lifecycle.resuming import require_same_workspace
 from codex_multi_role.lifecycle.session import OnEvent, Session
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
-from codex_multi_role.run_folder.tasks import find_open_task
+from codex_multi_role.run_folder.items import find_open_task
 from codex_multi_role.run_options import RunOptions, RunReport
 
 __all__ = ["RunOptions", "RunReport", "answer", "cancel_task", "fork", "restart", "resume", "run"]

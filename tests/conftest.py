@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import settings
@@ -31,6 +32,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for ignored in (signal.SIGHUP, signal.SIGQUIT):
     if signal.getsignal(ignored) is signal.SIG_IGN:
         signal.signal(ignored, lambda *_: None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if find_spec("codex_multi_role.systems") is None:
+        for item in items:
+            if item.get_closest_marker("systems"):
+                item.add_marker(pytest.mark.skip(reason="no system is installed"))
 
 
 @pytest.fixture(scope="session", autouse=True)

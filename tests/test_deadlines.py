@@ -20,6 +20,7 @@ STEPS = "waits for turns, repairs and checks, each of which has its deadlines"
 DONE = "of a future that is done"
 PROVIDERS = "processes, each with its provider's time limit"
 INSPECTED = "a program, given ANSWER_SECONDS (checks/interpreter.py)"
+QUESTION = "a person; ends when the question is over"
 READS_FILE = "no future: it reads turn.json"
 PLACES = {
     (
@@ -31,26 +32,32 @@ PLACES = {
         "with ThreadPoolExecutor(max(1, len(providers)), thread_name_prefix='search')",
     ): PROVIDERS,
     ("systems/research/search_providers.py", "each.result()"): PROVIDERS,
-    ("cli/asking.py", "while not self._lock.acquire(timeout=LOOK_SECONDS)"): "a person; ends when the question is over",
-    ("cli/asking.py", "while not is_over()"): "a person; ends when the question is over",
-    ("cli/asking.py", "os.read(self._descriptor, LONGEST_LINE)"): "only after select said that there is a line",
+    (
+        "cli/terminal_questions.py",
+        "while not self._lock.acquire(timeout=LOOK_SECONDS)",
+    ): QUESTION,
+    ("cli/terminal_questions.py", "while not is_over()"): QUESTION,
+    (
+        "cli/terminal_questions.py",
+        "os.read(self._descriptor, LONGEST_LINE)",
+    ): "only after select said that there is a line",
     ("lifecycle/live_roles.py", "while not changes.ends_within(0.0)"): "LOOK_SECONDS a round; ends with the run",
-    ("cli/repeating.py", "while True"): "a person, who ends it with Ctrl-C",
-    ("cli/repeating.py", "while not changes.wait(LOOK_SECONDS)"): "a person, who saves a file or ends it with Ctrl-C",
+    ("cli/team.py", "while True"): "a person, who ends it with Ctrl-C",
+    ("cli/team.py", "while not changes.wait(LOOK_SECONDS)"): "a person, who saves a file or ends it with Ctrl-C",
     ("cli/live.py", "while not stopped.wait(pause)"): "a pause between two drawings",
-    ("cli/watch_all.py", "while True"): "a person; ends when no run is worked on",
+    ("cli/watch.py", "while True"): "a person; ends when no run is worked on",
     ("presentation/event_tail.py", "while alive"): "ends with the process that works on the run",
     ("cli/gc.py", "owner.acquire()"): "takes the lock at once or raises RunBusy",
-    ("cli/tables.py", "capture.get()"): "no queue: the text that rich drew",
+    ("cli/output.py", "capture.get()"): "no queue: the text that rich drew",
     (
-        "cli/waiting.py",
+        "cli/resume.py",
         "while (left := (end - datetime.now(UTC)).total_seconds()) > 0",
     ): "ends at the time it was given",
     ("codex/fleet.py", "retired.exception()"): "a start, whose requests have deadlines",
     ("codex/fleet.py", "retired.result()"): DONE,
     ("codex/fleet.py", "self._pool.shutdown(wait=True)"): "starts, whose requests have deadlines; their processes end",
     ("codex/slots.py", "place.result()"): "the turns before it, each of which has its deadline; `close` wakes it",
-    ("cli/streams.py", "select.poll()"): "asked with PATIENCE_SECONDS",
+    ("cli/output.py", "select.poll()"): "asked with PATIENCE_SECONDS",
     ("codex/incoming.py", "os.read(self._descriptor, _CHUNK_BYTES)"): CHILD,
     ("codex/incoming.py", "select.poll()"): "asked with HELD_SECONDS",
     ("codex/incoming.py", "while True"): CHILD,
@@ -253,6 +260,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
         yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.systems
 def test_every_wait_of_the_package_has_a_deadline_or_a_reason() -> None:
     found = {(module, code_of(node)) for module, tree in modules() for node in waits(tree)}
     assert found - PLACES.keys() == set(), "give them a deadline, or say in PLACES what bounds them"

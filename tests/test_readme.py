@@ -17,6 +17,7 @@ import yaml
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.support.serving import listening
 
+pytestmark = pytest.mark.systems
 TOP = Path(__file__).parents[1]
 PREPARE = re.compile(r"^python3 -m venv \.venv && \.venv/bin/pip install --quiet -e \S+ && \.venv/bin/")
 EXHIBIT = re.compile(r"^### (\S+)\n\n.*?\n\n```sh\n(.*?)\n```\n\n```mermaid\n(.*?)```$", re.MULTILINE | re.DOTALL)

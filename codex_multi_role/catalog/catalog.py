@@ -232,7 +232,9 @@ def _check_tools(sources: list[RoleSource], roles: tuple[RoleSpec, ...], known: 
         for index, name in enumerate(role.tools):
             place = f"{source.place('tools')}[{index}]"
             if name not in known:
-                message, hint = no_such("tool", name, known)
+                from codex_multi_role.reading.registry import no_such_part  # imported only after a mistake
+
+                message, hint = no_such_part("tool", "codex_multi_role.tools", name, known)
                 raise DefinitionError(f"{place}: {message}", hint)
             if name in role.tools[:index]:
                 raise DefinitionError(f'{place}: "{name}" is there twice')

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from codex_multi_role.catalog.flow_expressions import attribute_paths, local_names
+from codex_multi_role.catalog.flow_expressions import attribute_paths, has_expressions, local_names
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from codex_multi_role.catalog.template_sandbox import TemplateSandbox
 
+MAX_CACHED = 512
+"""More than the texts of any shipped flow and its playbook, which one process may load again and again."""
 # A template's top-level names, each with its attributes, or None if it may have any. An attribute is mapped to its own
 # attributes in the same way.
 Names = Mapping[str, Collection[str] | None]
@@ -52,9 +54,10 @@ def check_template(text: object, where: str, names: Names | None = None) -> None
     Lists and mappings are checked inside.
     """
     if isinstance(text, str):
-        with _problems_at(where):
-            _sandbox().from_string(text)
-            _check_names(text, where, names)
+        if has_expressions(text):
+            with _problems_at(where):
+                _template(text)
+                _check_names(text, where, names)
     elif isinstance(text, Mapping):
         for key, value in text.items():
             check_template(value, f"{where}.{key}", names)
@@ -89,17 +92,14 @@ def _render_text(text: str, context: Mapping[str, object]) -> object:
 
 
 def _check_names(text: str, where: str, names: Names | None) -> None:
-    from jinja2 import meta
-
     if names is None:
         return
-    syntax = _sandbox().parse(text)
-    undeclared = meta.find_undeclared_variables(syntax) - _sandbox().globals.keys()
+    undeclared, local, paths = _used_names(text)
     for name in sorted(undeclared - names.keys()):
         message, hint = no_such("template name", name, names)
         raise DefinitionError(f"{where}: {message}", hint)
-    given = {name: names[name] for name in undeclared - local_names(syntax) if name in names}
-    for path in attribute_paths(syntax):
+    given = {name: names[name] for name in undeclared - local if name in names}
+    for path in paths:
         _check_path(path, where, given)
 
 
@@ -134,11 +134,21 @@ def _sandbox() -> TemplateSandbox:
     return TemplateSandbox()
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=MAX_CACHED)
+def _used_names(text: str) -> tuple[set[str], set[str], list[Sequence[str]]]:
+    """The names from outside that ``text`` uses, those it also sets itself, and the paths of attributes in it."""
+    from jinja2 import meta
+
+    syntax = _sandbox().parse(text)
+    undeclared = meta.find_undeclared_variables(syntax) - _sandbox().globals.keys()
+    return undeclared, set(local_names(syntax)), list(attribute_paths(syntax))
+
+
+@lru_cache(maxsize=MAX_CACHED)
 def _expression(source: str) -> TemplateExpression:
     return _sandbox().compile_expression(source, undefined_to_none=False)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=MAX_CACHED)
 def _template(source: str) -> Template:
     return _sandbox().from_string(source)

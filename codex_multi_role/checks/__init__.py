@@ -13,7 +13,7 @@ from codex_multi_role.checks.contract import (
     Settings,
     declare_check,
 )
-from codex_multi_role.registry import Registry
+from codex_multi_role.reading.registry import Registry
 
 __all__ = [
     "CHECKS",
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 CHECKS = {
-    "answer": "answer_file:write_answer",
+    "answer": "text_files:write_answer",
     "tests": "tests:run_tests",
     "command": "command:run_argv",
     "coverage": "coverage:measure_coverage",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from codex_multi_role.checks.check_result import as_json
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.workspace import Workspace, Worktrees
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
@@ -143,3 +144,22 @@ def at_most_own(options: Mapping[str, object], deadline_seconds: float) -> float
     """For `max_seconds`: the option ``timeout_seconds``, which cannot exceed the deadline."""
     own = options.get("timeout_seconds")
     return min(own, deadline_seconds) if isinstance(own, int | float) else deadline_seconds
+
+
+class TimeLeft:
+    """The deadline of a check that works long in the run's own process, where nothing else would end it.
+
+    It counts from here.
+    """
+
+    def __init__(self, context: CheckContext, check: str) -> None:
+        self._context = context
+        self._check = check
+        self._until = time.monotonic() + context.deadline_seconds
+
+    def require(self) -> None:
+        """Raise `CheckFailed` after the deadline, `RunInterrupted` if the run must stop."""
+        if self._context.stopping.is_set():
+            raise RunInterrupted
+        if time.monotonic() > self._until:
+            raise CheckFailed(f"check {self._check}: it took longer than {self._context.deadline_seconds:g} s")

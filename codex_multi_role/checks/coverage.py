@@ -12,8 +12,8 @@ from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check, in_copy
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageOutcome, CoverageRun, Status
 from codex_multi_role.checks.junit_report import FailedTest
+from codex_multi_role.checks.measured_process import interpreter_of
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.python import interpreter_of
 from codex_multi_role.checks.python_targets import Paths, named_path, named_paths, none_python, not_python
 
 MAX_TAIL_CHARACTERS = 4_000

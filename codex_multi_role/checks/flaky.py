@@ -13,8 +13,7 @@ from codex_multi_role.checks.check_result import CheckResult
 from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
 from codex_multi_role.checks.output_files import scratch_folder, write_result
 from codex_multi_role.checks.python_targets import named_path, not_python
-from codex_multi_role.checks.repeated import Repeated, repeat
-from codex_multi_role.checks.suite import Suite
+from codex_multi_role.checks.suite import Repeated, Suite, repeat
 
 END_SECONDS = 10.0
 """Time to end the last tests and remove the copies, after the deadline."""

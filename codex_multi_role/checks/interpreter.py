@@ -1,4 +1,4 @@
-"""The project's Python: one rule finds it for every check and reports what named it."""
+"""The project's Python: one rule finds it for every check and reports what named it; the environment of its tests."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ BASE_OF_CONDA = frozenset({"base", "root"})
 ANSWER_SECONDS = 30.0
 COVERAGE = "coverage"
 PROGRAM = PLUGINS / "codex_multi_role_python.py"
+TESTS_FAILED, NO_TESTS_COLLECTED = 1, 5
+"""Exit codes of pytest."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
@@ -45,26 +46,34 @@ class MergeItemsResult(CheckResult):
 def merge_items(context: CheckContext) -> MergeItemsResult:
     """Add the new items; write ``result.json``. Raises UsageError for a wrong option."""
     options = read_options(MergeItemsOptions, context, "merge_items")
-    items, refused = list(options.known), []
-    for item in options.new:
-        if reason := _refusal(item, items, options):
-            refused.append(RefusedItem(item=item, reason=reason))
-        else:
-            items.append(item)  # type: ignore[arg-type]  # only mappings are left
+    items, refused = merged_items(options.known, options.new, options.key, options.fields)
     added = [str(item[options.key]) for item in items[len(options.known) :]]
     result = MergeItemsResult(status="refused" if refused else "merged", items=items, added=added, refused=refused)
     return write_result(context, result)
 
 
-def _refusal(item: JsonValue, items: list[dict[str, JsonValue]], options: MergeItemsOptions) -> str:
+def merged_items(
+    known: Sequence[Json], new: Sequence[JsonValue], key: str, fields: Sequence[str]
+) -> tuple[list[Json], list[RefusedItem]]:
+    """``known`` and the new items, and those that were refused. ``fields``: see `MergeItemsOptions`."""
+    items, refused = list(known), []
+    for item in new:
+        if reason := _refusal(item, items, key, fields):
+            refused.append(RefusedItem(item=item, reason=reason))
+        else:
+            items.append(item)  # type: ignore[arg-type]  # only mappings are left
+    return items, refused
+
+
+def _refusal(item: JsonValue, items: Sequence[Json], key: str, fields: Sequence[str]) -> str:
     if not isinstance(item, dict):
         return "is no mapping"
-    missing = [name for name in dict.fromkeys((options.key, *options.fields)) if name not in item]
-    unknown = [name for name in item if options.fields and name not in (options.key, *options.fields)]
+    missing = [name for name in dict.fromkeys((key, *fields)) if name not in item]
+    unknown = [name for name in item if fields and name not in (key, *fields)]
     if missing or unknown:
         reasons = [f"without {', '.join(missing)}"] if missing else []
         return " and ".join([*reasons, *([f"with an unknown {', '.join(unknown)}"] if unknown else [])])
-    key = item[options.key]
-    if not isinstance(key, str) or not key:
-        return f"its {options.key} is no text"
-    return f"the {options.key} {key} is taken" if any(each[options.key] == key for each in items) else ""
+    value = item[key]
+    if not isinstance(value, str) or not value:
+        return f"its {key} is no text"
+    return f"the {key} {value} is taken" if any(each[key] == value for each in items) else ""

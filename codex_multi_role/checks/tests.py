@@ -9,16 +9,10 @@ from typing import Literal
 
 from codex_multi_role.checks.check_result import CheckResult
 from codex_multi_role.checks.contract import CheckContext, declare_check
-from codex_multi_role.checks.interpreter import Interpreter
+from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED, TESTS_FAILED, Interpreter
 from codex_multi_role.checks.junit_report import FailedTest, TestCounts, parse_report, read_report
+from codex_multi_role.checks.measured_process import cache_in, environment_of_tests, interpreter_of
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.python import (
-    NO_TESTS_COLLECTED,
-    TESTS_FAILED,
-    cache_in,
-    environment_of_tests,
-    interpreter_of,
-)
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import CommandResult, run_command
 

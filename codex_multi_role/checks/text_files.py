@@ -1,7 +1,8 @@
-"""The checks ``read_file`` and ``write_file``: a text file of the workspace or of a copy."""
+"""The checks ``read_file``, ``write_file`` and ``answer``: a text of the workspace, of a copy, or of the run."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
@@ -10,9 +11,11 @@ from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.check_result import CheckResult
 from codex_multi_role.checks.contract import CheckContext, declare_check, in_copy, no_time
 from codex_multi_role.checks.data_file import read_document
-from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.errors import CheckFailed
 from codex_multi_role.workspace import apply_files
+
+ANSWER_FILE = "answer.md"
 
 
 class ReadOptions(CheckOptions):
@@ -60,3 +63,23 @@ def put(context: CheckContext, path: str, content: str) -> None:
     (entry,) = apply_files(context.workspace, [{"path": path, "content": content}])
     if entry.status != "WROTE":
         raise CheckFailed(f"{path} was not written: {entry.reason}")
+
+
+class AnswerOptions(CheckOptions):
+    text: str = Field(min_length=1, description="the answer, usually a template")
+
+
+class AnswerResult(CheckResult):
+    status: Literal["written"]
+    file: str
+
+
+@declare_check(options=AnswerOptions, result=AnswerResult, max_seconds=no_time, read_only=True)
+def write_answer(context: CheckContext) -> AnswerResult:
+    """Write ``answer.md`` into the run folder, secrets masked.
+
+    Options: `AnswerOptions`. Raises UsageError, StorageError.
+    """
+    options = read_options(AnswerOptions, context, "answer")
+    path = write_artifact(replace(context, folder=context.run().folder), ANSWER_FILE, f"{options.text.rstrip()}\n")
+    return write_result(context, AnswerResult(status="written", file=path.name))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from codex_multi_role.cli.streams import annotate, let_go, say
+from codex_multi_role.cli.output import annotate, let_go, say
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
 from codex_multi_role.integrations.ci.github import command, runs_here
 from codex_multi_role.presentation.wording import PROGRAM

@@ -1,4 +1,4 @@
-"""Checks of what a run needs from this machine."""
+"""Checks of what a run needs from this machine. No model is asked, and no MCP server is started or connected to."""
 
 from __future__ import annotations
 
@@ -6,32 +6,39 @@ import os
 import platform
 import re
 import resource
+import shlex
 import shutil
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
-from codex_multi_role import __version__
 from codex_multi_role.checks.interpreter import find_interpreter, inspect
+from codex_multi_role.codex.codex_settings import known_settings, user_home
 from codex_multi_role.codex.home import login_state
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.permissions import sandboxed
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
+from codex_multi_role.host.programs import exclude_from_path, program_path
+from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk
-from codex_multi_role.lifecycle.definitions import sandbox_of_tests
+from codex_multi_role.lifecycle.definitions import load_catalog, role_settings, sandbox_of_tests
 from codex_multi_role.run_options import RunOptions
+from codex_multi_role.version import __version__
 from codex_multi_role.workspace import run_command
+from codex_multi_role.workspace.git import UPGRADE_HINT, merging_problem
 
 ANSWER_SECONDS = 20.0
 LEAST_FREE_BYTES = 500_000_000
 LEAST_OPEN_FILES = 256
 DISTRIBUTION = "codex-multi-role"
 PINNED = re.compile(r"openai-codex-cli-bin\s*==\s*([\w.]+)")
+MCP_SERVER = "mcp server"
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,10 @@ def _sqlite() -> Finding:
 
 def _git() -> Finding:
     ok, output = _ask(["git", "--version"], Path())
-    return Finding("git", ok, output, "" if ok else "Install git and put it on PATH; patches are made with it.")
+    if not ok:
+        return Finding("git", False, output, "Install git and put it on PATH; patches are made with it.")
+    problem = merging_problem(output)
+    return Finding("git", not problem, problem or output, UPGRADE_HINT if problem else "")
 
 
 def pinned_version() -> str:
@@ -162,3 +172,41 @@ def _ask(argv: Sequence[str], folder: Path) -> tuple[bool, str]:
         return False, f"no answer in {ANSWER_SECONDS:.0f} seconds"
     lines = (done.output.strip() or done.errors.strip()).splitlines()
     return done.returncode == 0, lines[-1] if lines else f"exit code {done.returncode}"
+
+
+def mcp_servers(catalog: Path | None, config: tuple[str, ...], workspace: Path) -> Iterator[Finding]:
+    """Yield a finding per server of a role, however it is defined, and one for the user's, which stay off in a run."""
+    try:
+        roles = load_catalog(catalog).roles
+    except CodexMultiRoleError as error:
+        yield Finding("roles", False, str(error), error.hint)
+        return
+    exclude_from_path(workspace)
+    for role in roles:
+        for name, server in _servers((*role_settings(role), *config), None).items():
+            if isinstance(server, Mapping) and server.get("enabled", True):
+                yield _server_finding(f"role {role.name}: {name}", server)
+    if own := _servers((), user_home(os.environ)):
+        yield Finding(MCP_SERVER, True, f"of your config.toml, off in a run: {', '.join(own)}")
+
+
+def _servers(settings: tuple[str, ...], home: Path | None) -> Mapping[str, Any]:
+    found = known_settings(settings, home).get("mcp_servers")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _server_finding(name: str, server: Mapping[str, Any]) -> Finding:
+    command = str(server.get("command", ""))
+    argv = [command, *map(str, _as_list(server.get("args")))]
+    detail = Redactor(os.environ)(f"{name}: {server['url'] if 'url' in server else shlex.join(argv)}")
+    variables = [*_as_list(server.get("env_vars")), *_as_list([server.get("bearer_token_env_var")])]
+    if missing := [each for each in variables if isinstance(each, str) and each not in os.environ]:
+        return Finding(MCP_SERVER, False, f"{detail}: {', '.join(missing)} not set", "Set the environment variable.")
+    if "url" not in server and shutil.which(command, path=program_path(os.environ)) is None:
+        advice = "Install it outside the workspace, on PATH, or give its absolute path."
+        return Finding(MCP_SERVER, False, f"{detail}: program not found", advice)
+    return Finding(MCP_SERVER, True, detail)
+
+
+def _as_list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

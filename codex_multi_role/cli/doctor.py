@@ -1,7 +1,9 @@
-"""``doctor``: check that everything a run needs is here."""
+"""``doctor`` and ``codex``: check that everything a run needs is here, and call the Codex binary."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -9,7 +11,8 @@ from pathlib import Path
 import click
 
 from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, PYTHON, ROLES, RUNS_DIR, WORKSPACE, command
-from codex_multi_role.cli.streams import put_json
+from codex_multi_role.cli.output import put_json
+from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.wording import one_line
 
@@ -41,8 +44,7 @@ def doctor(
       codex-multi-role doctor
       codex-multi-role doctor -c model_provider=ollama --json
     """
-    from codex_multi_role.cli.diagnosis import diagnose  # here: `--help` should not load the Codex modules
-    from codex_multi_role.cli.mcp_diagnosis import mcp_servers
+    from codex_multi_role.cli.diagnosis import diagnose, mcp_servers  # here: it loads the Codex modules
 
     findings = []
     looked_at = diagnose(codex_bin, config, workspace, python, runs_dir)
@@ -56,3 +58,20 @@ def doctor(
     if json:
         put_json([asdict(finding) for finding in findings])
     ctx.exit(0 if all(finding.ok for finding in findings) else ExitCode.WRONG_USAGE)
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    short_help="Run the Codex binary that came along, `codex login` first of all.",
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def codex(arguments: Sequence[str]) -> None:
+    """Run the Codex binary that runs use, with ARGUMENTS as they are.
+
+    \b
+    Examples:
+      codex-multi-role codex login
+      codex-multi-role codex --version
+    """
+    binary = find_codex(None, os.environ)
+    os.execv(binary, [str(binary), *arguments])

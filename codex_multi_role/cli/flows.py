@@ -8,26 +8,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codex_multi_role.cli.boundary import complain
-from codex_multi_role.cli.completing import flow_names
-from codex_multi_role.cli.lazy import LazyGroup
+from codex_multi_role.cli.completion import flow_names
+from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.options import BOUNDING, DEFAULTS, JSON, ROLES, command
-from codex_multi_role.cli.repeating import WATCH, repeatedly
-from codex_multi_role.cli.roles import open_catalog
+from codex_multi_role.cli.output import put_json, put_table, say
 from codex_multi_role.cli.settings import Setting
-from codex_multi_role.cli.streams import put_json, say
-from codex_multi_role.cli.tables import put_table
+from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
 from codex_multi_role.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import FlowEntry, RoleSpecCatalog
 
 HEADINGS = ("flow", "inputs", "ends", "description", "file")
-ASCII = Setting(["--ascii"], is_flag=True, help="Plain text of 80 columns instead of Mermaid.", show_default=False)
+ASCII = Setting(["--ascii"], is_flag=True, help="Plain text of 80 columns instead of Mermaid.")
 OUTLINE = Setting(
     ["--outline"],
     is_flag=True,
     help="The flow alone, in Mermaid: its steps and ends, without conditions, details and the flows it calls.",
-    show_default=False,
 )
 
 flows = LazyGroup(
@@ -92,8 +89,7 @@ def show_flows(name: str, roles: Path | None, json: bool, **bounding: Any) -> No
       codex-multi-role flows show testgen
     """
     from codex_multi_role.catalog import read_text
-    from codex_multi_role.cli.flow_explanation import explanation
-    from codex_multi_role.cli.worst_case import worst_case_words
+    from codex_multi_role.cli.flow_explanation import explanation, worst_case_words
     from codex_multi_role.lifecycle.definitions import load_flow_and_called  # as above
 
     catalog = open_catalog(roles)
@@ -168,7 +164,7 @@ def validate_flows(
 
 def _validate(name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any]) -> None:
     from codex_multi_role.catalog.flow_references import unused_roles
-    from codex_multi_role.cli.worst_case import worst_case_words
+    from codex_multi_role.cli.flow_explanation import worst_case_words
     from codex_multi_role.lifecycle.definitions import load_flow_and_called  # as above
 
     flows, catalog = load_flow_and_called(name, catalog)
@@ -182,8 +178,7 @@ def _validate(name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any]) -> 
 @click.argument("name", metavar="NAME")
 def new_flows(name: str, roles: Path | None) -> None:
     """Write a small commented flow to flows/NAME.yaml beside your catalog: a role works until the tests pass."""
-    from codex_multi_role.cli.new_definitions import option_for
-    from codex_multi_role.cli.new_flow import add_flow  # as above
+    from codex_multi_role.cli.new_definitions import add_flow
 
     path = add_flow(name, roles)
     say(f"wrote {path}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codex_multi_role.cli.options import RUNS_DIR, command
-from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.output import say
 from codex_multi_role.errors import CodexMultiRoleError, RunBusy, StorageError
 from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.presentation.wording import one_line

@@ -5,17 +5,15 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.new_definitions import option_for
-from codex_multi_role.cli.options import FOLDER, RUN
-from codex_multi_role.cli.report_options import REPORTS
-from codex_multi_role.cli.serve_options import HOST, PORT
+from codex_multi_role.cli.options import FOLDER, HOST, PORT, REPORTS, RUN
+from codex_multi_role.cli.output import say
 from codex_multi_role.cli.settings import FILE, Setting
-from codex_multi_role.cli.starters import ALL, STARTERS, contents_of, starter
-from codex_multi_role.cli.streams import say
+from codex_multi_role.cli.team import option_for
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.run_options import LOCAL_ROLES
 
@@ -26,12 +24,45 @@ OF_ONE_RUN = frozenset(
     }
 )
 """Settings that make no sense for every run in a folder."""
-PURPOSES = f"What the team is for: {', '.join(each.name for each in ALL)}."
+STARTERS = "starters"
+SETTINGS = """# Settings for codex-multi-role in this folder: any option of `codex-multi-role run`, without its dashes.
+# A flag wins over an environment variable (CODEX_MULTI_ROLE_<NAME>), and that over this file.
+"""
+
+
+@dataclass(frozen=True)
+class StarterTeam:
+    """``flow``: the team's default. ``settings_of_checks``: files beside the catalog that its checks read."""
+
+    name: str
+    purpose: str
+    flow: str
+    settings_of_checks: tuple[str, ...] = ()
+
+
+_TEAMS = (
+    StarterTeam("coding", "write code: a planner, an implementer, a tester and a reviewer", "cycles"),
+    StarterTeam("tests", "write tests for Python code that is there, and measure them", "testgen"),
+    StarterTeam(
+        "research", "research a question in documents, and report it with its sources", "research", ("search.yaml",)
+    ),
+    StarterTeam("documentation", "document a repository", "document"),
+    StarterTeam("plan-solve", "split a goal into tasks, solve each, and check the answer", "plan-solve"),
+    StarterTeam("empty", "something else: one role to start from", "cycles"),
+)
+STARTER_TEAMS = {each.name: each for each in _TEAMS}
+PURPOSES = list(STARTER_TEAMS)
 
 
 @click.command(short_help="Begin a team of your own: a small one for a purpose, or all shipped roles.")
 @click.argument("folder", metavar="[DIR]", type=FOLDER, default=Path())
-@click.option("--for", "purpose", metavar="PURPOSE", type=click.Choice([each.name for each in ALL]), help=PURPOSES)
+@click.option(
+    "--for",
+    "purpose",
+    metavar="PURPOSE",
+    type=click.Choice(PURPOSES),
+    help=f"What the team is for: {', '.join(PURPOSES)}.",
+)
 @click.option("--shipped", is_flag=True, help="Copy all shipped roles, flows and playbooks.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there already.")
 def init(folder: Path, purpose: str | None, shipped: bool, force: bool) -> None:
@@ -50,19 +81,21 @@ def init(folder: Path, purpose: str | None, shipped: bool, force: bool) -> None:
         raise UsageError("--for and --shipped are both given", "Take one of them.")
     if not (purpose or shipped) and sys.stdin.isatty() and sys.stderr.isatty():
         purpose = _ask()
-    chosen = starter(purpose) if purpose else None
-    _write_all({folder / name: content for name, content in (contents_of(chosen) if chosen else _contents())}, force)
+    files = starter_files(purpose) if purpose else _shipped_files()
+    _write_all({folder / name: content for name, content in files}, force)
     roles = folder / LOCAL_ROLES
     say(f"next: edit {roles}, then `codex-multi-role roles validate{option_for(roles)}`")
 
 
 def _ask() -> str:
     say("What is the team for?")
-    for number, each in enumerate(ALL, 1):
+    for number, each in enumerate(STARTER_TEAMS.values(), 1):
         say(f"  {number}  {each.name:<14} {each.purpose}")
-    names = [name for number, each in enumerate(ALL, 1) for name in (str(number), each.name)]
+    names = [*map(str, range(1, 1 + len(PURPOSES))), *PURPOSES]
     choice = click.Choice(names, case_sensitive=False)
-    return str(click.prompt("A number or a name", type=choice, show_choices=False, default=ALL[0].name, err=True))
+    prompt = "A number or a name"
+    chosen = str(click.prompt(prompt, type=choice, show_choices=False, default=PURPOSES[0], err=True))
+    return PURPOSES[int(chosen) - 1] if chosen.isdecimal() else chosen
 
 
 def _write_all(contents: Mapping[Path, bytes], force: bool) -> None:
@@ -75,7 +108,23 @@ def _write_all(contents: Mapping[Path, bytes], force: bool) -> None:
         say(f"{'overwrote' if path in existing else 'wrote'} {path}")
 
 
-def _contents() -> Iterator[tuple[Path, bytes]]:
+def starter_files(purpose: str) -> Iterator[tuple[Path, bytes]]:
+    """Yield path and content of each file, relative to the project's folder."""
+    from codex_multi_role.catalog import packaged_roles
+    from codex_multi_role.reading.yaml_source import load_yaml  # here: the catalog loads pydantic
+
+    chosen = STARTER_TEAMS[purpose]
+    shipped = packaged_roles()
+    catalog = shipped / STARTERS / chosen.name / "catalog.yaml"
+    yield LOCAL_ROLES / "catalog.yaml", catalog.read_bytes()
+    roles = load_yaml(catalog)["roles"]  # type: ignore[index]  # tests load every starter
+    named = [role["role_file"] for role in roles if "role_file" in role]
+    for name in (*named, *chosen.settings_of_checks):
+        yield LOCAL_ROLES / name, (shipped / name).read_bytes()
+    yield Path(FILE), f"{SETTINGS}flow: {chosen.flow}\n".encode()
+
+
+def _shipped_files() -> Iterator[tuple[Path, bytes]]:
     from codex_multi_role.catalog import packaged_roles  # here: the catalog loads pydantic
 
     source = packaged_roles()

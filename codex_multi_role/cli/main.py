@@ -11,40 +11,38 @@ from contextlib import suppress
 
 import click
 
-import codex_multi_role
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.completion import VARIABLE
-from codex_multi_role.cli.lazy import LazyGroup
-from codex_multi_role.cli.streams import open_missing
+from codex_multi_role.cli.lazy_group import LazyGroup
+from codex_multi_role.cli.output import open_missing
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
 from codex_multi_role.presentation.wording import PROGRAM
+from codex_multi_role.version import __version__
 
 LEAVING_SECONDS = 2.0
 COMMANDS = {
-    name: "codex_multi_role.cli.{0}:{0}".format(name.replace("-", "_"))
-    for name in (
-        "run",
-        "resume",
-        "fork",
-        "approve",
-        "reject",
-        "cancel",
-        "restart",
-        "replay-test",
-        "runs",
-        "show",
-        "watch",
-        "report",
-        "serve",
-        "gc",
-        "roles",
-        "flows",
-        "init",
-        "doctor",
-        "completion",
-        "codex",
-    )
+    "run": "run",
+    "resume": "resume",
+    "fork": "resume",
+    "approve": "decision",
+    "reject": "decision",
+    "cancel": "decision",
+    "restart": "resume",
+    "replay-test": "replay_test",
+    "runs": "runs",
+    "show": "runs",
+    "watch": "watch",
+    "report": "browser",
+    "serve": "browser",
+    "gc": "gc",
+    "roles": "roles",
+    "flows": "flows",
+    "init": "init",
+    "doctor": "doctor",
+    "completion": "completion",
+    "codex": "doctor",
 }
+"""The module of each command; there, its attribute has the name of the command."""
 
 HELP = """A team of Codex agents on one goal: roles and flows are YAML, every turn is recorded in runs/<id>/.
 
@@ -77,14 +75,14 @@ Exit codes: 0 goal reached, 1 ended without reaching it, 2 wrong usage or config
 
 group = LazyGroup(
     name=PROGRAM,
-    targets=COMMANDS,
+    targets={name: f"{__package__}.{module}:{name.replace('-', '_')}" for name, module in COMMANDS.items()},
     default="run",
     help=HELP,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     params=[],
 )
-click.version_option(codex_multi_role.__version__, "--version", "-V", prog_name=PROGRAM)(group)
+click.version_option(__version__, "--version", "-V", prog_name=PROGRAM)(group)
 
 
 def main() -> int:

@@ -1,31 +1,161 @@
-"""What ``roles new`` and ``flows new`` share: they change the user's own catalog only, and write only what is valid."""
+"""``roles new`` and ``flows new``: they change the user's own catalog only, and write only what is valid."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from codex_multi_role.errors import CodexMultiRoleError, UsageError
-from codex_multi_role.run_options import LOCAL_ROLES
+import yaml
+
+from codex_multi_role.catalog import RoleSpecCatalog, list_flows, packaged_roles
+from codex_multi_role.catalog.role_spec import check_name, check_role_name
+from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, UsageError
+from codex_multi_role.host.atomic import make_folder, write_bytes
+from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called, roles_folder
+
+ROLE = """# The role {name}. The README has every key; `codex-multi-role roles show {name}` shows it as it is used.
+# The lines that begin with "# " and a key are further keys, with a value to try: take the # away.
+name: {name}
+prompt_text: |
+  Say here who this role is, what it is to do with what it is handed, and when it is done.
+
+# What it is told that it may do; `allow_write` also decides whether its sandbox lets it write the workspace.
+prompt_flags:
+  allow_tools: true
+  allow_read: true
+  allow_write: false
+  allow_file_suggestions: false
+
+behaviors:
+  apply_files: false          # true: the files that it hands in are written into the workspace, and pytest runs
+  can_finish: false           # true: its status DONE ends the run
+  timeout_policy: default     # planner: 300 s of silence and 1800 s a turn, instead of 120 s and 900 s
+
+# model: gpt-5-codex
+# reasoning_effort: high
+# limits: {{turn_seconds: 600}}
+# protect: [tests/**]
+# optional: true
+"""
+FLOW = """# The flow {name}. `codex-multi-role flows graph {name} --ascii` draws it.
+# `codex-multi-role flows validate {name}` checks it, and says what it takes at most.
+description: {role} works until the tests pass.
+
+# What a run of it may be given, as in   --input most=5
+inputs:
+  most: {{type: integer, default: 3, minimum: 1, description: how often it is tried}}
+
+# Steps are taken in order, unless `next` says otherwise.
+steps:
+  - id: work
+    ask: {asked}                  # a turn of this role; "*" would ask every role of the catalog
+
+  - id: measure
+    check: tests                 # pytest; the README lists the other checks
+    next:                        # the first entry whose `when` holds; an end has exit code 0 unless it says 1
+      - {{when: "steps.measure.verdict in ['passed', 'no tests']", end: done}}
+      - {{when: "steps.work.visits >= inputs.most", end: tests_failed, exit: 1}}
+      - {{to: work}}
+"""
 
 
-def option_for(roles: Path) -> str:
-    """Return `` --roles PATH`` to append to a command; nothing for the default folder."""
-    return "" if roles == LOCAL_ROLES else f" --roles {shlex.quote(str(roles))}"
+def add_role(name: str, given: Path | None) -> tuple[Path, Path]:
+    """Write ``<name>.yaml`` beside the catalog and add its entry; returns the role's file and the catalog.
+
+    Raises `UsageError`, also for a name that is taken, and `StorageError`; then nothing is changed.
+    """
+    catalog = load_catalog(_own_catalog(given))
+    names = [role.name for role in catalog.roles]
+    if (taken := {each.casefold(): each for each in names}.get(_checked(name, check_role_name).casefold())) is not None:
+        raise UsageError(f"nothing was written: {catalog.source} has a role {taken} already", "Take another name.")
+    path = catalog.source.parent / f"{name}.yaml"
+    _refuse_existing(path)
+    changed = with_entry(catalog.source.read_bytes().decode(), _entry(name, catalog), catalog.source)
+
+    def check() -> None:
+        with suppress(DefinitionError):  # the end of the roles was not where it seemed to be
+            if [role.name for role in load_catalog(catalog.source).roles] == [*names, name]:
+                return
+        raise _manual_edit_error(catalog.source, _entry(name, catalog))
+
+    _write_if_valid({path: ROLE.format(name=_in_yaml(name)).encode(), catalog.source: changed.encode()}, check)
+    return path, catalog.source
 
 
-def own_catalog(given: Path | None) -> Path:
+def _entry(name: str, catalog: RoleSpecCatalog) -> list[str]:
+    """Return the entry; it waits for the last role if any role has ``depends_on``, otherwise the order decides."""
+    ordered = any(role.depends_on for role in catalog.roles)
+    waits = [f"  depends_on: [{_in_yaml(catalog.roles[-1].name)}]"] if ordered else []
+    return [f"- name: {_in_yaml(name)}", f"  role_file: {name}.yaml", *waits]
+
+
+def with_entry(text: str, entry: list[str], source: Path) -> str:
+    """Insert an entry's lines after the last role of the catalog's ``text``; everything else stays as it is.
+
+    Raises `DefinitionError` if the roles are not written one below the other. No library writes the YAML, because it
+    would reformat all of it.
+    """
+    roles = _value_of(yaml.compose(text), "roles")
+    if not isinstance(roles, yaml.SequenceNode) or roles.flow_style:
+        raise _manual_edit_error(source, entry)
+    lines = text.splitlines(keepends=True)
+    at = _line_after(roles.value[-1])
+    line_end = "\r\n" if lines[0].endswith("\r\n") else "\n"
+    if not lines[at - 1].endswith(("\r", "\n")):
+        lines[at - 1] += line_end
+    indent = " " * roles.start_mark.column
+    return "".join([*lines[:at], *(f"{indent}{line}{line_end}" for line in entry), *lines[at:]])
+
+
+def _manual_edit_error(source: Path, entry: list[str]) -> DefinitionError:
+    what = ", ".join(line.lstrip("- ") for line in entry)
+    return DefinitionError(
+        f"{source}: roles: nothing was written, for the end of the roles is not plain to see",
+        f"Write them one below the other, or add it by hand: {{{what}}}.",
+    )
+
+
+def _value_of(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    return next((value for name, value in pairs if name.value == key), None)
+
+
+def _line_after(node: yaml.Node) -> int:
+    """Return the line below the node's last character, not counting comments behind it."""
+    while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        node = last[1] if isinstance(last, tuple) else last
+    return int(node.end_mark.line + (node.end_mark.column > 0))
+
+
+def add_flow(name: str, given: Path | None) -> Path:
+    """Write ``flows/<name>.yaml`` beside the catalog; returns its path.
+
+    Raises `UsageError`, also for a name that is taken, and `StorageError`; then nothing is changed.
+    """
+    catalog = load_catalog(_own_catalog(given))
+    folder = catalog.source.parent
+    if known := [each for each in list_flows(folder) if each.name.casefold() == _checked(name, check_name).casefold()]:
+        raise UsageError(
+            f"nothing was written: there is a flow {known[0].name} already ({known[0].source})", "Take another name."
+        )
+    path = folder / "flows" / f"{name}.yaml"
+    _refuse_existing(path)
+    role = next((role for role in catalog.roles if role.may_change_workspace), catalog.roles[0])
+    content = FLOW.format(name=name, role=role.name, asked=_in_yaml(role.name)).encode()
+    _write_if_valid({path: content}, lambda: load_flow_and_called(name, catalog))
+    return path
+
+
+def _own_catalog(given: Path | None) -> Path:
     """Return ``--roles``, or ``./roles`` if it has a catalog. Raises `UsageError`: the shipped one is never changed."""
-    from codex_multi_role.catalog import packaged_roles
-    from codex_multi_role.lifecycle.definitions import roles_folder  # here: `--help` should not load the catalog
-
     if given is None and roles_folder(None) == packaged_roles():
         raise UsageError("there is no roles/catalog.yaml here", "`codex-multi-role init` writes one to begin with.")
     return given or roles_folder(None)
 
 
-def checked(name: str, check: Callable[[str], str]) -> str:
+def _checked(name: str, check: Callable[[str], str]) -> str:
     """Return ``name``. Raises `UsageError` if ``check`` raises ``ValueError``."""
     try:
         return check(name)
@@ -33,23 +163,19 @@ def checked(name: str, check: Callable[[str], str]) -> str:
         raise UsageError(str(error)) from error
 
 
-def in_yaml(name: str) -> str:
+def _in_yaml(name: str) -> str:
     """Return ``name``, quoted if YAML would not read it as text (``no``, ``42``)."""
-    import yaml  # as above
-
     return yaml.safe_dump([name]).removeprefix("- ").rstrip()
 
 
-def refuse_existing(path: Path) -> None:
+def _refuse_existing(path: Path) -> None:
     """Raise `UsageError` if the file exists."""
     if path.exists() or path.is_symlink():
         raise UsageError(f"nothing was written: there is a {path} already", "Take another name, or edit that file.")
 
 
-def write_if_valid(contents: Mapping[Path, bytes], check: Callable[[], None]) -> None:
+def _write_if_valid(contents: Mapping[Path, bytes], check: Callable[[], object]) -> None:
     """Write the files; if ``check`` then raises, restore the old ones. Raises what it raises, `StorageError`."""
-    from codex_multi_role.host.atomic import make_folder, write_bytes  # as above
-
     before = {path: path.read_bytes() if path.exists() else None for path in contents}
     try:
         for path, content in contents.items():

@@ -1,4 +1,4 @@
-"""Every setting, declared once; commands pick theirs."""
+"""Every option, declared once; commands pick theirs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from typing import Any
 
 import click
 
-from codex_multi_role.cli.completing import flow_names, playbook_names, run_ids
-from codex_multi_role.cli.report_options import REPORTS
-from codex_multi_role.cli.serve_options import HOST, PORT, PUBLIC_URL, TOKEN
-from codex_multi_role.cli.settings import Setting, SettingsCommand
-from codex_multi_role.cli.values import assignments, finite, not_empty
+from codex_multi_role.cli.completion import flow_names, playbook_names, run_ids
+from codex_multi_role.cli.settings import Setting, SettingsCommand, assignments, finite, not_empty, report_file
 from codex_multi_role.run_options import MOST_REPAIRS, REPLAY_MATCHES, RunOptions
 
 DEFAULTS = {field.name: field.default for field in fields(RunOptions)}
 FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def _report(flag: str, told: str) -> Setting:
+    path = click.Path(path_type=Path)
+    return Setting([flag], metavar="FILE", type=path, callback=report_file, help=f"When the run is over, write {told}.")
 
 
 GOAL = Setting(["--goal"], metavar="TEXT", callback=not_empty, help="What the team is to reach.")
@@ -189,7 +191,6 @@ DATABASE_URL = Setting(
 DRY_RUN = Setting(
     ["--dry-run"],
     is_flag=True,
-    show_default=False,
     help="Start nothing: show every prompt of the first pass, with <role.field> for what only a run can know.",
 )
 NEW_WORKSPACE = Setting(
@@ -206,23 +207,46 @@ START = Setting(
     help="Where the fork begins: before this visit of the step.",
     show_default="the step's last visit",
 )
-JSON = Setting(["--json"], is_flag=True, help="Machine output on standard output.", show_default=False)
+JSON = Setting(["--json"], is_flag=True, help="Machine output on standard output.")
 WAIT = Setting(
     ["--wait"],
     is_flag=True,
     help="Where a usage limit parked the run: wait until it begins anew, then go on.",
-    show_default=False,
 )
-PLAIN = Setting(
-    ["--plain"], is_flag=True, show_default=False, help="Lines, one an event, instead of the view that redraws itself."
-)
+PLAIN = Setting(["--plain"], is_flag=True, help="Lines, one an event, instead of the view that redraws itself.")
 AWAIT_ANSWERS = Setting(
     ["--await-answers"],
     is_flag=True,
     help="Where nobody sits at a terminal: wait for answers from elsewhere (`approve`, `serve`) instead of parking.",
-    show_default=False,
 )
-QUIET = Setting(["--quiet"], is_flag=True, help="Say nothing unless something is wrong.", show_default=False)
+QUIET = Setting(["--quiet"], is_flag=True, help="Say nothing unless something is wrong.")
+
+HOST = Setting(["--host"], metavar="NAME", default="127.0.0.1", callback=not_empty, help="Where to listen.")
+PORT = Setting(
+    ["--port"],
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=8765,
+    help="The port to listen on; 0 takes one that is free.",
+)
+PUBLIC_URL = Setting(
+    ["--public-url"],
+    metavar="URL",
+    callback=not_empty,
+    help="The address of a proxy in front, where visitors come by one; they then need the token.",
+    show_default="none",
+)
+TOKEN = Setting(
+    ["--token"],
+    metavar="TEXT",
+    help="What visitors must have; better in the environment than on the command line, which others can see.",
+    show_default="none on this machine only, otherwise one that is made and printed",
+)
+JUNIT = _report("--junit", "it and its latest tests to FILE as JUnit XML")
+SUMMARY = _report("--summary", "a summary of it to FILE in Markdown; $GITHUB_STEP_SUMMARY is appended to")
+ANNOTATIONS = _report("--annotations", "GitLab's report of links into the run's folder to FILE")
+REPORTS = [JUNIT, SUMMARY, ANNOTATIONS]
+"""The report files for a CI system."""
 
 OF_THIS_PROCESS = [AWAIT_ANSWERS, JSON, PLAIN, QUIET, *REPORTS]
 """How this process shows and reports the run, and who answers its questions; the run does not remember these."""

@@ -24,12 +24,12 @@ from codex_multi_role.cli.options import (
     TEST_SECONDS,
     command,
 )
-from codex_multi_role.cli.streams import put_json, put_line
-from codex_multi_role.cli.values import report_file
+from codex_multi_role.cli.output import put_json, put_line
+from codex_multi_role.cli.settings import report_file
 from codex_multi_role.presentation.wording import duration, one_line, plural, printable
 
 if TYPE_CHECKING:
-    from codex_multi_role.integrations.ci.latest_tests import Case
+    from codex_multi_role.integrations.ci.ended_run import Case
     from codex_multi_role.replay_tests import Replayed
 
 SHOWN_DIFFERENCES, SHOWN_LINES = 20, 40
@@ -124,7 +124,7 @@ def _write_junit(path: Path, results: list[Replayed]) -> None:
 
 
 def _case(result: Replayed) -> Case:
-    from codex_multi_role.integrations.ci.latest_tests import ERROR, FAILED, PASSED, Case
+    from codex_multi_role.integrations.ci.ended_run import ERROR, FAILED, PASSED, Case
 
     outcome = {0: PASSED, 1: FAILED}.get(result.exit_code, ERROR)
     lines = [*result.differences, *(line for diff in result.diffs.values() for line in diff.splitlines())]

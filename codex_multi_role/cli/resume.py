@@ -1,25 +1,37 @@
-"""``resume``: continue a run that was interrupted, failed, or used up its cycles."""
+"""``resume``, ``fork`` and ``restart``: continue a recorded run, or start a new one with its past."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from codex_multi_role.cli.asking import person_at
-from codex_multi_role.cli.options import CHANGEABLE, OF_THIS_PROCESS, RUNS_DIR, WAIT, command, run_argument
-from codex_multi_role.cli.reports import reported
-from codex_multi_role.cli.run import close, parse_inputs
+from codex_multi_role.cli.ci_reports import reported
+from codex_multi_role.cli.foreground import in_foreground, report_and_exit
+from codex_multi_role.cli.options import (
+    CHANGEABLE,
+    FORKABLE,
+    OF_THIS_PROCESS,
+    RUNS_DIR,
+    START,
+    WAIT,
+    command,
+    run_argument,
+)
+from codex_multi_role.cli.output import say
+from codex_multi_role.cli.run import choose_goal, parse_inputs
 from codex_multi_role.cli.settings import Setting
-from codex_multi_role.cli.streams import say
-from codex_multi_role.cli.views import open_view
-from codex_multi_role.cli.waiting import wait_for_quota
+from codex_multi_role.errors import QuotaUsedUp, UsageError
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.wording import duration
 from codex_multi_role.run_folder import RunFolder, read_events
 
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+LONGEST_NAP_SECONDS = 30.0
 
 
 @command(
@@ -43,30 +55,105 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     folder = RunFolder.find(values["runs_dir"], run)
     record = folder.record()
     changes = changes_of(ctx, record["options"])
-    say_changes(ctx, changes)
+    _say_changes(ctx, changes)
     if values["wait"]:
-        wait_for_quota(record, quiet=values["quiet"] or values["json"])
-    go_on(ctx, folder, changes)
+        _wait_for_quota(record, quiet=values["quiet"] or values["json"])
+    resume_run(ctx, folder, changes)
 
 
-def go_on(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]) -> None:
-    """Resume the run and exit with its code; ``ctx`` has the settings ``runs_dir`` and `OF_THIS_PROCESS`."""
-    as_json, quiet, plain = (ctx.params[name] for name in ("json", "quiet", "plain"))
-    progress = Progress.of(read_events(folder.events_path))
-    from codex_multi_role import api
+@command(RUNS_DIR, START, *FORKABLE, *OF_THIS_PROCESS, short_help="Start a new run with the past of another.")
+@run_argument
+@click.pass_context
+@reported
+def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
+    """Start a new run that has the past of RUN (an id, a unique prefix of one, or `latest`) before a step.
 
-    with open_view(progress, as_json=as_json, quiet=quiet, plain=plain) as view:
-        report = api.resume(
-            folder.run_id,
-            runs_dir=folder.path.parent,
-            changes=changes,
-            on_event=view,
-            ask_person=person_at(view, as_json=as_json, awaited=ctx.params["await_answers"]),
+    The turns before it are not asked again, and what the roles remember ends there. The workspace is restored in a new
+    folder as it was then, without .git, caches and what git ignored. RUN may still go on; it and its workspace are not
+    touched.
+
+    The new run has the options of RUN. Those given here, as flags or in the environment, change what comes after, and
+    -i and -c add to what it has. Another flow begins with its own inputs, and is one that --roles or the package has.
+    Up to the step, flow and roles must lead the way they did.
+
+    \b
+    Examples:
+      codex-multi-role fork latest --from develop:2 --goal "The same in Rust"
+      codex-multi-role fork 20260131_101500 --from plan --roles ../other/roles --workspace ../attempt
+    """
+    folder = RunFolder.find(values["runs_dir"], run)
+    changes = changes_for(ctx, folder.record()["options"])
+    _say_changes(ctx, changes)
+    import codex_multi_role.api as api
+
+    progress = Progress()
+    with in_foreground(ctx, progress) as callbacks:
+        report = api.fork(
+            folder.run_id, runs_dir=folder.path.parent, start=values["from"], changes=changes, **callbacks
         )
-    close(ctx, report, progress)
+    report_and_exit(ctx, report, progress)
 
 
-def say_changes(ctx: click.Context, changes: Mapping[str, Any]) -> None:
+@command(RUNS_DIR, *FORKABLE, *OF_THIS_PROCESS, short_help="Do one task of a run again, in a new run.")
+@run_argument
+@click.option("--task", metavar="ID", required=True, help="The task that is done again; `show` lists them.")
+@click.pass_context
+@reported
+def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
+    """Start a new run with the past of RUN (an id, a unique prefix of one, or `latest`), but for one task.
+
+    The task, an item of a fan-out that has ended, is done again, and so are those that need it, and all that comes
+    after them; what the others came to is kept, and not paid for again. RUN is left as it is; nobody may work on it.
+
+    \b
+    Examples:
+      codex-multi-role restart latest --task T3
+      codex-multi-role restart 20260131_101500 --task T3 --model gpt-5-codex
+    """
+    folder = RunFolder.find(values["runs_dir"], run)
+    changes = changes_for(ctx, folder.record()["options"])
+    _say_changes(ctx, changes)
+    import codex_multi_role.api as api
+
+    progress = Progress()
+    with in_foreground(ctx, progress) as callbacks:
+        report = api.restart(folder.run_id, task, runs_dir=folder.path.parent, changes=changes, **callbacks)
+    report_and_exit(ctx, report, progress)
+
+
+def resume_run(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]) -> None:
+    """Resume the run and exit with its code; ``ctx`` has the settings ``runs_dir`` and `OF_THIS_PROCESS`."""
+    import codex_multi_role.api as api
+
+    progress = Progress.of(read_events(folder.events_path))
+    with in_foreground(ctx, progress) as callbacks:
+        report = api.resume(folder.run_id, runs_dir=folder.path.parent, changes=changes, **callbacks)
+    report_and_exit(ctx, report, progress)
+
+
+def _wait_for_quota(record: Mapping[str, Any], *, quiet: bool) -> None:
+    """Sleep until the usage limit that parked the run of this ``run.json`` resets; return at once without one.
+
+    Uses the wall clock, so time in which the machine slept counts. Ctrl-C ends the wait. Raises `UsageError` if the
+    reset time is unknown.
+    """
+    if record.get("outcome") != QuotaUsedUp.reason:
+        return
+    resets_at = record.get("resets_at")
+    if not resets_at:
+        raise UsageError(
+            f"nobody said when the limit of run {record['run_id']} begins anew: {record['reason']}",
+            "Resume it without --wait once it has.",
+        )
+    end = datetime.fromisoformat(resets_at)
+    left = (end - datetime.now(UTC)).total_seconds()
+    if left > 0 and not quiet:
+        say(f"waiting {duration(left)} until {resets_at}: {record['reason']}")
+    while (left := (end - datetime.now(UTC)).total_seconds()) > 0:
+        time.sleep(min(left, LONGEST_NAP_SECONDS))
+
+
+def _say_changes(ctx: click.Context, changes: Mapping[str, Any]) -> None:
     """Print which options of the run change."""
     if changes and not (ctx.params["json"] or ctx.params["quiet"]):
         say(f"changed: {', '.join(f'{name}={value}' for name, value in changes.items())}")
@@ -83,4 +170,14 @@ def changes_of(
     if "config" in changes:
         given = changes["config"]
         changes["config"] = (*(each for each in remembered["config"] if each not in given), *given)
+    return changes
+
+
+def changes_for(ctx: click.Context, remembered: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `RunOptions` fields given now; ``remembered`` are the run's. Raises `UsageError`."""
+    changes = changes_of(ctx, {**remembered, "inputs": {}}, FORKABLE)
+    if "inputs" in changes and changes.get("flow", remembered["flow"]) == remembered["flow"]:
+        changes["inputs"] = {**remembered["inputs"], **changes["inputs"]}
+    if "goal" in changes or changes.pop("goal_file", None):
+        changes["goal"] = choose_goal(ctx)
     return changes

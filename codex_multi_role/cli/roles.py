@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codex_multi_role.cli.completing import role_names
-from codex_multi_role.cli.lazy import LazyGroup
+from codex_multi_role.cli.completion import role_names
+from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.options import JSON, ROLES, command
-from codex_multi_role.cli.repeating import WATCH, repeatedly
-from codex_multi_role.cli.streams import put_json, put_yaml, say
-from codex_multi_role.cli.tables import put_table
+from codex_multi_role.cli.output import put_json, put_table, put_yaml, say
+from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
@@ -26,13 +25,6 @@ roles = LazyGroup(
     help="List, show, check or add the roles of a catalog.",
     no_args_is_help=True,
 )
-
-
-def open_catalog(given: Path | None) -> RoleSpecCatalog:
-    """Load the catalog of ``--roles``, otherwise of ./roles, otherwise the shipped one. Raises `UsageError`."""
-    from codex_multi_role.lifecycle.definitions import load_catalog  # here: `--help` should not load the catalog
-
-    return load_catalog(given)
 
 
 @command(ROLES, JSON, name="list", short_help="List the roles.")
@@ -88,7 +80,7 @@ def validate_roles(names: tuple[str, ...], roles: Path | None, watch: bool) -> N
       codex-multi-role roles validate
       codex-multi-role roles validate planner --watch
     """
-    from codex_multi_role.lifecycle.definitions import roles_folder  # as above
+    from codex_multi_role.lifecycle.definitions import roles_folder  # here: `--help` should not load the catalog
 
     def check() -> None:
         catalog = open_catalog(roles)
@@ -108,8 +100,7 @@ def new_roles(name: str, roles: Path | None) -> None:
     Nothing else in the catalog is changed; the shipped one is never.
     """
     from codex_multi_role.catalog import packaged_roles
-    from codex_multi_role.cli.new_definitions import option_for
-    from codex_multi_role.cli.new_role import add_role  # here: `--help` should not load the catalog
+    from codex_multi_role.cli.new_definitions import add_role
 
     path, catalog = add_role(name, roles)
     say(f"wrote {path}, and named it in {catalog}")

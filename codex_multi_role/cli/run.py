@@ -1,31 +1,29 @@
-"""``run``: run a flow for a goal."""
+"""``run``: run a flow for a goal, or show what it would ask."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from codex_multi_role.cli.asking import person_at
-from codex_multi_role.cli.dry_run_text import put_dry_run
-from codex_multi_role.cli.goal import choose_goal
+from codex_multi_role.cli.ci_reports import reported
+from codex_multi_role.cli.foreground import in_foreground, report_and_exit
 from codex_multi_role.cli.options import OF_THIS_PROCESS, RUN, command
-from codex_multi_role.cli.reports import report_end, reported
-from codex_multi_role.cli.streams import say
-from codex_multi_role.cli.summary import no_page, summary
-from codex_multi_role.cli.views import open_view
+from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.errors import UsageError
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.run_options import RunOptions, RunReport
-
-if TYPE_CHECKING:
-    from codex_multi_role.playbook import Playbook
+from codex_multi_role.presentation.wording import plural
+from codex_multi_role.run_options import RunOptions
 
 NOT_OF_THE_RUN = {"goal_file", "input", "dry_run", *(each.key for each in OF_THIS_PROCESS)}
 """Settings of the command line that are not options of the run."""
+PRECEDENCE = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
+STANDARD_INPUT = Path("-")
 
 
 @command(*RUN, short_help="Run a flow for a goal (what happens without a command).")
@@ -50,30 +48,12 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
 
         put_dry_run(dry_run(options), as_json=values["json"], quiet=values["quiet"])
         return
+    import codex_multi_role.api as api
+
     progress = Progress()
-    from codex_multi_role import api
-
-    with open_view(progress, as_json=values["json"], quiet=values["quiet"], plain=values["plain"]) as view:
-        ask_person = person_at(view, as_json=values["json"], awaited=values["await_answers"])
-        report = api.run(options, on_event=view, ask_person=ask_person)
-    close(ctx, report, progress)
-
-
-def close(ctx: click.Context, report: RunReport, progress: Progress) -> None:
-    """Report how the run ended, to people and to a CI system, and exit with its code."""
-    say_end(ctx, report, progress)
-    report_end(ctx, report, progress)
-    ctx.exit(report.exit_code)
-
-
-def say_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
-    """Print the closing summary; ``ctx`` has the settings ``runs_dir``, ``json`` and ``quiet``."""
-    if not ctx.params["json"] and not (ctx.params["quiet"] and report.exit_code == 0):
-        lines = list(summary(report, progress, ctx.params["runs_dir"]))
-        for line in (lines[0], lines[-1]) if ctx.params["quiet"] else ["", *lines]:
-            say(line)
-    if report.page_problem and ctx.params["json"]:
-        say(f"report {no_page(report, ctx.params['runs_dir'])}")
+    with in_foreground(ctx, progress) as callbacks:
+        report = api.run(options, **callbacks)
+    report_and_exit(ctx, report, progress)
 
 
 def run_options(ctx: click.Context) -> RunOptions:
@@ -97,18 +77,14 @@ def _suggested(values: Mapping[str, Any]) -> dict[str, Any]:
         from codex_multi_role.playbook.recording import Recording
 
         return suggested_options(Recording.load(values["replay"]), values["workspace"])
-    playbook = _playbook(values["playbook"], values["roles"])
-    suggested = {"goal": playbook and playbook.goal, "cycles": playbook and playbook.cycles}
-    return {name: value for name, value in suggested.items() if value}
-
-
-def _playbook(name: str | None, roles: Path | None) -> Playbook | None:
-    if name is None:
-        return None
+    if values["playbook"] is None:
+        return {}
     from codex_multi_role.lifecycle.definitions import roles_folder
     from codex_multi_role.playbook import load_playbook
 
-    return load_playbook(name, roles_folder(roles))
+    playbook = load_playbook(values["playbook"], roles_folder(values["roles"]))
+    suggested = {"goal": playbook.goal, "cycles": playbook.cycles}
+    return {name: value for name, value in suggested.items() if value}
 
 
 def parse_inputs(assignments: Sequence[str]) -> dict[str, str]:
@@ -120,3 +96,61 @@ def parse_inputs(assignments: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--input {key.strip()} is given twice")
         inputs[key.strip()] = value
     return inputs
+
+
+def choose_goal(ctx: click.Context, suggestion: str = "") -> str:
+    """Return the goal from the source with the highest precedence, or the suggestion. Raises `UsageError` for two."""
+    for source in PRECEDENCE:
+        given = [name for name in ("goal", "goal_file") if ctx.get_parameter_source(name) is source]
+        if len(given) == 2:
+            raise UsageError("--goal and --goal-file are both given", "Leave one out.")
+        if given == ["goal"]:
+            return str(ctx.params["goal"])
+        if given == ["goal_file"]:
+            return _read_goal(ctx.params["goal_file"])
+    return suggestion
+
+
+def _read_goal(path: Path) -> str:
+    """Read a goal from ``path`` (``-``: standard input), stripped. Raises `UsageError`."""
+    try:
+        content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
+        goal = content.decode("utf-8-sig").strip()
+    except OSError as error:
+        raise UsageError(f"--goal-file: {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--goal-file: {path}: not UTF-8 text (byte {error.start})") from error
+    if not goal:
+        raise UsageError(f"--goal-file: {path}: it is empty")
+    return goal
+
+
+def put_dry_run(records: Sequence[Mapping[str, Any]], *, as_json: bool, quiet: bool) -> None:
+    """Print the records of `dry_run.dry_run`; with ``quiet``, people see errors only, and so nothing."""
+    if as_json:
+        for record in records:
+            put_json_line(record)
+    elif not quiet:
+        for number, record in enumerate(records, 1):
+            put_line("\n".join(_dry_run_lines(number, record)))
+        prompts = sum(record["type"] == "ask" for record in records)
+        say(f"{plural(prompts, 'prompt')} in the first pass; nothing was started, written or spent")
+
+
+def _dry_run_lines(number: int, record: Mapping[str, Any]) -> Iterator[str]:
+    kind = record["type"]
+    named = {"ask": "role", "check": "check", "call": "flow"}.get(kind)
+    what = f"{kind} {record[named]}" if named else kind
+    which = f", item {record['item']}" if record["item"] else ""
+    yield f"=== {number}. {record['step']}: {what}{which} ==="
+    match kind:
+        case "ask":
+            yield record["prompt"]
+        case "review":
+            yield from (_as_text(record[key]) + "\n" for key in ("question", "show") if record[key])
+        case _:
+            yield _as_text(record["with"]) + "\n" if record["with"] else ""
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,24 +1,37 @@
-"""``watch``: show a run as its own terminal does, from another one."""
+"""``watch``: show a run as its own terminal does, or all runs at once, from another terminal."""
 
 from __future__ import annotations
 
-from typing import Any
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from codex_multi_role.cli.completing import run_ids
+from codex_multi_role.cli.completion import run_ids
+from codex_multi_role.cli.foreground import say_end
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command
-from codex_multi_role.cli.run import say_end
-from codex_multi_role.cli.streams import put_json_line, say
-from codex_multi_role.cli.views import open_view
-from codex_multi_role.cli.watch_all import watch_all
+from codex_multi_role.cli.output import put_json_line, put_line, say
+from codex_multi_role.cli.views import on_terminal, open_view
 from codex_multi_role.errors import ExitCode, UsageError
-from codex_multi_role.presentation.event_tail import follow
-from codex_multi_role.presentation.outcome import resume_command
+from codex_multi_role.presentation.event_tail import RunNow, RunsReader, follow
+from codex_multi_role.presentation.outcome import outcome_in_words, resume_command
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.wording import compact, one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_options import RunReport
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+LOOK_SECONDS = 0.5
+LINES_AROUND = 3
+HEADINGS = ("run", "flow", "status", "where", "turns", "tokens", "now")
+LEAST_WIDTHS = (0, 100, 0, 70, 100, 80, 60)
+"""Minimum columns of a terminal for each heading."""
 
 
 @command(RUNS_DIR, JSON, PLAIN, QUIET, short_help="Look on while a run works, from another terminal.")
@@ -66,3 +79,83 @@ def _close(ctx: click.Context, folder: RunFolder, progress: Progress) -> None:
 
 def _resume(folder: RunFolder, ctx: click.Context, progress: Progress) -> str:
     return resume_command(folder.run_id, ctx.params["runs_dir"])
+
+
+def watch_all(runs_dir: Path, *, plain: bool) -> None:
+    """Show the runs below ``runs_dir`` until no live one is left."""
+    reader = RunsReader(runs_dir)
+    if not reader.look():
+        say(f"There are no runs in {runs_dir}.")
+    elif not plain and on_terminal():
+        _redraw(reader)
+    else:
+        _print_changes(reader)
+
+
+def _redraw(reader: RunsReader) -> None:
+    from rich.console import Console  # here: only a terminal needs it
+    from rich.live import Live
+
+    with Live(console=Console(stderr=True), auto_refresh=False) as live:
+        while True:
+            runs = reader.look()
+            live.update(_table(runs), refresh=True)
+            if not any(run.alive for run in runs):
+                return
+            time.sleep(LOOK_SECONDS)
+
+
+def _table(runs: list[RunNow]) -> Table:
+    """Return the live runs and the newest of the others, as many as fit."""
+    from rich.table import Table
+    from rich.text import Text
+
+    size = shutil.get_terminal_size()
+    columns = [index for index, least in enumerate(LEAST_WIDTHS) if size.columns >= least]
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for index in columns:
+        right: Literal["left", "right"] = "right" if HEADINGS[index] in ("turns", "tokens") else "left"
+        table.add_column(HEADINGS[index], justify=right, no_wrap=True, overflow="ellipsis")
+    chosen = sorted(runs, key=lambda run: run.alive)[-max(1, size.lines - LINES_AROUND) :]
+    for run in chosen:
+        cells = [Text(one_line(cell)) for cell in _row(run)]
+        table.add_row(*(cells[index] for index in columns), style="" if run.alive else "dim")
+    return table
+
+
+def _row(run: RunNow) -> Iterable[object]:
+    totals = run.record.get("totals") or {}
+    tokens = totals.get("input_tokens", 0) + totals.get("output_tokens", 0)
+    if run.progress is not None:
+        where, turns, tokens = run.progress.where, run.progress.work.turns, run.progress.tokens
+    else:
+        where, turns = outcome_in_words(str(run.record.get("outcome") or "")), totals.get("turns", 0)
+    return (run.run_id, run.record.get("flow") or "", run.status, where, turns, compact(tokens), _now(run))
+
+
+def _now(run: RunNow) -> str:
+    """Return what the run asks and what its roles do, or why it ended."""
+    if run.progress is None:
+        return str(run.record.get("reason") or run.record.get("goal") or "")
+    asked = [f"asks {key}: {words}" for key, words in run.progress.questions.items()]
+    working = [f"{role.name}: {role.last}" for role in run.progress.roles.values() if role.working_since]
+    return "; ".join([*asked, *working])
+
+
+def _print_changes(reader: RunsReader) -> None:
+    printed: dict[str, str] = {}
+    while True:
+        runs = reader.look()
+        for run in runs:
+            if printed.get(run.run_id) != (line := _line(run)):
+                printed[run.run_id] = line
+                put_line(line)
+        if not any(run.alive for run in runs):
+            return
+        time.sleep(LOOK_SECONDS)
+
+
+def _line(run: RunNow) -> str:
+    _, flow, status, where, *_ = _row(run)
+    asks = "; ".join(f"asks {key}" for key in run.progress.questions) if run.progress else ""
+    return "  ".join(filter(None, map(one_line, (run.run_id, flow, status, where, asks))))

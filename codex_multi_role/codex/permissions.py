@@ -19,7 +19,7 @@ from codex_multi_role.errors import UsageError
 
 PROFILE = "codex_multi_role"
 SETTINGS = "sandbox_workspace_write"
-KEPT_FROM_WRITING = (".git", ".codex", ".agents")
+KEPT_FROM_WRITING = dict.fromkeys((".git", ".codex", ".agents"), "read")
 """What workspace-write protects in the working folder (measured)."""
 PATTERN = frozenset("*?[]")
 """The characters that make a path a pattern in a permission profile (measured)."""
@@ -66,7 +66,7 @@ def profile(access: WriteAccess, read_only: Sequence[Path], workspace: Path | No
         ":workspace_roots": {
             ".": "write",
             **dict.fromkeys(map(str, in_workspace), "write"),
-            **dict.fromkeys(KEPT_FROM_WRITING, "read"),
+            **KEPT_FROM_WRITING,
         },
         **{name: "write" for name, excluded in temporary.items() if not excluded},
         **dict.fromkeys(access.writable_roots, "write"),

@@ -19,7 +19,7 @@ from codex_multi_role.flow.state import shown
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Cancellations
 from codex_multi_role.run_folder.events import Warning
-from codex_multi_role.run_folder.item_results import ItemResults
+from codex_multi_role.run_folder.items import ItemResults
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ItemStates
 from codex_multi_role.steps import StepOutcome, Unit, carry_out, merged_back
 from codex_multi_role.steps.cancellation_token import CancellationToken

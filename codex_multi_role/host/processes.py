@@ -98,13 +98,13 @@ class Family:
             found.update(_below_except(os.getpid(), self.others))
         return [process for process in found if process.pid not in self.spared and lives(process)]
 
-    def _owns(self, seen: _Seen) -> bool:
+    def _owns(self, seen: _Look) -> bool:
         is_in_session = bool(self.leader) and seen.session == self.leader
         return is_in_session or f"{seen.marks.get(self.variable, '')}/".startswith(f"{self.mark}/")
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Look:
     """A process, the leader of its session, and those of our variables that its environment has."""
 
     process: psutil.Process
@@ -122,9 +122,9 @@ class _SharedLook:
     def __init__(self) -> None:
         self._asking_lock = threading.RLock()
         self._looking_lock = threading.RLock()
-        self._next: Future[list[_Seen]] | None = None
+        self._next: Future[list[_Look]] | None = None
 
-    def seen(self) -> list[_Seen]:
+    def seen(self) -> list[_Look]:
         """All processes. Raises OSError."""
         with self._asking_lock:
             mine = self._next = self._next or Future()
@@ -139,10 +139,10 @@ class _SharedLook:
 _LOOK = _SharedLook()
 
 
-def _look() -> Iterator[_Seen]:
+def _look() -> Iterator[_Look]:
     for process in _all_processes():
         with contextlib.suppress(OSError):
-            yield _Seen(process, os.getsid(process.pid), _marks(process))
+            yield _Look(process, os.getsid(process.pid), _marks(process))
 
 
 def _marks(process: psutil.Process) -> dict[str, str]:

@@ -15,7 +15,7 @@ from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.flow import first_at_once, new_state
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings, sandbox_of_tests
-from codex_multi_role.lifecycle.members import fleet_of, kept_from_writing
+from codex_multi_role.lifecycle.members import Members, kept_from_writing
 from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders, start_providers
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, begun_turns, list_turns, own_turns
@@ -30,7 +30,7 @@ SANDBOX_HOME = "tests"
 def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResources]:
     """Yield the parts of a run with nothing started: enough to walk through its past."""
     events = EventLog(folder.events_path, folder.redact)
-    fleet = fleet_of(definitions, folder, events, ModelProviders())
+    fleet = Members(definitions, folder, ModelProviders()).fleet(events)
     try:
         yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog, Steering())
     finally:
@@ -57,7 +57,7 @@ def live_parts(
         models = start_providers(definitions, folder, events, stack)
         read_only = kept_from_writing(definitions, folder, steering)
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
-        fleet = fleet_of(definitions, folder, events, models, read_only, homes, catalog, kept_folder)
+        fleet = Members(definitions, folder, models, read_only, homes, catalog, kept_folder).fleet(events)
         stack.callback(fleet.stop)
         fleet.start(_needed_first(definitions, folder))
         stack.enter_context(homes.made_meanwhile())

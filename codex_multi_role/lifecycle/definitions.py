@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,6 @@ from threading import Event
 from typing import Any
 
 from codex_multi_role.catalog import (
-    SKILLS_FOLDER,
     FlowSpec,
     RoleSpec,
     RoleSpecCatalog,
@@ -35,22 +33,15 @@ from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.permissions import require_exact, sandboxed
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
-from codex_multi_role.host.atomic import make_folder, storage_errors
 from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.lifecycle.step_fields import KnownFields
-from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.folder import new_numbered
 from codex_multi_role.run_options import LOCAL_ROLES, RunOptions
 from codex_multi_role.steps.check import load_settings, terms
 from codex_multi_role.tools import find_tool, tool_names
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
-
-RECORDING = "recording.ndjson"
-"""The run's copy, in its ``catalog/``, of the recording that it replays."""
-RELOADED = "reloaded_"
-"""Name prefix of the folders in ``catalog/`` that hold the roles of a run after somebody edited them."""
+from codex_multi_role.workspace.git import require_merging
 
 
 @dataclass(frozen=True)
@@ -92,6 +83,8 @@ class Definitions:
         if self.needs_sandbox:
             require_exact((self.workspace, self.options.runs_dir.resolve()))
         self.bound()  # raises for an unbounded flow before anything starts
+        if any(step.isolate for flow in self.flows.values() for step in flow.steps):
+            require_merging(self.workspace)
         settings = [(*role_settings(role), *self.options.config) for role in self.roles]
         if self.playbook is None and self.recording is None and any(map(needs_user_home, settings)):
             require_user_home(os.environ)
@@ -311,69 +304,3 @@ def _checked_workspace(path: Path) -> Path:
     if not os.access(path, os.W_OK | os.X_OK):
         raise UsageError(f"the workspace {path} cannot be written", "Fix its permissions or name another.")
     return as_on_disk(path)
-
-
-def keep_definitions(definitions: Definitions, folder: RunFolder, target: Path | None = None) -> str:
-    """Copy a run's YAML to ``target``, its ``catalog/`` by default; returns the catalog file, relative to the latter.
-
-    The files keep their relative places, so that the copy loads like the original.
-    """
-    catalog = _keep_catalog(definitions.catalog, target or folder.catalog_path)
-    for flow in definitions.flows.values():
-        _copy(flow.source, catalog.parent / "flows" / f"{flow.name}.yaml")
-    for settings in definitions.settings:
-        _copy(settings, catalog.parent / settings.name)
-    if definitions.playbook is not None:
-        _copy(definitions.playbook.source, catalog.parent / "playbooks" / definitions.playbook.source.name)
-    if definitions.recording is not None and target is None:  # a resumed run keeps its recording
-        _copy(definitions.recording.path, folder.catalog_path / RECORDING)
-    return str(catalog.relative_to(folder.catalog_path))
-
-
-def keep_changed_roles(catalog: RoleSpecCatalog, folder: RunFolder, catalog_file: str) -> str:
-    """Keep the changed roles of a run, with its other definitions unchanged; returns what `keep_definitions` returns.
-
-    All else is copied from beside ``catalog_file``, because somebody who edits roles may also be editing flows.
-    """
-    kept = _keep_catalog(catalog, new_numbered(folder.catalog_path, RELOADED))
-    before = (folder.catalog_path / catalog_file).parent
-    for path in filter(Path.is_file, before.rglob("*")):
-        name = path.relative_to(before)
-        is_shared = name == Path(RECORDING) or name.parts[0].startswith(RELOADED)
-        is_skill = name.parts[0] == SKILLS_FOLDER
-        if not (is_shared or is_skill) and not (kept.parent / name).exists():
-            _copy(path, kept.parent / name)
-    return str(kept.relative_to(folder.catalog_path))
-
-
-def _keep_catalog(catalog: RoleSpecCatalog, target: Path) -> Path:
-    """Copy all files of ``catalog``, with its skills unpacked beside it; returns the path of the copied catalog."""
-    of_skills = {path for skill in catalog.skills.values() for path in skill.paths}
-    files = [path.resolve() for path in catalog.files if path not in of_skills]
-    base = Path(os.path.commonpath([path.parent for path in files]))
-    for path in files:
-        _copy(path, target / path.relative_to(base))
-    kept = target / catalog.source.resolve().relative_to(base)
-    for path in catalog.role_files:
-        _copy(path, kept.parent / path.name)
-    for skill in catalog.skills.values():
-        with storage_errors(kept.parent):
-            skill.unpack(kept.parent / SKILLS_FOLDER / skill.kept_name)
-    return kept
-
-
-def _copy(source: Path, target: Path) -> None:
-    make_folder(target.parent)
-    with storage_errors(target):
-        shutil.copyfile(source, target)
-
-
-def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptions:
-    """The options of a recorded run, with the paths of its own YAML copies; ``record`` is its ``run.json``."""
-    catalog = folder.catalog_path / record["catalog_file"]
-    remembered = replace(RunOptions.from_record(record["options"]), roles=catalog)
-    if remembered.replay is not None:
-        return replace(remembered, replay=folder.catalog_path / RECORDING)
-    if remembered.playbook is None:
-        return remembered
-    return replace(remembered, playbook=str(catalog.parent / "playbooks" / record["playbook_file"]))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from codex_multi_role import __version__
 from codex_multi_role.catalog import SKILLS_FOLDER, RoleSpec, RoleSpecCatalog
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
 from codex_multi_role.codex.child import Launch
@@ -37,63 +37,117 @@ from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
 from codex_multi_role.tools import find_tool
+from codex_multi_role.version import __version__
 from codex_multi_role.workspace import repositories_below
 
 LOOPBACK = "127.0.0.1,localhost"
 
 
-def fleet_of(
-    definitions: Definitions,
-    folder: RunFolder,
-    events: EventLog,
-    models: ModelProviders,
-    read_only: tuple[Path, ...] = (),
-    homes: WarmHomes | None = None,
-    catalog: Callable[[], RoleSpecCatalog] | None = None,
-    kept_folder: Callable[[], Path] | None = None,
-) -> Fleet:
-    """The processes of a run, configured but not started.
+@dataclass(frozen=True)
+class Members:
+    """The Codex processes of a run, configured but not started.
 
     ``models``: what replaces the model providers. ``read_only``: what no role may write. ``homes``: templates of new
     Codex homes. ``catalog`` returns the catalog to configure a process with, by default the definitions';
     ``kept_folder`` the folder of the run's copy of it, where skills are unpacked.
     """
-    now = catalog or (lambda: definitions.catalog)
-    threads, began_with = _threads(folder)
-    inherited = inherited_threads(folder)
 
-    def settings_of(role: RoleSpec) -> tuple[str, ...]:
-        # The playbook's provider comes last: with --playbook no other setting can reach a model.
-        return (*role_settings(role), *definitions.options.config, *models.provider(role.name))
+    definitions: Definitions
+    folder: RunFolder
+    models: ModelProviders
+    read_only: tuple[Path, ...] = ()
+    homes: WarmHomes | None = None
+    catalog: Callable[[], RoleSpecCatalog] | None = None
+    kept_folder: Callable[[], Path] | None = None
 
-    def member(instance: str) -> Member:
-        role = now().role(definitions.catalog.role_of(instance))
-        skills = _skill_folders(role, now(), kept_folder()) if kept_folder is not None else {}
-        if homes is not None and not needs_user_home(settings_of(role)):
-            homes.fill(folder.codex_home(instance))
-        each = _member(definitions, folder, role, instance, settings_of(role), models, read_only, skills)
-        return replace(each, thread_id=threads.get(instance), inherited=inherited)
+    def fleet(self, events: EventLog) -> Fleet:
+        """The fleet of these processes; ``events`` reports how they start, and threads that keep their tools."""
+        threads, began_with = _threads(self.folder)
+        inherited = inherited_threads(self.folder)
 
-    for role in definitions.roles:
-        kept = began_with.get(threads.get(role.name, ""), role.tools)
-        if set(kept) != set(role.tools):
-            events.publish(Warning(_kept_tools(role, kept)))
+        def member(instance: str) -> Member:
+            return replace(self._member(instance), thread_id=threads.get(instance), inherited=inherited)
 
-    def started(each: Started) -> None:
-        events.publish(RoleStarted(each.role, each.pid, each.thread_id, each.seconds, each.resumed))
-        if each.warning:
-            events.warn_once(each.role, each.warning)
+        for role in self.definitions.roles:
+            kept = began_with.get(threads.get(role.name, ""), role.tools)
+            if set(kept) != set(role.tools):
+                events.publish(Warning(_kept_tools(role, kept)))
+        return Fleet(
+            {role.name: member(role.name) for role in self.definitions.roles},
+            more=member,
+            version=__version__,
+            redact=self.folder.redact,
+            on_started=partial(_publish_start, events),
+            on_restart=lambda role, reason: events.publish(RoleRestarted(role, reason)),
+            first_alone=any(needs_user_home(self._given(role)) for role in self.definitions.roles),
+            most=self.definitions.options.max_processes,
+        )
 
-    return Fleet(
-        {role.name: member(role.name) for role in definitions.roles},
-        more=member,
-        version=__version__,
-        redact=folder.redact,
-        on_started=started,
-        on_restart=lambda role, reason: events.publish(RoleRestarted(role, reason)),
-        first_alone=any(needs_user_home(settings_of(role)) for role in definitions.roles),
-        most=definitions.options.max_processes,
-    )
+    def _member(self, instance: str) -> Member:
+        definitions, folder = self.definitions, self.folder
+        catalog = self.catalog() if self.catalog is not None else definitions.catalog
+        role = catalog.role(definitions.catalog.role_of(instance))
+        skills = _skill_folders(role, catalog, self.kept_folder()) if self.kept_folder is not None else {}
+        given = self._given(role)
+        home = user_home(os.environ) if needs_user_home(given) else None
+        if home is None and self.homes is not None:
+            self.homes.fill(folder.codex_home(instance))
+        settings, permissions, instructions = self._settings(role, given, skills, home)
+        family = Family.of_run(folder.path, instance)
+        own_home = {"CODEX_HOME": str(folder.codex_home(instance))} if home is None else {}
+        return Member(
+            role=instance,
+            launch=Launch(
+                argv=app_server_argv(definitions.codex, (*settings, marking(family), *_path_of_commands())),
+                environment={**os.environ, "PATH": program_path(os.environ), "NO_PROXY": _no_proxy(), **own_home},
+                folder=definitions.workspace,
+                stderr_path=folder.role_folder(instance) / "stderr.log",
+                family=family,
+            ),
+            thread=ThreadSettings(
+                str(definitions.workspace),
+                role.sandbox,
+                role.approval_policy,
+                self.models.model(role.name) or role.resolved_model(os.environ, definitions.options.model),
+                permissions,
+                _tools(role),
+                instructions,
+                tuple(str(path) for path in skills.values()),
+                role.reasoning_effort,
+            ),
+            approvals=ApprovalPolicy(role.auto_approve.commands, role.auto_approve.file_changes),
+            wire_log=folder.role_folder(instance) / "events.jsonl",
+        )
+
+    def _given(self, role: RoleSpec) -> tuple[str, ...]:
+        """The settings that the YAML, the command line and the playbook give.
+
+        The playbook's provider comes last: with --playbook no other setting can reach a model.
+        """
+        return (*role_settings(role), *self.definitions.options.config, *self.models.provider(role.name))
+
+    def _settings(
+        self, role: RoleSpec, given: tuple[str, ...], skills: Mapping[str, Path], home: Path | None
+    ) -> tuple[tuple[str, ...], str, ProjectInstructions | None]:
+        """All settings of the role's process, its permission profile, and the project's instructions for it."""
+        workspace = self.definitions.workspace
+        settings = (*without_user_servers(home), *given) if home is not None else given
+        settings = (without_project_settings(workspace, self.folder.path), *settings)
+        settings = (*settings, *self.models.proxy_settings(settings, home))
+        settings = (*settings, *without_own_retries(settings, home), *only_these_skills(skills, settings, home))
+        permissions = ""
+        if role.sandbox == "workspace-write" and not has_own_rules(settings):
+            permissions = PROFILE
+            settings = (*settings, *profile(WriteAccess.of(settings, home), self.read_only, workspace))
+        if role.project_instructions:
+            return settings, permissions, ProjectInstructions.configured(workspace, known_settings(settings, home))
+        return (settings if skills else (WITHOUT_SKILLS, *settings)), permissions, None
+
+
+def _publish_start(events: EventLog, each: Started) -> None:
+    events.publish(RoleStarted(each.role, each.pid, each.thread_id, each.seconds, each.resumed))
+    if each.warning:
+        events.warn_once(each.role, each.warning)
 
 
 def _threads(folder: RunFolder) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
@@ -129,60 +183,6 @@ def set_up_by(role: RoleSpec) -> tuple[object, ...]:
         role.codex_config,
         role.project_instructions,
         role.skills,
-    )
-
-
-def _member(
-    definitions: Definitions,
-    folder: RunFolder,
-    role: RoleSpec,
-    instance: str,
-    settings: tuple[str, ...],
-    models: ModelProviders,
-    read_only: tuple[Path, ...],
-    skills: Mapping[str, Path],
-) -> Member:
-    model = models.model(role.name) or role.resolved_model(os.environ, definitions.options.model)
-    if needs_user_home(settings):
-        home, own_home = user_home(os.environ), {}
-        settings = (*without_user_servers(home), *settings)
-    else:
-        home, own_home = None, {"CODEX_HOME": str(folder.codex_home(instance))}
-    settings = (without_project_settings(definitions.workspace, folder.path), *settings)
-    settings = (*settings, *models.proxy_settings(settings, home))
-    settings = (*settings, *without_own_retries(settings, home), *only_these_skills(skills, settings, home))
-    permissions = ""
-    if role.sandbox == "workspace-write" and not has_own_rules(settings):
-        permissions = PROFILE
-        settings = (*settings, *profile(WriteAccess.of(settings, home), read_only, definitions.workspace))
-    instructions = None
-    if role.project_instructions:
-        instructions = ProjectInstructions.configured(definitions.workspace, known_settings(settings, home))
-    elif not skills:
-        settings = (WITHOUT_SKILLS, *settings)
-    family = Family.of_run(folder.path, instance)
-    return Member(
-        role=instance,
-        launch=Launch(
-            argv=app_server_argv(definitions.codex, (*settings, marking(family), *_path_of_commands())),
-            environment={**os.environ, "PATH": program_path(os.environ), "NO_PROXY": _no_proxy(), **own_home},
-            folder=definitions.workspace,
-            stderr_path=folder.role_folder(instance) / "stderr.log",
-            family=family,
-        ),
-        thread=ThreadSettings(
-            str(definitions.workspace),
-            role.sandbox,
-            role.approval_policy,
-            model,
-            permissions,
-            _tools(role),
-            instructions,
-            tuple(str(path) for path in skills.values()),
-            role.reasoning_effort,
-        ),
-        approvals=ApprovalPolicy(role.auto_approve.commands, role.auto_approve.file_changes),
-        wire_log=folder.role_folder(instance) / "events.jsonl",
     )
 
 

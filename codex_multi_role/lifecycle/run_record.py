@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role import __version__
 from codex_multi_role.errors import Ending, RunStatus
 from codex_multi_role.flow import FlowState
 from codex_multi_role.host.atomic import write_json, write_text
@@ -23,6 +22,7 @@ from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import RunFolder, TurnFolder, totals_of
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
 from codex_multi_role.run_options import RunReport
+from codex_multi_role.version import __version__
 
 MOUNT_POINTS = (".git", ".codex", ".agents", ".aws")
 """The folders that Codex's sandbox creates in a workspace to protect these names from being written."""

@@ -24,7 +24,8 @@ from codex_multi_role.errors import (
 from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
-from codex_multi_role.lifecycle.definitions import RELOADED, Definitions, keep_definitions
+from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.kept_definitions import RELOADED, keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
 from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.resuming import require_same_past, uses_other_files
@@ -190,7 +191,7 @@ class Session:
     def _close_recording(self, events: EventLog, report: RunReport) -> None:
         if self._definitions.options.record is None and self._definitions.recording is None:
             return
-        from codex_multi_role.lifecycle.recordings.comparison import close_recording  # lazy: most runs record nothing
+        from codex_multi_role.lifecycle.recordings.closing import close_recording  # lazy: most runs record nothing
 
         for note in close_recording(self._definitions, self._folder, report):
             events.publish(Warning(note))

@@ -1,1 +1,1 @@
-"""What every part reads with: names, and data that people, models or programs wrote."""
+"""What every part reads with: names, parts by name, and data that people, models or programs wrote."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from jinja2.environment import TemplateStream
 
-from codex_multi_role import __version__
 from codex_multi_role.catalog import FlowSpec, read_flows
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.flow.chart import charts
@@ -18,14 +17,15 @@ from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.presentation.entries import Entries, text_sizes
 from codex_multi_role.presentation.flow_picture import Picture, draw, paths_taken
 from codex_multi_role.presentation.heading import heading
-from codex_multi_role.presentation.pages import asset, template
 from codex_multi_role.presentation.parts import Reader, cut_length
 from codex_multi_role.presentation.recorded import read_record
+from codex_multi_role.presentation.rendering import asset, template
 from codex_multi_role.presentation.story import Story
 from codex_multi_role.presentation.timeline import timeline
 from codex_multi_role.presentation.wording import moment, one_line
 from codex_multi_role.run_folder import RunFolder, read_events
 from codex_multi_role.run_folder.events import now
+from codex_multi_role.version import __version__
 
 BUFFERED = 50
 """Pieces of text that are written at once: those of two or three turns."""

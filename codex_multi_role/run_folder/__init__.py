@@ -1,10 +1,9 @@
 """The layout of ``runs/<id>/``, atomic writes, the event log."""
 
-from codex_multi_role.run_folder.cancellations import Cancellation, Cancellations
-from codex_multi_role.run_folder.event_log import EventLog, read_events
-from codex_multi_role.run_folder.event_reading import event_of
+from codex_multi_role.run_folder.event_log import EventLog, event_of, read_events
 from codex_multi_role.run_folder.events import Record, RunEvent
 from codex_multi_role.run_folder.folder import RunFolder, list_runs
+from codex_multi_role.run_folder.items import Cancellation, Cancellations
 from codex_multi_role.run_folder.owner import Owner
 from codex_multi_role.run_folder.past import Beginning, beginnings, events_with_inherited, inherit, inherit_turn
 from codex_multi_role.run_folder.questions import Answer, AskPerson, Question, Questions, answer_of_person

@@ -3,8 +3,8 @@
 run.json  controller_state.json  events.jsonl  states.json  catalog/  journal.sqlite  owner.json
 <role>/events.jsonl  <role>/stderr.log  <role>/turn_<nnn>/…   (see turn_folder.py)
 tests/<nnn>/…                                                 (see the check ``tests``)
-items/<unit>.json                                             (see item_results.py)
-cancelled/<unit>.json                                         (see cancellations.py)
+items/<unit>.json                                             (see items.py)
+cancelled/<unit>.json                                         (see items.py)
 reviews/<key>.json                                            (see questions.py)
 inherited_events.jsonl                                        (of a fork; see past.py)
 .codex/<role>/      the role's own CODEX_HOME, when no user login is needed

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from codex_multi_role.host.atomic import write_text
-from codex_multi_role.run_folder.event_log import EventLog
-from codex_multi_role.run_folder.event_reading import event_of
+from codex_multi_role.run_folder.event_log import EventLog, event_of
 from codex_multi_role.run_folder.events import Record, RunEvent, StateChanged
 from codex_multi_role.run_folder.folder import RunFolder
 from codex_multi_role.run_folder.past import events_with_inherited

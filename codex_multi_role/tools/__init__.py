@@ -6,7 +6,7 @@ Systems and plug-ins add more by entry point ``codex_multi_role.tools``: each lo
 from __future__ import annotations
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.registry import Registry
+from codex_multi_role.reading.registry import Registry
 from codex_multi_role.tools.tool import Ask, Tool, ToolContext, ToolResult
 
 __all__ = ["TOOLS", "Ask", "Tool", "ToolContext", "ToolResult", "find_tool", "tool_names"]

@@ -18,7 +18,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.presentation.pages import ASSETS
+from codex_multi_role.presentation.rendering import ASSETS
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.flow_form import form_of, read_flows, read_playbooks, wanted_run
 from codex_multi_role.web.followers import Followers

@@ -167,7 +167,7 @@ class RunPages:
         return _FileResponse(file, chunks(file, size), media_type=media_type, headers=headers)
 
     def _answer(self, folder: RunFolder, form: Form) -> str:
-        from codex_multi_role import api  # here: it loads everything that runs need
+        import codex_multi_role.api as api  # here: it loads everything that runs need
 
         if form.get("verdict") not in VERDICTS:
             raise UsageError("That form says neither yes nor no", "Press one of its buttons.")
@@ -207,7 +207,7 @@ class _FileResponse(StreamingResponse):
 
 
 def _cancel_task(folder: RunFolder, form: Form) -> str:
-    from codex_multi_role import api  # as above
+    import codex_multi_role.api as api  # as above
 
     comment = form.get("comment", "").strip()
     api.cancel_task(folder.run_id, form.get("task", ""), runs_dir=folder.path.parent, comment=comment)

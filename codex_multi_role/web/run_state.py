@@ -11,10 +11,10 @@ from typing import Any
 from codex_multi_role.errors import RunNotFound
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import more_cycles, next_from_record
-from codex_multi_role.presentation.pages import template
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import open_questions, read_record, status_now
+from codex_multi_role.presentation.rendering import template
 from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder import Question, RunFolder, event_of
 from codex_multi_role.run_folder.folder import has_reached_end

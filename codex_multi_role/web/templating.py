@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.responses import HTMLResponse
 
-from codex_multi_role.presentation.pages import template
+from codex_multi_role.presentation.rendering import template
 
 
 def page(name: str, status_code: int = 200, **values: Any) -> HTMLResponse:  # noqa: ANN401 - what the template names

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,8 @@ from codex_multi_role.host.processes import GRACE_SECONDS, RUN, Family, start_hi
 from codex_multi_role.host.programs import program_path
 
 GIT_SECONDS = 120.0
+MIN_VERSION_TO_MERGE = (2, 39)
+UPGRADE_HINT = "upgrade git to {}.{} or newer; only steps with `isolate` need that".format(*MIN_VERSION_TO_MERGE)
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,21 @@ class Git:
                 hint = start_hint(error, "install git and put it on PATH")
                 raise UsageError(f"git cannot be run: {error.strerror}", hint) from error
             raise StorageError(f"the workspace {self.work_tree} is gone") from error
+
+
+def merging_problem(printed: str) -> str:
+    """Why the git that ``printed`` its version cannot merge copies of a workspace; empty if it can."""
+    found = re.search(r"(\d+)\.(\d+)\S*", printed)
+    if found and (int(found[1]), int(found[2])) < MIN_VERSION_TO_MERGE:
+        return f"git {found[0]} is too old to merge copies of the workspace"
+    return ""
+
+
+def require_merging(workspace: Path) -> None:
+    """Raise UsageError if git is missing or cannot merge copies of ``workspace``."""
+    printed = Git(workspace / ".git", workspace).run("version").stdout.decode()
+    if problem := merging_problem(printed):
+        raise UsageError(problem, UPGRADE_HINT)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

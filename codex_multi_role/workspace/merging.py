@@ -1,6 +1,7 @@
 """The three-way merge of a copy's changes into the workspace, file by file: planned on trees, carried out on disk.
 
-Renames are not followed: git's own merge moves files by similarity, and could then not leave a conflicting path alone.
+Git merges only the files that the base and both sides have, all of them in one ``git merge-tree``. Given whole trees it
+would follow renames, which cannot be turned off before git 2.50, and could then not leave a conflicting path alone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codex_multi_role.workspace.git import Git
-from codex_multi_role.workspace.trees import REPOSITORY, Change, TreeEntry, changes, check_out, paths_of
+from codex_multi_role.workspace.trees import REPOSITORY, Change, TreeEntry, changes, entries_of, make_trees, paths_of
 
 Kind = Literal[
     "both modified",
@@ -24,7 +25,7 @@ Kind = Literal[
     "off limits",
     "changed meanwhile",
 ]
-_NOT_MERGEABLE = 255
+_NOBODY = "nobody <> 0 +0000"
 
 
 @dataclass(frozen=True)
@@ -68,17 +69,17 @@ def _entry_of(value: list[str] | None) -> TreeEntry | None:
     return TreeEntry(*value) if value else None
 
 
-def plan_merge(git: Git, base: str, ours: str, theirs: str, scratch: Path) -> Plan:
+def plan_merge(git: Git, base: str, ours: str, theirs: str) -> Plan:
     """Plan how to apply the changes from ``base`` to ``theirs`` to ``ours``; ``git`` must have all three trees.
 
-    ``scratch`` is a folder for the files that both sides changed. Raises StorageError.
+    Raises StorageError.
     """
     here, there = changes(git, base, ours), changes(git, base, theirs)
-    texts = _Texts(git, scratch, {path: here[path] for path in here.keys() & there.keys()}, there)
+    contents = _merge_contents(git, here, there)
     planned: dict[str, Change] = {}
     conflicts: dict[str, Kind] = {}
     for path, change in sorted(there.items()):
-        merged = texts.merged(path, here.get(path), change)
+        merged = _merged(here.get(path), change, contents.get(path))
         if isinstance(merged, str):
             conflicts[path] = merged
         elif merged[0] != merged[1]:
@@ -87,6 +88,46 @@ def plan_merge(git: Git, base: str, ours: str, theirs: str, scratch: Path) -> Pl
         del planned[path]
         conflicts[path] = "file and folder"
     return Plan(theirs, planned, tuple(Conflict(path, kind) for path, kind in sorted(conflicts.items())))
+
+
+def _merged(here: Change | None, there: Change, content: TreeEntry | None) -> Change | Kind:
+    """The change of one path in the workspace, before and after, or the reason why it conflicts."""
+    base, theirs = there
+    ours = here[1] if here else base
+    if any(entry is not None and entry.mode == REPOSITORY for entry in (base, ours, theirs)):
+        return "nested repository"
+    if here is None or ours == theirs:
+        return (ours, theirs)
+    if base is None:
+        return "both added"
+    if ours is None:
+        return "deleted here, modified in the copy"
+    if theirs is None:
+        return "modified here, deleted in the copy"
+    return (ours, content) if content else "both modified"
+
+
+def _merge_contents(git: Git, here: Mapping[str, Change], there: Mapping[str, Change]) -> dict[str, TreeEntry]:
+    """The files that both sides changed and git can merge, in a tree of numbered files for each side."""
+    both = {path: (here[path][0], here[path][1], there[path][1]) for path in here.keys() & there.keys()}
+    files = {path: sides for path, sides in both.items() if all(side and side.is_file for side in sides)}
+    if not files:
+        return {}
+    base, *trees = make_trees(git, *zip(*files.values(), strict=True))
+    start = _commit(git, base)
+    commits = [_commit(git, tree, start) for tree in trees]
+    options = ("--write-tree", "--no-messages", "--name-only", "-z")
+    merged, *listed = git.run("merge-tree", *options, *commits, allowed=(0, 1)).stdout.decode().split("\0")[:-1]
+    entries, conflicts = entries_of(git, merged), set(listed)
+    return {path: entries[name] for path, name in zip(files, entries, strict=True) if name not in conflicts}
+
+
+def _commit(git: Git, tree: str, *parents: str) -> str:
+    """A commit that no branch holds, because git takes the base of a merge from the history."""
+    before = "".join(f"parent {each}\n" for each in parents)
+    content = f"tree {tree}\n{before}author {_NOBODY}\ncommitter {_NOBODY}\n\n"
+    written = git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=content.encode())
+    return written.stdout.decode().strip()
 
 
 def _colliding(planned: Mapping[str, Change], ours: set[str]) -> set[str]:
@@ -102,48 +143,3 @@ def _parents(path: str) -> Iterator[str]:
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path
-
-
-class _Texts:
-    """Merges single files. Those that ``both`` sides changed are written out at once, for git to read."""
-
-    def __init__(self, git: Git, scratch: Path, both: Mapping[str, Change], there: Mapping[str, Change]) -> None:
-        self._git, self._scratch = git, scratch
-        self._write("base", {path: base for path, (base, _) in both.items()})
-        self._write("ours", {path: ours for path, (_, ours) in both.items()})
-        self._write("theirs", {path: there[path][1] for path in both})
-
-    def _write(self, side: str, entries: Mapping[str, TreeEntry | None]) -> None:
-        files = {path: entry for path, entry in entries.items() if entry and entry.is_file}
-        check_out(self._git, files, self._scratch / side)
-
-    def merged(self, path: str, here: Change | None, there: Change) -> Change | Kind:
-        """The change of ``path`` in the workspace, before and after, or the reason why it conflicts."""
-        base, theirs = there
-        ours = here[1] if here else base
-        if any(entry is not None and entry.mode == REPOSITORY for entry in (base, ours, theirs)):
-            return "nested repository"
-        if here is None or ours == theirs:
-            return (ours, theirs)
-        if base is None:
-            return "both added"
-        if ours is None:
-            return "deleted here, modified in the copy"
-        if theirs is None:
-            return "modified here, deleted in the copy"
-        content = self._content(path, base, ours, theirs)
-        return (ours, content) if content else "both modified"
-
-    def _content(self, path: str, base: TreeEntry, ours: TreeEntry, theirs: TreeEntry) -> TreeEntry | None:
-        if not (base.is_file and ours.is_file and theirs.is_file):
-            return None
-        mode = theirs.mode if ours.mode == base.mode else ours.mode
-        if theirs.oid in (base.oid, ours.oid):
-            return TreeEntry(mode, ours.oid)
-        if ours.oid == base.oid:
-            return TreeEntry(mode, theirs.oid)
-        sides = [str(self._scratch / side / path) for side in ("ours", "base", "theirs")]
-        done = self._git.run("merge-file", "--stdout", "--quiet", *sides, allowed=range(_NOT_MERGEABLE + 1))
-        if done.returncode:
-            return None
-        return TreeEntry(mode, self._git.run("hash-object", "-w", "--stdin", stdin=done.stdout).stdout.decode().strip())

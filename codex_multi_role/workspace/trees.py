@@ -48,10 +48,27 @@ def paths_of(git: Git, tree: str) -> set[str]:
     return set(os.fsdecode(git.run("ls-tree", "-r", "-z", "--name-only", tree).stdout).split("\0")[:-1])
 
 
+def entries_of(git: Git, tree: str) -> dict[str, TreeEntry]:
+    """All files of ``tree`` by path, in order, including nested repositories."""
+    listed = os.fsdecode(git.run("ls-tree", "-r", "-z", tree).stdout).split("\0")[:-1]
+    return {
+        path: TreeEntry(mode, oid)
+        for entry, path in (each.split("\t", 1) for each in listed)
+        for mode, _, oid in [entry.split()]
+    }
+
+
+def make_trees(git: Git, *sides: Sequence[TreeEntry]) -> list[str]:
+    """A tree for each of ``sides``: its files, named by their numbers, in order."""
+    trees = (
+        "".join(f"{entry.mode} blob {entry.oid}\t{number:09}\n" for number, entry in enumerate(side)) for side in sides
+    )
+    return git.run("mktree", "--batch", stdin="\n".join(trees).encode()).stdout.decode().split()
+
+
 def repositories_in(git: Git, tree: str) -> list[str]:
     """The paths of repositories nested in ``tree``, which has their commits but not their files."""
-    listed = os.fsdecode(git.run("ls-tree", "-r", "-z", tree).stdout).split("\0")[:-1]
-    return [entry.partition("\t")[2] for entry in listed if entry.startswith(REPOSITORY)]
+    return [path for path, entry in entries_of(git, tree).items() if entry.mode == REPOSITORY]
 
 
 def without(git: Git, tree: str, paths: Sequence[str]) -> str:

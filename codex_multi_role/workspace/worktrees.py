@@ -152,8 +152,7 @@ class Worktrees:
             changed = isolated.snapshots.changed_paths(copy.base, theirs)
             plain = [path for path in changed if not (self._workspace.root / path).is_symlink()]
             ours = self._snapshots.with_ignored(self._snapshots.take(), plain)
-            delete_folder(places.scratch)
-            plan = plan_merge(self._git(copy), copy.base, ours, theirs, places.scratch)
+            plan = plan_merge(self._git(copy), copy.base, ours, theirs)
             # Names are as in the workspace, whose place in a repository may differ from the copy's.
             Snapshots(places.snapshots, self._workspace).write_patch(copy.base, theirs, places.patch)
         write_json(places.plan, plan.as_json())

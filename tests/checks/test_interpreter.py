@@ -18,10 +18,23 @@ from codex_multi_role.checks.plugins.codex_multi_role_python import described
 from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.workspace.commands import no_sandbox
 from tests.support.console import DEADLINE_SECONDS, console
-from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, plan
-from tests.support.teams import TeamFolder, read, say
+from tests.support.teams import TeamFolder, say, with_flow
 
 NO_PYTEST = '#!/bin/sh\necho \'{"version": "3.9.1", "prefix": "x", "packages": {"pytest": null}, "roots": []}\'\n'
+MEASURING = {
+    "steps": [
+        {
+            "id": "measure",
+            "check": "coverage",
+            "with": {"target": "sign.py"},
+            "next": [{"when": "steps.measure.coverage == 100", "end": "measured"}, {"end": "short", "exit": 1}],
+        }
+    ]
+}
+SIGN = {
+    "sign.py": "def sign(number):\n    return -1 if number < 0 else 1\n",
+    "tests/test_sign.py": "from sign import sign\n\n\ndef test_below():\n    assert sign(-3) == -1\n",
+}
 APPLIES = {"behaviors": {"apply_files": True}}
 NO_COVERAGE = NO_PYTEST.replace("null", "true")
 
@@ -232,27 +245,29 @@ def test_pytest_by_its_name_is_the_projects(tmp_path: Path) -> None:
     assert active == {"PATH": f"{tmp_path}/venv/bin:/usr/bin", "VIRTUAL_ENV": f"{tmp_path}/venv"}
 
 
-def _generation(folder: Path) -> Generation:
-    plays = {"test_planner": [plan(P1, P2)], "test_developer": [code(IMPORT + BELOW + ABOVE)]}
-    return Generation(folder, {"sign.py": SIGN}, **plays)
+def _measuring(folder: Path) -> TeamFolder:
+    """A team whose flow measures the coverage of a file."""
+    team = with_flow(TeamFolder(folder, {"one": {}}, {}), MEASURING)
+    (team.workspace / "tests").mkdir()
+    for name, text in SIGN.items():
+        (team.workspace / name).write_text(text)
+    return team
 
 
 def test_run_says_which_python_runs_its_tests(tmp_path: Path) -> None:
-    given = _generation(tmp_path)
-    python = environment(given.team.workspace / "venv") / "bin" / "python"
-    assert given.run("sign.py", sandbox=True).exit_code == 0
+    team = _measuring(tmp_path)
+    python = environment(team.workspace / "venv") / "bin" / "python"
+    assert team.run(flow="own", test_sandbox=True).outcome == "measured"
     version = ".".join(map(str, sys.version_info[:3]))
-    told = {"path": str(python), "version": version, "source": "venv"}
-    assert given.team.of_type("run_started")[0]["python"] == told
-    assert read(given.report.folder / "results.json")["python"] == told
+    assert team.of_type("run_started")[0]["python"] == {"path": str(python), "version": version, "source": "venv"}
 
 
 def test_run_stops_before_first_turn_if_python_lacks_pytest(tmp_path: Path) -> None:
-    given = _generation(tmp_path)
-    environment(given.team.workspace / "venv", NO_PYTEST)
+    team = _measuring(tmp_path)
+    environment(team.workspace / "venv", NO_PYTEST)
     with pytest.raises(UsageError, match="has no pytest and no coverage"):
-        given.run("sign.py", sandbox=True)
-    assert not given.team.runs.exists()
+        team.run(flow="own")
+    assert not team.runs.exists()
 
 
 def test_tests_after_turns_need_a_python_that_has_pytest(tmp_path: Path) -> None:
@@ -290,10 +305,10 @@ def test_only_what_measures_needs_coverage(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path / "team", {"one": {"sandbox": "workspace-write"}}, {"one": [say()]})
     environment(team.workspace / ".venv", NO_COVERAGE)
     assert team.run(run_tests=True).outcome == "cycles_used_up"
-    given = _generation(tmp_path)
-    environment(given.team.workspace / "venv", NO_COVERAGE)
+    measuring = _measuring(tmp_path)
+    environment(measuring.workspace / "venv", NO_COVERAGE)
     with pytest.raises(UsageError, match="has no coverage"):
-        given.run("sign.py", sandbox=True)
+        measuring.run(flow="own")
 
 
 def test_inspection_that_nobody_waits_for_is_stopped(tmp_path: Path) -> None:

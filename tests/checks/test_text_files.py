@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from codex_multi_role.checks import RunFacts, find_check
 from codex_multi_role.checks.text_files import read_file, write_file
-from codex_multi_role.errors import CheckFailed, CodexMultiRoleError
+from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, UsageError
 from tests.support.checks import MakeContext
 
 
@@ -26,3 +29,16 @@ def test_non_utf8_file_is_reported(make_context: MakeContext) -> None:
     (context.workspace.root / "a.bin").write_bytes(b"\xff\x00")
     with pytest.raises(CheckFailed, match=r"a\.bin: line 1: not UTF-8 text"):
         read_file(context)
+
+
+def test_answer_is_written_to_the_run_folder(make_context: MakeContext) -> None:
+    context = make_context({}, text="It is 42.\n\n")
+    run = context.folder.parent
+    facts = RunFacts("one", "plan-solve", "", run, "answer.1", [])
+    assert find_check("answer")(replace(context, run=lambda: facts)) == {"status": "written", "file": "answer.md"}
+    assert (run / "answer.md").read_text() == "It is 42.\n"
+
+
+def test_empty_answer_is_none(make_context: MakeContext) -> None:
+    with pytest.raises(UsageError, match="check answer: "):
+        find_check("answer")(make_context({}, text=""))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.console import DEADLINE_SECONDS, console
+from tests.support.console import DEADLINE_SECONDS, console_process
 from tests.support.recorded_runs import make_run
 
 
@@ -17,7 +17,7 @@ def offered(line: str, folder: Path) -> list[str]:
     words = line.split()
     at = len(words) - (0 if line.endswith(" ") else 1)
     variables = {"COMP_WORDS": line, "COMP_CWORD": str(at), "_CODEX_MULTI_ROLE_COMPLETE": "bash_complete"}
-    done = console(folder=folder, variables=variables)
+    done = console_process(folder=folder, variables=variables)
     assert done.stderr == ""
     return [each.removeprefix("plain,") for each in done.stdout.splitlines() if each]
 
@@ -54,7 +54,7 @@ def test_what_cannot_be_read_offers_nothing(name: str, tmp_path: Path) -> None:
 
 
 def test_bash_takes_the_script(tmp_path: Path) -> None:
-    script = console("completion", "bash", folder=tmp_path).stdout
+    script = console_process("completion", "bash", folder=tmp_path).stdout
     program = tmp_path / "codex-multi-role"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m codex_multi_role "$@"\n')
     program.chmod(0o755)

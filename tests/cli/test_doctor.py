@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from codex_multi_role.cli.diagnosis import pinned_version
+from codex_multi_role.cli.diagnosis import _git, pinned_version
 from codex_multi_role.codex.locator import find_codex
 from tests.support.console import console
 
@@ -47,6 +47,13 @@ def test_binary_that_is_not_codex_is_a_problem(tmp_path: Path) -> None:
     assert pinned_version() in findings["codex"]["advice"]
     assert not findings["protocol"]["ok"]
     assert "does not print its protocol" in findings["protocol"]["detail"]
+
+
+def test_git_too_old_to_merge_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codex_multi_role.cli.diagnosis._ask", lambda *_: (True, "git version 2.30.2"))
+    finding = _git()
+    assert (finding.ok, finding.detail) == (False, "git 2.30.2 is too old to merge copies of the workspace")
+    assert "upgrade git to 2.39 or newer" in finding.advice
 
 
 def test_message_of_another_shape_is_named(tmp_path: Path) -> None:

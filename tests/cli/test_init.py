@@ -10,11 +10,10 @@ import yaml
 from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.cli.boundary import run_guarded
-from codex_multi_role.cli.init import settings_file
+from codex_multi_role.cli.init import STARTER_TEAMS, settings_file
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.options import RUN
 from codex_multi_role.cli.settings import read_file
-from codex_multi_role.cli.starters import ALL
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
 from codex_multi_role.lifecycle.dry_run import dry_run
 from codex_multi_role.run_options import RunOptions
@@ -44,6 +43,7 @@ def test_shipped_roles_are_copied_and_each_file_is_named(tmp_path: Path) -> None
     assert (tmp_path / "project" / "codex-multi-role.yaml").is_file()
 
 
+@pytest.mark.systems
 def test_copy_is_a_valid_catalog(tmp_path: Path) -> None:
     console("init", folder=tmp_path)
     done = console("roles", "validate", folder=tmp_path)
@@ -90,6 +90,7 @@ def yaml_key(line: str) -> str:
     return next(iter(loaded)).replace("-", "_") if isinstance(loaded, dict) else ""
 
 
+@pytest.mark.systems
 @pytest.mark.parametrize("name", TRIED)
 def test_each_starter_is_valid_as_it_is(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -109,7 +110,7 @@ def test_each_starter_is_valid_as_it_is(name: str, tmp_path: Path, monkeypatch: 
 def test_starters_match_their_packaged_folders() -> None:
     """The packaged folders, the list in the code and the starters tested here have the same names."""
     there = {path.name for path in (packaged_roles() / "starters").iterdir()}
-    assert there == {each.name for each in ALL} == TRIED.keys()
+    assert there == set(STARTER_TEAMS) == TRIED.keys()
 
 
 def test_starter_is_all_that_a_run_needs(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""The console command in a process of its own: entry points, exit codes, streams, imports."""
+"""The console command in a process of its own: entry points, exit codes, streams, imports, and its main job."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import sysconfig
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import codex_multi_role
-from tests.support.console import console, environment
+from tests.support.console import console, console_process, environment, on_terminal
 
 HEAVY = {"rich", "dbos", "pydantic", "jinja2", "yaml", "psutil", "jsonschema", "sqlalchemy"}
 WHAT_IS_IMPORTED = """
@@ -19,6 +20,7 @@ from codex_multi_role.cli.main import main
 code = main()
 print(code, *sorted(set(sys.modules) & {heavy}), file=sys.stderr)
 """
+PLAYBOOK = ["--playbook", "roman-numerals"]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"], ["runs"], ["resume", "--help"]])
@@ -32,7 +34,7 @@ def test_looking_does_not_import_what_only_a_run_needs(arguments: list[str], tmp
 
 
 def test_help_shows_commands_examples_and_exit_codes(tmp_path: Path) -> None:
-    done = console("--help", folder=tmp_path)
+    done = console_process("--help", folder=tmp_path)
     assert done.returncode == 0
     for words in ("--playbook roman-numerals", "resume latest", "doctor", "130 interrupted", "--version"):
         assert words in done.stdout
@@ -42,7 +44,7 @@ def test_help_shows_commands_examples_and_exit_codes(tmp_path: Path) -> None:
 def test_installed_script_and_the_module_are_the_same_command(tmp_path: Path) -> None:
     script = Path(sysconfig.get_path("scripts")) / "codex-multi-role"
     done = subprocess.run([script, "--version"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=True)
-    assert done.stdout == console("--version", folder=tmp_path).stdout
+    assert done.stdout == console_process("--version", folder=tmp_path).stdout
     assert codex_multi_role.__version__ in done.stdout
 
 
@@ -96,6 +98,33 @@ def test_wrong_settings_file_is_named(tmp_path: Path) -> None:
 
 def test_shell_can_complete_commands(tmp_path: Path) -> None:
     asked = {"_CODEX_MULTI_ROLE_COMPLETE": "bash_complete", "COMP_WORDS": "codex-multi-role resu", "COMP_CWORD": "1"}
-    assert console(folder=tmp_path, variables=asked).stdout == "plain,resume\n"
-    script = console(folder=tmp_path, variables={"_CODEX_MULTI_ROLE_COMPLETE": "zsh_source"})
+    assert console_process(folder=tmp_path, variables=asked).stdout == "plain,resume\n"
+    script = console_process(folder=tmp_path, variables={"_CODEX_MULTI_ROLE_COMPLETE": "zsh_source"})
     assert "compdef" in script.stdout
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("project")
+
+
+def test_machines_read_the_events_people_read_the_rest(project: Path) -> None:
+    done = console_process(*PLAYBOOK, "--json", "--run-id", "first", folder=project)
+    assert (done.returncode, done.stderr) == (0, "")
+    recorded = (project / "runs" / "first" / "events.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [json.loads(line) for line in recorded]
+    shown = console("show", "latest", folder=project).stdout
+    assert "status     succeeded: Done" in shown
+    assert "tests 001  failed" in shown
+    assert "tests 002  passed" in shown
+    assert "first" in console("runs", folder=project).stdout
+
+
+def test_terminal_shows_a_table_and_a_summary(tmp_path: Path) -> None:
+    drawn, output, code = on_terminal([sys.executable, "-m", "codex_multi_role", *PLAYBOOK], folder=tmp_path)
+    assert (code, output) == (0, "")
+    end = drawn.rsplit("cycle 2 of 3", 1)[1]
+    assert "integrator" in end
+    assert "tests 002: " in end
+    assert "Done: integrator said DONE" in end
+    assert "exit     0: goal reached" in end

@@ -1,15 +1,21 @@
+"""Which options ``resume`` and ``fork`` change, and a fork from the shell."""
+
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codex_multi_role.cli.options import CHANGEABLE
-from codex_multi_role.cli.resume import changes_of, resume
+from codex_multi_role.cli.options import CHANGEABLE, FORKABLE
+from codex_multi_role.cli.resume import changes_for, changes_of, fork, resume
 from codex_multi_role.run_options import RunOptions
+from tests.support.console import console
+from tests.support.teams import TeamFolder, say
 
 REMEMBERED = {"cycles": 3, "inputs": {"a": "1", "b": "2"}, "config": ["model=x", "other=y"]}
+FORKED = {"flow": "own", "cycles": 3, "inputs": {"a": "1"}, "config": ["model=x"]}
 
 
 @pytest.fixture(autouse=True)
@@ -43,3 +49,69 @@ def test_what_may_be_repeated_adds_to_what_the_run_has() -> None:
 
 def test_changes_are_run_options() -> None:
     assert {setting.key for setting in CHANGEABLE} - {"input"} < set(RunOptions.__dataclass_fields__)
+
+
+def changes_of_fork(*arguments: str) -> dict[str, Any]:
+    with fork.make_context("fork", ["latest", "--from", "plan", *arguments]) as context:
+        return changes_for(context, FORKED)
+
+
+def test_fork_without_options_changes_nothing() -> None:
+    assert changes_of_fork() == {}
+
+
+def test_goal_flow_and_everything_else_may_change() -> None:
+    Path("goal.md").write_text("from a file\n")
+    assert changes_of_fork("--goal-file", "goal.md", "--run-id", "second", "--workspace", "w", "--cycles", "3") == {
+        "goal": "from a file",
+        "run_id": "second",
+        "workspace": Path("w"),
+        "cycles": 3,
+    }
+
+
+def test_inputs_are_added_to_those_of_the_same_flow_only() -> None:
+    assert changes_of_fork("-i", "b=2", "-c", "other=y") == {
+        "inputs": {"a": "1", "b": "2"},
+        "config": ("model=x", "other=y"),
+    }
+    assert changes_of_fork("--flow", "another", "-i", "b=2") == {"flow": "another", "inputs": {"b": "2"}}
+    assert changes_of_fork("--flow", "own", "-i", "b=2")["inputs"] == {"a": "1", "b": "2"}
+
+
+def test_environment_changes_a_fork_the_settings_file_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("codex-multi-role.yaml").write_text("cycles: 9\ngoal: z\nworkspace: here\n")
+    monkeypatch.setenv("CODEX_MULTI_ROLE_GOAL", "from the environment")
+    assert changes_of_fork() == {"goal": "from the environment"}
+
+
+def test_changes_of_fork_are_run_options() -> None:
+    assert {setting.key for setting in FORKABLE} - {"input", "goal_file"} < set(RunOptions.__dataclass_fields__)
+
+
+def test_fork_from_the_shell(tmp_path: Path) -> None:
+    plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ("one", "two")}
+    TeamFolder(tmp_path, {"one": {"behaviors": {"apply_files": True}}, "two": {}}, plays)
+    first = ["--goal", "reach it", "--playbook", "playbook.yaml", "--workspace", "workspace", "--no-run-tests"]
+    assert console("run", *first, "--cycles", "2", "--run-id", "first", folder=tmp_path).returncode == 1
+    unsaid = console("fork", "first", folder=tmp_path)
+    assert (unsaid.returncode, unsaid.stderr) == (
+        2,
+        "error: it is not said from where to fork\nhint: --from STEP[:VISIT]: team:1, team:2.\n",
+    )
+    done = console("fork", "fir", "--from", "team", "--goal", "another", "--run-id", "second", folder=tmp_path)
+    assert done.returncode == 1
+    assert "changed: goal=another, run_id=second" in done.stderr
+    assert "forked from first before team:2; the workspace" in done.stderr
+    assert (tmp_path / "workspace.fork-second").is_dir()
+    shown = console("show", "latest", folder=tmp_path).stdout.splitlines()
+    assert "fork       of first, from before team:2" in shown
+    turns = [line.split() for line in shown if line.startswith(("one ", "two "))]
+    assert [(turn[0], turn[1], "inherited." in turn) for turn in turns] == [
+        ("one", "1", True),
+        ("two", "1", True),
+        ("one", "2", False),
+        ("two", "2", False),
+    ]
+    events = console("fork", "first", "--from", "team", "--json", folder=tmp_path).stdout.splitlines()
+    assert [json.loads(line)["type"] for line in events][:2] == ["run_started", "warning"]

@@ -1,8 +1,9 @@
-"""What ``run`` makes of its settings."""
+"""The command ``run``: how its settings become options of the run, and what a dry run prints."""
 
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,17 @@ import pytest
 from codex_multi_role.cli.run import parse_inputs, run, run_options
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_options import RunOptions
+from tests.support.catalogs import write_team
+from tests.support.console import console
+
+FLOW = """
+steps:
+  - ask: thinker
+  - {id: measure, check: command, with: {argv: ["true", "{{ steps.thinker.word }}"]}}
+  - {id: sure, review: "Really {{ goal }}?", show: "{{ roles.thinker }}"}
+  - {ask: doer, for_each: [a, b], prompt: "Do {{ item }}."}
+"""
+DRY = ["run", "--roles", "team", "--flow", "once", "--goal", "go", "--dry-run"]
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +96,47 @@ def test_playbook_without_a_goal_sets_no_goal() -> None:
     """The goal is then left to the user and the flow."""
     Path("mine.yaml").write_text("name: mine\nroles: {}\n")
     assert options_of("--playbook", "mine.yaml").goal == ""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write_team(tmp_path, once=FLOW)
+
+
+def test_people_read_the_prompts_and_nothing_is_left_behind(project: Path) -> None:
+    done = console(*DRY, folder=project)
+    assert done.returncode == 0
+    titles = [line for line in done.stdout.splitlines() if line.startswith("=== ")]
+    assert titles == [
+        "=== 1. thinker: ask thinker ===",
+        "=== 2. measure: check command ===",
+        "=== 3. sure: review ===",
+        "=== 4. doer: ask doer, item 1 of 2 ===",
+    ]
+    assert "Role: thinker" in done.stdout
+    assert '"<thinker.word>"' in done.stdout
+    assert "Really go?\n\n<thinker>\n" in done.stdout
+    assert "Do a." in done.stdout
+    assert done.stderr == "2 prompts in the first pass; nothing was started, written or spent\n"
+    assert [path.name for path in project.iterdir()] == ["team"]
+
+
+def test_machines_read_one_record_a_line(project: Path) -> None:
+    done = console(*DRY, "--json", folder=project)
+    assert (done.returncode, done.stderr) == (0, "")
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(record["type"], record["step"]) for record in records] == [
+        ("ask", "thinker"),
+        ("check", "measure"),
+        ("review", "sure"),
+        ("ask", "doer"),
+    ]
+
+
+def test_quiet_only_says_what_is_wrong(project: Path) -> None:
+    done = console(*DRY, "--quiet", folder=project)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    (project / "team" / "flows" / "once.yaml").write_text("steps:\n  - ask: thinkr\n")
+    wrong = console(*DRY, "--quiet", folder=project)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert 'did you mean "thinker"?' in wrong.stderr

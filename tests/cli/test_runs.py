@@ -1,6 +1,9 @@
+"""The commands ``runs`` and ``show``."""
+
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from codex_multi_role.run_folder import Owner
@@ -56,3 +59,58 @@ def test_one_unreadable_run_does_not_hide_the_others(tmp_path: Path) -> None:
     output = console("runs", folder=tmp_path).stdout
     assert "first" in output
     assert "unreadable" in output
+
+
+def test_run_is_shown_turn_by_turn(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "20260131_101500_0a1b2c3d")
+    done = console("show", "2026", folder=tmp_path)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert "status     ended: All cycles are used up" in lines
+    assert "exit       1: ended without reaching the goal" in lines
+    assert "totals     2 turns, 1 repair, 2,400 tokens in, 68 out, 12.5 s" in lines
+    first, second = [line.split() for line in lines if line.startswith("planner")]
+    assert first == ["planner", "1", "invalid", "reply", "1,200", "34", "1.5", "summary:", "is", "missing"]
+    assert second[-5:] == ["mends", "turn", "1.", "planned", "it"]
+    assert "tests 001  failed: 3 passed, 1 failed" in lines
+    assert f"look in {folder.path}" in lines
+    assert lines[-1] == "next: codex-multi-role resume 20260131_101500_0a1b2c3d --cycles 6"
+
+
+def test_killed_run_has_the_totals_of_its_turns(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "first", status="running", exit_code=None, totals={})
+    assert (
+        "totals     2 turns, 1 repair, 2,400 tokens in, 68 out, 0.0 s"
+        in console("show", "first", folder=tmp_path).stdout
+    )
+
+
+def test_machines_get_everything(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "first")
+    shown = json.loads(console("show", "latest", "--json", folder=tmp_path).stdout)
+    assert shown["run"]["outcome"] == "cycles_used_up"
+    assert [turn["status"] for turn in shown["turns"]] == ["invalid_reply", "completed"]
+    assert shown["tests"][0]["failed"] == 1
+    assert shown["next"] == "codex-multi-role resume first --cycles 6"
+
+
+def test_run_that_reached_its_goal_needs_no_next_command(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "first", exit_code=0, status="succeeded", outcome="done")
+    assert "next:" not in console("show", "first", folder=tmp_path).stdout
+
+
+def test_svg_picture_is_written_or_missing_folder_is_reported(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "first")
+    done = console("show", "first", "--svg", "picture.svg", folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "wrote picture.svg\n")
+    ElementTree.parse(tmp_path / "picture.svg")
+    done = console("show", "first", "--svg", "no/picture.svg", folder=tmp_path)
+    assert done.returncode == 3
+    assert "error: --svg: no/picture.svg: No such file or directory" in done.stderr
+
+
+def test_unreadable_record_is_named(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "first").record_path.write_text("{")
+    done = console("show", "first", folder=tmp_path)
+    assert done.returncode == 2
+    assert "run.json cannot be read" in done.stderr

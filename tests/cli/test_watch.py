@@ -13,7 +13,7 @@ import pytest
 
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
-from codex_multi_role.cli.watch_all import watch_all
+from codex_multi_role.cli.watch import watch_all
 from codex_multi_role.run_folder import Owner, RunEvent, RunFolder
 from tests.support.console import DEADLINE_SECONDS, console, environment, line, on_terminal, reading
 from tests.support.recorded_runs import make_run, whole_run

@@ -143,7 +143,7 @@ def test_thread_in_shared_home_forks_while_its_process_runs(harness: Harness) ->
 
 
 def test_resumed_thread_writes_only_in_the_given_folder(harness: Harness) -> None:
-    """Regression (found by torture tests): a repair turn of a resumed run, asked in a copy of the workspace, wrote to
+    """Regression (found by endurance tests): a repair turn of a resumed run, asked in a copy of the workspace, wrote to
     the workspace.
     """
     copy, workspace = harness.folder / "copy", harness.workspace

@@ -1,4 +1,4 @@
-"""One message between us and the real binary that is lost, late, or there twice (see tests/chaos)."""
+"""One message between us and the real binary that is lost, late, or there twice (see tests/endurance)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.running_turn import TurnDeadlines
-from tests.chaos.profiles import Once
 from tests.support.codex import ANSWER, ROLE, Harness, disturbed, take, wire
+from tests.support.message_fates import Once
 from tests.support.teams import TeamFolder, say
 
 SHORT = TurnDeadlines(idle=1.5, turn=30)
@@ -94,13 +94,16 @@ def test_what_codex_asks_that_we_do_not_know_is_refused(harness: Harness) -> Non
     assert take(client).status == "completed"
     assert was_done(harness.folder, "swallow")
     refusals = [message for message in wire(harness, "out") if "error" in message]
-    assert [(each["id"], each["error"]["code"]) for each in refusals] == [("chaos-1", -32601)]
+    assert [(each["id"], each["error"]["code"]) for each in refusals] == [("invented-1", -32601)]
 
 
 @pytest.mark.parametrize("deed", ["close", "die"])
 @pytest.mark.parametrize("name", ["turn/started", "item/completed agentMessage", "turn/completed"])
-def test_aborted_turn_is_a_crash_and_next_process_retries_it(harness: Harness, name: str, deed: str) -> None:
+def test_aborted_turn_is_a_crash_and_next_process_retries_it(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, name: str, deed: str
+) -> None:
     """The process closes its pipe or dies in the middle of a turn."""
+    monkeypatch.setattr("codex_multi_role.codex.child.LAST_WORDS_SECONDS", 0.5)
     fleet = harness.fleet([ANSWER], codex=disturbed(harness.folder, Once("in", name, deed)))
     outcome = take(fleet.client(ROLE))
     assert (outcome.status, outcome.remedy) == ("crashed", Remedy.RETRY)

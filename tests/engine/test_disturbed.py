@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.profiles import Once
 from tests.support.codex import disturbed
+from tests.support.message_fates import Once
 from tests.support.teams import TeamFolder, say, with_flow
 
 
 @pytest.mark.parametrize("deed", ["die", "close"])
-def test_process_that_breaks_as_it_opens_a_thread_is_replaced(tmp_path: Path, deed: str) -> None:
+def test_process_that_breaks_as_it_opens_a_thread_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deed: str
+) -> None:
+    monkeypatch.setattr("codex_multi_role.codex.child.LAST_WORDS_SECONDS", 0.5)
     step = {"id": "it", "ask": "one", "for_each": ["a", "b", "c"]}
     team = with_flow(TeamFolder(tmp_path, {"one": {}}, {"one": [say(word) for word in "abc"]}), {"steps": [step]})
     codex = disturbed(tmp_path, Once("in", "answer to thread/start", deed, 2))

@@ -77,7 +77,7 @@ def test_failed_item_fails_run_and_finished_items_are_reused(tmp_path: Path) -> 
 
 
 def test_finished_item_is_not_repeated_by_another_process(tmp_path: Path) -> None:
-    """Regression (found by torture tests): only the process used now was checked, and the journal did not have the
+    """Regression (found by endurance tests): only the process used now was checked, and the journal did not have the
     turn yet.
     """
     team = solver(tmp_path, [fan(["a", "b"], concurrency="{{ inputs.at_once }}")], inputs={"at_once": 2})
@@ -92,7 +92,7 @@ def test_finished_item_is_not_repeated_by_another_process(tmp_path: Path) -> Non
 
 
 def test_handoffs_of_parallel_called_flows_keep_item_order(tmp_path: Path) -> None:
-    """Found by the torture tests: handoffs were in order of completion, and a resumed run counted differently."""
+    """Found by the endurance tests: handoffs were in order of completion, and a resumed run counted differently."""
     slow_first = {"choose": [{"when": "'ITEM a' in prompt", "delay_seconds": 0.5, **ECHO}, ECHO]}
     steps: list[Record] = [
         {"id": "sub", "call": "inner", "with": {"word": "{{ item }}"}, "for_each": ["a", "b"], "concurrency": 2},

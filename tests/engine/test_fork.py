@@ -10,17 +10,18 @@ import yaml
 
 from codex_multi_role import answer
 from codex_multi_role.errors import UsageError
-from tests.support.forks import STEPS, builders, forked
+from tests.support.forks import STEPS, Parent, builders, built, forked, parent
 from tests.support.processes import running, wait_for
 from tests.support.teams import NEVER, WRITER, Record, TeamFolder, read, say
 from tests.support.workspaces import everything, tree
 
+__all__ = ["built", "parent"]
 
-def test_fork_with_new_goal_asks_only_later_steps(tmp_path: Path) -> None:
+
+def test_fork_with_new_goal_asks_only_later_steps(parent: Parent) -> None:
     """They get the new goal and the handoffs from before the fork."""
-    team = builders(tmp_path)
-    parent = team.run(flow="own")
-    before = everything(parent.folder, team.workspace)
+    team, original = parent
+    before = everything(original.folder, team.workspace)
     report = forked(team, "judge:2", goal="something else")
     assert report.outcome == "judged", report
     assert team.turns() == [("judge", 2, "completed"), ("build", 3, "completed"), ("judge", 3, "completed")]
@@ -28,7 +29,7 @@ def test_fork_with_new_goal_asks_only_later_steps(tmp_path: Path) -> None:
     assert "something else" in prompt
     assert "reach it" not in prompt
     assert '"summary": "build 2"' in prompt
-    assert everything(parent.folder, team.workspace) == before
+    assert everything(original.folder, team.workspace) == before
     assert (team.runs / "latest").resolve() == report.folder
 
 
@@ -68,50 +69,48 @@ AFTER_CHORES = {".gitignore": "*.log\n", "tool.sh": "#!/bin/sh\n", "b/deep.txt":
         ("judge:2", {**AFTER_CHORES, "a.txt": "2\n", "new1.txt": "", "new2.txt": ""}, True),
     ],
 )
-def test_workspace_is_as_it_was_then(tmp_path: Path, start: str, files: dict[str, str], executable: bool) -> None:
-    team = builders(tmp_path)
-    parent = team.run(flow="own")
+def test_workspace_is_as_it_was_then(parent: Parent, start: str, files: dict[str, str], executable: bool) -> None:
+    team, original = parent
     shutil.rmtree(team.workspace)
     report = forked(team, start, max_turns=1)  # of what comes after, only a turn that changes nothing
     assert report.exit_code == 5
-    workspace = tmp_path / f"workspace.fork-{report.run_id[-8:]}"
+    workspace = team.folder / f"workspace.fork-{report.run_id[-8:]}"
     assert tree(workspace) == files
     assert bool((workspace / "tool.sh").stat().st_mode & 0o111) == executable
     assert read(report.folder / "run.json")["workspace"] == str(workspace)
     [note] = [event["message"] for event in team.of_type("warning")]
-    assert parent.run_id in note
+    assert original.run_id in note
     assert "what git ignored" in note
     assert str(workspace) in note
 
 
-def test_workspace_may_be_put_elsewhere(tmp_path: Path) -> None:
-    team = builders(tmp_path)
-    team.run(flow="own")
+def test_workspace_may_be_put_elsewhere(parent: Parent, tmp_path: Path) -> None:
+    team, _ = parent
     target = tmp_path / "deep" / "er"
     assert forked(team, "judge:1", max_turns=1, workspace=target).exit_code == 5
     assert (target / "a.txt").read_text() == "1\n"
     assert read(team.runs / "latest/run.json")["options"]["workspace"] == str(target)
 
 
-def test_another_role_file(tmp_path: Path) -> None:
-    team = builders(tmp_path)
-    team.run(flow="own")
+def test_another_role_file(parent: Parent) -> None:
+    team, _ = parent
     team.roles["judge"] = {"prompt_text": "Judge more mildly.", "behaviors": {"can_finish": True}}
     team.write_catalog()
     team.plays["judge"][1] = say("judge 2", status="DONE")
     team.write_plays()
-    report = forked(team, "judge:2", roles=tmp_path / "roles", playbook=str(team.playbook))
+    roles = team.folder / "roles"
+    report = forked(team, "judge:2", roles=roles, playbook=str(team.playbook))
     assert (report.outcome, report.exit_code) == ("done", 0)
     assert "Judge more mildly." in (report.folder / "judge/turn_002/prompt.txt").read_text()
-    assert (report.folder / "catalog/catalog.yaml").read_text() == (tmp_path / "roles/catalog.yaml").read_text()
+    assert (report.folder / "catalog/catalog.yaml").read_text() == (roles / "catalog.yaml").read_text()
 
 
-def test_another_flow_that_leads_the_same_way_up_to_there(tmp_path: Path) -> None:
-    team = builders(tmp_path)
-    team.run(flow="own")
+def test_another_flow_that_leads_the_same_way_up_to_there(parent: Parent) -> None:
+    team, _ = parent
+    roles = team.folder / "roles"
     other = [*STEPS[:3], {"ask": "judge", "next": [{"end": "at_once"}]}]
-    (tmp_path / "roles/flows/other.yaml").write_text(yaml.safe_dump({"name": "other", "steps": other}))
-    report = forked(team, "judge:1", flow="other", roles=tmp_path / "roles")
+    (roles / "flows/other.yaml").write_text(yaml.safe_dump({"name": "other", "steps": other}))
+    report = forked(team, "judge:1", flow="other", roles=roles)
     assert (report.outcome, len(team.turns())) == ("at_once", 1)
 
 

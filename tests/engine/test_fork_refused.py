@@ -10,9 +10,11 @@ import pytest
 import yaml
 
 from codex_multi_role.errors import StorageError, UsageError
-from tests.support.forks import LOOP, STEPS, builders, forked
+from tests.support.forks import LOOP, STEPS, Parent, builders, built, forked, parent
 from tests.support.teams import Record, TeamFolder, say
 from tests.support.workspaces import everything
+
+__all__ = ["built", "parent"]
 
 
 @pytest.mark.parametrize(
@@ -24,9 +26,8 @@ from tests.support.workspaces import everything
         (None, "plan:1, build:1, chores:1, judge:1, build:2"),
     ],
 )
-def test_steps_and_visits_there_are_not(tmp_path: Path, start: str | None, words: str) -> None:
-    team = builders(tmp_path)
-    team.run(flow="own")
+def test_steps_and_visits_there_are_not(parent: Parent, start: str | None, words: str) -> None:
+    team, _ = parent
     with pytest.raises(UsageError) as caught:
         forked(team, start)
     assert words in f"{caught.value} {caught.value.hint}"
@@ -51,16 +52,15 @@ def another_flow(team: TeamFolder, steps: list[Record]) -> Record:
         ),
     ],
 )
-def test_flow_that_does_not_fit_the_past_leaves_nothing_behind(tmp_path: Path, steps: list[Record], words: str) -> None:
-    team = builders(tmp_path)
-    team.run(flow="own")
-    before = everything(tmp_path)
+def test_flow_that_does_not_fit_the_past_leaves_nothing_behind(parent: Parent, steps: list[Record], words: str) -> None:
+    team, _ = parent
+    before = everything(team.folder)
     changes = another_flow(team, steps)
     with pytest.raises(UsageError) as caught:
         forked(team, "chores:1", **changes)
     assert words in f"{caught.value} {caught.value.hint}"
-    (tmp_path / "roles/flows/other.yaml").unlink()
-    assert everything(tmp_path) == before
+    (team.folder / "roles/flows/other.yaml").unlink()
+    assert everything(team.folder) == before
 
 
 def test_called_flow_cannot_contain_fork_point_or_lose_steps(tmp_path: Path) -> None:
@@ -87,21 +87,19 @@ def test_cycles_that_end_before_the_fork_would_begin(tmp_path: Path) -> None:
     assert len(list(team.runs.glob("*/run.json"))) == 2
 
 
-def test_folders_that_cannot_be_the_workspace(tmp_path: Path) -> None:
-    team = builders(tmp_path)
-    team.run(flow="own")
-    before = everything(tmp_path)
+def test_folders_that_cannot_be_the_workspace(parent: Parent) -> None:
+    team, _ = parent
+    before = everything(team.folder)
     file = team.workspace / "a.txt"
     for wrong, words in ((team.workspace, "not empty"), (team.workspace / "new", "lies in"), (file, "cannot be")):
         with pytest.raises(UsageError, match=words):
             forked(team, "judge:1", workspace=wrong)
-    assert everything(tmp_path) == before
+    assert everything(team.folder) == before
 
 
-def test_empty_folder_is_empty_again_when_the_fork_fails(tmp_path: Path) -> None:
-    team = builders(tmp_path)
-    parent = team.run(flow="own")
-    shutil.rmtree(parent.folder / ".snapshots/objects")
+def test_empty_folder_is_empty_again_when_the_fork_fails(parent: Parent, tmp_path: Path) -> None:
+    team, report = parent
+    shutil.rmtree(report.folder / ".snapshots/objects")
     target = tmp_path / "target"
     target.mkdir()
     with pytest.raises(StorageError, match="snapshots"):

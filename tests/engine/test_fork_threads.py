@@ -12,7 +12,7 @@ import pytest
 
 from codex_multi_role import resume
 from codex_multi_role.codex.codex_settings import as_settings
-from codex_multi_role.playbook import Playbook, PlaybookServer, handler
+from codex_multi_role.playbook import Playbook, PlaybookServer
 from codex_multi_role.playbook.request import read_request
 from tests.support.forks import builders, forked
 from tests.support.processes import watched
@@ -28,7 +28,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Record]:
         bodies.append(json.loads(raw))
         return read_request(raw)
 
-    monkeypatch.setattr(handler, "read_request", listen)
+    monkeypatch.setattr("codex_multi_role.playbook.playbook_server.read_request", listen)
     return bodies
 
 

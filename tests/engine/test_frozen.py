@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.leftovers import processes_of
 from tests.support.processes import FREE, LOOK_SECONDS, WAIT_SECONDS, wait_for
 from tests.support.teams import TeamFolder, read, say
-from tests.torture.leftovers import processes_of
 
 FREEZE = "trap '' TERM; kill -STOP $$"
 WRITER = {"prompt_flags": {"allow_write": True}}

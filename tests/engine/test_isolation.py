@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from codex_multi_role.errors import UsageError
 from codex_multi_role.workspace.manifest import Manifest
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.workspaces import commit_all
@@ -46,8 +48,20 @@ def test_each_writer_has_a_copy_and_both_come_back(tmp_path: Path, repository: b
     assert len(turns) == 2
 
 
+def test_git_too_old_to_merge_is_refused_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    team = writers(tmp_path, [], [write_step()])
+    old = tmp_path / "old" / "git"
+    old.parent.mkdir()
+    old.write_text("#!/bin/sh\necho git version 2.38.1\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", str(old.parent), prepend=os.pathsep)
+    with pytest.raises(UsageError, match=r"git 2\.38\.1 is too old to merge copies of the workspace"):
+        team.run(flow="own")
+    assert not team.runs.exists()
+
+
 def test_called_flow_isolates_too(tmp_path: Path) -> None:
-    """Found by torture: its copies had no possible name."""
+    """Found by the endurance tests: its copies had no possible name."""
     step = {"id": "sub", "call": "inner", "for_each": ["a", "b"], "concurrency": 2, "with": {"word": "{{ item }}"}}
     name = "{{ (prompt | string).split('ITEM ')[1].split('.')[0] }}.txt"
     team = writers(tmp_path, [writes(name, "in a copy")] * 2, [step])
@@ -61,7 +75,7 @@ def test_called_flow_isolates_too(tmp_path: Path) -> None:
 
 
 def test_retry_in_copy_starts_clean_despite_parallel_work(tmp_path: Path) -> None:
-    """Found by the torture run: changes of the first try stayed, as if other roles worked in the copy."""
+    """Found by the endurance tests: changes of the first try stayed, as if other roles worked in the copy."""
     patch = {"patch": "*** Begin Patch\n*** Update File: shared.txt\n@@\n as it was\n+once\n*** End Patch"}
     fails_first = {"attempts": [{"steps": [patch, {"fault": {"status": 500}}]}, {"steps": [patch, say()]}]}
     slow = {"json": {"summary": "slow"}, "delay_seconds": 3}

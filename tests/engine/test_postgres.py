@@ -122,6 +122,7 @@ def test_fork_beside_its_run(tmp_path: Path, database_url: str) -> None:
     assert team.turns() == []
 
 
+@pytest.mark.systems
 def test_task_that_is_done_again_beside_its_run(tmp_path: Path, database_url: str) -> None:
     team = team_of(tmp_path, [CHAIN], [GIVES_UP, solved("b"), solved("c")])
     assert team.run(flow="plan-solve", database_url=database_url).outcome == "tasks_failed"

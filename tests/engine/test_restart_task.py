@@ -31,6 +31,8 @@ from tests.support.plan_solve import (
 from tests.support.processes import running, watched
 from tests.support.teams import NEVER, WRITER, Record, TeamFolder, read, say, with_flow
 
+pytestmark = pytest.mark.systems
+
 
 def test_failed_task_is_restarted_with_its_dependents(tmp_path: Path) -> None:
     """The results of the other tasks are kept."""

@@ -241,7 +241,7 @@ ADD = "*** Begin Patch\n*** Add File: {name}\n+new\n*** End Patch"
 
 
 def test_partial_work_of_killed_turn_is_undone_and_kept_as_patch(tmp_path: Path) -> None:
-    """Found by the torture run: the line was in the file twice."""
+    """Found by the endurance tests: the line was in the file twice."""
     team = TeamFolder(
         tmp_path, {"patcher": PATCHER}, {"patcher": [appends("once", {"text": "x", "delay_seconds": 300})]}
     )

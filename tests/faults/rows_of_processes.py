@@ -99,8 +99,8 @@ PROCESS_ROWS = (
         "the first steps of the way down",
         "",
         (
-            "chaos/test_proxy.py::test_end_of_its_input_ends_codex_and_it_has_codexs_exit_code",
-            "chaos/test_proxy.py::test_signal_reaches_codex_and_neither_stays",
+            "endurance/test_codex_proxy.py::test_end_of_its_input_ends_codex_and_it_has_codexs_exit_code",
+            "endurance/test_codex_proxy.py::test_signal_reaches_codex_and_neither_stays",
         ),
     ),
     Row(

@@ -12,8 +12,8 @@ import pytest
 
 from codex_multi_role.cli.main import main
 from codex_multi_role.presentation.wording import PROGRAM
+from tests.support.leftovers import processes_of
 from tests.support.teams import Record, read
-from tests.torture.leftovers import processes_of
 
 
 @dataclass(frozen=True)

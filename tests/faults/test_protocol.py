@@ -10,8 +10,8 @@ import pytest
 
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.running_turn import TurnDeadlines
-from tests.chaos.profiles import Once
 from tests.support.codex import ANSWER, PATIENT, ROLE, Harness, disturbed, request, take, wire
+from tests.support.message_fates import Once
 from tests.support.teams import ECHO, Record, TeamFolder, fan, say, solver
 
 SHORT = TurnDeadlines(idle=1.0, turn=30)

@@ -11,7 +11,8 @@ import pytest
 
 from codex_multi_role import RunReport, run
 from codex_multi_role.codex.permissions import PROFILE
-from codex_multi_role.lifecycle.definitions import keep_definitions, load_definitions
+from codex_multi_role.lifecycle.definitions import load_definitions
+from codex_multi_role.lifecycle.kept_definitions import keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles
 from codex_multi_role.run_folder import Answer, EventLog, Question, RunFolder, answer_of_person
 from tests.support.reviews import ASKED_TWICE, NOTICED_SECONDS

@@ -13,9 +13,9 @@ import pytest
 
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.process_guard import PART
+from tests.support.leftovers import wait_until_gone
 from tests.support.processes import DAY, FREE, hiding, running, sleeping, wait_for, wait_until_asleep
 from tests.support.teams import NEVER, Record, TeamFolder, say
-from tests.torture.leftovers import wait_until_gone
 
 FILES = [{"path": "new.txt", "content": "x"}]
 GONE_SECONDS = 30.0

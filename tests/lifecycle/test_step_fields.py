@@ -12,6 +12,7 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.state import StepState
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
 from codex_multi_role.lifecycle.step_fields import OWN_FIGURES
+from tests.support.plugins import install
 
 CATALOG = """\
 version: 1
@@ -21,7 +22,7 @@ roles:
       {type: object, additionalProperties: false, properties: {todo: {type: string}, analysis_md: {type: string}}}}
   - {name: patterns, prompt_text: Plan., output_schema:
       {type: object, additionalProperties: false, properties: {}, patternProperties: {"^x": {}}}}
-  - {name: helped, prompt_text: Plan., tools: [write_todos], output_schema: *closed}
+  - {name: helped, prompt_text: Plan., tools: [terminate], output_schema: *closed}
 """
 INNER = """\
 vars: {rounds: 0}
@@ -45,18 +46,34 @@ steps:
   - {{id: team, ask: "*"}}
   - {{id: measure, check: coverage, with: {{target: a.py}}}}
   - {{id: program, check: command, with: {{argv: [x]}}}}
-  - {{id: judge, check: judge_tests, with: {{files: [], plan: [], measured: {{}}, best: {{}}, target_coverage: 1}}}}
+  - {{id: judge, check: verdict}}
   - {{check: tests}}
   - {{id: approve, review: Good?}}
   - {{call: inner}}
   - {{id: last, check: answer, with: {{text: "{text}"}}}}
 """
+VERDICT = """\
+from typing import Any
+from codex_multi_role.checks import declare_check
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
+
+class Report(ResultPart):
+    output_tail: str
+
+class Verdict(CheckResult):
+    report: Report
+    best: dict[str, Any]
+
+@declare_check(result=Verdict)
+def verdict(context): ...
+"""
 Load = Callable[[str], object]
 
 
 @pytest.fixture
-def load(tmp_path: Path) -> Load:
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
     """Load a flow whose last step has this template."""
+    install(tmp_path, monkeypatch, "checks", ["verdict"], VERDICT)
     (tmp_path / "flows").mkdir()
     (tmp_path / "catalog.yaml").write_text(CATALOG)
     (tmp_path / "flows/inner.yaml").write_text(INNER)

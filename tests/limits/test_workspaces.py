@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from tests.limits.large import MOST_MEGABYTES, command, run_alone
+from tests.support.disks import PERSON
 from tests.support.teams import Record, TeamFolder, read, say
-from tests.torture.scenarios.scenario import PERSON
 
 WRITER: Record = {"prompt_flags": {"allow_write": True}}
 MANY = 10_000

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from codex_multi_role.errors import DefinitionError, UsageError
-from codex_multi_role.playbook.matching import find
-from codex_multi_role.playbook.recording import RecordedTurn, Recording, RecordingFile
-from codex_multi_role.playbook.request import AnswerKey, Asked
-from tests.support.recordings import ENDED, HEADER, WHOLE, exchange, written
+from codex_multi_role.playbook.recording import Recording, RecordingFile
+from tests.support.recordings import ENDED, HEADER, exchange, written
 
 
 def test_file_that_a_kill_cut_short_can_be_used_up_to_there(tmp_path: Path) -> None:
@@ -76,47 +73,3 @@ def test_invalid_file_is_reported_with_location(tmp_path: Path, text: str, told:
     (tmp_path / "a").write_text(text)
     with pytest.raises(DefinitionError, match=told):
         Recording.load(tmp_path / "a")
-
-
-def turn(prompt: str, *, end: str = "completed", **ask: Any) -> RecordedTurn:
-    who = {"role": "one", "visit": 1, "repair": 0, "attempt": 1, **ask}
-    return RecordedTurn(who.pop("unit", ""), AnswerKey(**who), prompt, {("turn", 0): {**WHOLE, "end": end}})
-
-
-def asked(**ask: Any) -> Asked:
-    who = {"role": "one", "visit": 1, "repair": 0, "attempt": 1, **ask}
-    return Asked("now", "turn", AnswerKey(**{**who}), "", "m", "")
-
-
-def test_second_try_of_killed_turn_is_played() -> None:
-    turns = [turn("do it", end="broken"), turn("do it")]
-    assert find(turns, asked(), "do it", "strict").turn is turns[1]
-    assert find(turns[::-1], asked(), "do it", "strict").turn is turns[1]
-
-
-def test_of_two_turns_that_share_a_place_the_prompt_decides() -> None:
-    turns = [turn("item a"), turn("item b")]
-    assert find(turns, asked(), "item a", "strict").turn is turns[0]
-
-
-def test_strict_finds_none_and_says_in_what_it_differs() -> None:
-    found = find([turn("do\nit")], asked(), "do\nit well", "strict")
-    assert found.turn is None
-    assert "-it\n+it well" in found.diff
-    assert (
-        "role one, visit 2: this turn is not recorded"
-        in find([turn("do it")], asked(visit=2), "do it", "strict").difference
-    )
-    assert "nothing of this role" in find([turn("do it")], asked(role="two"), "do it", "strict").difference
-
-
-def test_nearest_is_of_the_role_and_the_most_similar() -> None:
-    turns = [turn("a\nb\nc\nd"), turn("a\nb\nx\ny", visit=2), turn("a\nb\nc\nz", role="two")]
-    found = find(turns, asked(visit=3), "a\nb\nx\nz", "nearest")
-    assert found.turn is turns[1]
-    assert found.difference
-
-
-def test_nearest_prefers_the_same_ask_among_equals() -> None:
-    turns = [turn("same", visit=1), turn("same", visit=2), turn("same", visit=2, attempt=2)]
-    assert find(turns, asked(visit=2), "changed", "nearest").turn is turns[1]

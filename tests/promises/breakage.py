@@ -1,40 +1,26 @@
-"""A promise broken on purpose: one place of the package changed, and the tests that must notice."""
+"""A promise broken on purpose: one change of the package, and the tests that must notice."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-PACKAGE = "codex_multi_role"
+from tests.promises.change import Change
 
 
 @dataclass(frozen=True)
 class Breakage:
-    """``clause`` of the ``promise`` (its number in the design) no longer holds once ``old`` reads ``new`` in ``file``.
+    """``clause`` of the ``promise`` (its number in the design) no longer holds after the ``change``.
 
-    ``file`` lies below the package. ``tests`` are pytest's ids below ``tests/``; each of them must fail then.
+    ``tests`` are pytest's ids below ``tests/``; each of them must fail then.
     """
 
     promise: int
     clause: str
-    file: str
-    old: str
-    new: str
+    change: Change
     tests: tuple[str, ...]
 
     def __str__(self) -> str:
         return f"{self.promise}. {self.clause}"
-
-    def broken(self, root: Path) -> str:
-        """The file's text as broken, in the tree at ``root``. Raises `ValueError` unless ``old`` stands there once."""
-        text = (root / PACKAGE / self.file).read_text(encoding="utf-8")
-        if (count := text.count(self.old)) != 1:
-            raise ValueError(f"{self}: {self.file} has {count} times, not once: {self.old!r}")
-        return text.replace(self.old, self.new)
-
-    def apply(self, root: Path) -> None:
-        broken = self.broken(root)
-        (root / PACKAGE / self.file).write_text(broken, encoding="utf-8")
 
     def ids(self) -> list[str]:
         return [f"tests/{test}" for test in self.tests]

@@ -2,22 +2,54 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from codex_multi_role.host.spelling import folded
+from codex_multi_role.workspace import paths
+from codex_multi_role.workspace.paths import _refuse_text
 from tests.promises.breakage import Breakage
 from tests.promises.breakages import BREAKAGES
-from tests.promises.trial import ROOT, attempt
+from tests.promises.change import Change, ReplacedFunction, apply, constant, function_of, replaced, returns, source_file
+from tests.promises.trial import ROOT, attempt, copy_of_tree
 from tests.support.tables import functions_of
 
 PROMISES = {1, 2, 3, 4, 5, 6, 7}
+SAMPLE = ("`..` leads nowhere", "aliases do not explode")
+"""A function and a constant."""
+IN_OTHER_PROCESS = """
+import sys
+sys.path.append(sys.argv[1])
+from codex_multi_role.host.spelling import folded
+print(folded("A"))
+"""
+UNSAFE = function_of(_refuse_text)
+UNFIT = constant(paths, "REFUSED_TEXT", "")
+
+
+class Unloadable:
+    def __reduce__(self) -> tuple[type[int], tuple[str]]:
+        return int, ("not a number",)
+
+
+def _breakage_of(clause: str) -> Breakage:
+    return next(breakage for breakage in BREAKAGES if breakage.clause == clause)
+
+
+def _require_possible(change: Change) -> None:
+    path = source_file(change.module(), ROOT)
+    compile(change.broken(path.read_text(encoding="utf-8")), path, "exec")
+    pickle.loads(pickle.dumps(change.data()))
 
 
 @pytest.mark.parametrize("breakage", BREAKAGES, ids=str)
-def test_breakage_applies_once_compiles_and_has_existing_tests(breakage: Breakage) -> None:
-    compile(breakage.broken(ROOT), breakage.file, "exec")
+def test_breakage_fits_its_symbol_and_has_existing_tests(breakage: Breakage) -> None:
+    _require_possible(breakage.change)
     assert breakage.tests
     for test in breakage.tests:
         file, _, name = test.partition("::")
@@ -29,17 +61,46 @@ def test_every_promise_is_broken_and_no_clause_is_named_twice() -> None:
     assert len(set(map(str, BREAKAGES))) == len(BREAKAGES)
 
 
+@pytest.mark.parametrize("clause", SAMPLE)
+def test_breakage_of_the_sample_is_noticed(tmp_path: Path, clause: str) -> None:
+    assert attempt(_breakage_of(clause), tmp_path).wrong == ""
+
+
+def test_change_holds_without_site_packages(tmp_path: Path) -> None:
+    """As in the process guard."""
+    apply(returns(folded, "broken"), copy_of_tree(tmp_path))
+    command = [sys.executable, "-I", "-S", "-c", IN_OTHER_PROCESS, str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout == "broken\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (ReplacedFunction(UNSAFE, function_of(lambda refuse, path: None)), "calls relative of _refuse_text path"),
+        (ReplacedFunction(UNSAFE, function_of(lambda refuse: None)), "too many positional arguments"),
+        (returns(lambda: None, None), "0 definitions of <lambda>"),
+        (replaced(_refuse_text, lambda refuse, relative: _require_possible(UNFIT)), "uses _require_possible, UNFIT"),
+        (UNFIT, "assigns no REFUSED_TEXT"),
+        (constant(paths, "MAX_NAME_BYTES", paths.MAX_NAME_BYTES), "has this value anyway: 255"),
+    ],
+)
+def test_change_that_does_not_fit_is_refused(change: Change, problem: str) -> None:
+    with pytest.raises((LookupError, TypeError, ValueError), match=problem):
+        _require_possible(change)
+
+
 def test_noticed_breakage_is_distinguished_from_others(tmp_path: Path) -> None:
-    """Others are not noticed, do not fit the file, or do not run."""
-    noticed = next(breakage for breakage in BREAKAGES if breakage.clause == "`..` leads nowhere")
-    harmless = replace(noticed, new=f" {noticed.old}")
-    unfit = replace(noticed, old="not in the file")
-    no_code = replace(noticed, new=" or ) or ")
+    """Others change nothing, do not fit their symbol, or do not run."""
+    noticed = _breakage_of("`..` leads nowhere")
+    changes: dict[str, Change] = {
+        "harmless": replaced(_refuse_text, lambda refuse, relative: refuse(relative)),
+        "unfit": UNFIT,
+        "no import": constant(paths, "MAX_NAME_BYTES", Unloadable()),
+    }
     said = {}
-    for name, breakage in {"noticed": noticed, "harmless": harmless, "unfit": unfit, "no code": no_code}.items():
+    for name, change in changes.items():
         (tmp_path / name).mkdir()
-        said[name] = attempt(breakage, tmp_path / name).wrong
-    assert said["noticed"] == ""
+        said[name] = attempt(replace(noticed, change=change), tmp_path / name).wrong
     assert f"{noticed.tests[0]} passed" in said["harmless"]
-    assert "has 0 times, not once: 'not in the file'" in said["unfit"]
-    assert "did not run" in said["no code"]
+    assert "assigns no REFUSED_TEXT" in said["unfit"]
+    assert "did not run" in said["no import"]

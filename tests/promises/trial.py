@@ -13,7 +13,8 @@ from pathlib import Path
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase
 
-from tests.promises.breakage import PACKAGE, Breakage
+from tests.promises.breakage import Breakage
+from tests.promises.change import PACKAGE, apply
 from tests.support.console import WITHOUT_PLUGINS
 
 ROOT = Path(__file__).parents[2]
@@ -73,8 +74,8 @@ def attempt(breakage: Breakage, folder: Path) -> Trial:
     """Break a copy in ``folder`` and run the tests that must notice."""
     root = copy_of_tree(folder)
     try:
-        breakage.apply(root)
-    except ValueError as error:
+        apply(breakage.change, root)
+    except (LookupError, TypeError, ValueError) as error:
         return Trial(breakage, str(error))
     endings, said = run_tests(root, breakage.ids())
     return Trial(breakage, unnoticed(breakage, endings, said))

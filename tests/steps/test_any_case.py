@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.console import environment
-from tests.support.disks import Disk, folding_disk
+from tests.support.disks import PERSON, Disk, folding_disk, git_in
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
-from tests.torture.scenarios.scenario import PERSON, git_there
 
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}
 MEDDLE = "echo meddled > TESTS/Test_It.PY; mv tests/other.py tests/OTHER.py; echo new > Tests/new.py; echo x > Free.txt"
@@ -53,7 +52,7 @@ def run_there(team: TeamFolder, disk: Disk, *arguments: str) -> list[Record]:
 
 def commit_all(workspace: Path, disk: Disk) -> None:
     for arguments in (["init", "-q"], ["add", "-A"], [*PERSON, "commit", "-qm", "first"]):
-        git_there(workspace, disk, *arguments).check_returncode()
+        git_in(workspace, disk, *arguments).check_returncode()
 
 
 def test_off_limits_path_is_off_limits_in_any_letter_case(tmp_path: Path, folding: Disk) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import py7zr
 
-from codex_multi_role.cli.starters import contents_of, starter
+from codex_multi_role.cli.init import starter_files
 from codex_multi_role.errors import DefinitionError
 
 Write = Callable[..., Path]
@@ -67,7 +67,7 @@ def seven_zipped(files: dict[str, bytes]) -> bytes:
 
 def begin(name: str) -> None:
     """Write the files of the starter ``name`` into the current folder, as ``init --for`` does."""
-    for path, content in contents_of(starter(name)):
+    for path, content in starter_files(name):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 

@@ -21,8 +21,8 @@ from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRequest
 from codex_multi_role.playbook import Playbook, PlaybookServer
-from tests.chaos.profiles import Once
-from tests.chaos.proxy import write_launcher
+from tests.support.codex_proxy import write_launcher
+from tests.support.message_fates import Once
 from tests.support.teams import read_lines
 
 ROLE = "worker"

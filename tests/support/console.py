@@ -8,19 +8,47 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import IO
+
+import pytest
+
+from codex_multi_role.cli.boundary import run_guarded
+from codex_multi_role.cli.main import group
 
 WITHOUT_PLUGINS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 OWN_VARIABLES = "CODEX_MULTI_ROLE_"
 DEADLINE_SECONDS = 120
 
 
-def console(
+Completed = subprocess.CompletedProcess[str]
+
+
+def console(*arguments: str, folder: Path, variables: dict[str, str] | None = None, text: str = "") -> Completed:
+    """Run ``codex-multi-role`` with ``arguments`` in ``folder``, in this process; ``text`` is its standard input.
+
+    Importing it takes most of what a process of its own takes: see `console_process`.
+    """
+    streams = {name: TextIOWrapper(BytesIO(), "utf-8", write_through=True) for name in ("stdout", "stderr")}
+    with pytest.MonkeyPatch.context() as patch, chdir(folder):
+        for name in [name for name in os.environ if name.startswith(OWN_VARIABLES)]:
+            patch.delenv(name)
+        for name, value in (variables or {}).items():
+            patch.setenv(name, value)
+        patch.setattr(sys, "stdin", TextIOWrapper(BytesIO(text.encode()), "utf-8"))
+        for name, stream in streams.items():
+            patch.setattr(sys, name, stream)
+        code = run_guarded(group, arguments)
+    said = {name: stream.buffer.getvalue().decode() for name, stream in streams.items()}
+    return subprocess.CompletedProcess(arguments, code, **said)
+
+
+def console_process(
     *arguments: str, folder: Path, variables: dict[str, str] | None = None, text: str = ""
-) -> subprocess.CompletedProcess[str]:
-    """Run ``codex-multi-role`` with ``arguments`` in ``folder``; ``text`` is its standard input."""
+) -> Completed:
+    """The same in a process of its own, as a user starts it."""
     return subprocess.run(
         [sys.executable, "-m", "codex_multi_role", *arguments],
         cwd=folder,

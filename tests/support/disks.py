@@ -15,6 +15,8 @@ BALLAST = "ballast"
 FOLDER = "project"
 REPOSITORY = Path(__file__).parents[2]
 MOUNT = 'mount -t tmpfs -o "size=$2" none "$1" && mkdir "$1/$3" && echo mounted && exec cat'
+PERSON = ("-c", "user.name=somebody", "-c", "user.email=somebody@localhost")
+"""Options of git: who commits."""
 NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount", "--propagation", "private")
 
 
@@ -91,3 +93,9 @@ def _held(command: list[str]) -> Iterator[int]:
             yield holder.pid
         finally:
             holder.kill()
+
+
+def git_in(workspace: Path, disk: Disk | None, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run git in ``workspace``, by a process that sees the ``disk`` of one's own that it lies on."""
+    command = ["git", "-C", str(workspace), *arguments]
+    return subprocess.run(disk.inside(*command) if disk else command, capture_output=True, text=True, check=False)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from codex_multi_role import RunReport, fork
 from tests.support.teams import WRITER, Record, TeamFolder, say, with_flow
@@ -46,3 +51,25 @@ def forked(team: TeamFolder, start: str | None, run: str = "latest", **changes: 
     """Fork ``run`` from ``start`` (``step:visit``) and run the fork to its end. ``changes``: options that differ."""
     team.events.clear()
     return fork(run, runs_dir=team.runs, start=start, changes=changes, on_event=team.events.append)
+
+
+Parent = tuple[TeamFolder, RunReport]
+"""A team after its run."""
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[TeamFolder, RunReport, Path]:
+    """What `parent` gives, and a copy of its folder."""
+    folder = tmp_path_factory.mktemp("parent")
+    team = builders(folder)
+    report = team.run(flow="own")
+    return team, report, shutil.copytree(folder, tmp_path_factory.mktemp("copy") / "parent", symlinks=True)
+
+
+@pytest.fixture
+def parent(built: tuple[TeamFolder, RunReport, Path]) -> Iterator[Parent]:
+    """The team of `builders` after its run, which is done once: afterwards its folder is as it was again."""
+    team, report, copy = built
+    yield deepcopy(team), report
+    shutil.rmtree(team.folder)
+    shutil.copytree(copy, team.folder, symlinks=True)

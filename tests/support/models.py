@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.playbook import handler
 from codex_multi_role.playbook.request import AnswerKey, CompactionRequest, NextStepRequest, call_id, read_request
 
 Body = dict[str, Any]
@@ -103,7 +102,7 @@ def model_requests() -> Iterator[list[Body]]:
         return read_request(raw)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(handler, "read_request", remember)
+        patched.setattr("codex_multi_role.playbook.playbook_server.read_request", remember)
         yield bodies
 
 

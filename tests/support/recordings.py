@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.playbook import AnswerKey, Playbook
-from codex_multi_role.playbook.handler import ResponsesHandler
 from codex_multi_role.playbook.loopback import JSON, LoopbackServer
+from codex_multi_role.playbook.playbook_server import ResponsesHandler
 from codex_multi_role.playbook.recording import RecordingFile
 from tests.support.teams import read_lines
 

@@ -55,6 +55,12 @@ def asked(team: TeamFolder, key: str = "ok.1") -> Record:
     return found
 
 
+def outcome(team: TeamFolder) -> tuple[str, int]:
+    """The latest run's outcome and exit code."""
+    record = read(team.runs / "latest/run.json")
+    return record["outcome"], record["exit_code"]
+
+
 def until_over(_question: Question, is_over: Callable[[], bool]) -> Answer | None:
     """A person who says nothing."""
     for _ in range(600):

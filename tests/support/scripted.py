@@ -1,54 +1,86 @@
-"""Flows walked without any process: what the roles answer comes from a script, and the journal is in memory.
+"""Flows walked without any process: roles, checks and a person answer by a script, and the journal is in memory.
 
-For what decides the way through a flow: routes, variables, retries, needs, bounds. A walk takes milliseconds.
+For what decides the path through a flow: routes, variables, retries, needs, bounds. A walk takes milliseconds.
 """
 
 from __future__ import annotations
 
+import re
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import pytest
 
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, Route, StepSpec
+from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.engine import CallableFlows, DurableRun
 from codex_multi_role.engine.journal_slots import RunHalted
 from codex_multi_role.errors import Ending, RoleFailed
-from codex_multi_role.flow import FlowState, new_state, walk_bound
+from codex_multi_role.flow import End, FlowState, GoTo, after, new_state, walk_bound
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_folder import EventLog, RunFolder
-from codex_multi_role.steps import Ask, Recorder, RunProgress, RunResources, RunServices, RunSettings, StepOutcome
+from codex_multi_role.run_folder import Answer, AskPerson, EventLog, Question, RunFolder
+from codex_multi_role.run_folder.events import now
+from codex_multi_role.steps import (
+    Ask,
+    Recorder,
+    RunProgress,
+    RunResources,
+    RunServices,
+    RunSettings,
+    StepOutcome,
+    Unit,
+    carry_out,
+)
+from codex_multi_role.steps.budget import WorkClock
 from codex_multi_role.steps.check import terms
 from codex_multi_role.steps.turn_record import TurnResult
 from tests.support.teams import TeamFolder, with_flow
 
 Play = Json | RoleFailed | Callable[[Ask], Json]
 """A handoff, a failure, or what makes a handoff of the ask."""
+T = TypeVar("T")
 FAILS = RoleFailed("role one: no", "bad_request")
 
 
 @dataclass(frozen=True)
 class Walked:
-    """``asks`` in the order in which they were made; ``warnings``: what was published as such."""
+    """``asks`` in the order in which they were made; ``warnings``: what was published as such.
+
+    ``path``: the steps in the order in which they started, those of called flows as ``<calling step>/<step>``.
+    ``routes``: those that were taken, as `routes_of` names them.
+    """
 
     ending: Ending
     state: FlowState
     asks: list[Ask]
     warnings: list[str]
+    path: list[str]
+    routes: set[str]
 
 
 @dataclass
 class Script:
-    """``plays``: what each role answers, by the number of the ask; the last one answers all further asks."""
+    """``plays``: what each role answers, by the number of the ask; the last one answers all further asks.
+
+    ``checks``: what each check returns, by its step as in `Walked.path`, and by the number of its call in the same way.
+    ``answers``: to the reviews, in order, each an approval and a comment; nobody is present after the last one.
+    """
 
     folder: Path
     plays: Mapping[str, Sequence[Play]]
+    checks: Mapping[str, Sequence[Json]] = field(default_factory=dict)
+    answers: Sequence[tuple[bool, str]] = ()
     asks: list[Ask] = field(default_factory=list)
+    _routes: set[str] = field(default_factory=set)
+    _checked: Counter[str] = field(default_factory=Counter)
 
     def walk(self, flow: Json, *called: Json, inputs: Json | None = None, cycles: int = 1) -> Walked:
         """Walk ``flow``, which may call the others by their ``name``. Raises `DefinitionError` for a wrong flow."""
@@ -56,25 +88,42 @@ class Script:
         with_flow(team, flow)
         for each in called:
             with_flow(team, {key: value for key, value in each.items() if key != "name"}, each["name"])
-        flows, catalog = load_flow_and_called("own", load_catalog(team.folder / "roles"))
-        given = flows["own"].resolve_inputs(inputs or {})
+        return self.walk_loaded(
+            "own", *load_flow_and_called("own", load_catalog(team.folder / "roles")), inputs, cycles
+        )
+
+    def walk_loaded(
+        self, name: str, flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, inputs: Json | None, cycles: int = 1
+    ) -> Walked:
+        """Walk the flow ``name`` of ``flows``, which hold those that it calls."""
+        given = flows[name].resolve_inputs(inputs or {})
         limits = terms(cycles=cycles, repair_attempts=0, run_tests=False, test_seconds=0.0)
-        bound = cache(lambda most: walk_bound(flows, "own", catalog, limits, given))
-        folder = RunFolder.create(team.runs)
-        events, warnings = EventLog(folder.events_path, folder.redact), list[str]()
-        events.subscribe(lambda record: warnings.append(record["message"]) if record["type"] == "warning" else None)
-        services = cast(RunServices, _Services(catalog_now=lambda: catalog, folder=folder, events=events, states=None))
+        bound = cache(lambda most: walk_bound(flows, name, catalog, limits, given))
+        folder = RunFolder.create(self.folder / "runs")
+        events, published = EventLog(folder.events_path, folder.redact), list[Json]()
+        events.subscribe(published.append)
+        run = self._resources(_Services(lambda: catalog, folder, events, WorkClock(0.0), self._person))
+        durable = DurableRun(CallableFlows(flows, bound), new_state(flows[name], "reach it", given, cycles), run)
+        with self._patched(), closing(events), suppress(RunHalted):
+            durable.work()
+        warnings = [event["message"] for event in published if event["type"] == "warning"]
+        path = [_without_numbers(event["step"]) for event in published if event["type"] == "step_started"]
+        return Walked(durable.ending.result(0), durable.state, self.asks, warnings, path, self._routes)
+
+    @staticmethod
+    def _resources(services: _Services) -> RunResources:
         settings = RunSettings("reach it", cast(Any, None), 0, None, changes_workspace=False)
-        run = RunResources(settings, services, RunProgress(), cast(Any, None), cast(Any, None))
-        state = new_state(flows["own"], "reach it", given, cycles)
-        durable = DurableRun(CallableFlows(flows, bound), state, run)
+        return RunResources(settings, cast(RunServices, services), RunProgress(), cast(Any, None), cast(Any, None))
+
+    @contextmanager
+    def _patched(self) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("codex_multi_role.engine.askers.ask", self._answer)
+            patch.setattr("codex_multi_role.engine.flow_walk.after", self._after)
             patch.setattr("codex_multi_role.engine.journal_slots._drawn", _slots)
-            with suppress(RunHalted):
-                durable.work()
-        events.close()
-        return Walked(durable.ending.result(0), state, self.asks, warnings)
+            patch.setattr(sys.modules[carry_out.__module__], "_pause", lambda *_: {})
+            patch.setattr("codex_multi_role.steps.check._carry_out", self._check)
+            yield
 
     def _answer(self, _: RunResources, question: Ask, record: Recorder) -> StepOutcome:
         self.asks.append(question)
@@ -82,8 +131,8 @@ class Script:
         return StepOutcome(turn.handoff or {}, turn.problem, turn)
 
     def _turn(self, question: Ask) -> TurnResult:
-        role, plays = question.role.name, self.plays[question.role.name]
-        play = plays[min(question.visit, len(plays)) - 1]
+        role = question.role.name
+        play = _nth(self.plays[role], question.visit)
         if isinstance(play, RoleFailed):
             if not question.tolerate:
                 raise play
@@ -91,6 +140,45 @@ class Script:
         handoff = play(question) if callable(play) else play
         thread = f"thread of {question.instance}"
         return TurnResult(role, question.instance, question.visit, thread, "completed", "completed", "", handoff)
+
+    def _check(self, _: RunResources, unit: Unit, *__: object) -> Json:
+        step = _without_numbers(unit.key)
+        self._checked[step] += 1
+        return {"status": "", **_nth(self.checks[step], self._checked[step])}
+
+    def _person(self, question: Question, _: object) -> Answer | None:
+        number = int(question.key.rpartition(".")[2])
+        return Answer(*self.answers[number - 1], "a person", now()) if number <= len(self.answers) else None
+
+    def _after(self, flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
+        move, context = after(flow, step, state), state.context()
+        taken = (route for route in step.next if route.when is None or evaluate(route.when, context, ""))
+        self._routes.add(_route(flow, step, next(taken, None)))
+        return move
+
+
+def routes_of(*flows: FlowSpec) -> set[str]:
+    """The routes after the steps of ``flows``, those to the following step included."""
+    every = ((flow, step, route) for flow in flows for step in flow.steps for route in (*step.next, None))
+    return {_route(*each) for each in every if each[2] is not None or _falls_through(each[1])}
+
+
+def _falls_through(step: StepSpec) -> bool:
+    return not step.next or step.next[-1].when is not None
+
+
+def _route(flow: FlowSpec, step: StepSpec, route: Route | None) -> str:
+    target = (route.to or f"end {route.end}") if route else "the following step"
+    return f"{flow.name}: {step.id} -> {target}{f' if {route.when}' if route and route.when else ''}"
+
+
+def _nth(given: Sequence[T], number: int) -> T:
+    return given[min(number, len(given)) - 1]
+
+
+def _without_numbers(key: str) -> str:
+    """The step of a unit: ``batch_execution/judge`` of ``batch_execution.1.0/judge.2``."""
+    return re.sub(r"(\.\d+)+(?=/|$)", "", key)
 
 
 @dataclass(frozen=True)
@@ -100,7 +188,9 @@ class _Services:
     catalog_now: Callable[[], object]
     folder: RunFolder
     events: EventLog
-    states: None
+    clock: WorkClock
+    ask_person: AskPerson
+    states: None = None
 
 
 @dataclass(frozen=True)

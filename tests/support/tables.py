@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,6 @@ def edges_of(system: str) -> set[Edge]:
     columns = heading.count("|") + 1
     found = [tuple(part.strip() for part in line.split("|")) for line in lines]
     return {(*edge, *[""] * (columns - len(edge))) for edge in found}
-
-
-def edges_walked(ways: Iterable[tuple[str, ...]]) -> Iterator[Edge]:
-    """The edges of each way, a tuple whose last text names the states in their order: ``("1", "A B C")``."""
-    for *section, way in ways:
-        yield from ((*section, *edge) for edge in pairwise(way.split()))
 
 
 @cache

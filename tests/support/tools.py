@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from codex_multi_role.tools import ToolContext, ToolResult, find_tool
 from codex_multi_role.workspace import Workspace
+from tests.support import plugins
 from tests.support.teams import Record, say
 
 SHOUTING = """
@@ -51,12 +51,5 @@ def call(tool: str, arguments: Mapping[str, Any], folder: Path, kept: Mapping[st
 
 
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch, names: Iterable[str], module: str = SHOUTING) -> None:
-    """Make ``module`` importable as ``extra_tools``, with an entry point for each of ``names``."""
-    information = folder / "extra_tools-1.0.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: extra-tools\nVersion: 1.0\n")
-    points = "".join(f"{name} = extra_tools:{name}\n" for name in names)
-    (information / "entry_points.txt").write_text(f"[codex_multi_role.tools]\n{points}")
-    (folder / "extra_tools.py").write_text(module)
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.delitem(sys.modules, "extra_tools", raising=False)
+    """Install ``module``, with an entry point for each tool of ``names``."""
+    plugins.install(folder, monkeypatch, "tools", names, module)

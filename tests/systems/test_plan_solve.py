@@ -103,26 +103,11 @@ def test_without_tools_the_plan_is_the_answer(tmp_path: Path) -> None:
     assert handed(team, "solver/turn_001")["task"]["dependencies"] == []
 
 
-@pytest.mark.parametrize(
-    ("todos", "problem"),
-    [
-        ([], "the plan is empty"),
-        ([todo("A"), todo("A")], "2 tasks have the id A"),
-        ([todo("A", "B"), todo("B", "A")], "tasks wait for each other: "),
-        ([{"id": "A"}], "'content' is a required property"),
-        ("none", "is not of type 'array'"),
-    ],
-)
-def test_invalid_plan_is_requested_again_with_reason(tmp_path: Path, todos: object, problem: str) -> None:
+def test_invalid_plan_is_requested_again_with_reason(tmp_path: Path) -> None:
+    todos = [todo("A", "B"), todo("B", "A")]
     team = team_of(tmp_path, [{"json": {"todos": todos}}, planned(todo("A"))], [solved("a")])
     assert solve(team).outcome == "success"
-    assert any(problem in each for each in handed(team, "planner_agent/turn_002")["problems"])
-
-
-def test_planner_that_never_plans_ends_the_run_after_three_plans(tmp_path: Path) -> None:
-    team = team_of(tmp_path, [{"json": {"summary": "no plan"}}] * 3, [])
-    report = solve(team)
-    assert (report.exit_code, report.outcome, asked(team)) == (1, "no_valid_plan", ["planner_agent"] * 3)
+    assert any("tasks wait for each other: " in each for each in handed(team, "planner_agent/turn_002")["problems"])
 
 
 def test_planner_that_terminates_in_failure_fails_the_run(tmp_path: Path) -> None:
@@ -207,18 +192,6 @@ def test_unconfirmed_plan_is_not_solved(tmp_path: Path) -> None:
     answer(team, True)
     assert team.resume().outcome == "success"
     assert asked(team) == ["solver", "solver", "aggregator", "verifier"]
-
-
-def test_rejected_plan_ends_run_or_is_rewritten(tmp_path: Path) -> None:
-    """A plan rejected with a comment is written again. Without a comment the run ends."""
-    team = team_of(tmp_path, [TWO, TWO], [])
-    solve(team, confirm=True)
-    answer(team, False, "shorter")
-    assert team.resume().exit_code == 4
-    assert handed(team, "planner_agent/turn_002")["comment"] == "shorter"
-    answer(team, False, "")
-    report = team.resume()
-    assert (report.exit_code, report.outcome) == (1, "plan_rejected")
 
 
 def test_fork_from_step_reuses_plan_and_results(tmp_path: Path) -> None:

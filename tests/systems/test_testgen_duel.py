@@ -170,7 +170,7 @@ def test_higher_mutation_score_wins_at_equal_coverage(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_the_winner_is_taken_and_it_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mutmut", None)
+    monkeypatch.setitem(sys.modules, "libcst", None)
     given = duel(tmp_path, [code(HALF)], [code(WHOLE)])
     assert given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=4).exit_code == 0
     chosen = given.results[0]["rounds"][0]["chosen"]

@@ -134,7 +134,7 @@ def test_tests_that_loop_for_ever_are_ended_and_told(tmp_path: Path) -> None:
         tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(endless), code(WHOLE)]
     )
     assert given.run("sign.py", timeout_seconds=10).exit_code == 0
-    assert given.rounds == [("generate", "kept"), ("syntax", "kept")]
+    assert given.rounds == [("generate", "kept"), ("fix", "kept")]
     assert "no end after" in given.prompt("test_developer", 2)
 
 

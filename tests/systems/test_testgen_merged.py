@@ -18,7 +18,7 @@ from tests.support.checks import MakeContext, make_context
 from tests.support.generation import BUG, PROGRAMS, Generation, code, item, plan
 from tests.systems.test_generation.programs.candidates import CARELESS, HAPPY, STRICT
 
-pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
+pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
 __all__ = ["make_context"]
 
 CHECKED = Path(__file__).parent / "test_generation" / "programs"

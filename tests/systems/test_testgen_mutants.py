@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 
-pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
+pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
 
 WHOLE = IMPORT + BELOW + ABOVE
 P3 = item("P3", "1", given="0")
@@ -59,8 +59,8 @@ def test_where_the_time_is_too_short_it_says_so_and_goes_on(tmp_path: Path) -> N
 def test_missing_extra_is_reported_and_fails_only_required_score(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: int, exit_code: int
 ) -> None:
-    """Without mutmut the run fails only if a mutation score is required."""
-    monkeypatch.setitem(sys.modules, "mutmut", None)
+    """Without libcst the run fails only if a mutation score is required."""
+    monkeypatch.setitem(sys.modules, "libcst", None)
     given = once(tmp_path)
     assert given.run("sign.py", mutation=True, target_mutation_score=wanted).exit_code == exit_code
     (result,) = given.results
@@ -130,13 +130,13 @@ def test_score_that_is_not_reached_in_time_is_no_success(tmp_path: Path) -> None
 
 @pytest.mark.long
 def test_iteration_that_notices_less_is_rolled_back(tmp_path: Path) -> None:
-    """The appended test takes the name of one that was there, and asserts nothing."""
-    weak = "def test_p2_above():\n    sign(4)\n    assert 1\n"
+    """The appended code hides what the function returns from all tests."""
+    hidden = "seen = sign\n\n\ndef sign(number):\n    seen(number)\n    return -1 if number < 0 else 1\n\n\n"
     given = Generation(
         tmp_path,
         {"sign.py": SIGN},
         test_planner=[plan(P1, P2), plan(P3), plan(item("P4", "1", given="0"))],
-        test_developer=[code(WHOLE), code(weak), code(ZERO)],
+        test_developer=[code(WHOLE), code(hidden + ZERO), code(ZERO + ZERO.replace("p3", "p4"))],
     )
     given.run("sign.py", mutation=True, target_mutation_score=100)
     assert given.rounds == [("generate", "kept"), ("append", "rolled back"), ("append", "kept")]

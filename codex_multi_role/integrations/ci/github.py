@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from codex_multi_role.presentation.wording import PROGRAM
 
 if TYPE_CHECKING:  # only for types: every command loads this module
-    from codex_multi_role.integrations.ci.ended import EndedRun
-    from codex_multi_role.integrations.ci.latest_tests import Case, LatestTests
+    from codex_multi_role.integrations.ci.ended_run import Case, EndedRun
 
 VARIABLE = "GITHUB_ACTIONS"
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
@@ -32,7 +31,7 @@ def runs_here(environment: Mapping[str, str] = os.environ) -> bool:
     return environment.get(VARIABLE) == "true"
 
 
-def run_annotations(run: EndedRun, tests: LatestTests | None, top: Path | None) -> Iterator[str]:
+def run_annotations(run: EndedRun, top: Path | None) -> Iterator[str]:
     """Yield workflow commands, one per line: the run's failure, its failing tests, its warnings.
 
     ``top`` is the checkout; places outside it are left out, because GitHub could not show them.
@@ -40,7 +39,7 @@ def run_annotations(run: EndedRun, tests: LatestTests | None, top: Path | None) 
     if run.exit_code != 0:
         text = "\n".join([f"{run.headline} ({run.meaning})", *run.next_steps()])
         yield command("error", text, title=f"{PROGRAM}: {run.outcome}")
-        for case in tests.red[: MOST_OF_A_KIND - 1] if tests else []:
+        for case in run.tests.red[: MOST_OF_A_KIND - 1] if run.tests else []:
             yield _failing_test(run, case, top)
     for warning in list(dict.fromkeys(run.progress.warnings))[:MOST_OF_A_KIND]:
         yield command("warning", run.line(warning, 500), title=PROGRAM)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from codex_multi_role.integrations.ci.ended import EndedRun
+from codex_multi_role.integrations.ci.ended_run import EndedRun
 from codex_multi_role.presentation.wording import PROGRAM
 
 LINKED = ("report.html", "answer.md", "run.json")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from codex_multi_role.errors import ExitCode
-from codex_multi_role.integrations.ci.ended import EndedRun
-from codex_multi_role.integrations.ci.latest_tests import Case, LatestTests
-from codex_multi_role.integrations.ci.markdown import cell, code, table
+from codex_multi_role.integrations.ci.ended_run import Case, EndedRun
 from codex_multi_role.presentation.outcome import playbook_in_words, tokens_in_words, turns_in_words
 from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.recorded import changed_files
@@ -19,13 +18,15 @@ MOST_ROLES = 200
 GOOD, BAD, PARKED = "✅", "❌", "⏸️"
 HEADINGS = ["role", "turns", "tokens in", "tokens out", "time", "said last"]
 NUMBERS = frozenset(HEADINGS[1:5])
+BACKTICKS = re.compile(r"`+")
+PIPE = re.compile(r"(\\*)\|")
 
 
-def job_summary(run: EndedRun, tests: LatestTests | None) -> str:
+def job_summary(run: EndedRun) -> str:
     """Return the Markdown, below GitHub's limit of 1 MiB; every text of a model, a test or a user in it is code."""
     blocks = [_heading(run), _ending(run)]
     if run.folder is not None:
-        blocks += [_facts(run), _roles(run), _tests(run, tests), _files(run, run.folder)]
+        blocks += [_facts(run), _roles(run), _tests(run), _files(run, run.folder)]
         blocks += [_warnings(run), _questions(run, run.folder)]
     blocks.append(_next_steps(run))
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
@@ -65,8 +66,8 @@ def _role(run: EndedRun, role: RoleProgress) -> list[str]:
     return [cell(run.line(role.name)), *counts, duration(role.seconds), cell(run.line(role.last))]
 
 
-def _tests(run: EndedRun, tests: LatestTests | None) -> list[str]:
-    if tests is None:
+def _tests(run: EndedRun) -> list[str]:
+    if (tests := run.tests) is None:
         return []
     reason = run.line(tests.result.get("reason", ""), 500)
     lines = [f"{verdict(tests.result)}{f': {code(reason)}' if reason else ''}"]
@@ -113,3 +114,23 @@ def _listed(items: Iterable[str], lead: list[str] | None = None) -> list[str]:
     if len(items) > MOST_LISTED:
         lines.append(f"- and {len(items) - MOST_LISTED} more")
     return [*(lead or []), *lines] if lines else []
+
+
+def code(line: str) -> str:
+    """Format one line as a code span; empty for an empty line."""
+    if not line.strip():
+        return ""
+    fence = "`" * (max(map(len, BACKTICKS.findall(line)), default=0) + 1)
+    padding = " " if line[0] in "` " or line[-1] in "` " else ""
+    return f"{fence}{padding}{line}{padding}{fence}"
+
+
+def cell(line: str) -> str:
+    """Format a line as `code` in a table cell, which a pipe ends unless an odd number of backslashes precedes it."""
+    return PIPE.sub(lambda found: f"{found[1]}{found[1]}\\|", code(line))
+
+
+def table(headings: list[str], rows: list[list[str]], numbers: frozenset[str] = frozenset()) -> list[str]:
+    """Return a table's lines; its cells are Markdown."""
+    lines = [headings, ["--:" if heading in numbers else "---" for heading in headings], *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codex_multi_role.integrations.ci.ended import EndedRun
-from codex_multi_role.integrations.ci.latest_tests import ERROR, FAILED, SKIPPED, Case, LatestTests
+from codex_multi_role.integrations.ci.ended_run import ERROR, FAILED, SKIPPED, Case, EndedRun, LatestTests
 from codex_multi_role.presentation.recorded import read_turns
 from codex_multi_role.presentation.wording import PROGRAM, duration, verdict
 
@@ -22,12 +21,12 @@ MOST_TURNS = 2_000
 LONGEST_MESSAGE = 1_000
 
 
-def junit_report(run: EndedRun, tests: LatestTests | None) -> bytes:
+def junit_report(run: EndedRun) -> bytes:
     """Create the report. The run's case is a failure if the goal was not reached, an error if the run did not end.
 
     Cases of the run's tests keep their names, so that a CI system can tell new ones from known ones.
     """
-    return _document({PROGRAM: [_run_case(run)], **({"tests": list(_test_cases(run, tests))} if tests else {})})
+    return _document({PROGRAM: [_run_case(run)], **({"tests": list(_test_cases(run, run.tests))} if run.tests else {})})
 
 
 def junit_suite(name: str, cases: Iterable[Case]) -> bytes:

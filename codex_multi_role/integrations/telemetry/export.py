@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from codex_multi_role import __version__
 from codex_multi_role.run_folder import Record
+from codex_multi_role.version import __version__
 
 if TYPE_CHECKING:
     from codex_multi_role.integrations.telemetry.pipeline import Pipeline

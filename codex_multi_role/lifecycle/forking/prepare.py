@@ -14,9 +14,10 @@ from codex_multi_role.codex.home import copy_threads
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
-from codex_multi_role.lifecycle.definitions import Definitions, keep_definitions, load_definitions, remembered_options
+from codex_multi_role.lifecycle.definitions import Definitions, load_definitions
 from codex_multi_role.lifecycle.forking.start import Again, find_start
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
+from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
 from codex_multi_role.lifecycle.run_record import write_state
 from codex_multi_role.run_folder import Beginning, Owner, RunEvent, RunFolder, events_with_inherited, inherit
 from codex_multi_role.run_options import RunOptions

@@ -11,9 +11,8 @@ from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_folder import Beginning, RunEvent, RunFolder, beginnings, inherit_turn
 from codex_multi_role.run_folder.events import StepStarted
-from codex_multi_role.run_folder.item_results import ItemResults
+from codex_multi_role.run_folder.items import ItemResults, find_task
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED
-from codex_multi_role.run_folder.tasks import find_task
 
 MOST_NAMED = 30
 

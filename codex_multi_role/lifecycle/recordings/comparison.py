@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.errors import CodexMultiRoleError, RunInterrupted
-from codex_multi_role.host.atomic import make_folder, storage_errors, write_json, write_text
-from codex_multi_role.lifecycle.definitions import Definitions
-from codex_multi_role.lifecycle.recordings.model_providers import recording_file
-from codex_multi_role.lifecycle.recordings.run_outcome import differences, outcome_of, places_of
-from codex_multi_role.playbook.recording import Recording
+from codex_multi_role.host.atomic import make_folder, write_json, write_text
 from codex_multi_role.reading.json_files import read_json
-from codex_multi_role.run_folder import EventLog, RunFolder, list_turns
+from codex_multi_role.run_folder import EventLog, RunFolder
 from codex_multi_role.run_folder.events import Warning
-from codex_multi_role.run_options import REPLAY_DIFFERS, RunReport
+from codex_multi_role.run_options import REPLAY_DIFFERS
 
 FILE, DIFFS = "replay.json", "replay"
 LONGEST_NAME = 60
@@ -70,47 +65,3 @@ class OnTheWay:
         path = folder / f"{words}_{hashlib.sha256(who.encode()).hexdigest()[:8]}.diff"
         write_text(path, self._folder.redact(diff) + "\n")
         return path
-
-
-PARKED_OR_INTERRUPTED = (4, 5, 130)
-
-
-def close_recording(definitions: Definitions, folder: RunFolder, report: RunReport) -> list[str]:
-    """Write the outcome of a recorded run, or compare a replayed one with it. Returns messages for the user."""
-    try:
-        if definitions.options.record is not None:
-            return _close(definitions, definitions.options.record, folder, report)
-        if definitions.recording is not None:
-            return _compare(definitions, definitions.recording, folder, report)
-    except CodexMultiRoleError as error:
-        return [f"the end of the run is not compared or recorded: {error}"]
-    return []
-
-
-def _close(definitions: Definitions, path: Path, folder: RunFolder, report: RunReport) -> list[str]:
-    if not path.exists() or (header := Recording.load(path).header).get("run") != folder.run_id:
-        return []  # it never started
-    if not any(list_turns(folder)):
-        with storage_errors(path):
-            path.unlink()  # nothing was recorded; its name is free for another attempt
-        return []
-    if report.exit_code in PARKED_OR_INTERRUPTED:
-        return [f"the recording {path} goes on when the run is resumed"]
-    file = recording_file(definitions, path, folder)
-    file.add({"type": "ended", **outcome_of(report, definitions, folder, header["workspace"])})
-    return [file.problem] if file.problem else []
-
-
-def _compare(definitions: Definitions, recording: Recording, folder: RunFolder, report: RunReport) -> list[str]:
-    kept = kept_in(folder.path)
-    if recording.ended is None or "began_with" not in kept or report.exit_code == RunInterrupted.exit_code:
-        return []  # nothing to compare with, or the run never started, or was interrupted
-    now = _named(definitions, folder, outcome_of(report, definitions, folder, kept["began_with"]))
-    found = differences(recording.ended, now)
-    keep_end(folder.path, found)
-    return [f"{REPLAY_DIFFERS}{each}" for each in found]
-
-
-def _named(definitions: Definitions, folder: RunFolder, outcome: Mapping[str, Any]) -> dict[str, Any]:
-    named: dict[str, Any] = places_of(definitions, folder).named(folder.redact.within(outcome))
-    return named

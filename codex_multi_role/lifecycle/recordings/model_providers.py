@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codex_multi_role import __version__
 from codex_multi_role.codex.codex_settings import as_settings
 from codex_multi_role.codex.providers import provider_of
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns
 from codex_multi_role.run_folder.events import Warning, now
+from codex_multi_role.version import __version__
 
 if TYPE_CHECKING:  # lazy elsewhere: most runs record nothing
     from codex_multi_role.lifecycle.recordings.comparison import OnTheWay

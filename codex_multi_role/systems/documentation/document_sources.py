@@ -1,8 +1,8 @@
-"""The check ``document_sources``: an analyst's input: files, their symbols, and notes on their dependencies."""
+"""The checks ``document_sources`` and ``document_notes``: what an analyst reads and writes about a batch."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
@@ -11,8 +11,9 @@ from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.errors import UsageError
-from codex_multi_role.systems.documentation.code_graph.dependency_graph import repository, symbols_of
-from codex_multi_role.systems.documentation.code_graph.discovery import LANGUAGE_OF, read_source
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.systems.documentation.code_graph import repository, symbols_of
+from codex_multi_role.systems.documentation.discovery import LANGUAGE_OF, read_source
 from codex_multi_role.systems.documentation.document_plan import shortened
 from codex_multi_role.systems.documentation.places import folder_of, page_of, read_page
 from codex_multi_role.workspace import PathRefused, Workspace
@@ -20,6 +21,8 @@ from codex_multi_role.workspace import PathRefused, Workspace
 MAX_CHARACTERS = 24_000
 MAX_SUMMARY_CHARACTERS = 600
 MAX_NAMES = 200
+COMPLETE: Final = "complete"
+INCOMPLETE: Final = "incomplete"
 
 
 class DocumentSourcesOptions(CheckOptions):
@@ -100,3 +103,39 @@ def _read(repo: Workspace, path: str) -> SourceToDocument:
         classes=symbols.classes[:MAX_NAMES],
         problem=symbols.problem,
     )
+
+
+class NotesOptions(CheckOptions):
+    """``files`` of the batch, the analyst's new notes (``said``), and the earlier ``notes``."""
+
+    files: list[dict[str, JsonValue]] = Field(description='"{{ batch.files }}"')
+    said: list[dict[str, JsonValue]] = Field(description="an analyst's files")
+    notes: list[dict[str, JsonValue]] = Field(default=[], description="an earlier result's notes")
+
+
+class NotesResult(CheckResult):
+    """The latest note on each file of the batch; the paths of those without one, and of others that have one."""
+
+    status: Literal["complete", "incomplete"]
+    reason: str
+    notes: list[Json]
+    missing: list[str]
+    strange: list[str]
+
+
+@declare_check(options=NotesOptions, result=NotesResult, max_seconds=no_time)
+def judge_notes(context: CheckContext) -> NotesResult:
+    """Judge the notes; leaves ``result.json``. Options: `NotesOptions`. Raises UsageError."""
+    options = read_options(NotesOptions, context, "document_notes")
+    wanted = [str(file["path"]) for file in options.files]
+    given: dict[str, dict[str, Any]] = {str(note["path"]): note for note in (*options.notes, *options.said)}
+    notes = [given[path] for path in wanted if str(given.get(path, {}).get("summary", "")).strip()]
+    missing = [path for path in wanted if path not in {note["path"] for note in notes}]
+    result = NotesResult(
+        status=INCOMPLETE if missing else COMPLETE,
+        reason=f"nothing was said of {', '.join(missing)}" if missing else "",
+        notes=notes,
+        missing=missing,
+        strange=[path for path in given if path not in wanted],
+    )
+    return write_result(context, result)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from codex_multi_role.systems.documentation.code_graph.discovery import LANGUAGE_OF
+from codex_multi_role.systems.documentation.discovery import LANGUAGE_OF
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)*")
 _CALL = re.compile(r"\([^()]*\)\Z")

@@ -37,7 +37,7 @@ _SEPARATOR = re.compile(r"\.|::|#")
 class DocumentMeasurement:
     """``files`` as the check ``code_graph`` lists them. ``require_time`` raises once it takes too long.
 
-    ``verdicts``: what is wrong with each diagram, or empty; None if it could not be judged.
+    ``verdicts``: what is wrong with each diagram that was judged, or empty.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class DocumentMeasurement:
         self.source_of = {page_of(out, file["path"]): file for file in files}
         self._require_time = require_time
         self._read = cache(read_markdown)
-        self.verdicts: dict[str, str | None] = {}
+        self.verdicts: Mapping[str, str] = {}
 
     @property
     def paths(self) -> list[str]:
@@ -149,8 +149,7 @@ class DocumentMeasurement:
 
     def _judge_diagrams(self, part: ScorePart, path: str, text: str | None) -> None:
         for diagram in self.diagrams(text):
-            problem = self.verdicts[diagram]
-            if problem is not None:
+            if (problem := self.verdicts.get(diagram)) is not None:
                 first = diagram.strip().splitlines()[0] if diagram.strip() else "nothing"
                 part.count(not problem, path, f"a diagram ({first[:40]}) does not parse: {problem}")
 

@@ -1,11 +1,11 @@
-"""Whether Mermaid diagrams parse: by Mermaid's own parser if Node and its package exist, otherwise by our subset."""
+"""Whether Mermaid diagrams parse, by Mermaid's own parser. Without Node and the npm package they are not judged."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +13,10 @@ from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.output_files import scratch_folder
 from codex_multi_role.host.programs import program_path
 from codex_multi_role.host.redaction import without_secrets
-from codex_multi_role.systems.documentation.flowcharts import flowchart_problem
 from codex_multi_role.workspace import run_command
 
 OWN_PARSER = "Mermaid's own parser"
-SUBSET = "a check of the flowchart subset only"
+NOT_JUDGED = "not judged"
 PACKAGE = "mermaid"
 MAX_SECONDS = 120.0
 _MODULES = "node_modules"
@@ -44,9 +43,9 @@ console.log(JSON.stringify(problems));
 
 @dataclass(frozen=True)
 class Judgement:
-    """``problems``: what is wrong with each diagram, or empty; None if it was not judged. ``by`` says by whom."""
+    """``verdicts``: what is wrong with each judged diagram, or empty. ``by``: by whom, or why they were not judged."""
 
-    problems: Sequence[str | None]
+    verdicts: Mapping[str, str]
     by: str
 
 
@@ -54,17 +53,16 @@ def judge_diagrams(context: CheckContext, diagrams: Sequence[str]) -> Judgement:
     """Judge all diagrams at once: Mermaid takes seconds to load. Raises RunInterrupted, StorageError."""
     node = shutil.which("node", path=program_path(context.environment))
     folder = next(_packages(context, node), None) if node else None
-    if not diagrams or node is None or folder is None:
+    if not diagrams:
+        return Judgement({}, f"{NOT_JUDGED}: there are no diagrams")
+    if node is None or folder is None:
         missing = "Node" if node is None else "Mermaid's npm package"
-        return _by_subset(diagrams, f"{missing} is not installed")
+        return Judgement({}, f"{NOT_JUDGED}: {missing} is not installed")
     try:
-        return Judgement(_parsed(context, [node, str(folder)], diagrams), OWN_PARSER)
+        problems = _parsed(context, [node, str(folder)], diagrams)
     except ValueError as error:
-        return _by_subset(diagrams, str(error))
-
-
-def _by_subset(diagrams: Sequence[str], reason: str) -> Judgement:
-    return Judgement([flowchart_problem(each) for each in diagrams], f"{SUBSET}: {reason}")
+        return Judgement({}, f"{NOT_JUDGED}: {error}")
+    return Judgement(dict(zip(diagrams, problems, strict=True)), OWN_PARSER)
 
 
 def _packages(context: CheckContext, node: str) -> Iterator[Path]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -13,15 +16,15 @@ from codex_multi_role.checks.contract import CheckContext, declare_check, no_tim
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.text_files import put
 from codex_multi_role.errors import StorageError
-from codex_multi_role.systems.documentation.code_graph.dependency_graph import repository
+from codex_multi_role.systems.documentation.code_graph import repository
 from codex_multi_role.systems.documentation.document_plan import gone_pages, shortened
-from codex_multi_role.systems.documentation.file_page import page_text
 from codex_multi_role.systems.documentation.places import folder_of, marked, page_of, read_page
 
 WRITTEN: Final = "written"
 UNCHANGED: Final = "unchanged"
 MAX_DIGEST_CHARACTERS = 100_000
 MAX_NAMES_CHARACTERS = 30_000
+_FENCE = re.compile(r"\A\s*```(?:mermaid)?\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
 class PagesOptions(CheckOptions):
@@ -155,3 +158,49 @@ def write_document(context: CheckContext, path: str, text: str) -> Literal["writ
     if not same:
         put(context, path, text)
     return UNCHANGED if same else WRITTEN
+
+
+def page_text(note: Mapping[str, Any], file: Mapping[str, Any], out: str, source: Path | None, root: Path) -> str:
+    """``file`` as ``code_graph`` lists it; ``source`` is its path, None outside the workspace ``root``."""
+    here = (root / page_of(out, file["path"])).parent
+    facts = f"{file['language']}, {file['lines']} lines, layer {file['layer']}"
+    if source is not None:
+        facts = f"[Source]({_relative(source, here)}), {facts}"
+    pages = [f"[{_plain(path)}]({_relative(root / page_of(out, path), here)})" for path in file["dependencies"]]
+    diagram = str(note.get("flow_diagram") or "").strip()
+    inner = _FENCE.match(diagram)
+    parts = [
+        f"# {_plain(file['path'])}",
+        str(note["summary"]).strip(),
+        f"{facts}.",
+        f"**Cannot be read as code:** {file['problem']}." if file["problem"] else "",
+        f"**Read in part:** {file['partly']} could not be read." if file.get("partly") else "",
+        _listed("Key insights", note.get("key_insights")),
+        _listed("Classes", [_named(each) for each in note.get("classes") or ()]),
+        _listed("Functions", [_named(each) for each in note.get("functions") or ()]),
+        _listed("Depends on", pages),
+        _listed("References", note.get("references")),
+        f"## Flow\n\n{note['flow']}" if str(note.get("flow") or "").strip() else "",
+        f"```mermaid\n{inner[1] if inner else diagram}\n```" if diagram else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _plain(path: str) -> str:
+    """Escape ``__init__.py``: two underscores would make it bold."""
+    return path.replace("__", r"\_\_")
+
+
+def _listed(heading: str, items: Sequence[Any] | None) -> str:
+    lines = [f"- {' '.join(str(item).split())}" for item in items or () if str(item).strip()]
+    return "\n".join([f"## {heading}", "", *lines]) if lines else ""
+
+
+def _named(text: Any) -> str:  # noqa: ANN401 - as a model wrote it
+    """Put the name of ``add: puts it in`` in code font."""
+    name, separator, rest = str(text).strip().partition(":")
+    return f"`{name.strip(' `')}`{separator}{rest}" if name.strip(" `") else str(text)
+
+
+def _relative(target: Path, here: Path) -> str:
+    return Path(os.path.relpath(target, here)).as_posix().replace(" ", "%20").replace("(", "%28").replace(")", "%29")

@@ -10,18 +10,17 @@ from pydantic import BaseModel, Field, JsonValue
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.check_result import CheckResult, ResultPart, as_json
-from codex_multi_role.checks.contract import CheckContext, declare_check
+from codex_multi_role.checks.contract import CheckContext, TimeLeft, declare_check
 from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.checks.text_files import put
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.systems.documentation.code_graph.dependency_graph import repository
-from codex_multi_role.systems.documentation.code_graph.discovery import Folder
+from codex_multi_role.systems.documentation.code_graph import repository
+from codex_multi_role.systems.documentation.discovery import Folder
 from codex_multi_role.systems.documentation.evidence import Evidence
 from codex_multi_role.systems.documentation.measurement import DocumentMeasurement
 from codex_multi_role.systems.documentation.mermaid import judge_diagrams
 from codex_multi_role.systems.documentation.places import LARGEST_PAGE_BYTES, folder_of, read_text
 from codex_multi_role.systems.documentation.score import Score
-from codex_multi_role.systems.documentation.time_left import TimeLeft
 
 PASSED, BELOW = "passed", "below"
 
@@ -62,11 +61,11 @@ class DocumentProblem(ResultPart):
 
 
 class MeasuredPart(ResultPart):
-    """``good`` ``of`` so many items; ``costs``: what the others take from the score."""
+    """``good`` ``of`` so many items; ``costs``: what the others take from the score. ``score``: None if not judged."""
 
     name: str
     weight: float
-    score: float
+    score: float | None
     minimum: float
     good: int
     of: int
@@ -90,7 +89,8 @@ class QualityResult(CheckResult):
     ``files`` that have a page about their current state, ``pages`` that are about their file, ``mermaid`` diagrams that
     parse, ``links`` that lead somewhere, ``sections`` with content, ``claims``: names in code font that the code knows,
     on a page those of its file. To pass, the score must reach the threshold and each part its minimum; a threshold of 0
-    only measures. A part without items scores 0, but diagrams that nobody here can judge (``not_judged``) do not count.
+    only measures. A part without items scores 0. Without Mermaid's own parser, diagrams are ``not_judged``: the part
+    has no score then, and no weight; ``mermaid_judged_by`` says why.
     ``refine``: the documents that cost most. ``not_kept``: refinements, ``{path, score, without}``: the score they led
     to and the one without them.
     """
@@ -148,7 +148,7 @@ class _Gate:
         diagrams = list(dict.fromkeys(each for text in texts for each in self._measurement.diagrams(text)))
         judged = judge_diagrams(self._context, diagrams)
         self._judged_by = judged.by
-        self._measurement.verdicts = dict(zip(diagrams, judged.problems, strict=True))
+        self._measurement.verdicts = judged.verdicts
 
     def _read_evidence(self, files: list[dict[str, Any]]) -> Evidence:
         graph = self._options.graph
@@ -193,7 +193,7 @@ class _Gate:
             "below": score.below,
             "parts": score.parts(),
             "mermaid_judged_by": self._judged_by,
-            "not_judged": sum(self._measurement.verdicts[each] is None for each in diagrams),
+            "not_judged": sum(each not in self._measurement.verdicts for each in diagrams),
             "refine": [{**self._source(str(each["path"])), **each} for each in score.dearest()],
             "not_kept": [*self._options.not_kept, *not_kept],
         }

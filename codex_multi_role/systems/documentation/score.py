@@ -41,7 +41,10 @@ class ScorePart:
 
 
 class Score:
-    """``parts`` by name; those ``unjudged`` do not count. ``first``: the document blamed for what no document has."""
+    """``parts`` by name; those ``unjudged`` have no score and do not count.
+
+    ``first``: the document blamed for what no document has.
+    """
 
     def __init__(self, parts: Mapping[str, ScorePart], unjudged: Collection[str], first: str) -> None:
         self._parts = parts
@@ -74,7 +77,7 @@ class Score:
             {
                 "name": name,
                 "weight": round(self._weights[name], 4),
-                "score": round(part.score, 4),
+                "score": round(part.score, 4) if self._weights[name] else None,
                 "minimum": MINIMUMS[name],
                 "good": part.good,
                 "of": part.of,

@@ -1,8 +1,10 @@
-"""The check ``plan``: whether tasks with dependencies can be carried out."""
+"""Plans: lists of tasks, some of which wait for others; their validation, and the check ``plan``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
@@ -13,13 +15,67 @@ from codex_multi_role.checks.contract import CheckContext, declare_check, no_tim
 from codex_multi_role.checks.json_schema import schema_problems
 from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.systems.plan_solve.plans import (
-    FEWEST_TASKS,
-    MOST_TASKS,
-    TASKS_SCHEMA,
-    plan_problems,
-    with_defaults,
-)
+
+FEWEST_TASKS = 1
+MOST_TASKS = 20
+LONGEST_TEXT = 4_000
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}
+_ID = {"type": "string", "minLength": 1, "maxLength": 64}
+TASKS_SCHEMA: Mapping[str, Any] = {
+    "type": "array",
+    "maxItems": 200,
+    "items": {
+        "type": "object",
+        "required": ["id", "content"],
+        "additionalProperties": False,
+        "properties": {
+            "id": {**_ID, "description": "Short and unique: T1."},
+            "content": {**_TEXT, "description": "What is to be done, complete enough for one who sees nothing else."},
+            "active_form": {**_TEXT, "description": "The same while it is being done: Calculating the area."},
+            "status": {"enum": ["pending", "in_progress", "completed"]},
+            "priority": {"enum": ["high", "medium", "low"]},
+            "dependencies": {
+                "type": "array",
+                "items": _ID,
+                "description": "The ids of the tasks whose results this one needs.",
+            },
+        },
+    },
+}
+
+
+def with_defaults(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The tasks with all fields filled in."""
+    return [
+        {"status": "pending", "priority": "medium", "dependencies": [], "active_form": task["content"], **task}
+        for task in tasks
+    ]
+
+
+def plan_problems(tasks: Sequence[Mapping[str, Any]], fewest: int = FEWEST_TASKS, most: int = MOST_TASKS) -> list[str]:
+    """Why the plan cannot be followed; empty for a valid plan. The tasks must match `TASKS_SCHEMA`."""
+    return list(_problems(tasks, fewest, most))
+
+
+def _problems(tasks: Sequence[Mapping[str, Any]], fewest: int, most: int) -> Iterator[str]:
+    if not tasks:
+        yield "the plan is empty"
+        return
+    if len(tasks) < fewest:
+        yield f"{len(tasks)} tasks are too few: at least {fewest}"
+    if len(tasks) > most:
+        yield f"{len(tasks)} tasks are too many: at most {most}"
+    ids = [str(task["id"]) for task in tasks]
+    yield from (f"{count} tasks have the id {name}" for name, count in Counter(ids).items() if count > 1)
+    needs = {str(task["id"]): [str(name) for name in task.get("dependencies", ())] for task in tasks}
+    for name, needed in needs.items():
+        yield from (f"{name} depends on {other}, which no task is" for other in needed if other not in needs)
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        yield f"tasks wait for each other: {' -> '.join(reversed(error.args[1]))}"
+
 
 _Number = Annotated[int, Field(ge=1)]
 
@@ -43,11 +99,7 @@ def check_plan(context: CheckContext) -> PlanResult:
     """Validate the tasks; write ``result.json``. Options: `PlanOptions`. Raises UsageError for a wrong option."""
     options = read_options(PlanOptions, context, "plan")
     given: Any = options.tasks
-    problems = schema_problems(given, dict(TASKS_SCHEMA)) or _problems(given, options)
+    problems = schema_problems(given, dict(TASKS_SCHEMA)) or plan_problems(given, options.min_tasks, options.max_tasks)
     tasks = [] if problems else with_defaults(given)
     result = PlanResult(status="invalid" if problems else "valid", problems=problems, tasks=tasks)
     return write_result(context, result)
-
-
-def _problems(tasks: Sequence[dict[str, Any]], options: PlanOptions) -> list[str]:
-    return plan_problems(tasks, options.min_tasks, options.max_tasks)

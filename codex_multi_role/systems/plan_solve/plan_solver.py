@@ -19,7 +19,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.session import OnEvent
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import AskPerson, RunFolder
-from codex_multi_role.run_folder.item_results import ItemResults
+from codex_multi_role.run_folder.items import ItemResults
 from codex_multi_role.run_folder.states import read_states
 from codex_multi_role.run_options import RunOptions, RunReport
 

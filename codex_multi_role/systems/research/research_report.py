@@ -14,9 +14,8 @@ from codex_multi_role.checks.contract import CheckContext, RunFacts, declare_che
 from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.research.citations import citations_in, count_words
-from codex_multi_role.systems.research.report_page import page
+from codex_multi_role.systems.research.report_text import Chapter, Research, as_markdown, page
 from codex_multi_role.systems.research.rounds import Rows
-from codex_multi_role.systems.research.text import Chapter, Research, as_markdown
 
 COMPLETE: Final = "complete"
 SHORTFALLS: Final = "shortfalls"

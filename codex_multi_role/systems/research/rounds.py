@@ -15,7 +15,7 @@ from codex_multi_role.errors import CheckFailed
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.research.research_plan import LONGEST_TOPIC, topic_key
 from codex_multi_role.systems.research.search import same_source
-from codex_multi_role.systems.research.searches import results_of_web, searched
+from codex_multi_role.systems.research.search_providers import results_of_web, searched
 from codex_multi_role.systems.research.searching.addresses import origin
 
 Rows = list[dict[str, Any]]

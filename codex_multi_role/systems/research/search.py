@@ -25,7 +25,7 @@ from codex_multi_role.systems.research.search_settings import (
     SearchProvider,
 )
 from codex_multi_role.systems.research.searching.addresses import place
-from codex_multi_role.systems.research.text_language import language_of
+from codex_multi_role.systems.research.searching.document_text import language_of
 
 MOST_RESULTS = 20
 SPARE = 2
@@ -155,7 +155,7 @@ def search_ready(context: CheckContext) -> SearchReadyResult:
                 f"the search provider {provider.name} cannot be asked: {problem}", _hint(provider, options.web_role)
             )
     if options.language:
-        language_of("A text that is long enough to tell which language it is in.")
+        _language_of("A text that is long enough to tell which language it is in.")
     patience = {"timeout_seconds": LONGEST_SECONDS}  # the first read of a folder may take long
     folders = [each.model_copy(update=patience) for each in providers if each.kind == FILES]
     read = [each.told() for each in ask_all(context, folders, SearchQuery("", 1, options.folder))]
@@ -203,7 +203,7 @@ def _in_language(found: Iterator[Json], language: str) -> tuple[list[Json], list
     """The results to keep, each with its ``language`` if one is wanted, and those in other languages."""
     kept, others = [], []
     for result in found:
-        detected = language_of(result["text"]) if language else ""
+        detected = _language_of(result["text"]) if language else ""
         if detected in ("", language):
             kept.append({**result, "language": detected})
         else:
@@ -236,3 +236,12 @@ def _hint(provider: SearchProvider, web_role: str) -> str:
         where = f"codex_config: {{web_search: live}} in roles/{web_role}.yaml"
         return f"Write {where}, or run with -c 'web_search=\"live\"'."
     return "Give --input sources=DIR." if provider.kind == FILES else f"Set it, or mend roles/{SEARCH_FILE}."
+
+
+def _language_of(text: str) -> str:
+    """`language_of`. Raises UsageError without its library."""
+    try:
+        return language_of(text)
+    except ImportError as error:
+        hint = "pip install 'codex-multi-role[research]', or leave the language out."
+        raise UsageError("a filter by language needs py3langid, which is not installed", hint) from error

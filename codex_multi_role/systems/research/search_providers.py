@@ -1,4 +1,4 @@
-"""Query the search providers in parallel, each in its own process and with its own time limit."""
+"""Query the search providers in parallel, each in a process and with a time limit of its own, and log the answers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import codex_multi_role
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.host.redaction import without_secrets
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.sketches import sketch
 from codex_multi_role.systems.research import searching
 from codex_multi_role.systems.research.search_settings import CODEX_WEB, FILES, HTTP, SearchProvider
+from codex_multi_role.systems.research.searching.addresses import is_web_address
+from codex_multi_role.systems.research.searching.document_text import shortened
 from codex_multi_role.workspace import CommandResult, run_command
 
 INDEX = "search.2.sqlite"
@@ -29,8 +31,10 @@ MOST_CHARACTERS = 8_000
 """Limit for one result."""
 OUTPUT_BYTES = 8 * 1024 * 1024
 LONGEST_REASON = 300
-_PACKAGES = Path(codex_multi_role.__file__).parents[1]
+_PACKAGES = Path(__file__).parents[3]
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {0}.{1}_search import main; main()"
+NOT_ASKED = ("disabled", "to be asked")
+NOT_SEARCHED = "the role answered without searching the web: what it named does not count"
 
 
 @dataclass(frozen=True)
@@ -155,3 +159,51 @@ def _outcome(provider: SearchProvider, ran: CommandResult) -> Searched:
     except ValueError as error:
         return Searched(provider, "failed", f"its process gave no JSON: {error}", ran.seconds)
     return Searched(provider, "ok", "", ran.seconds, answer)
+
+
+def searched(topic: Json, found: Json, web: Json) -> Json:
+    """A log entry; ``answered``: whether any provider did. ``web``: a role's own search, empty without one."""
+    providers = [each for each in found.get("providers", []) if each["status"] not in NOT_ASKED]
+    if web:
+        reason = web.get("error", "") if web.get("status") == "failed" else "" if _has_searched(web) else NOT_SEARCHED
+        fields = {"name": "web", "kind": CODEX_WEB, "status": "failed" if reason else "ok", "reason": reason}
+        providers.append({**fields, "found": len(results_of_web(web))})
+    number = sum(each["found"] for each in providers)
+    return {
+        "topic": topic["text"],
+        "question": topic["question"],
+        "depth": topic["depth"],
+        "event": "searched" if number else "no_search_results",
+        "found": number,
+        "answered": any(each["status"] == "ok" for each in providers),
+        "reason": "; ".join(f"{each['name']}: {each['reason']}" for each in providers if each["reason"]),
+        "providers": providers,
+        "other_languages": found.get("other_languages", []),
+    }
+
+
+def _has_searched(web: Json) -> bool:
+    return int(web.get("web_searches", 0)) > 0
+
+
+def results_of_web(web: Json) -> list[Json]:
+    """Results of a role's own search in the form of other providers' results: only web pages with a text.
+
+    Results that a role names without searching are made up.
+    """
+    given = web.get("results", []) if _has_searched(web) else []
+    named = [each for each in given if each["snippet"].strip() and is_web_address(each["url"])]
+    return [
+        {
+            "title": each["title"] or each["url"],
+            "address": each["url"],
+            "text": each["snippet"][:MOST_CHARACTERS],
+            "shortened": shortened(each["snippet"][:MOST_CHARACTERS], len(each["snippet"])),
+            "date": each["date"],
+            "sketch": sketch(each["snippet"]),
+            "provider": "web",
+            "language": "",
+            "duplicates": [],
+        }
+        for each in named
+    ]

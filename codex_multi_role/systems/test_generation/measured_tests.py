@@ -1,8 +1,9 @@
-"""Measure a set of test modules: the lines, branches and mutants that each test reaches or kills."""
+"""Measure a set of test modules, and select the fewest tests that reach as much."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,8 +11,7 @@ from pathlib import Path
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.coverage_report import Reached
 from codex_multi_role.checks.coverage_run import CoverageRun
-from codex_multi_role.checks.repeated import Repeated, repeat
-from codex_multi_role.checks.suite import Suite
+from codex_multi_role.checks.suite import Repeated, Suite, repeat
 from codex_multi_role.systems.test_generation.kill_matrix import Judge, KillMatrix
 from codex_multi_role.systems.test_generation.mutants import Mutant
 
@@ -124,3 +124,24 @@ def _by_unit(kills: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
     for name, killed in kills.items():
         units[_unit(name)] = units.get(_unit(name), frozenset()).union(killed)
     return units
+
+
+def smallest_cover(reaches: Mapping[str, frozenset[Hashable]]) -> list[str]:
+    """The tests to keep, in the order of ``reaches``: together they reach everything that all tests do.
+
+    Greedy: take the test that reaches most of what is missing, the first of equal ones, until nothing is; then remove
+    the tests that others made redundant, the last one taken first. The true minimum is not searched for, because that
+    takes exponential time.
+    """
+    missing = frozenset[Hashable]().union(*reaches.values())
+    taken: list[str] = []
+    while missing:
+        best = max(reaches, key=lambda test: len(reaches[test] & missing))
+        taken.append(best)
+        missing -= reaches[best]
+    reached_by = Counter(each for test in taken for each in reaches[test])
+    for test in reversed(taken.copy()):
+        if all(reached_by[each] > 1 for each in reaches[test]):
+            taken.remove(test)
+            reached_by.subtract(reaches[test])
+    return [test for test in reaches if test in taken]

@@ -1,8 +1,7 @@
 """Mutants of a Python file: the same text with one small change, which good tests notice.
 
-mutmut's operators, a table from kinds of libcst nodes to other nodes, define the changes. Which nodes change and what a
-mutant is called is ours, because mutmut's own walk obeys the settings of the current folder, and its mutants are
-functions behind a trampoline, which it makes of no decorated function and runs with its own runner.
+`mutation_operators` has the changes. The whole file is rewritten for each of them, so that decorated functions and
+nested ones have mutants, too, and any test runner can judge them.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 MAX_DIFF_CHARACTERS = 600
 NEVER_ASKED = frozenset({"len", "isinstance"})
-"""Functions whose arguments are not changed, as in mutmut: any call kills such a mutant."""
+"""Functions whose arguments are not changed: any call kills such a mutant."""
 HOW_TO_INSTALL = 'mutants need the extra "mutation": pip install "codex-multi-role[mutation]"'
 
 
@@ -52,7 +51,7 @@ class MutationSite:
 
 def is_installed() -> bool:
     """Whether the extra ``mutation`` is installed."""
-    return find_spec("mutmut") is not None and find_spec("libcst") is not None
+    return find_spec("libcst") is not None
 
 
 class MutatedFile:
@@ -117,13 +116,13 @@ class MutatedFile:
 
 
 def _changes(module: libcst.Module) -> Iterator[tuple[libcst.CSTNode, str, libcst.CSTNode]]:
-    from mutmut.mutation.mutators import mutation_operators
+    from codex_multi_role.systems.test_generation.mutation_operators import MUTATION_OPERATORS  # here: libcst is extra
 
     for node in _nodes(module, inside_function=False):
-        for kind, operator in mutation_operators:
+        for kind, name, operator in MUTATION_OPERATORS:
             if isinstance(node, kind):
                 for new in operator(node):
-                    yield node, operator.__name__.removeprefix("operator_"), new
+                    yield node, name, new
 
 
 def _nodes(node: libcst.CSTNode, inside_function: bool) -> Iterator[libcst.CSTNode]:

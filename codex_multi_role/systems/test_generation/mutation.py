@@ -14,8 +14,7 @@ from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check, in_copy
 from codex_multi_role.checks.output_files import scratch_folder, write_result
 from codex_multi_role.checks.python_targets import Paths, named_path, named_paths, none_python, not_python
-from codex_multi_role.checks.repeated import Repeated, repeat
-from codex_multi_role.checks.suite import Suite
+from codex_multi_role.checks.suite import Repeated, Suite, repeat
 from codex_multi_role.errors import UsageError
 from codex_multi_role.systems.test_generation.kill_matrix import Judge, KillMatrix
 from codex_multi_role.systems.test_generation.mutants import HOW_TO_INSTALL, Mutant, MutatedFile, is_installed

@@ -14,14 +14,11 @@ from codex_multi_role.checks.check_result import ResultPart
 from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
 from codex_multi_role.checks.coverage import CoverageResult, Places, measure_coverage
 from codex_multi_role.checks.junit_report import FailedTest
+from codex_multi_role.checks.measured_process import interpreter_of
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
-from codex_multi_role.checks.python import interpreter_of
 from codex_multi_role.checks.python_targets import none_python
-from codex_multi_role.checks.repeated import repeat
-from codex_multi_role.checks.suite import Suite
+from codex_multi_role.checks.suite import Suite, repeat
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.systems.test_generation.assertions import tests_without_assertion
-from codex_multi_role.systems.test_generation.judge_tests import suspected_bugs
 from codex_multi_role.systems.test_generation.test_files import (
     TestFile,
     Texts,
@@ -32,7 +29,7 @@ from codex_multi_role.systems.test_generation.test_files import (
     texts_of,
     without_tests,
 )
-from codex_multi_role.systems.test_generation.tests_source import untested
+from codex_multi_role.systems.test_generation.tests_source import expects, tests_of, tests_without_assertion, untested
 
 GONE: Json = {"passed": 0, "coverage": None, "uncovered": []}
 NOTHING: Json = {"status": "no tests", "crashed": True, "passed": 0, "coverage": None, "failures": []}
@@ -169,5 +166,14 @@ def _is_import_error(message: str, target: str) -> bool:
 
 
 def _bugs(texts: Texts, options: PruneTestsOptions, pruned: Sequence[Json]) -> list[Json]:
+    """The plan items whose failing tests expect what the plan says: the code may be wrong."""
     failed = [each["test"] for each in pruned if not _is_import_error(each["message"], options.target)]
-    return suspected_bugs({path: (text, names_in(path, failed)) for path, text in texts.items()}, options.plan)
+    found = []
+    for item in options.plan:
+        own = []
+        for path, text in texts.items():
+            names = names_in(path, failed) if expects(text, item) else []
+            own += [each.name for each in tests_of(text, str(item["id"])) if each.name in names]
+        if own:
+            found.append({**item, "tests": own})
+    return found

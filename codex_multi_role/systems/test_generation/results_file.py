@@ -138,12 +138,13 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
     judged = mutation["status"] != NOT_JUDGED
     caller = "".join(run.unit.rpartition("/")[:2])
     steps, pruned = rounds.get("steps", {}), left.get("pruned", [])
+    history = rounds["vars"]["state"].get("rounds", [])
     metrics = {
         "coverage_percent": left.get("coverage"),
         "n_passed_tests": left.get("passed", 0),
         "n_failed_tests": len(pruned),
         "failed_tests": [each["test"] for each in pruned],
-        "iterations": len(rounds["vars"]["rounds"]),
+        "iterations": len(history),
         "total_tokens": _tokens(run, f"{caller}{options.unit}.{index}/"),
         "mutation_score_percent": mutation.pop("score_percent") if judged else None,
         "mutation_killed": mutation.pop("killed") if judged else None,
@@ -158,7 +159,7 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
         "status": status,
         "reason": reason,
         "metrics": metrics,
-        "rounds": rounds["vars"]["rounds"],
+        "rounds": history,
         "pruned": pruned,
         "flaky": left.get("flaky", {}),
         "suspected_bugs": left.get("suspected_bugs", []),
@@ -198,7 +199,7 @@ def _status(file: Json, rounds: Json, left: Json, target: float) -> tuple[str, s
     """Judge the figures, not the rounds' outcome, because they were measured again without failing tests."""
     outcome = str(rounds["outcome"])
     if outcome == TIMEOUT:
-        short = _short_of(rounds["vars"]["best"], left, target)
+        short = _short_of(rounds["vars"]["state"]["best"], left, target)
         return TIMEOUT, "; ".join(filter(None, ["no iteration is left", short, _gaps(left)]))
     if outcome != SUCCESS:
         unread = rounds["steps"].get("source", {}).get("reason", "")

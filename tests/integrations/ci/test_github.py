@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.integrations.ci.github import MOST_OF_A_KIND, command, harmless, run_annotations, runs_here
-from codex_multi_role.integrations.ci.latest_tests import latest_tests
 from tests.support.continuous_integration import HOSTILE, PYTEST_REPORT, leave_tests, make_ended, read_log
 
 TEXTS = (
@@ -42,8 +41,7 @@ def test_failure_its_tests_and_the_warnings_are_annotated(tmp_path: Path) -> Non
     (tmp_path / "workspace/tests").mkdir()
     (tmp_path / "workspace/tests/test_a.py").write_text("")
     leave_tests(run.folder, PYTEST_REPORT)
-    assert run.folder is not None
-    log = "\n".join(run_annotations(run, latest_tests(run.folder), tmp_path))
+    log = "\n".join(run_annotations(run, tmp_path))
     failure, bad, broken, warning = read_log(log)
     assert failure[0] == "error"
     assert failure[2].startswith("All cycles are used up: all 3 cycles are used up (exit code 1: ")
@@ -59,10 +57,8 @@ def test_place_outside_the_checkout_is_not_named(tmp_path: Path) -> None:
     (tmp_path / "workspace/tests").mkdir()
     (tmp_path / "workspace/tests/test_a.py").write_text("")
     leave_tests(run.folder, PYTEST_REPORT)
-    assert run.folder is not None
-    tests = latest_tests(run.folder)
     for top in (None, tmp_path / "elsewhere"):
-        assert not [each for each in read_log("\n".join(run_annotations(run, tests, top))) if "file" in each[1]]
+        assert not [each for each in read_log("\n".join(run_annotations(run, top))) if "file" in each[1]]
 
 
 def test_no_more_than_github_shows(tmp_path: Path) -> None:
@@ -70,14 +66,13 @@ def test_no_more_than_github_shows(tmp_path: Path) -> None:
     case = '<testcase classname="t" name="x"><failure message="m" /></testcase>'
     leave_tests(run.folder, f"<testsuite>{case * 30}</testsuite>")
     run.progress.warnings[:] = [f"warning {number}" for number in range(30)]
-    assert run.folder is not None
-    kinds = [name for name, _, _ in read_log("\n".join(run_annotations(run, latest_tests(run.folder), None)))]
+    kinds = [name for name, _, _ in read_log("\n".join(run_annotations(run, None)))]
     assert (kinds.count("error"), kinds.count("warning")) == (MOST_OF_A_KIND, MOST_OF_A_KIND)
 
 
 def test_good_run_has_no_errors(tmp_path: Path) -> None:
     run = make_ended(tmp_path, 0)
-    assert {name for name, _, _ in read_log("\n".join(run_annotations(run, None, None)))} == {"warning"}
+    assert {name for name, _, _ in read_log("\n".join(run_annotations(run, None)))} == {"warning"}
 
 
 def test_only_githubs_own_word_counts() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.integrations.ci.ended import EndedRun
+from codex_multi_role.integrations.ci.ended_run import EndedRun
 from codex_multi_role.integrations.ci.gitlab import link_annotations
 from tests.support.continuous_integration import RUN_ID, make_ended
 

@@ -11,10 +11,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.integrations.ci.ended import EndedRun
-from codex_multi_role.integrations.ci.job_summary import MOST_LISTED, MOST_ROLES, job_summary
-from codex_multi_role.integrations.ci.latest_tests import latest_tests
-from codex_multi_role.integrations.ci.markdown import cell, code, table
+from codex_multi_role.integrations.ci.ended_run import EndedRun
+from codex_multi_role.integrations.ci.job_summary import MOST_LISTED, MOST_ROLES, cell, code, job_summary, table
 from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import Question, Questions, TurnFolder
@@ -33,18 +31,13 @@ def tokens(markdown: str) -> list[Token]:
     return [token for block in parsed for token in (block, *(block.children or []))]
 
 
-def summary_of(run: EndedRun) -> str:
-    assert run.folder is not None
-    return job_summary(run, latest_tests(run.folder))
-
-
 def test_summary_contains_all_relevant_facts(tmp_path: Path) -> None:
     """These include outcome, exit code, goal, turns, tokens, roles, failed tests, warnings and the next command."""
     run = make_ended(tmp_path)
     (tmp_path / "workspace/tests").mkdir()
     (tmp_path / "workspace/tests/test_a.py").write_text("")
     leave_tests(run.folder, PYTEST_REPORT)
-    told = summary_of(run)
+    told = job_summary(run)
     for part in (
         "## ❌ codex-multi-role: All cycles are used up",
         "`all 3 cycles are used up` (exit code 1: ended without reaching the goal)",
@@ -67,7 +60,7 @@ def test_changed_files_are_listed(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
     assert run.folder is not None
     TurnFolder.of(run.folder, "planner", 2).write_result({"changed_paths": ["own file.py", "ü.py"]})
-    assert "### Files changed\n\n- `own file.py`\n- `ü.py`" in summary_of(run)
+    assert "### Files changed\n\n- `own file.py`\n- `ü.py`" in job_summary(run)
 
 
 def test_parked_run_shows_its_question(tmp_path: Path) -> None:
@@ -76,13 +69,13 @@ def test_parked_run_shows_its_question(tmp_path: Path) -> None:
     Questions(run.folder.path).ask(
         Question("approve.1", "Keep it?\n# yes", "", "2026-01-31T10:15:00.000+00:00", None, None)
     )
-    assert "### Waiting for an answer\n\n- `approve.1`: `Keep it? # yes`" in summary_of(run)
+    assert "### Waiting for an answer\n\n- `approve.1`: `Keep it? # yes`" in job_summary(run)
 
 
 def test_long_lists_are_cut_and_say_so(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
     run.progress.warnings[:] = [f"warning {number}" for number in range(MOST_LISTED + 7)]
-    assert "- and 7 more" in summary_of(run)
+    assert "- and 7 more" in job_summary(run)
 
 
 def test_it_is_never_longer_than_github_takes(tmp_path: Path) -> None:
@@ -99,7 +92,7 @@ def test_it_is_never_longer_than_github_takes(tmp_path: Path) -> None:
     failure = f'<failure message="{long}">{long}</failure>'
     cases = f'<testcase classname="{long}" name="{long}">{failure}</testcase>' * MOST_LISTED
     leave_tests(run.folder, f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
-    size = len(summary_of(run).encode())
+    size = len(job_summary(run).encode())
     assert size < 1024 * 1024, size
 
 
@@ -112,13 +105,13 @@ def test_hostile_text_is_code_wherever_it_stands(tmp_path: Path, text: str) -> N
     TurnFolder.of(run.folder, "planner", 1).write_result({"changed_paths": [text]})
     for role in run.progress.roles.values():
         role.last = text
-    found = tokens(summary_of(run))
+    found = tokens(job_summary(run))
     assert {token.type for token in found} <= OURS
     assert not [token for token in found if token.type == "text" and ("evil" in token.content or "@" in token.content)]
 
 
 def test_where_no_run_began_it_says_why() -> None:
-    told = job_summary(EndedRun.without_run(UsageError("no flow called x", "There are a, b.")), None)
+    told = job_summary(EndedRun.without_run(UsageError("no flow called x", "There are a, b.")))
     assert told.startswith("## ❌ codex-multi-role: No run\n\n`no flow called x` (exit code 2: ")
     assert "- `There are a, b.`" in told
 

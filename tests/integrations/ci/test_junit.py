@@ -13,9 +13,8 @@ from junitparser import Error, Failure, JUnitXml
 from junitparser import TestCase as Case
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.integrations.ci.ended import LONGEST_TEXT, EndedRun
+from codex_multi_role.integrations.ci.ended_run import LONGEST_TEXT, MOST_PARTS, MOST_PLACES, EndedRun
 from codex_multi_role.integrations.ci.junit import junit_report
-from codex_multi_role.integrations.ci.latest_tests import MOST_PARTS, MOST_PLACES, latest_tests
 from codex_multi_role.run_folder import Question, Questions
 from tests.support.continuous_integration import HOSTILE, PYTEST_REPORT, leave_tests, make_ended
 
@@ -27,8 +26,7 @@ def cases(report: bytes) -> dict[str, Case]:
 
 
 def report_of(run: EndedRun) -> dict[str, Case]:
-    assert run.folder is not None
-    return cases(junit_report(run, latest_tests(run.folder)))
+    return cases(junit_report(run))
 
 
 @pytest.mark.parametrize(("exit_code", "kind"), [(1, Failure), (3, Error), (4, Error), (5, Error), (130, Error)])
@@ -71,7 +69,7 @@ def make_parked_again(run: EndedRun) -> EndedRun:
 
 
 def test_what_is_wrong_before_a_run_is_red(tmp_path: Path) -> None:
-    report = junit_report(EndedRun.without_run(UsageError("no flow called x", "There are a, b.")), None)
+    report = junit_report(EndedRun.without_run(UsageError("no flow called x", "There are a, b.")))
     [result] = cases(report)["codex-multi-role/run"].result
     assert result.message == "No run: no flow called x"
     assert "There are a, b." in result.text
@@ -117,8 +115,7 @@ def test_failure_is_at_its_place_in_the_workspace(tmp_path: Path) -> None:
         f"/etc/passwd:1: in x\n../runs/x:2: in y\n{long_name}:3: in z\ntests/test_a.py:7: AssertionError\nlib.py:9: E"
     )
     leave_tests(run.folder, PYTEST_REPORT.replace("tests/test_a.py:7: AssertionError", outside))
-    assert run.folder is not None
-    tests = latest_tests(run.folder)
+    tests = run.tests
     assert tests is not None
     assert [(case.full_name, case.file, case.line) for case in tests.red] == [
         ("tests.test_a::test_bad", "tests/test_a.py", 7),
@@ -131,13 +128,11 @@ def test_report_of_nothing_but_places_is_not_looked_at_for_ever(
 ) -> None:
     run = make_ended(tmp_path)
     looked_at: list[str] = []
-    monkeypatch.setattr(
-        "codex_multi_role.integrations.ci.latest_tests._is_inside", lambda file, _: looked_at.append(file)
-    )
+    monkeypatch.setattr("codex_multi_role.integrations.ci.ended_run._is_inside", lambda file, _: looked_at.append(file))
     places = "".join(f"{number}.py:1: \n" for number in range(1500))
     leave_tests(run.folder, PYTEST_REPORT.replace("tests/test_a.py:7: AssertionError", places))
     assert run.folder is not None
-    assert latest_tests(run.folder) is not None
+    assert run.tests is not None
     assert len(looked_at) < 2 * (MOST_PLACES + MOST_PARTS)
 
 
@@ -153,7 +148,7 @@ def test_secret_that_is_cut_through_is_masked_none_the_less(tmp_path: Path, monk
 @given(st.text() | st.sampled_from(HOSTILE))
 def test_nothing_anybody_wrote_breaks_the_report(text: str) -> None:
     run = EndedRun.without_run(UsageError(text, text))
-    report = junit_report(run, None).decode()
+    report = junit_report(run).decode()
     assert not ILLEGAL_IN_XML.search(report)
     assert list(cases(report.encode())) == ["codex-multi-role/run"]
 

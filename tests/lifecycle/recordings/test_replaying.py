@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.lifecycle.definitions import Definitions, load_definitions
-from codex_multi_role.lifecycle.recordings.comparison import close_recording
+from codex_multi_role.lifecycle.recordings.closing import close_recording
 from codex_multi_role.lifecycle.recordings.model_providers import start_providers
 from codex_multi_role.playbook.request import AnswerKey
 from codex_multi_role.run_folder import EventLog, RunFolder

@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
+from codex_multi_role.replies.extract import _is_over
+from codex_multi_role.replies.repair import TolerantReader
+from codex_multi_role.replies.reply import _choose
+from codex_multi_role.steps.turn import Attempt
 from tests.promises.breakage import Breakage
+from tests.promises.change import replaced, returns
+
+if TYPE_CHECKING:
+    from codex_multi_role.replies.repair import _OpenBracket
 
 broken = partial(Breakage, 7)
 REPAIR = "replies/test_repair.py"
 REFUSALS = "engine/test_refusals.py"
 
+
+def _after_any_string(check: Callable[..., None], self: TolerantReader, kind: str, top: _OpenBracket) -> None:
+    if self._last in ("double", "single"):
+        self._last = "word"
+    check(self, kind, top)
+
+
 ANSWERS = (
     broken(
         "a string that may have ended too early is not taken",
-        "replies/repair.py",
-        '        if self._last in ("double", "single"):\n',
-        "        if False:\n",
+        replaced(TolerantReader._check_missing_comma, _after_any_string),
         (f"{REPAIR}::test_string_is_never_guessed",),
     ),
     broken(
         "what is left behind an object is looked at",
-        "replies/extract.py",
-        "if self._latest is None or _is_over(text, behind, end, self._latest):",
-        "if True:",
+        returns(_is_over, True),
         ("replies/test_extract.py::test_part_is_never_taken_for_the_whole",),
     ),
     broken(
         "of several answers none is picked",
-        "replies/reply.py",
-        "    if len(good) > 1:\n",
-        "    if len(good) > 99:\n",
+        replaced(_choose, lambda choose, replies: choose(replies[-1:])),
         ("replies/test_reply.py::test_several_objects_that_could_be_meant_are_asked_about",),
     ),
     broken(
         "a refusal is no success",
-        "steps/turn.py",
-        "        if reply.refusal:\n",
-        "        if False:\n",
+        replaced(
+            Attempt._ending,
+            lambda ending, self, outcome, reply: ending(self, outcome, reply and replace(reply, refusal="")),
+        ),
         (f"{REFUSALS}::test_refused_step_fails_the_run_and_resume_asks_again",),
     ),
 )

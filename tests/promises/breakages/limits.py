@@ -2,89 +2,105 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
+from codex_multi_role.lifecycle.kept_definitions import remembered_options
+from codex_multi_role.lifecycle.members import Members
+from codex_multi_role.run_folder.turn_folder import list_turns, own_turns
+from codex_multi_role.steps.budget import Budget, WorkClock
 from tests.promises.breakage import Breakage
+from tests.promises.change import ReplacedFunction, replaced, returns
 
 broken = partial(Breakage, 4)
 USED_UP = "engine/test_budget.py::test_used_up_limit_parks_the_run_and_says_where_it_went"
 
+
+def _uncounted(reserve: Callable[..., None], self: Budget, role: str) -> None:
+    reserve(self, role)
+    self._turns[role] -= 1
+
+
+def _unchecked(limit_of: str) -> ReplacedFunction:
+    return replaced(
+        Budget._check, lambda check, self, what, *figures: None if what == limit_of else check(self, what, *figures)
+    )
+
+
 LIMITS = (
     broken(
         "a turn is reserved",
-        "steps/turn.py",
-        "        run.services.budget.reserve_turn(asked.role.name)\n",
-        "",
+        returns(Budget.reserve_turn, None),
         (USED_UP, "engine/test_budget.py::test_repair_turns_are_reserved_too"),
     ),
     broken(
         "it is reserved before it starts",
-        "steps/budget.py",
-        "        if limit is None or used < limit:\n",
-        "        if limit is None or used <= limit:\n",
+        replaced(
+            Budget._check,
+            lambda check, self, what, used, limit, ledger: (
+                None if used == limit else check(self, what, used, limit, ledger)
+            ),
+        ),
         (USED_UP, "engine/test_budget.py::test_repair_turns_are_reserved_too"),
     ),
     broken(
         "turns begun side by side do not share one reservation",
-        "steps/budget.py",
-        "            self._turns[role] += 1\n\n    def spend",
-        "\n    def spend",
+        replaced(Budget.reserve_turn, _uncounted),
         (USED_UP,),
     ),
     broken(
         "turns are limited",
-        "steps/budget.py",
-        '            self._check("turns", self._turns.total(), self._limits.turns, self._turns)\n',
-        "",
+        _unchecked("turns"),
         (f"{USED_UP}[limit0-3-3 of 3 turns are used: one 2, two 1]",),
     ),
     broken(
         "tokens are limited",
-        "steps/budget.py",
-        '            self._check("tokens", self._tokens.total(), self._limits.tokens, self._tokens)\n',
-        "",
+        _unchecked("tokens"),
         (f"{USED_UP}[limit1-2-200 of 150 tokens are used: one 100, two 100]",),
     ),
     broken(
         "seconds are limited",
-        "steps/budget.py",
-        '            self._check("seconds", self._clock.seconds, self._limits.seconds, self._seconds)\n',
-        "",
+        _unchecked("seconds"),
         ("engine/test_budget.py::test_seconds_are_those_the_run_was_worked_on",),
     ),
     broken(
         "processes are limited",
-        "lifecycle/members.py",
-        "        most=definitions.options.max_processes,\n",
-        "        most=None,\n",
+        replaced(
+            Members.fleet,
+            lambda fleet, self, events: fleet(
+                replace(
+                    self,
+                    definitions=replace(
+                        self.definitions, options=replace(self.definitions.options, max_processes=None)
+                    ),
+                ),
+                events,
+            ),
+        ),
         ("engine/test_processes.py::test_six_parallel_items_share_two_processes",),
     ),
     broken(
         "what earlier sessions used counts",
-        "steps/budget.py",
-        "        for role, turn in ledger:\n",
-        "        for role, turn in list(ledger)[:0]:\n",
+        replaced(Budget.__init__, lambda init, self, limits, ledger, clock: init(self, limits, (), clock)),
         ("engine/test_budget.py::test_what_was_used_counts_once_across_sessions",),
     ),
     broken(
         "the seconds of earlier sessions count",
-        "lifecycle/session.py",
-        "WorkClock(self._record.worked_before)",
-        "WorkClock(0.0)",
+        replaced(WorkClock.__init__, lambda init, self, before, *rest: init(self, 0.0, *rest)),
         ("engine/test_budget.py::test_seconds_of_a_killed_session_count_up_to_its_latest_turn",),
     ),
     broken(
         "a resumed run keeps its limits",
-        "lifecycle/definitions.py",
-        "    if remembered.playbook is None:\n",
-        "    remembered = replace(remembered, max_turns=None)\n    if remembered.playbook is None:\n",
+        replaced(
+            remembered_options,
+            lambda remembered, folder, record: replace(remembered(folder, record), max_turns=None),
+        ),
         ("engine/test_budget.py::test_what_was_used_counts_once_across_sessions",),
     ),
     broken(
         "a fork does not pay for what it inherited",
-        "run_folder/turn_folder.py",
-        "    return ((role, result) for role, result in results if not result.get(INHERITED))\n",
-        "    return ((role, result) for role, result in results)\n",
+        replaced(own_turns, lambda _, run: ((role, turn.result()) for role, turn in list_turns(run))),
         ("engine/test_fork.py::test_fork_inherits_past_records_but_counts_only_own_turns",),
     ),
 )

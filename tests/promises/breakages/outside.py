@@ -2,9 +2,38 @@
 
 from __future__ import annotations
 
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
+from jinja2 import Environment
+from yaml.constructor import SafeConstructor
+
+from codex_multi_role.catalog.role_spec import AutoApprove, _sandbox_for
+from codex_multi_role.catalog.skills import _checked_name
+from codex_multi_role.catalog.template_sandbox import TemplateSandbox
+from codex_multi_role.checks import command
+from codex_multi_role.codex import permissions, project_instructions
+from codex_multi_role.codex.approvals import _decide
+from codex_multi_role.codex.codex_settings import without_project_settings
+from codex_multi_role.codex.fleet import Member
+from codex_multi_role.lifecycle import members
+from codex_multi_role.lifecycle.definitions import sandbox_of_tests
+from codex_multi_role.lifecycle.resuming import require_same_workspace
+from codex_multi_role.playbook import loopback
+from codex_multi_role.playbook.loopback import LoopbackHandler
+from codex_multi_role.reading import yaml_loader
+from codex_multi_role.run_folder.events import Approval
+from codex_multi_role.steps.turn_events import TurnEvents
+from codex_multi_role.workspace import git, inside, paths, repository, writing
+from codex_multi_role.workspace.commands import no_sandbox
+from codex_multi_role.workspace.paths import Workspace
 from tests.promises.breakage import Breakage
+from tests.promises.change import constant, replaced, returns, undecorated
 
 broken = partial(Breakage, 3)
 PATHS = "workspace/test_paths.py"
@@ -12,35 +41,74 @@ CONTAINMENT = "steps/test_containment.py"
 NO_TESTS_OUT = "steps/test_workspace_changes.py::test_tests_of_a_model_cannot_reach_out_of_their_sandbox"
 SANDBOX = "checks/test_sandbox.py::test_tests_cannot_leave_the_sandbox_and_their_report_can"
 NOT_THE_RUNS = "steps/test_workspace_changes.py::test_roles_and_tests_cannot_write_to_runs_folder"
-FOLDER = "_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC\n"
+HARMLESS_SETTING = "analytics.enabled=false"
+
+
+def _wherever_it_leads(resolve: Callable[..., Path], self: Workspace, relative: str) -> Path:
+    paths._refuse_text(relative)
+    path = Path(os.path.realpath(self.root / relative))
+    return resolve(self, relative) if path.is_relative_to(self.root) else path
+
+
+def _unresolved(resolve: Callable[..., Path], self: Workspace, relative: str) -> Path:
+    path = self.root / relative
+    return resolve(self, relative) if path.parent == Path(os.path.realpath(path.parent)) else path
+
+
+def _written_through(_: object, folder: int, name: str) -> Iterator[str]:
+    temporary = f"{name}.tmp"
+    yield temporary
+    source = os.open(temporary, os.O_RDONLY, dir_fd=folder)
+    target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=folder)
+    os.write(target, os.read(source, 1 << 20))
+    os.unlink(temporary, dir_fd=folder)
+
+
+def _with_whole_path(member: Callable[..., Member], *given: object) -> Member:
+    made = member(*given)
+    environment = {**made.launch.environment, "PATH": os.environ["PATH"]}
+    return replace(made, launch=replace(made.launch, environment=environment))
+
+
+def _of_anything(_: object, path: Path, most: int) -> bytes | None:
+    with suppress(OSError), open(path, "rb", opener=project_instructions._open_at_once) as file:
+        return file.read(most)
+    return None
+
+
+def _without_origin(admit: Callable[..., bool], self: LoopbackHandler) -> bool:
+    del self.headers["Origin"]
+    return admit(self)
+
+
+def _without_host(admit: Callable[..., bool], self: LoopbackHandler) -> bool:
+    self.headers.replace_header("Host", f"localhost:{self.loopback.server_port}")
+    return admit(self)
+
 
 OUTSIDE = (
     broken(
         "no entry of a skill's archive leads outside its folder",
-        "catalog/skills.py",
-        ' or ".." in path.parts or ',
-        " or ",
+        replaced(
+            _checked_name, lambda checked, name, source: name if ".." in name.split("/") else checked(name, source)
+        ),
         ("catalog/test_skills.py::test_entry_outside_the_folder_is_refused",),
     ),
     broken(
         "`..` leads nowhere",
-        "workspace/paths.py",
-        ' or ".." in parts or ',
-        " or ",
+        replaced(
+            paths._refuse_text, lambda refuse, relative: None if ".." in relative.split("/") else refuse(relative)
+        ),
         (f"{PATHS}::test_path_that_tries_to_lead_outside",),
     ),
     broken(
         "what really lies outside is refused",
-        "workspace/paths.py",
-        "if not path.is_relative_to(self.root) or _steers_programs(path.relative_to(self.root).parts):",
-        "if _steers_programs(path.parts[len(self.root.parts) :]):",
+        replaced(Workspace.resolve_inside, _wherever_it_leads),
         (f"{PATHS}::test_symlinks_that_lead_outside_or_nowhere", f"{PATHS}::test_no_path_ever_leads_outside"),
     ),
     broken(
         "paths are resolved against symlinks",
-        "workspace/paths.py",
-        "path = Path(os.path.realpath(self.root / relative))",
-        "path = self.root / relative",
+        replaced(Workspace.resolve_inside, _unresolved),
         (
             f"{PATHS}::test_symlink_in_a_parent_that_leads_outside",
             f"{CONTAINMENT}::test_link_that_a_role_made_leads_nothing_it_hands_in_outside",
@@ -48,24 +116,17 @@ OUTSIDE = (
     ),
     broken(
         "no symlink made meanwhile is followed",
-        "workspace/inside.py",
-        FOLDER,
-        FOLDER.replace(" | os.O_NOFOLLOW", ""),
+        constant(inside, "_FOLDER", inside._FOLDER & ~os.O_NOFOLLOW),
         ("workspace/test_applied_files.py::test_symlink_made_after_the_path_was_judged_is_not_followed",),
     ),
     broken(
         "no symlink in a merge's way is followed",
-        "workspace/writing.py",
-        "        _judge(workspace, path)\n",
-        "",
+        returns(writing._judge, None),
         ("workspace/test_worktrees.py::test_nothing_is_written_outside_or_into_git_or_a_run",),
     ),
     broken(
         "a hard link is replaced",
-        "workspace/inside.py",
-        "        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)\n",
-        "        target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=folder)\n"
-        "        os.write(target, os.read(os.open(temporary, os.O_RDONLY, dir_fd=folder), 1 << 20))\n",
+        replaced(undecorated(inside.replacing), _written_through),
         (
             "workspace/test_applied_files.py::test_hard_link_is_broken_not_written_through",
             "workspace/test_worktrees.py::test_hard_link_is_replaced_not_written_through",
@@ -74,9 +135,7 @@ OUTSIDE = (
     ),
     broken(
         "`.git` is off limits to what is handed in",
-        "workspace/paths.py",
-        "    return any(map(is_git_folder, parts)) or ",
-        "    return ",
+        returns(paths.is_git_folder, False),
         (
             f"{PATHS}::test_git_folders_are_off_limits_by_every_spelling",
             f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role",
@@ -84,9 +143,7 @@ OUTSIDE = (
     ),
     broken(
         "`.git` is off limits by every spelling",
-        "workspace/paths.py",
-        '.casefold().split(":")',
-        '.split(":")',
+        replaced(paths._plain, lambda _, name: name.split(":")[0].rstrip(" .")),
         (
             f"{PATHS}::test_git_folders_are_off_limits_by_every_spelling",
             f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role",
@@ -94,51 +151,40 @@ OUTSIDE = (
     ),
     broken(
         "`.git` is off limits to commands",
-        "codex/permissions.py",
-        '**dict.fromkeys(KEPT_FROM_WRITING, "read")',
-        '**dict.fromkeys(KEPT_FROM_WRITING, "write")',
+        constant(permissions, "KEPT_FROM_WRITING", dict.fromkeys(permissions.KEPT_FROM_WRITING, "write")),
         (f"{CONTAINMENT}::test_git_hooks_cannot_be_changed_by_role", SANDBOX),
     ),
     broken(
         "`.git` of nested repositories is off limits to commands",
-        "lifecycle/members.py",
-        "*steering.existing, *below)",
-        "*steering.existing)",
+        returns(repository.repositories_below, tuple[Path, ...]()),
         (f"{CONTAINMENT}::test_nested_repository_hooks_cannot_be_changed",),
     ),
     broken(
         "our git runs no hook",
-        "workspace/repository.py",
-        '"GIT_CONFIG_KEY_0": "core.hooksPath"',
-        '"GIT_CONFIG_KEY_0": "core.none"',
+        constant(repository, "_ENVIRONMENT", {**repository._ENVIRONMENT, "GIT_CONFIG_KEY_0": "core.none"}),
         (f"{CONTAINMENT}::test_what_a_repository_tells_git_to_run_is_not_run_by_us",),
     ),
     broken(
         "our git runs no monitor",
-        "workspace/repository.py",
-        '"GIT_CONFIG_KEY_1": "core.fsmonitor"',
-        '"GIT_CONFIG_KEY_1": "core.none"',
+        constant(repository, "_ENVIRONMENT", {**repository._ENVIRONMENT, "GIT_CONFIG_KEY_1": "core.none"}),
         (f"{CONTAINMENT}::test_what_a_repository_tells_git_to_run_is_not_run_by_us",),
     ),
     broken(
         "our git is none that a role wrote",
-        "workspace/git.py",
-        '"PATH": program_path(os.environ),',
-        '"PATH": os.environ["PATH"],',
+        replaced(
+            git._environment,
+            lambda environment, git_dir, work_tree: environment(git_dir, work_tree) | {"PATH": os.environ["PATH"]},
+        ),
         (f"{CONTAINMENT}::test_program_put_on_path_by_role_runs_only_in_its_commands",),
     ),
     broken(
         "Codex runs no program that a role wrote",
-        "lifecycle/members.py",
-        '"PATH": program_path(os.environ), ',
-        "",
+        replaced(members.Members._member, _with_whole_path),
         (f"{CONTAINMENT}::test_program_put_on_path_by_role_runs_only_in_its_commands",),
     ),
     broken(
         "`.codex` is off limits to what is handed in",
-        "workspace/paths.py",
-        'CODEX_FOLDERS = (".codex", ".agents")',
-        "CODEX_FOLDERS = ()",
+        constant(paths, "CODEX_FOLDERS", ()),
         (
             f"{PATHS}::test_what_codex_runs_of_a_project_is_off_limits",
             f"{CONTAINMENT}::test_project_codex_config_is_neither_writable_nor_used",
@@ -146,23 +192,17 @@ OUTSIDE = (
     ),
     broken(
         "no project is trusted with what Codex runs",
-        "lifecycle/members.py",
-        "    settings = (without_project_settings(definitions.workspace, folder.path), *settings)\n",
-        "",
+        returns(without_project_settings, HARMLESS_SETTING),
         (f"{CONTAINMENT}::test_project_codex_config_is_neither_writable_nor_used",),
     ),
     broken(
         "a role cannot put a device in the place of AGENTS.md",
-        "codex/project_instructions.py",
-        " if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None",
-        "",
+        replaced(project_instructions._read, _of_anything),
         ("codex/test_project_instructions.py::test_document_that_is_not_a_file_is_ignored",),
     ),
     broken(
         "the runs are off limits to what is handed in",
-        "workspace/paths.py",
-        "        if self.is_forbidden(path) or path.is_symlink():\n",
-        "        if path.is_symlink():\n",
+        returns(Workspace.is_forbidden, False),
         (
             f"{PATHS}::test_run_folders_are_off_limits",
             "steps/test_workspace_changes.py::test_unsafe_paths_are_not_written",
@@ -170,51 +210,51 @@ OUTSIDE = (
     ),
     broken(
         "the runs are off limits to commands and tests",
-        "lifecycle/members.py",
-        "((runs_dir, *databases, ",
-        "((*databases, ",
+        replaced(
+            members.kept_from_writing,
+            lambda kept, definitions, folder, steering: tuple(
+                each for each in kept(definitions, folder, steering) if each != folder.path.parent
+            ),
+        ),
         (NOT_THE_RUNS,),
     ),
     broken(
         "models' tests run in the sandbox",
-        "lifecycle/definitions.py",
-        "    return wrap if options.test_sandbox else no_sandbox\n",
-        "    return no_sandbox if options.test_sandbox else wrap\n",
+        replaced(sandbox_of_tests, lambda *_: no_sandbox),
         (NO_TESTS_OUT, f"{CONTAINMENT}::test_conftest_reaches_nothing_outside"),
     ),
     broken(
         "they write nowhere else",
-        "codex/permissions.py",
-        "exclude_tmpdir_env_var=True, exclude_slash_tmp=True",
-        "exclude_tmpdir_env_var=True, exclude_slash_tmp=False",
+        replaced(
+            permissions.profile,
+            lambda profile, access, *rest: profile(replace(access, exclude_slash_tmp=False), *rest),
+        ),
         (SANDBOX, f"{CONTAINMENT}::test_conftest_reaches_nothing_outside"),
     ),
     broken(
         "they have no network",
-        "codex/permissions.py",
-        '"network": {"enabled": access.network_access}',
-        '"network": {"enabled": True}',
+        replaced(
+            permissions.profile,
+            lambda profile, access, *rest: profile(replace(access, network_access=True), *rest),
+        ),
         (SANDBOX, f"{CONTAINMENT}::test_conftest_reaches_nothing_outside"),
     ),
     broken(
         "a check's command runs in the sandbox",
-        "checks/command.py",
-        "    if options.sandbox:\n",
-        "    if not options.sandbox:\n",
+        replaced(
+            command._run,
+            lambda run, context, options, *rest: run(context, options.model_copy(update={"sandbox": False}), *rest),
+        ),
         ("checks/test_command.py::test_in_codexs_sandbox",),
     ),
     broken(
         "a role writes nothing by default",
-        "catalog/role_spec.py",
-        'return "workspace-write" if data["prompt_flags"].allow_write else "read-only"',
-        'return "workspace-write"',
+        returns(_sandbox_for, "workspace-write"),
         ("catalog/test_role_spec.py::test_flags_become_sandbox_and_approval_policy",),
     ),
     broken(
         "leaving the sandbox is declined by default",
-        "codex/approvals.py",
-        "lambda _, policy: _decide(policy.commands)",
-        "lambda _, policy: _decide(True)",
+        replaced(_decide, lambda decide, allowed: decide(True)),
         (
             "codex/test_approvals.py::test_default_policy_declines",
             f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided[False]",
@@ -222,65 +262,50 @@ OUTSIDE = (
     ),
     broken(
         "a role's YAML grants nothing by default",
-        "catalog/role_spec.py",
-        "    commands: StrictBool = False\n",
-        "    commands: StrictBool = True\n",
+        constant(AutoApprove, "commands", True),
         (f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided[None]",),
     ),
     broken(
         "a request to leave the sandbox is in the log",
-        "steps/turn_events.py",
-        "self._publish(Approval(self._instance, self._number, method, decision, detail))",
-        "pass",
+        replaced(
+            TurnEvents._publish,
+            lambda publish, self, event: None if isinstance(event, Approval) else publish(self, event),
+        ),
         (f"{CONTAINMENT}::test_escalation_is_logged_whatever_was_decided",),
     ),
     broken(
         "a web page does not reach the playbook's server",
-        "playbook/loopback.py",
-        '        elif "Origin" in self.headers:\n',
-        '        elif "Nothing" in self.headers:\n',
+        replaced(LoopbackHandler.admit, _without_origin),
         ("playbook/test_playbook_server.py::test_web_page_is_refused",),
     ),
     broken(
         "a foreign host name does not reach the playbook's server",
-        "playbook/loopback.py",
-        'if self.headers.get("Host") not in',
-        'if "" in',
+        replaced(LoopbackHandler.admit, _without_host),
         ("playbook/test_playbook_server.py::test_foreign_host_name_is_refused",),
     ),
     broken(
         "the playbook's server listens on loopback",
-        "playbook/loopback.py",
-        "super().__init__((LOOPBACK, 0), handler)\n",
-        'super().__init__(("", 0), handler)\n',
+        constant(loopback, "LOOPBACK", "0.0.0.0"),
         ("playbook/test_playbook_server.py::test_it_listens_on_loopback_only",),
     ),
     broken(
         "YAML makes plain values only",
-        "reading/yaml_loader.py",
-        "    yaml_constructors = {  # noqa",
-        "    any_constructors = {  # noqa",
+        constant(yaml_loader._JsonShapedLoader, "yaml_constructors", SafeConstructor.yaml_constructors),
         ("catalog/test_yaml_source.py::test_every_mistake_names_file_and_line",),
     ),
     broken(
         "aliases do not explode",
-        "reading/yaml_loader.py",
-        "    if opened[-1].size > MAX_EXPANDED_CHARACTERS:\n",
-        "    if opened[-1].size < 0:\n",
+        constant(yaml_loader, "MAX_EXPANDED_CHARACTERS", math.inf),
         ("catalog/test_yaml_source.py::test_aliases_that_explode_are_refused",),
     ),
     broken(
         "templates run in a sandbox",
-        "catalog/template_sandbox.py",
-        "class TemplateSandbox(ImmutableSandboxedEnvironment):",
-        "class TemplateSandbox(__import__('jinja2').Environment):",
+        replaced(TemplateSandbox.getattr, lambda _, self, obj, attribute: Environment.getattr(self, obj, attribute)),
         ("catalog/test_templates.py::test_template_that_fails_says_where[{{ goal.__class__.__mro__ }}-unsafe]",),
     ),
     broken(
         "a moved run does not write into another folder of the old name",
-        "api.py",
-        "        require_same_workspace(folder, record)\n",
-        "        pass\n",
+        returns(require_same_workspace, None),
         ("engine/test_resume_moved.py::test_moved_project_is_not_resumed_in_checkout_at_old_path",),
     ),
 )

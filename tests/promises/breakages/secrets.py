@@ -2,170 +2,203 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
+from typing import IO, Any
+from unittest.mock import patch
 
+from codex_multi_role.checks.command import _environment
+from codex_multi_role.checks.contract import CheckContext
+from codex_multi_role.checks.measured_process import environment_of_tests
+from codex_multi_role.checks.output_files import write_artifact
+from codex_multi_role.codex import codex_settings
+from codex_multi_role.codex.child import Child
+from codex_multi_role.codex.running_turn import ApprovalAnswered
+from codex_multi_role.codex.wire_log import WireLog
+from codex_multi_role.host import redaction
+from codex_multi_role.host.atomic import write_text
+from codex_multi_role.host.redaction import LOGIN, SECRET_NAME, Redactor
+from codex_multi_role.lifecycle.definitions import _refuse_secrets
+from codex_multi_role.lifecycle.recordings.model_providers import recording_file
+from codex_multi_role.lifecycle.recordings.run_outcome import places_of
+from codex_multi_role.playbook.recorder import RecordingProxy
+from codex_multi_role.playbook.recording import RecordingFile
+from codex_multi_role.run_folder import folder
+from codex_multi_role.run_folder.event_log import EventLog
+from codex_multi_role.run_folder.events import RunEvent
+from codex_multi_role.run_folder.folder import RunFolder
+from codex_multi_role.run_folder.questions import Questions
+from codex_multi_role.run_folder.turn_folder import TurnFolder
+from codex_multi_role.steps.turn_events import SUMMARY_LENGTH, TurnEvents
 from tests.promises.breakage import Breakage
+from tests.promises.change import ReplacedValue, constant, replaced, returns, undecorated
 
 broken = partial(Breakage, 5)
 LEFT_TO_BE_READ = "test_secrets.py::test_what_is_left_to_be_read_holds_no_secret_whoever_said_it"
 NEITHER = "test_secrets.py::test_neither_a_commands_nor_a_tests_environment_has_a_secret"
+WHOLE_ENVIRONMENT = ('shell_environment_policy.inherit="all"', "shell_environment_policy.ignore_default_excludes=true")
+
+
+def _secret_name_without(part: str) -> ReplacedValue:
+    return constant(redaction, "SECRET_NAME", re.compile(SECRET_NAME.pattern.replace(part, "NOTHING"), re.IGNORECASE))
+
+
+def _with_prompt(begin: Callable[..., None], self: TurnFolder, prompt: str, details: Mapping[str, Any]) -> None:
+    begin(self, prompt, details)
+    write_text(self.path / "prompt.txt", prompt)
+
+
+def _with_answer(write: Callable[..., None], self: TurnFolder, assistant_text: str, *others: str) -> None:
+    write(self, assistant_text, *others)
+    write_text(self.path / "assistant_text.txt", assistant_text)
+
+
+def _written_as_it_is(write: Callable[..., Path], context: CheckContext, name: str, text: str) -> Path:
+    path = write(context, name, text)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _published_as_it_is(publish: Callable[..., None], self: EventLog, event: RunEvent) -> None:
+    with patch.object(self._redact, "within", dict):
+        publish(self, event)
+
+
+def _drained_as_it_is(drain: Callable[..., None], self: Child, stream: IO[bytes]) -> None:
+    self._redact = str
+    drain(self, stream)
+
+
+def _with_detail(observe: Callable[..., None], self: TurnEvents, event: object) -> None:
+    observe(self, event)
+    if isinstance(event, ApprovalAnswered):
+        self.approvals[-1]["detail"] = event.detail
+
+
+def _for_everybody(create: Callable[..., RunFolder], *given: Any) -> RunFolder:
+    made = create(*given)
+    made.path.chmod(0o755)
+    return made
+
+
+def _recorded_as_it_is(write: Callable[..., None], self: RecordingProxy, *given: Any) -> None:
+    *others, masked = given
+    with patch.object(masked, "within", dict):
+        write(self, *others, masked)
+
 
 SECRETS = (
     broken(
         "a role's command gets a core of the environment only",
-        "codex/codex_settings.py",
-        "'shell_environment_policy.inherit=\"core\"',",
-        "'shell_environment_policy.inherit=\"all\"', 'shell_environment_policy.ignore_default_excludes=true',",
+        constant(codex_settings, "LEAN", (*codex_settings.LEAN, *WHOLE_ENVIRONMENT)),
         ("codex/test_client.py::test_tool_commands_see_no_secret_of_our_environment", NEITHER),
     ),
     broken(
         "tests get no secret",
-        "checks/python.py",
-        "python.activate(without_secrets(context.environment))",
-        "python.activate(context.environment)",
+        replaced(
+            environment_of_tests, lambda of_tests, context, *rest: {**context.environment, **of_tests(context, *rest)}
+        ),
         ("checks/test_tests.py::test_no_secret_reaches_the_tests", NEITHER),
     ),
     broken(
         "a check's command gets what was named and no secret",
-        "checks/command.py",
-        "environment = without_secrets(context.environment)",
-        "environment = dict(context.environment)",
+        replaced(
+            _environment,
+            lambda environment, context, options: {**context.environment, **environment(context, options)},
+        ),
         ("checks/test_command.py::test_environment_has_what_was_named_and_no_secret",),
     ),
     broken(
         "a name says what a secret is",
-        "host/redaction.py",
-        'r"KEY|TOKEN|SECRET|',
-        'r"TOKEN|SECRET|',
+        _secret_name_without("KEY"),
         ("host/test_redaction.py::test_secret_variables_are_hidden_from_model_programs",),
     ),
     broken(
         "a shape says it, too",
-        "host/redaction.py",
-        "if not SECRET_NAME.search(name) and not _has_shape(value))",
-        "if not SECRET_NAME.search(name))",
+        returns(redaction._has_shape, False),
         ("host/test_redaction.py::test_secret_variables_are_hidden_from_model_programs",),
     ),
     broken(
         "secrets are masked by value",
-        "host/redaction.py",
-        "        if self._values is not None:\n            text = self._values.sub(MASK, text)\n",
-        "",
+        replaced(Redactor.__init__, lambda init, self, environment: init(self, {})),
         (LEFT_TO_BE_READ,),
     ),
     broken(
         "secrets are masked by shape",
-        "host/redaction.py",
-        "SECRET_SHAPE.sub(MASK, text))\n",
-        "text)\n",
+        constant(redaction, "SECRET_SHAPE", re.compile("(?!)")),
         (LEFT_TO_BE_READ, "host/test_redaction.py::test_private_key_is_masked_whole_and_when_cut_short"),
     ),
     broken(
-        "messages are masked", "codex/wire_log.py", "return self.redact(line", "return str(line", (LEFT_TO_BE_READ,)
-    ),
-    broken(
-        "prompts are masked",
-        "run_folder/turn_folder.py",
-        '"prompt.txt", self.redact(prompt)',
-        '"prompt.txt", prompt',
+        "messages are masked",
+        replaced(WireLog._text, lambda _, self, line: line.decode("utf-8", "replace")),
         (LEFT_TO_BE_READ,),
     ),
-    broken(
-        "answers are masked",
-        "run_folder/turn_folder.py",
-        '"assistant_text.txt", self.redact(assistant_text)',
-        '"assistant_text.txt", assistant_text',
-        (LEFT_TO_BE_READ,),
-    ),
+    broken("prompts are masked", replaced(TurnFolder.begin, _with_prompt), (LEFT_TO_BE_READ,)),
+    broken("answers are masked", replaced(TurnFolder.write_answer, _with_answer), (LEFT_TO_BE_READ,)),
     broken(
         "what tests print is masked",
-        "checks/output_files.py",
-        "path.write_text(context.redact(text)",
-        "path.write_text(text",
+        replaced(write_artifact, _written_as_it_is),
         (LEFT_TO_BE_READ,),
     ),
-    broken(
-        "events are masked",
-        "run_folder/event_log.py",
-        "self._redact.within(event.as_record())",
-        "event.as_record()",
-        (LEFT_TO_BE_READ,),
-    ),
+    broken("events are masked", replaced(EventLog.publish, _published_as_it_is), (LEFT_TO_BE_READ,)),
     broken(
         "questions are masked",
-        "run_folder/questions.py",
-        "question=self._redact(question.question)",
-        "question=question.question",
+        replaced(Questions.__init__, lambda init, self, run_folder, *_: init(self, run_folder)),
         (LEFT_TO_BE_READ,),
     ),
     broken(
         "a goal is masked where it is told",
-        "run_folder/folder.py",
-        "{name: self.redact.within(record[name])",
-        "{name: record[name]",
+        constant(folder, "FOR_READING", ()),
         ("test_secrets.py::test_goal_that_holds_a_secret_is_masked_where_it_is_told",),
     ),
     broken(
         "what stderr says is masked",
-        "codex/child.py",
-        'text = self._redact(TERMINAL_COLOUR.sub("", line.decode("utf-8", "replace")))',
-        'text = TERMINAL_COLOUR.sub("", line.decode("utf-8", "replace"))',
+        replaced(Child._drain, _drained_as_it_is),
         ("codex/test_transport.py::test_what_a_child_says_on_stderr_is_masked",),
     ),
     broken(
         "what an approval is about is masked",
-        "steps/turn_events.py",
-        "told = self._run.services.folder.redact(detail)",
-        "told = detail",
+        replaced(TurnEvents.observe, _with_detail),
         ("steps/test_containment.py::test_secret_in_what_was_asked_for_is_masked",),
     ),
     broken(
         "a setting with a secret is refused",
-        "lifecycle/definitions.py",
-        "        _refuse_secrets(self.options, self.catalog)\n",
-        "",
+        returns(_refuse_secrets, None),
         ("test_secrets.py::test_setting_with_secret_is_refused_before_writing",),
     ),
     broken(
         "only its user looks into a run",
-        "run_folder/folder.py",
-        "path.mkdir(mode=0o700)",
-        "path.mkdir()",
+        replaced(undecorated(RunFolder.create), _for_everybody),
         ("test_secrets.py::test_only_its_user_can_look_into_a_run",),
     ),
     broken(
         "what is told is masked before it is cut",
-        "steps/turn_events.py",
-        "return self._run.services.folder.redact(str(text))[:SUMMARY_LENGTH]",
-        "return str(text)[:SUMMARY_LENGTH]",
+        replaced(TurnEvents._short, lambda short, self, text: str(text)[:SUMMARY_LENGTH]),
         ("test_secrets.py::test_secret_is_masked_before_text_is_cut",),
     ),
     broken(
         "a recording has no secret of the environment",
-        "lifecycle/recordings/model_providers.py",
-        "places.named(folder.redact.within(line))",
-        "places.named(dict(line))",
+        replaced(
+            recording_file,
+            lambda _, definitions, path, folder: RecordingFile(path, places_of(definitions, folder).named),
+        ),
         ("lifecycle/recordings/test_record_and_replay.py::test_no_secret_and_no_path_of_this_machine_is_in_the_file",),
     ),
     broken(
         "a recording has no login that an answer repeats",
-        "playbook/recorder.py",
-        "self.file.add(masked.within(line))",
-        "self.file.add(line)",
+        replaced(RecordingProxy.write, _recorded_as_it_is),
         ("playbook/test_recorder.py::test_token_that_the_answer_repeats_is_masked",),
     ),
     broken(
         "a password in an address is masked",
-        "host/redaction.py",
-        'return LOGIN.sub(rf"\\1{MASK}", ',
-        "return (",
+        constant(redaction, "LOGIN", re.compile(f"(?!){LOGIN.pattern}")),
         ("host/test_redaction.py::test_password_in_an_address_is_masked_whoever_knows_it",),
     ),
     broken(
         "a telemetry receiver's headers are secrets",
-        "host/redaction.py",
-        r"OTLP_\w*HEADERS",
-        r"OTLP_\w*NOTHING",
+        _secret_name_without("HEADERS"),
         ("host/test_redaction.py::test_each_header_that_is_sent_with_telemetry_is_a_secret",),
     ),
 )

@@ -2,68 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
+from codex_multi_role.checks.measured_process import MeasuredProcess
+from codex_multi_role.checks.tests import judge
+from codex_multi_role.engine.durable_run import DurableRun
+from codex_multi_role.errors import Ending
+from codex_multi_role.flow.routing import End
+from codex_multi_role.host.spelling import folded
+from codex_multi_role.steps.ask import ask
+from codex_multi_role.steps.protection import ProtectedState, _put_back_first, protected_among
+from codex_multi_role.steps.turn_events import says_done
+from codex_multi_role.steps.unit import StepOutcome
+from codex_multi_role.systems.documentation.quality import BELOW, PASSED, _Gate
+from codex_multi_role.systems.research.search_providers import _has_searched
+from codex_multi_role.workspace.protected import ProtectedFiles, RestoredFiles
 from tests.promises.breakage import Breakage
+from tests.promises.change import ReplacedFunction, replaced, returns
 
 broken = partial(Breakage, 3)
 PROTECTION = "steps/test_protection.py"
 
+
+def _not_put_back(name: str) -> ReplacedFunction:
+    return replaced(
+        _put_back_first,
+        lambda put_back, run, role, patch: RestoredFiles() if patch.name == name else put_back(run, role, patch),
+    )
+
+
+def _by_its_total_only(measured: Callable[..., dict[str, object]], self: _Gate) -> dict[str, object]:
+    score, _ = self._best()
+    return {**measured(self), "status": PASSED if score.total >= self._options.threshold else BELOW}
+
+
+def _whatever_the_tests_said(done: Callable[..., Ending], self: DurableRun, end: End) -> Ending:
+    self.state.latest_tests = None
+    return done(self, end)
+
+
+def _whoever_said_it(ask: Callable[..., StepOutcome], *given: object) -> StepOutcome:
+    outcome = ask(*given)
+    return replace(outcome, done=says_done(outcome.output))
+
+
 VERDICTS = (
     broken(
         "what a turn changed of the protected is put back",
-        "steps/turn.py",
-        "put_back = self.guard.put_back(self.run, self.asked.instance, self.folder) if self.guard else []",
-        "put_back: list[str] = []",
+        returns(ProtectedState.put_back, list[str]()),
         (f"{PROTECTION}::test_changed_protected_files_are_restored_and_reported",),
     ),
     broken(
         "the protected is put back before tests count",
-        "steps/protection.py",
-        '    before = _put_back_first(run, role, folder / "protected.patch")\n',
-        "    before = RestoredFiles()\n",
+        _not_put_back("protected.patch"),
         (f"{PROTECTION}::test_protected_change_between_sessions_is_undone",),
     ),
     broken(
         "tests that rewrite the protected are not green",
-        "steps/protection.py",
-        '    during = _put_back_first(run, role, folder / "protected_during.patch")\n',
-        "    during = RestoredFiles()\n",
+        _not_put_back("protected_during.patch"),
         (f"{PROTECTION}::test_tests_that_are_rewritten_while_they_run_are_not_green",),
     ),
     broken(
         "no documentation passes with a part below its minimum",
-        "systems/documentation/quality.py",
-        " and (not score.below or not self._options.threshold)",
-        "",
+        replaced(_Gate.measured, _by_its_total_only),
         ("systems/documentation/test_gate.py::test_no_threshold_makes_up_for_a_part_but_zero_only_measures",),
     ),
     broken(
         "pages that were named without a search are no sources",
-        "systems/research/searches.py",
-        '    return int(web.get("web_searches", 0)) > 0\n',
-        "    return True\n",
+        returns(_has_searched, True),
         ("systems/test_research.py::test_pages_that_were_named_without_a_search_do_not_count",),
     ),
     broken(
         "the protected is so by any case of its name",
-        "workspace/paths.py",
-        '    parts = folded(path).split("/")\n',
-        '    parts = path.split("/")\n',
+        replaced(folded, lambda _, name: name),
         ("workspace/test_protected.py::test_names_that_differ_by_case_only_count_as_one",),
     ),
     broken(
         "files handed in over the protected are skipped",
-        "steps/ask.py",
-        "        protected = protected_among(run, question.role, named)\n",
-        "        protected: set[str] = set()\n",
+        returns(protected_among, set[str]()),
         (f"{PROTECTION}::test_submitted_protected_files_are_skipped_with_reason",),
     ),
     broken(
         "the protected is what the run's first session found",
-        "workspace/protected.py",
-        "        if not known:\n            known = self.take()\n",
-        "        if known or not known:\n            known = self.take()\n",
+        replaced(ProtectedFiles.first, lambda _, self: self.take()),
         (
             "workspace/test_protected.py::test_first_state_is_shared_by_later_processes",
             f"{PROTECTION}::test_protected_change_between_sessions_is_undone",
@@ -71,45 +94,41 @@ VERDICTS = (
     ),
     broken(
         "bytecode does not outlive it",
-        "workspace/protected.py",
-        "            self._drop_bytecode()\n",
-        "",
+        returns(ProtectedFiles._drop_bytecode, None),
         ("workspace/test_protected.py::test_bytecode_beside_them_does_not_outlive_a_look",),
     ),
     broken(
         "DONE with red tests is no success",
-        "engine/durable_run.py",
-        'tests["status"] in ("passed", "no tests")',
-        'tests["status"]',
+        replaced(DurableRun._done, _whatever_the_tests_said),
         ("steps/test_workspace_changes.py::test_done_with_failing_tests_is_not_success",),
     ),
     broken(
         "a role that may not finish does not",
-        "steps/ask.py",
-        "done = question.role.behaviors.can_finish and says_done(turn.handoff)",
-        "done = says_done(turn.handoff)",
+        replaced(ask, _whoever_said_it),
         ("engine/test_cycles.py::test_done_of_any_other_role_is_recorded_and_ignored",),
     ),
     broken(
         "an exit code alone is not believed",
-        "checks/tests.py",
-        '    return ("passed", "") if code == 0 else',
-        '    return ("passed", "") if code is not None else',
+        replaced(
+            judge,
+            lambda judge, ran, counts, broken: judge(replace(ran, returncode=0) if counts else ran, counts, broken),
+        ),
         ("checks/test_tests.py::test_verdict",),
     ),
     broken(
         "success without a report is not believed",
-        "checks/tests.py",
-        "    if counts is None:\n",
-        '    if counts is None and code == 0:\n        return ("passed", "")\n    if counts is None:\n',
+        replaced(
+            judge,
+            lambda judge, ran, counts, broken: (
+                ("passed", "") if counts is None and ran.returncode == 0 else judge(ran, counts, broken)
+            ),
+        ),
         ("checks/test_tests.py::test_success_without_a_report_is_not_believed",),
     ),
     Breakage(
         7,
         "a figure is of the copy under test",
-        "checks/coverage_run.py",
-        "        if problem := self._process.import_problem(measured.unseen):\n",
-        "        if (problem := self._process.import_problem(measured.unseen)) and not problem:\n",
+        returns(MeasuredProcess.import_problem, ""),
         (
             "checks/test_imports.py::test_original_gives_no_figure",
             "checks/test_coverage.py::test_lost_coverage_data_gives_no_figure",

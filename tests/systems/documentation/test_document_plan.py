@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.systems.documentation.code_graph.dependency_graph import read_code_graph
+from codex_multi_role.systems.documentation.code_graph import read_code_graph
 from codex_multi_role.systems.documentation.document_plan import plan_documents
 from codex_multi_role.systems.documentation.places import marked, page_of
 from tests.support.checks import MakeContext

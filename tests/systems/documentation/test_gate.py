@@ -14,6 +14,8 @@ import pytest
 from tests.support.checks import MakeContext
 from tests.support.documentation import SECTIONS, Package
 
+pytestmark = pytest.mark.usefixtures("mermaid_parser")
+
 HONEST = ["json", "wsgiref"]
 LOREM = (
     "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore "

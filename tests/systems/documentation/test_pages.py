@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from codex_multi_role.errors import CheckFailed, UsageError
-from codex_multi_role.systems.documentation.code_graph.dependency_graph import read_code_graph
-from codex_multi_role.systems.documentation.document_sources import MAX_CHARACTERS, read_sources
+from codex_multi_role.systems.documentation.code_graph import read_code_graph
+from codex_multi_role.systems.documentation.document_sources import MAX_CHARACTERS, judge_notes, read_sources
 from codex_multi_role.systems.documentation.markdown_document import read_markdown
-from codex_multi_role.systems.documentation.notes import judge_notes
 from codex_multi_role.systems.documentation.pages import write_one_document, write_pages
 from codex_multi_role.systems.documentation.places import marked
 from tests.support.checks import MakeContext

@@ -12,8 +12,8 @@ import pytest
 
 from codex_multi_role.checks import CheckContext
 from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
-from codex_multi_role.systems.documentation.code_graph.dependency_graph import read_code_graph
-from codex_multi_role.systems.documentation.mermaid import OWN_PARSER, SUBSET, judge_diagrams
+from codex_multi_role.systems.documentation.code_graph import read_code_graph
+from codex_multi_role.systems.documentation.mermaid import NOT_JUDGED, OWN_PARSER, judge_diagrams
 from codex_multi_role.systems.documentation.places import marked, page_of
 from codex_multi_role.systems.documentation.quality import measure_documents
 from tests.support.checks import MakeContext
@@ -67,6 +67,7 @@ def documented(make_context: MakeContext) -> Documented:
     return Documented(make_context)
 
 
+@pytest.mark.usefixtures("mermaid_parser")
 def test_documents_without_a_fault_have_the_full_score(documented: Documented) -> None:
     result = documented.measure()
     assert (result["status"], result["score"], result["refine"]) == ("passed", 1.0, [])
@@ -87,6 +88,7 @@ def test_no_documents_are_worth_nothing(documented: Documented) -> None:
     assert sum(part["costs"] for part in result["parts"]) == pytest.approx(1.0)
 
 
+@pytest.mark.usefixtures("mermaid_parser")
 def test_page_about_an_older_state_of_its_file_covers_it_no_more(documented: Documented) -> None:
     documented.write("docs/files/shop/store.py.md", marked("shop/store.py", "0" * 64, "# shop/store.py\n\nOld."))
     part = documented.part("files")
@@ -146,6 +148,7 @@ def test_name_in_code_font_is_one_that_the_code_knows(documented: Documented, co
     assert bool(part["problems"]) == (real is False)
 
 
+@pytest.mark.usefixtures("mermaid_parser")
 def test_missing_section_and_invalid_diagram_are_reported(documented: Documented) -> None:
     """The result also shows how much they cost in the score."""
     documented.write("docs/CONCEPTS.md", "# Concepts\n```mermaid\nflowchart TD\n a[x --> b\n```\n[o](OVERVIEW.md)\n")
@@ -158,13 +161,15 @@ def test_missing_section_and_invalid_diagram_are_reported(documented: Documented
     assert section == "the section 'Terms' is missing"
 
 
-def test_diagrams_that_nobody_here_can_judge_do_not_count(documented: Documented) -> None:
-    without = replace(documented.context, environment={"PATH": ""})
-    documented.context = without
-    documented.write("docs/OVERVIEW.md", OVERVIEW.replace("flowchart TD\n    store --> orders", "pie\n"))
+def test_diagrams_without_node_are_not_judged(documented: Documented) -> None:
+    """They neither count as good nor as wrong: the part has no score and no weight."""
+    documented.context = replace(documented.context, environment={"PATH": ""})
+    documented.write("docs/OVERVIEW.md", OVERVIEW.replace("store --> orders", "store [-> orders"))
     result = documented.measure()
-    assert (result["score"], result["not_judged"]) == (1.0, 1)
-    assert result["mermaid_judged_by"] == f"{SUBSET}: Node is not installed"
+    (part,) = [each for each in result["parts"] if each["name"] == "mermaid"]
+    assert (part["score"], part["weight"], part["of"], part["problems"]) == (None, 0, 0, [])
+    assert (result["status"], result["score"], result["not_judged"]) == ("passed", 1.0, 1)
+    assert result["mermaid_judged_by"] == "not judged: Node is not installed"
 
 
 def test_without_a_diagram_the_overview_is_to_get_one(documented: Documented) -> None:
@@ -195,17 +200,17 @@ def test_mermaids_own_parser_is_asked_where_it_is(documented: Documented) -> Non
     diagrams = ["flowchart TD\n a-->b", "flowchart TD\n a[x-->b", "sequenceDiagram\n A->>B: hi", "pie\n nonsense"]
     judged = judge_diagrams(_with_mermaid(documented.context), diagrams)
     if judged.by != OWN_PARSER:
-        assert judged.by.startswith(SUBSET)
+        assert judged.by.startswith(NOT_JUDGED)
         pytest.skip(judged.by)
-    assert [bool(problem) for problem in judged.problems] == [False, True, False, True]
+    assert [bool(judged.verdicts[each]) for each in diagrams] == [False, True, False, True]
 
 
-def test_package_of_that_name_that_fails_leaves_it_to_the_subset(documented: Documented, tmp_path: Path) -> None:
+def test_package_of_that_name_that_fails_judges_nothing(documented: Documented, tmp_path: Path) -> None:
     if shutil.which("node") is None:
         pytest.skip("there is no Node")
     package = tmp_path / "work/node_modules/mermaid"
     package.mkdir(parents=True)
     (package / "package.json").write_text('{"name": "mermaid", "main": "broken.js"}')
     judged = judge_diagrams(documented.context, ["flowchart TD\n a-->b"])
-    assert list(judged.problems) == [""]
-    assert judged.by.startswith(f"{SUBSET}: {OWN_PARSER} failed: ")
+    assert judged.verdicts == {}
+    assert judged.by.startswith(f"{NOT_JUDGED}: {OWN_PARSER} failed: ")

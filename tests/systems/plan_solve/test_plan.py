@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from codex_multi_role.checks import find_check
 from codex_multi_role.errors import UsageError
-from codex_multi_role.systems.plan_solve.plan import check_plan
-from codex_multi_role.systems.plan_solve.plans import plan_problems
+from codex_multi_role.systems.plan_solve.plan import check_plan, plan_problems
 from tests.support.checks import MakeContext, run_check
 from tests.support.plan_solve import todo as task
 

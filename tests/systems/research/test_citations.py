@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.systems.research.citations import NAMELESS, check_prose, citations_in, count_words, with_citations
-from codex_multi_role.systems.research.report_page import page
-from codex_multi_role.systems.research.text import Chapter, Research, as_markdown
+from codex_multi_role.systems.research.report_text import Chapter, Research, as_markdown, page
 from tests.support.checks import MakeContext
 
 WILD = st.text(alphabet="[]cite:S12, \n`*#<a>(x)|_!\\", max_size=60) | st.lists(

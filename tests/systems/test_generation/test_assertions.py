@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from codex_multi_role.systems.test_generation.assertions import tests_without_assertion as idle_tests
+from codex_multi_role.systems.test_generation.tests_source import tests_without_assertion as idle_tests
 from codex_multi_role.systems.test_generation.tests_source import with_unique_names, without_fence
 
 

@@ -13,7 +13,7 @@ from codex_multi_role.systems.test_generation.mutation import judge_mutants
 from tests.support.checks import MakeContext, run_check
 from tests.systems.test_generation.programs.candidates import CARELESS, HAPPY, PAIRS, STRICT
 
-pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
+pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
 
 LEDGER = (Path(__file__).parent / "programs" / "ledger.py").read_text()
 GRADE = "def grade(points):\n    if points < 50:\n        return 'failed'\n    return 'passed'\n"

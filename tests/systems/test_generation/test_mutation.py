@@ -17,7 +17,7 @@ from codex_multi_role.systems.test_generation.mutation import END_SECONDS, judge
 from codex_multi_role.workspace.commands import Sandbox
 from tests.support.checks import ESCAPES, FOO_CALC, FOO_TESTS, WITH_PLUGINS, MakeContext, run_check, shadowed_package
 
-pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
+pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
 
 LEDGER = (Path(__file__).parent / "programs" / "ledger.py").read_text()
 GRADE = "def grade(points):\n    if points < 50:\n        return 'failed'\n    return 'passed'\n"
@@ -189,7 +189,7 @@ def test_file_without_functions_has_no_mutants(make_context: MakeContext) -> Non
 def test_without_the_extra_it_says_how_to_install_it(
     make_context: MakeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "mutmut", None)
+    monkeypatch.setitem(sys.modules, "libcst", None)
     result = _of(make_context, GRADE, EDGE)
     assert result["status"] == "could not run"
     assert 'pip install "codex-multi-role[mutation]"' in result["reason"]

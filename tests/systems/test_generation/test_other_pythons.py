@@ -18,7 +18,7 @@ FILES = {"sign.py": SIGN, "tests/test_sign.py": WHOLE}
 
 
 def test_same_mutants_die_in_another_python(make_context: MakeContext, others: dict[str, Interpreter]) -> None:
-    pytest.importorskip("mutmut", reason="the extra [mutation] is not installed")
+    pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
     ours = _killed(make_context)
     for version, python in others.items():
         (link := make_context(FILES).workspace.root / ".venv").unlink(missing_ok=True)
@@ -41,3 +41,9 @@ def test_tests_are_generated_for_another_python(tmp_path: Path, others: dict[str
         assert (report.exit_code, given.metrics()["coverage_percent"]) == (0, 100.0), report
         told = read(report.folder / "results.json")["python"]
         assert (told["version"], told["source"]) == (version, ".venv")
+
+
+def test_results_say_which_python_ran_the_tests(tmp_path: Path) -> None:
+    given = Generation(tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(WHOLE)])
+    report = given.run("sign.py")
+    assert read(report.folder / "results.json")["python"] == given.team.of_type("run_started")[0]["python"]

@@ -19,8 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.reading.sketches import sketch
-from codex_multi_role.systems.research.searching.document_text import ENDINGS, Unreadable, read_document, shortened
-from codex_multi_role.systems.research.searching.language_detection import language_of
+from codex_multi_role.systems.research.searching.document_text import (
+    ENDINGS,
+    Unreadable,
+    language_of,
+    read_document,
+    shortened,
+)
 
 MOST_FILES = 5_000
 LARGEST_FILE_BYTES = 10 * 1024 * 1024

@@ -1,0 +1,120 @@
+"""Reports to a CI system at the end of a run: the requested files, and annotations in its log."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from codex_multi_role.cli.options import REPORTS
+from codex_multi_role.cli.output import annotate, say
+from codex_multi_role.errors import CodexMultiRoleError, StorageError
+from codex_multi_role.integrations.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annotations, runs_here
+
+if TYPE_CHECKING:
+    from codex_multi_role.integrations.ci.ended_run import EndedRun
+    from codex_multi_role.presentation.progress import Progress
+    from codex_multi_role.run_options import RunReport
+
+
+def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
+    """Report the end of the run to CI. A failure here is printed and does not change how the run ended."""
+    if not (_asked_for(ctx) or runs_here()):
+        return
+    try:
+        _report(ctx, report, progress)
+    except (CodexMultiRoleError, OSError, ValueError) as error:  # the run's files can no longer be read
+        say(f"warning: the run is over and the exit code stays {report.exit_code}, but it cannot be reported: {error}")
+
+
+def _report(ctx: click.Context, report: RunReport, progress: Progress) -> None:
+    from codex_multi_role.integrations.ci.ended_run import EndedRun  # here: few runs write reports
+
+    run = EndedRun.of(report, progress, ctx.params["runs_dir"])
+    _write_reports(ctx, run)
+    if runs_here():
+        top = os.environ.get(TOP_VARIABLE)
+        for command in run_annotations(run, Path(top) if top else None):
+            annotate(command)
+
+
+def reported(body: Callable[..., None]) -> Callable[..., None]:
+    """Decorate a command so that it also writes its reports, as failed, for an error before the run."""
+
+    @wraps(body)
+    def command(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the command's settings
+        try:
+            body(ctx, **values)
+        except CodexMultiRoleError as error:
+            if _asked_for(ctx):
+                from codex_multi_role.integrations.ci.ended_run import EndedRun  # as above
+
+                _write_reports(ctx, EndedRun.without_run(error))
+            raise
+
+    return command
+
+
+def _asked_for(ctx: click.Context) -> bool:
+    return any(ctx.params.get(setting.key) for setting in REPORTS)
+
+
+def say_unreported(ctx: click.Context) -> None:
+    """Warn about requested reports if the run does not end in this process."""
+    for setting in REPORTS:
+        if ctx.params.get(setting.key):
+            say(f"warning: --{setting.key} was not written: the run did not end here")
+
+
+def _write_reports(ctx: click.Context, run: EndedRun) -> None:
+    prefix = "the run is over and " if run.folder else ""
+    for option, write in _WRITERS.items():
+        path = ctx.params.get(option)
+        if path is not None:
+            try:
+                write(path, run)
+            except StorageError as error:
+                code = f"the exit code stays {run.exit_code}"
+                say(f"warning: {prefix}{code}, but --{option} was not written: {error}")
+
+
+def _write_junit(path: Path, run: EndedRun) -> None:
+    from codex_multi_role.host.atomic import still_there, write_bytes  # as above
+    from codex_multi_role.integrations.ci.junit import junit_report
+
+    write_bytes(still_there(path), junit_report(run))
+
+
+def _write_summary(path: Path, run: EndedRun) -> None:
+    from codex_multi_role.host.atomic import append_text, still_there, write_text  # as above
+    from codex_multi_role.integrations.ci.job_summary import job_summary
+
+    text = job_summary(run)
+    if _is_step_summary(path):
+        append_text(still_there(path), f"{text}\n")
+    else:
+        write_text(still_there(path), text)
+
+
+def _write_annotations(path: Path, run: EndedRun) -> None:
+    from codex_multi_role.host.atomic import still_there, write_json  # as above
+    from codex_multi_role.integrations.ci.gitlab import link_annotations
+
+    write_json(still_there(path), link_annotations(run))
+
+
+_WRITERS: dict[str, Callable[[Path, EndedRun], None]] = {
+    "junit": _write_junit,
+    "summary": _write_summary,
+    "annotations": _write_annotations,
+}
+
+
+def _is_step_summary(path: Path) -> bool:
+    """Whether it is GitHub's summary file of this step, which earlier commands of the step may have written to."""
+    given = os.environ.get(SUMMARY_VARIABLE)
+    return bool(given) and Path(str(given)).resolve() == path.resolve()

@@ -1,0 +1,114 @@
+"""A run in the foreground: its view, the person at the terminal, its closing summary and its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypedDict
+
+import click
+
+from codex_multi_role.cli.ci_reports import report_end
+from codex_multi_role.cli.output import say
+from codex_multi_role.cli.terminal_questions import person_at
+from codex_multi_role.cli.views import View, open_view
+from codex_multi_role.errors import ExitCode
+from codex_multi_role.presentation.outcome import (
+    exit_in_words,
+    next_command,
+    outcome_in_words,
+    playbook_in_words,
+    report_command,
+    tokens_in_words,
+    turns_in_words,
+)
+from codex_multi_role.presentation.plain import question_lines
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.wording import one_line, plural, verdict
+from codex_multi_role.run_folder import AskPerson, Questions, RunFolder
+from codex_multi_role.run_options import RunReport
+
+FILES_NAMED = 6
+
+
+class Callbacks(TypedDict):
+    """What a function of `api` tells and asks while it works on a run."""
+
+    on_event: View
+    ask_person: AskPerson | None
+
+
+@contextmanager
+def in_foreground(ctx: click.Context, progress: Progress) -> Iterator[Callbacks]:
+    """Show the run that is worked on meanwhile, and ask the person at the terminal.
+
+    ``ctx`` has the settings `OF_THIS_PROCESS`.
+    """
+    as_json, quiet, plain = (ctx.params[name] for name in ("json", "quiet", "plain"))
+    with open_view(progress, as_json=as_json, quiet=quiet, plain=plain) as view:
+        person = person_at(view, as_json=as_json, awaited=ctx.params["await_answers"])
+        yield {"on_event": view, "ask_person": person}
+
+
+def report_and_exit(ctx: click.Context, report: RunReport, progress: Progress) -> None:
+    """Tell people and a CI system how the run ended, and exit with its code."""
+    say_end(ctx, report, progress)
+    report_end(ctx, report, progress)
+    ctx.exit(report.exit_code)
+
+
+def say_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
+    """Print the closing summary; ``ctx`` has the settings ``runs_dir``, ``json`` and ``quiet``."""
+    if not ctx.params["json"] and not (ctx.params["quiet"] and report.exit_code == 0):
+        lines = list(summary(report, progress, ctx.params["runs_dir"]))
+        for line in (lines[0], lines[-1]) if ctx.params["quiet"] else ["", *lines]:
+            say(line)
+    if report.page_problem and ctx.params["json"]:
+        say(f"report {no_page(report, ctx.params['runs_dir'])}")
+
+
+def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[str]:
+    totals = report.totals
+    yield f"{outcome_in_words(report.outcome)}{f': {one_line(report.reason)}' if report.reason else ''}"
+    if progress.playbook:
+        yield f"  {playbook_in_words(progress.playbook, over=True)}"
+    yield f"  turns    {turns_in_words(totals)}"
+    yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"
+    if progress.tests is not None:
+        yield f"  tests    {verdict(vars(progress.tests))}"
+    if progress.files.written or progress.files.skipped:
+        yield f"  files    {_files(progress)}"
+    yield f"  folder   {report.folder}"
+    if report.page is not None:
+        yield f"  report   {report.page}"
+    if report.page_problem:
+        yield f"  report   {no_page(report, runs_dir)}"
+    if report.exit_code == ExitCode.WAITING:
+        yield from _waiting_for(RunFolder(report.folder))
+    if report.hint:
+        yield f"  hint     {one_line(report.hint, 500)}"
+    yield f"  exit     {exit_in_words(report.exit_code, 'see the reason above')}"
+    yield f"  next     {next_command(RunFolder(report.folder), runs_dir, report.exit_code)}"
+
+
+def _waiting_for(folder: RunFolder) -> Iterator[str]:
+    """Yield the open questions with what each is about: this is where people read what they approve."""
+    for question in Questions(folder.path).pending():
+        yield ""
+        yield from (f"  {line}" for line in question_lines(question))
+        yield ""
+
+
+def no_page(report: RunReport, runs_dir: Path) -> str:
+    """Say that a run has no report, and why."""
+    again = report_command(report.run_id, runs_dir)
+    return f"not written: {one_line(report.page_problem, 500)}; `{again}` tries again"
+
+
+def _files(progress: Progress) -> str:
+    names = [one_line(name) for name in progress.files.paths]
+    more = f" and {len(names) - FILES_NAMED} more" if len(names) > FILES_NAMED else ""
+    skipped = f"; {progress.files.skipped} skipped" if progress.files.skipped else ""
+    times = f" ({plural(progress.files.written, 'write')})" if names else "none written"
+    return f"{', '.join(names[:FILES_NAMED])}{more}{times}{skipped}"

@@ -1,0 +1,148 @@
+"""Standard output is for machines, standard error for people; neither may stop a run."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import select
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+import click
+
+from codex_multi_role.integrations.ci.github import harmless, runs_here
+from codex_multi_role.presentation.wording import one_line
+
+PATIENCE_SECONDS = 30.0
+PIECE = select.PIPE_BUF
+"""Bytes that a pipe which is ready for writing takes without blocking."""
+UNLIMITED_COLUMNS = 10_000
+
+
+def open_missing() -> None:
+    """Open /dev/null in place of standard streams that were closed when this process started (``2>&-``).
+
+    Otherwise the next files to be opened would get their numbers, and everything written to these streams.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free number
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, errors="replace"))  # noqa: SIM115 - stays open
+
+
+def say(text: str) -> None:
+    """Print a line for people on stderr; it is lost if nobody can read it."""
+    annotate(_safe(text))
+
+
+def annotate(command: str) -> None:
+    """Write a workflow command to stderr; GitHub reads both streams. It may be lost like a line of `say`."""
+    try:
+        wait_for_reader(sys.stderr)
+        click.echo(command, err=True)
+    except OSError:
+        let_go(sys.stderr)
+
+
+def put_line(text: str) -> None:
+    """Print a line for people on stdout; text of others in it cannot be a workflow command."""
+    click.echo(_safe(text))
+
+
+def _safe(text: str) -> str:
+    return harmless(text) if runs_here() else text
+
+
+def _as_json(value: object, indent: int | None = None) -> str:
+    """Return ASCII JSON; in a workflow's log, brackets are escaped so that no text in it is a command."""
+    text = json.dumps(value, indent=indent, default=str)
+    return text.replace("##[", "##\\u005b") if runs_here() else text
+
+
+def wait_for_reader(stream: TextIO) -> None:
+    """Wait until `PIECE` bytes can be written. Raises `TimeoutError`: a run must not wait for its readers."""
+    try:
+        descriptor = stream.fileno()
+    except (OSError, ValueError, AttributeError):  # not a file: no reader to wait for
+        return
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    if not poll.poll(PATIENCE_SECONDS * 1000):
+        raise TimeoutError(errno.ETIMEDOUT, f"nobody read there for {PATIENCE_SECONDS:g} s")
+
+
+def put_json(value: object) -> None:
+    """Print ``value`` as indented JSON on stdout; ASCII, so that no terminal's encoding can reject it."""
+    click.echo(_as_json(value, 2))
+
+
+def put_json_line(value: object) -> None:
+    """Print ``value`` as one line of JSON on stdout."""
+    click.echo(_as_json(value))
+
+
+def let_go(stream: TextIO | None) -> None:
+    """Discard what is written to a stream whose reader is gone, so that the final flush does not fail again."""
+    with contextlib.suppress(OSError, AttributeError):  # the stream may be None or not a file
+        descriptor = stream.fileno()  # type: ignore[union-attr]
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, descriptor)
+        os.close(null_device)
+
+
+class JsonLines:
+    """Writes one event per line to stdout, in ASCII. A reader that leaves or stalls does not hold up the run."""
+
+    def __init__(self) -> None:
+        self._lost = False
+
+    def __call__(self, record: dict[str, Any]) -> None:
+        if self._lost:
+            return
+        line = f"{_as_json(record)}\n"
+        try:
+            for begin in range(0, len(line), PIECE):
+                wait_for_reader(sys.stdout)
+                sys.stdout.write(line[begin : begin + PIECE])
+                sys.stdout.flush()
+        except OSError as error:
+            self._lost = True
+            let_go(sys.stdout)
+            if not isinstance(error, BrokenPipeError):
+                say(f"warning: no more events on standard output: {error.strerror}; events.jsonl has them all")
+
+
+def put_yaml(value: object) -> None:
+    """Print ``value`` as YAML on stdout, in its own order."""
+    import yaml  # here: few commands print YAML
+
+    click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=False, width=100), nl=False)
+
+
+def put_table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Iterable[str] = ()) -> None:
+    """Print ``rows`` below ``headings``; columns in ``numbers`` are right-aligned, the first one is never cut."""
+    from rich.console import Console  # here: only commands that print a table load rich
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [[one_line("" if cell is None else cell) for cell in row] for row in rows]
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for heading in headings:
+        name_width = max(len(row[0]) for row in cells) if cells and heading == headings[0] else None
+        justify: Literal["left", "right"] = "right" if heading in set(numbers) else "left"
+        table.add_column(heading, justify=justify, no_wrap=True, overflow="ellipsis", min_width=name_width)
+    for row in cells:
+        table.add_row(*map(Text, row))
+    console = Console() if sys.stdout.isatty() else Console(width=UNLIMITED_COLUMNS, no_color=True, color_system=None)
+    with console.capture() as capture:
+        console.print(table)
+    for line in capture.get().splitlines():
+        put_line(line.rstrip())

@@ -1,0 +1,140 @@
+"""Questions on the terminal that an answer from elsewhere, a time limit or Ctrl-C can end."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from codex_multi_role.cli.output import say
+from codex_multi_role.cli.views import View
+from codex_multi_role.presentation.plain import question_lines
+from codex_multi_role.run_folder import Answer, AskPerson, Question, answer_of_person
+
+LOOK_SECONDS = 0.2
+LONGEST_LINE = 4096
+APPROVE, REJECT = frozenset({"y", "yes", "approve"}), frozenset({"n", "no", "reject"})
+HOW = "y approves, n rejects, with a comment after it if you like; Ctrl-D leaves the question open:"
+WORDS = "your answer, one line; Enter alone gives none:"
+WHY = "why not? the roles may get to read it:"
+OVER = "This question needs no answer here any more."
+
+
+class Verdict(NamedTuple):
+    approved: bool
+    comment: str
+
+
+def person_at(view: View, *, as_json: bool, awaited: bool) -> AskPerson | None:
+    """Return what answers reviews on the terminal where ``view`` draws; None without a terminal.
+
+    Without a terminal and with ``awaited``, it waits for an answer from elsewhere.
+    """
+    if as_json or sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return somebody_elsewhere if awaited else None
+    return TerminalAsker(view, sys.stdin.fileno())
+
+
+def somebody_elsewhere(question: Question, is_over: Callable[[], bool]) -> Answer | None:
+    """Wait until the question is over; the run itself finds an answer from elsewhere."""
+    while not is_over():
+        time.sleep(LOOK_SECONDS)
+    return None
+
+
+class TerminalAsker:
+    """Asks one question at a time, even if several threads have one.
+
+    Reads lines from the file descriptor, not from ``sys.stdin``: only the wait for a line may block.
+    """
+
+    def __init__(self, view: View, descriptor: int) -> None:
+        self._view = view
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+
+    def __call__(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
+        while not self._lock.acquire(timeout=LOOK_SECONDS):
+            if is_over():
+                return None
+        try:
+            with self._view.paused(), self._without_typeahead():
+                return self._ask(question, is_over) if self._in_foreground() else None
+        finally:
+            self._lock.release()
+
+    def _ask(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
+        for line in ("", *question_lines(question)):
+            say(line)
+        verdict = self._words(is_over) if question.words else self._verdict(is_over)
+        if verdict is None and is_over():
+            say(OVER)
+        return answer_of_person(*verdict) if verdict is not None else None
+
+    def _verdict(self, is_over: Callable[[], bool]) -> Verdict | None:
+        """Return the typed verdict; None at the end of the input or when the question is over."""
+        say(HOW)
+        while (line := self._line(is_over)) is not None:
+            word, _, comment = line.strip().partition(" ")
+            if word.lower() in APPROVE:
+                return Verdict(True, comment.strip())
+            if word.lower() in REJECT:
+                return self._rejection(comment.strip(), is_over)
+            say(HOW)
+        return None
+
+    def _words(self, is_over: Callable[[], bool]) -> Verdict | None:
+        say(WORDS)
+        line = self._line(is_over)
+        return None if line is None else Verdict(bool(line.strip()), line.strip())
+
+    def _rejection(self, comment: str, is_over: Callable[[], bool]) -> Verdict | None:
+        while not comment:
+            say(WHY)
+            line = self._line(is_over)
+            if line is None:
+                return None
+            comment = line.strip()
+        return Verdict(False, comment)
+
+    def _line(self, is_over: Callable[[], bool]) -> str | None:
+        """Wait without a limit for the next line; None at the end of the input or when the question is over."""
+        while not is_over():
+            if not self._in_foreground():
+                time.sleep(LOOK_SECONDS)
+            elif select.select([self._descriptor], [], [], LOOK_SECONDS)[0]:
+                return self._read() or None
+        return None
+
+    def _read(self) -> str:
+        try:
+            return os.read(self._descriptor, LONGEST_LINE).decode("utf-8", "replace")
+        except OSError:  # the terminal is gone
+            return ""
+
+    def _in_foreground(self) -> bool:
+        """Whether this process is in the foreground: a background process is stopped when it reads or flushes."""
+        try:
+            return os.tcgetpgrp(self._descriptor) == os.getpgrp()
+        except OSError:  # not the controlling terminal of this process: it has no background
+            return True
+
+    @contextmanager
+    def _without_typeahead(self) -> Iterator[None]:
+        """Discard keys pressed before the question (not an answer) and half a line after it (not a shell command)."""
+        self._discard_typeahead()
+        try:
+            yield
+        finally:
+            self._discard_typeahead()
+
+    def _discard_typeahead(self) -> None:
+        with suppress(termios.error):
+            if self._in_foreground():
+                termios.tcflush(self._descriptor, termios.TCIFLUSH)

@@ -1,0 +1,212 @@
+"""What every CI report contains: how a run ended, or that none began, and its latest tests, test by test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codex_multi_role.checks.junit_report import read_cases, read_report
+from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.presentation.outcome import OUTCOMES, exit_in_words, next_command, outcome_in_words
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.recorded import read_tests
+from codex_multi_role.presentation.wording import one_line, printable
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_options import RunReport
+
+if TYPE_CHECKING:
+    from junitparser import TestCase as ReportedCase
+
+LONGEST_TEXT = 20_000
+NOT_STARTED = "No run"
+PASSED, FAILED, ERROR, SKIPPED = "passed", "failed", "error", "skipped"
+RED = frozenset({FAILED, ERROR})
+NOTHING_TO_TELL = frozenset({"no tests"})
+MOST_CASES = 5_000
+MOST_PARTS = 20
+MOST_PLACES = 100
+PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,7}): ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class EndedRun:
+    """``outcome`` is in words; ``following``: the command to continue with. ``folder`` is None if no run began."""
+
+    exit_code: int
+    outcome: str
+    reason: str
+    hint: str
+    following: str
+    folder: RunFolder | None
+    progress: Progress
+    totals: dict[str, float]
+    redact: Callable[[str], str] = str
+
+    @classmethod
+    def of(cls, report: RunReport, progress: Progress, runs_dir: Path) -> EndedRun:
+        folder = RunFolder(report.folder)
+        return cls(
+            report.exit_code,
+            outcome_in_words(report.outcome),
+            report.reason,
+            report.hint,
+            next_command(folder, runs_dir, report.exit_code),
+            folder,
+            progress,
+            dict(report.totals),
+            folder.redact,
+        )
+
+    @classmethod
+    def without_run(cls, error: CodexMultiRoleError) -> EndedRun:
+        """Create it for an ``error`` before, or instead of, the end of a run."""
+        return cls(error.exit_code, NOT_STARTED, str(error), error.hint, "", None, Progress(), {})
+
+    @cached_property
+    def tests(self) -> LatestTests | None:
+        """The run's last tests; None if it ran none or found none."""
+        return _latest_tests(self.folder) if self.folder else None
+
+    @property
+    def name(self) -> str:
+        """The run's id; empty without a run."""
+        return self.folder.run_id if self.folder else ""
+
+    @property
+    def meaning(self) -> str:
+        """``exit code 1: ended without reaching the goal``."""
+        return f"exit code {exit_in_words(self.exit_code)}"
+
+    @property
+    def is_own_word(self) -> bool:
+        """Whether ``outcome`` is one of our words, not a flow's own name for its end."""
+        return self.outcome in OUTCOMES.values() or self.outcome == NOT_STARTED
+
+    @property
+    def headline(self) -> str:
+        """``All cycles are used up: …`` on one line."""
+        reason = self.line(self.reason, 500)
+        return f"{one_line(self.outcome)}: {reason}" if reason else one_line(self.outcome)
+
+    def line(self, text: object, limit: int = 200) -> str:
+        """Apply `one_line` without secrets."""
+        return one_line(self.redact(str(text)), limit)
+
+    def text(self, text: str) -> str:
+        """Return the end of several lines from a model or its tests, without secrets and control characters."""
+        lines = (printable(line.expandtabs()) for line in self.redact(text)[-LONGEST_TEXT:].splitlines())
+        return "\n".join(lines)
+
+    def next_steps(self) -> Iterator[str]:
+        """Yield the hint and the command to continue with."""
+        if self.hint:
+            yield self.line(self.hint, 500)
+        if self.following:
+            yield f"next: {self.following}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test. ``file``: relative to the workspace, empty if the report has none; ``line``: from 1, or 0.
+
+    The tests wrote all the texts in it.
+    """
+
+    __test__ = False
+
+    classname: str
+    name: str
+    outcome: str
+    seconds: float
+    message: str = ""
+    text: str = ""
+    file: str = ""
+    line: int = 0
+
+    @property
+    def full_name(self) -> str:
+        return "::".join(part for part in (self.classname, self.name) if part)
+
+
+@dataclass(frozen=True)
+class LatestTests:
+    """``result``: the content of ``result.json``; ``cases``: empty if the tests left no report."""
+
+    number: int
+    result: dict[str, Any]
+    cases: list[Case]
+
+    @property
+    def red(self) -> list[Case]:
+        return [case for case in self.cases if case.outcome in RED]
+
+    @property
+    def is_red(self) -> bool:
+        return bool(self.result.get("status") != PASSED)
+
+
+def _latest_tests(folder: RunFolder) -> LatestTests | None:
+    results = read_tests(folder)
+    if not results or results[-1].get("status") in NOTHING_TO_TELL:
+        return None
+    result = results[-1]
+    workspace = Path(str(folder.record().get("workspace", "")))
+    cases = _cases(Path(result["folder"]) / "junit.xml", workspace, folder.redact)
+    return LatestTests(result["number"], result, cases)
+
+
+def _cases(report: Path, workspace: Path, redact: Callable[[str], str]) -> list[Case]:
+    try:
+        return [_case(case, workspace, redact) for case in read_cases(read_report(report))[:MOST_CASES]]
+    except ValueError:  # the result says why there is no report
+        return []
+
+
+def _case(case: ReportedCase, workspace: Path, redact: Callable[[str], str]) -> Case:
+    from junitparser import Error, Skipped
+
+    classname, name = str(case.classname or ""), str(case.name or "")
+    bad = [result for result in case.result if not isinstance(result, Skipped)]
+    if not bad:
+        message = str(case.result[0].message or "") if case.result else ""
+        return Case(classname, name, SKIPPED if case.result else PASSED, _seconds(case), message)
+    result = bad[0]
+    text = redact(str(result.text or ""))[-LONGEST_TEXT:]  # redacted first: half a secret would not be recognized
+    file, line = _place(text, classname or name, workspace)
+    outcome = ERROR if isinstance(result, Error) else FAILED
+    return Case(classname, name, outcome, _seconds(case), str(result.message or ""), text, file, line)
+
+
+def _seconds(case: ReportedCase) -> float:
+    return float(case.time or 0)
+
+
+def _place(text: str, module: str, workspace: Path) -> tuple[str, int]:
+    """Find where a test failed: the last traceback place in its own file, else in the workspace, else its file."""
+    own = _file_of(module, workspace)
+    places = [(match["file"], int(match["line"])) for match in PLACE.finditer(text)][::-1]
+    in_own = (place for place in places if place[0] == own)
+    inside = (place for place in places[:MOST_PLACES] if _is_inside(place[0], workspace))
+    return next(chain(in_own, inside), (own, 0))
+
+
+def _is_inside(file: str, workspace: Path) -> bool:
+    path = Path(file)
+    try:
+        return not path.is_absolute() and ".." not in path.parts and (workspace / path).is_file()
+    except (OSError, ValueError):  # not a valid file name
+        return False
+
+
+def _file_of(module: str, workspace: Path) -> str:
+    """Find the file of a module: ``tests/test_a.py`` for ``tests.test_a.TestB``; empty if it does not exist."""
+    parts = module.split(".")
+    if len(parts) > MOST_PARTS:
+        return ""
+    names = ("/".join(parts[:count]) + ".py" for count in range(len(parts), 0, -1))
+    return next((name for name in names if _is_inside(name, workspace)), "")

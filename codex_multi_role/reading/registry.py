@@ -1,0 +1,81 @@
+"""Named parts: the built-in ones of a package, and those that are installed as entry points."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.reading.nearest import no_such
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+PartT = TypeVar("PartT")
+_OWN = f"{__name__.partition('.')[0]}."
+_REINSTALL = "in a checkout, run `pip install -e .` again"
+
+
+@dataclass(frozen=True)
+class Registry(Generic[PartT]):
+    """All parts of one ``kind`` (a word for messages).
+
+    ``group``: the package of the built-in parts, and the group of the entry points. ``built_in``: the ``module:name``
+    of each within that package. A part is imported only on request, so that further parts do not slow down any command.
+    """
+
+    kind: str
+    group: str
+    built_in: Mapping[str, str]
+
+    def names(self) -> list[str]:
+        """The names of all parts, built-in and installed, sorted."""
+        return sorted({*self.built_in, *_installed(self.group)})
+
+    def find(self, name: str) -> PartT:
+        """The part called ``name``: the built-in one, otherwise one of our own entry points, otherwise a plug-in's.
+
+        Raises `UsageError` for an unknown name, with the nearest one, and for an installed part that does not load.
+        """
+        if name in self.built_in:
+            known: PartT = resolve_name(f"{self.group}.{self.built_in[name]}")
+            return known
+        entry = _installed(self.group).get(name)
+        if entry is None:
+            raise UsageError(*no_such_part(self.kind, self.group, name, self.names()))
+        try:
+            part: PartT = entry.load()
+        except Exception as error:
+            where = f"the {self.kind} {name!r} ({entry.value})"
+            hint = _REINSTALL if _is_own(entry) else "mend or remove it"
+            raise UsageError(f"{where} does not load: {error}", hint) from error
+        return part
+
+
+def no_such_part(kind: str, group: str, name: str, known: Iterable[str]) -> tuple[str, str]:
+    """Like `no_such`; the hint also says if our own entry points are missing, as in a checkout not yet installed."""
+    message, hint = no_such(kind, name, known)
+    if not any(map(_is_own, _installed(group).values())):
+        hint += f" Installing codex-multi-role registers more {kind}s; {_REINSTALL}."
+    return message, hint
+
+
+def _installed(group: str) -> Mapping[str, EntryPoint]:
+    return _entry_points(group, tuple(sys.path))
+
+
+@cache
+def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """By name; of several with one name, ours, otherwise the first on ``path``. Reading them takes milliseconds."""
+    from importlib.metadata import entry_points  # imported only for parts that are not built in
+
+    found = reversed(tuple(entry_points(group=group)))
+    return {entry.name: entry for entry in sorted(found, key=_is_own)}
+
+
+def _is_own(entry: EntryPoint) -> bool:
+    return entry.value.startswith(_OWN)

@@ -1,0 +1,220 @@
+"""Answers to a parked or a waiting run, and ``cancel``, which tells the truth about a run's process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from codex_multi_role.cli.main import group
+from codex_multi_role.errors import RunBusy
+from codex_multi_role.lifecycle.stopping import stop_run
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.owner import is_alive
+from tests.support.console import console
+from tests.support.processes import running, wait_for
+from tests.support.recorded_runs import make_run
+from tests.support.reviews import asked, outcome, reviewed
+from tests.support.teams import NEVER, TeamFolder, read, say
+
+STUCK = """
+import sys
+from pathlib import Path
+import codex_multi_role.lifecycle.session
+import codex_multi_role.cli.main as main
+import codex_multi_role.steps.turn as turn
+
+def never(*_):
+    Path("stuck").touch()
+    while True:
+        pass
+
+turn.read_reply = never
+codex_multi_role.lifecycle.session.STOP_SECONDS = 0.5
+{more}
+sys.exit(main.main())
+"""
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> TeamFolder:
+    return reviewed(tmp_path)
+
+
+def started(team: TeamFolder, *more: str) -> subprocess.CompletedProcess[str]:
+    """The run's command with nobody there."""
+    _, _, _, *arguments = team.command("--flow", "own", *more)
+    return console(*arguments, folder=team.folder)
+
+
+def test_with_nobody_there_a_run_parks_and_says_what_answers_it(team: TeamFolder) -> None:
+    done = started(team)
+    assert done.returncode == 4
+    run_id = (team.runs / "latest").resolve().name
+    answers = f"codex-multi-role approve {run_id} --resume, or codex-multi-role reject {run_id} --comment WHY --resume"
+    assert "Waiting for a person: ok.1 waits for a person: Ship it?" in done.stderr
+    assert f"  next     {answers}" in done.stderr
+    assert "  exit     4: parked, waiting for a person" in done.stderr
+
+    shown = console("show", "latest", folder=team.folder).stdout.splitlines()
+    assert "status     parked: Waiting for a person" in shown
+    assert "question   ok.1: Ship it?" in shown
+    assert shown[-1] == f"next: {answers}"
+    assert "ok.1: Ship it?" in console("runs", folder=team.folder).stdout
+    (run,) = json.loads(console("runs", "--json", folder=team.folder).stdout)
+    assert run["questions"][0]["key"] == "ok.1"
+
+
+def test_approve_then_resume_continues_a_parked_run(team: TeamFolder) -> None:
+    started(team)
+    approved = console("approve", "latest", "--comment", "good", "--junit", "junit.xml", folder=team.folder)
+    assert approved.returncode == 0
+    first, second, third = approved.stderr.splitlines()
+    assert first == "ok.1 is approved."
+    assert second == "warning: --junit was not written: the run did not end here"
+    assert third.startswith("next: codex-multi-role resume ")
+    again = console("reject", "latest", "--comment", "no", folder=team.folder)
+    assert again.returncode == 2
+    assert "ok.1 was approved by" in again.stderr
+    assert console("resume", "latest", folder=team.folder).returncode == 0
+    assert outcome(team) == ("shipped", 0)
+
+
+def test_reject_with_resume_ends_with_the_runs_exit_code(team: TeamFolder) -> None:
+    started(team)
+    rejected = console("reject", "latest", "--comment", "no", "--resume", "--json", folder=team.folder)
+    assert rejected.returncode == 1
+    events = [json.loads(line) for line in rejected.stdout.splitlines()]
+    assert [event["comment"] for event in events if event["type"] == "review_answered"] == ["no"]
+    assert outcome(team) == ("refused", 1)
+
+
+def test_yes_asks_nobody(team: TeamFolder) -> None:
+    assert started(team, "--yes").returncode == 0
+    assert asked(team)["answer"]["by"] == "--yes"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["approve", "latest"], "the run first has asked nothing"),
+        (["reject", "latest"], "Missing option '--comment'"),
+        (["reject", "latest", "--comment", " "], "it is empty"),
+        (["approve", "latest", "--question", "ok.1"], 'the run first has no question "ok.1"'),
+        (["approve", "second"], 'no run goes by "second"'),
+        (["cancel", "latest"], "no process works on the run first: it is ended"),
+    ],
+)
+def test_invalid_answer_or_cancel_is_reported(tmp_path: Path, arguments: list[str], words: str) -> None:
+    make_run(tmp_path / "runs", "first")
+    (tmp_path / "runs/latest").unlink()
+    (tmp_path / "runs/latest").symlink_to("first")
+    done = console(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_run_without_terminal_waits_for_answer_from_elsewhere(team: TeamFolder) -> None:
+    """This needs the flag --await-answers."""
+    waits = running(team, "--flow", "own", "--await-answers", until=("review_asked", None))
+    with waits as process:
+        said = console("approve", "latest", "--comment", "good", folder=team.folder).stderr
+        assert said.splitlines() == ["ok.1 is approved.", "The run goes on by itself."]
+        assert process.wait(60) == 0
+    assert outcome(team) == ("shipped", 0)
+
+
+@pytest.mark.parametrize("name", ["run", "resume", "fork", "restart", "approve", "reject"])
+def test_await_answers_is_an_option_of_every_run_command(name: str) -> None:
+    """Every command that works on a run can wait for an answer from elsewhere."""
+    command = group.get_command(click.Context(group), name)
+    assert command is not None
+    assert "await_answers" in {setting.name for setting in command.params}
+
+
+def test_cancel_stops_a_run_that_works_and_it_can_be_resumed(tmp_path: Path) -> None:
+    team = reviewed(tmp_path)
+    team.plays["one"] = [{"fault": {"stall_seconds": 300}}]
+    team.write_plays()
+    with running(team, "--flow", "own", until=("turn_started", "one")) as process:
+        stopped = console("cancel", "latest", folder=team.folder)
+        assert (stopped.returncode, stopped.stderr) == (0, "Cancelled: the run was stopped\n")
+        assert process.wait(30) == 130
+    assert "it is interrupted" in console("cancel", "latest", folder=team.folder).stderr
+    team.plays["one"] = [say("it")]
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook), yes=True).outcome == "approved"
+
+
+@pytest.fixture
+def unreviewed(tmp_path: Path) -> TeamFolder:
+    return TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+
+
+def stuck(team: TeamFolder, more: str = "") -> subprocess.Popen[bytes]:
+    """A run whose work no signal can interrupt."""
+    command = [sys.executable, "-c", STUCK.format(more=more), *team.command("--quiet")[3:]]
+    process = subprocess.Popen(command, cwd=team.folder)
+    wait_for(team.folder / "stuck")
+    return process
+
+
+@pytest.fixture
+def ended() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Processes that are gone after the test."""
+    processes: list[subprocess.Popen[bytes]] = []
+    yield processes
+    for each in processes:
+        each.kill()
+        each.wait()
+
+
+def test_cancelled_run_process_ends_despite_stuck_work(
+    unreviewed: TeamFolder, ended: list[subprocess.Popen[bytes]]
+) -> None:
+    """The work of the run cannot be interrupted by any signal."""
+    ended.append(stuck(unreviewed))
+    cancelled = console("cancel", "latest", folder=unreviewed.folder)
+    assert (cancelled.returncode, cancelled.stdout) == (0, "")
+    assert ended[0].poll() == 130
+    assert read(unreviewed.runs / "latest/run.json")["status"] == "interrupted"
+
+
+def test_run_still_working_is_not_reported_as_cancelled(
+    unreviewed: TeamFolder, ended: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process outlives its session, as when it is part of another program, and its work continues."""
+    ended.append(stuck(unreviewed, "main._exit_if_blocked = lambda code: __import__('time').sleep(600)"))
+    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.SIGNALS", ((2, 8.0),))
+    with pytest.raises(RunBusy, match="still works on the run") as refused:
+        stop_run(RunFolder.find(unreviewed.runs, "latest"))
+    assert refused.value.hint.startswith(f"`kill -9 {ended[0].pid}`")
+    assert is_alive(RunFolder.find(unreviewed.runs, "latest"))
+    assert console("resume", "latest", folder=unreviewed.folder).returncode == 2
+
+
+def test_process_that_outlives_its_run_is_named(
+    unreviewed: TeamFolder, ended: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as another program that ran it as a library."""
+    code = (
+        "import subprocess, sys, time; from codex_multi_role.cli.main import group, run_guarded; "
+        "run_guarded(group, sys.argv[1:]); time.sleep(600)"
+    )
+    unreviewed.plays["one"] = [NEVER]
+    unreviewed.write_plays()
+    ended.append(
+        subprocess.Popen([sys.executable, "-c", code, *unreviewed.command("--quiet")[3:]], cwd=unreviewed.folder)
+    )
+    wait_for(unreviewed.runs / "latest/one/turn_001/turn.json")
+    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.LEAVING_SECONDS", 0.2)
+    told = CliRunner().invoke(group, ["cancel", "latest", "--runs-dir", str(unreviewed.runs)])
+    assert told.exit_code == 0
+    assert f"process {ended[0].pid}, which worked on it, is still running" in told.stderr
+    assert "Cancelled" in told.stderr

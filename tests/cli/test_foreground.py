@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.cli.foreground import summary
+from codex_multi_role.presentation.outcome import next_command
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_options import RunReport
+from tests.support.recorded_runs import in_order, make_run, started, whole_run
+
+RUN = "20260131_101500_0a1b2c3d"
+TOTALS = {"turns": 5, "repairs": 1, "input_tokens": 6000, "output_tokens": 170, "seconds": 12.5}
+
+
+def report(exit_code: int, status: str, outcome: str, reason: str = "", hint: str = "") -> RunReport:
+    return RunReport(RUN, Path("/project/runs") / RUN, status, outcome, reason, exit_code, hint, TOTALS)
+
+
+def test_good_end_says_what_was_done_and_where_to_look() -> None:
+    lines = list(
+        summary(report(0, "succeeded", "done", "implementer said DONE"), Progress.of(whole_run()), Path("runs"))
+    )
+    assert lines == [
+        "Done: implementer said DONE",
+        "  No model was asked: the answers came from the playbook roman-numerals.",
+        "  turns    5 (1 repair) in 12.5 s",
+        "  tokens   6,000 in, 170 out",
+        "  tests    passed: 4 passed",
+        "  files    roman.py, test_roman.py (3 writes); 1 skipped",
+        f"  folder   /project/runs/{RUN}",
+        "  exit     0: goal reached",
+        f"  next     codex-multi-role show {RUN}",
+    ]
+
+
+def following(exit_code: int, runs_dir: str = "runs") -> str:
+    progress = Progress.of(in_order(started()))
+    return list(summary(report(exit_code, "ended", "x"), progress, Path(runs_dir)))[-1].removeprefix("  next     ")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "command"),
+    [
+        ({"suggestion": "resume RUN --cycles 6"}, "resume first --cycles 6"),
+        ({"suggestion": "fork RUN --from plan"}, "fork first --from plan"),
+        ({"suggestion": "fork RUN --from s --input x=RUN"}, "fork first --from s --input x=RUN"),
+        ({}, "resume first --cycles 6"),  # an earlier version's
+        ({"outcome": "not_verified"}, "show first"),
+    ],
+)
+def test_next_command_after_missed_goal_follows_suggestion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: dict[str, str], command: str
+) -> None:
+    """If a run ended without reaching its goal, the next command is what that end suggests."""
+    monkeypatch.chdir(tmp_path)
+    folder = make_run(Path("runs"), "first", **recorded)
+    assert next_command(folder, Path("runs"), 1) == f"codex-multi-role {command}"
+    elsewhere = command.replace("first", "first --runs-dir elsewhere")
+    assert next_command(folder, Path("elsewhere"), 1) == f"codex-multi-role {elsewhere}"
+
+
+def test_next_command_is_one_that_helps() -> None:
+    assert following(3) == f"codex-multi-role resume {RUN}"
+    assert following(130) == f"codex-multi-role resume {RUN}"
+    assert following(0, "my runs") == f"codex-multi-role show {RUN} --runs-dir 'my runs'"
+
+
+def test_failure_shows_its_hint_and_a_flow_its_own_end() -> None:
+    lines = list(summary(report(3, "failed", "no_plan_left", "x", "look there"), Progress(), Path("runs")))
+    assert lines[0] == "No plan left: x"
+    assert "  hint     look there" in lines
+
+
+def test_summary_shows_report_path_or_why_it_is_missing() -> None:
+    ended = report(0, "succeeded", "done")
+    page = ended.folder / "report.html"
+    assert f"  report   {page}" in summary(replace(ended, page=page), Progress(), Path("runs"))
+    lines = summary(replace(ended, page_problem="cannot write it"), Progress(), Path("runs"))
+    assert f"  report   not written: cannot write it; `codex-multi-role report {RUN}` tries again" in lines
+    lines = summary(replace(ended, page_problem="full"), Progress(), Path("my runs"))
+    again = f"codex-multi-role report {RUN} --runs-dir 'my runs'"
+    assert f"  report   not written: full; `{again}` tries again" in lines

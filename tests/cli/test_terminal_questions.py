@@ -1,0 +1,127 @@
+"""Reviews on the terminal of the run, and answers from another one while it asks."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support.console import Session, at_terminal, console
+from tests.support.reviews import OFFERED, asked, asking, outcome, reviewed, summary
+from tests.support.teams import TeamFolder
+
+PROMPT = "Ctrl-D leaves the question open:"
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> TeamFolder:
+    return reviewed(tmp_path)
+
+
+def test_it_is_asked_on_the_terminal_below_the_table(team: TeamFolder) -> None:
+    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
+        terminal.type("y\n")  # before there is a question: no answer to it
+        terminal.wait_for("review ok.1: Ship it?")
+        terminal.wait_for('"summary": "it"')
+        terminal.wait_for(PROMPT)
+        terminal.type("perhaps\n")
+        terminal.wait_for(PROMPT)
+        terminal.type("y good\n")
+        assert terminal.end() == 0
+    assert outcome(team) == ("shipped", 0)
+    asked_at, *_, last_table = terminal.drawn.split("review ok.1: Ship it?")
+    assert "one" in asked_at
+    assert "completed" in last_table
+
+
+def test_no_on_the_terminal_needs_a_reason(team: TeamFolder) -> None:
+    with at_terminal(team.command("--flow", "own"), team.folder, TERM="dumb") as terminal:
+        terminal.wait_for(PROMPT)
+        terminal.type("n\n")
+        terminal.wait_for("why not?")
+        terminal.type("\n")
+        terminal.wait_for("why not?")
+        terminal.type("too early\n")
+        terminal.wait_for("rejected by")
+        assert terminal.end() == 1
+    assert "too early" in terminal.drawn.split("rejected by")[1]
+
+
+def approve(team: TeamFolder) -> str:
+    done = console("approve", "latest", "--comment", "good", "--resume", folder=team.folder)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def asked_at(terminal: Session) -> None:
+    terminal.wait_for(PROMPT)
+
+
+def test_while_it_waits_on_one_terminal_another_one_answers(team: TeamFolder) -> None:
+    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
+        asked_at(terminal)
+        assert "question   ok.1" in console("show", "latest", folder=team.folder).stdout
+        assert "The run goes on by itself." in approve(team)
+        terminal.wait_for("needs no answer here any more")
+        assert terminal.end() == 0
+    assert outcome(team) == ("shipped", 0)
+
+
+def test_end_of_input_leaves_it_open(team: TeamFolder) -> None:
+    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
+        asked_at(terminal)
+        terminal.type("\x04")
+        assert terminal.end() == 4
+    approve(team)
+    assert outcome(team) == ("shipped", 0)
+
+
+def test_ctrl_c_stops_a_run_that_waits(team: TeamFolder) -> None:
+    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
+        asked_at(terminal)
+        terminal.type("\x03")
+        assert terminal.end() == 130
+    approve(team)
+    assert outcome(team) == ("shipped", 0)
+
+
+def test_in_the_background_nobody_is_asked_and_nothing_stops(team: TeamFolder) -> None:
+    command = shlex.join(team.command("--flow", "own"))
+    with at_terminal(["/bin/bash", "-c", f"set -m; {command} & wait $!; echo code $?"], team.folder) as terminal:
+        terminal.wait_for("code 4")
+        assert terminal.end() == 0
+    assert PROMPT not in terminal.drawn
+
+
+def test_after_kill_nine_while_it_waited(team: TeamFolder) -> None:
+    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
+        asked_at(terminal)
+        below = psutil.Process(terminal.child.pid).children(recursive=True)
+        terminal.child.send_signal(signal.SIGKILL)
+        terminal.end()
+    assert not psutil.wait_procs(below, timeout=10)[1]
+    assert " killed " in console("runs", folder=team.folder).stdout
+    assert "one: turn" not in approve(team)
+    assert outcome(team) == ("shipped", 0)
+
+
+def test_time_limit_ends_the_asking_with_its_default(tmp_path: Path) -> None:
+    team = reviewed(tmp_path, time_limit_seconds=1, default="reject")
+    with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
+        terminal.wait_for("needs no answer here any more")
+        assert terminal.end() == 1
+    assert asked(team)["answer"]["by"] == "time limit"
+
+
+def test_what_a_role_asks_is_answered_in_words(tmp_path: Path) -> None:
+    team = asking(tmp_path)
+    with at_terminal(team.command("-c", OFFERED[0]), team.folder) as terminal:
+        for question, words in (("Which database?", "use sqlite\n"), ("Which name?", "\n")):
+            terminal.wait_for(f": {question}")
+            terminal.wait_for("your answer, one line")
+            terminal.type(words)
+        assert terminal.end() == 1
+    assert summary(team) == "knows"

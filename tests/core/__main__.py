@@ -1,0 +1,28 @@
+"""Run the tests of everything but the systems, in a copy that has no systems.
+
+python -m tests.core                        all of them
+python -m tests.core -n 2 tests/engine      pytest's arguments, such as a room
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.core.without_systems import PACKAGE, copy_without_systems, environment
+
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+NAMES = (*PACKAGE, "tests", "benchmarks", "action.yml", "templates", "pyproject.toml", *DOCUMENTS)
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory(prefix="core-") as name:
+        copy = copy_without_systems(Path(name), NAMES)
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--rootdir={copy}", *sys.argv[1:]]
+        return subprocess.run(command, cwd=copy, env=environment(copy), check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""What a run leaves behind, and how that differs from what an undisturbed one leaves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import stat
+import subprocess
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.states import read_states
+from tests.endurance.ledger import recorded_steps
+from tests.support.teams import read
+
+ENDING = ("status", "outcome", "reason", "exit_code")
+NOT_COMPARED = {"__pycache__", ".pytest_cache", ".git"}
+Git = Callable[..., subprocess.CompletedProcess[str]]
+"""Asks git, in the workspace, what its arguments say."""
+TURN_FOLDER = re.compile(r"turn_\d{3}")
+GIT_QUESTIONS = {"status": ("status", "--porcelain"), "log": ("log", "--all", "--format=%s"), "fsck": ("fsck",)}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What has to be the same whatever struck a run.
+
+    ``ending``: of ``run.json`` and of the process. ``workspace``: by path the mode, and a digest of the bytes.
+    ``repository``: what git says of the user's. ``journal``: the names of the recorded steps, by place.
+    ``latest``, ``history``: of ``controller_state.json``, without turn numbers, since a turn that is taken again has
+    another. ``states``: the last of the run and of each item, by unit.
+    """
+
+    ending: dict[str, object]
+    workspace: dict[str, str]
+    repository: dict[str, object]
+    journal: dict[str, object]
+    latest: dict[str, object]
+    history: dict[str, object]
+    states: dict[str, object]
+
+    @classmethod
+    def collect(cls, run: RunFolder, workspace: Path, exit_code: int, git: Git) -> Evidence:
+        record, state = run.record(), read(run.state_path)
+        history = enumerate(state["history"], start=1)
+        return cls(
+            ending={**{key: record[key] for key in ENDING}, "process": exit_code},
+            workspace=dict(_entries(workspace)),
+            repository=dict(_repository(workspace, run, git)) if (workspace / ".git").exists() else {},
+            journal={f"{place}": name for place, name in recorded_steps(run.journal_path).items()},
+            latest={role: _without_numbers(handoff) for role, handoff in state["latest_json_by_role"].items()},
+            states=dict(_states(run)),
+            history={f"{number}": (each["role"], _without_numbers(each["handoff"])) for number, each in history},
+        )
+
+    def differences(self, other: Evidence, but: Collection[str] = ()) -> list[str]:
+        """In words, what ``other`` has that this has not, and what it lacks, in all fields ``but`` these."""
+        return [
+            f"{each.name} {where}: {found!r} instead of {expected!r}"
+            for each in fields(self)
+            if each.name not in but
+            for where, expected, found in _unequal(getattr(self, each.name), getattr(other, each.name))
+        ]
+
+
+def _unequal(expected: Mapping[str, object], found: Mapping[str, object]) -> Iterator[tuple[str, object, object]]:
+    for key in sorted({*expected, *found}):
+        if expected.get(key) != found.get(key):
+            yield key, expected.get(key), found.get(key)
+
+
+def _states(run: RunFolder) -> Iterator[tuple[str, object]]:
+    told = read_states(run)
+    for each in [*filter(None, [told["run"]]), *told["items"]]:
+        yield each["unit"] or "run", (each["state"], each["reason"])
+    if told["run"] or told["items"]:
+        yield "states.json", read(run.path / "states.json") == told
+
+
+def _entries(workspace: Path) -> Iterator[tuple[str, str]]:
+    for path in sorted(workspace.rglob("*")):
+        if NOT_COMPARED.isdisjoint(path.relative_to(workspace).parts):
+            mode = stat.filemode(path.lstat().st_mode)
+            content = hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.is_file() else ""
+            yield str(path.relative_to(workspace)), f"{mode} {content}".strip()
+
+
+def _repository(workspace: Path, run: RunFolder, git: Git) -> Iterator[tuple[str, object]]:
+    for name, arguments in GIT_QUESTIONS.items():
+        yield name, _said(git(*arguments))
+    worktrees = re.findall(r"^worktree (.*)$", _said(git("worktree", "list", "--porcelain")), re.MULTILINE)
+    yield "worktrees", sorted(each.replace(f"{run.path.resolve()}/", "") for each in worktrees[1:])
+    yield "locks", sorted(str(path.relative_to(workspace)) for path in (workspace / ".git").rglob("*.lock"))
+
+
+def _said(done: subprocess.CompletedProcess[str]) -> str:
+    return f"{done.stdout}{done.stderr if done.returncode else ''}"
+
+
+def _without_numbers(handoff: object) -> Any:
+    return json.loads(TURN_FOLDER.sub("turn_nnn", json.dumps(handoff)))

@@ -1,0 +1,128 @@
+"""The places of a run's process at which a fault can strike, by kind.
+
+A mark changes the package so that it calls ``passed`` at each place of its kind, with words that say which place it is
+and the process that it concerns (0: only the run's own).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from sqlalchemy import Engine, event
+from sqlalchemy.engine.default import DefaultDialect
+
+from codex_multi_role.codex.transport import AppServerTransport
+from codex_multi_role.codex.wire_log import WireLog
+from codex_multi_role.run_folder import EventLog
+
+
+class Passed(Protocol):
+    def __call__(self, place: str, pid: int = 0) -> bool:
+        """Whether the fault strikes here."""
+
+
+Mark = Callable[[Passed], None]
+Listener = Callable[..., object]
+
+
+def ignore(*_: object, **__: object) -> None:
+    """Do nothing."""
+
+
+def surround(owner: object, name: str, before: Listener = ignore, after: Listener = ignore) -> None:
+    """Call ``before`` and ``after`` with the arguments of each call of the function ``name`` of ``owner``."""
+    work = getattr(owner, name)
+
+    def surrounded(*arguments: Any, **options: Any) -> Any:
+        before(*arguments, **options)
+        result = work(*arguments, **options)
+        after(*arguments, **options)
+        return result
+
+    setattr(owner, name, surrounded)
+
+
+def mark_journal(passed: Passed) -> None:
+    """Before and after every commit of DBOS that writes."""
+    latest = threading.local()
+
+    @event.listens_for(Engine, "before_cursor_execute")
+    def remember(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        latest.statement = " ".join(statement.split()[:3])
+
+    def before(_dialect: object, connection: Any) -> None:
+        latest.writes = connection.in_transaction
+        if latest.writes:
+            passed(f"before the commit of: {latest.statement}")
+
+    def after(*_: object) -> None:
+        if latest.writes:
+            passed(f"after the commit of: {latest.statement}")
+
+    surround(DefaultDialect, "do_commit", before, after)
+
+
+def mark_wire(passed: Passed) -> None:
+    """Before and after every message to Codex; when one from Codex is in the log, before it is acted on."""
+    pids: dict[WireLog, int] = {}
+
+    def started(transport: AppServerTransport) -> None:
+        pids[transport._log] = transport.pid
+
+    def sent(when: str) -> Listener:
+        def tell(transport: AppServerTransport, message: Mapping[str, Any]) -> None:
+            name = message.get("method", "an answer")
+            passed(f"{when} {name} to {_role(transport._log)}", transport.pid)
+
+        return tell
+
+    def logged(log: WireLog, direction: str, line: bytes) -> None:
+        if direction == "in":
+            passed(f"at {json.loads(line).get('method', 'an answer')} from {_role(log)}", pids.get(log, 0))
+
+    surround(AppServerTransport, "start", after=started)
+    surround(AppServerTransport, "_write", sent("before"), sent("after"))
+    surround(WireLog, "write", after=logged)
+
+
+def _role(log: WireLog) -> str:
+    return log._path.parent.name
+
+
+def mark_files(passed: Passed) -> None:
+    """Before and after a file takes its place, in the run folder or in the workspace; after every event."""
+    surround(
+        os,
+        "replace",
+        before=lambda _source, target, **_: passed(f"before the file {target}"),
+        after=lambda _source, target, **_: passed(f"after the file {target}"),
+    )
+    surround(EventLog, "publish", after=lambda _log, told: passed(f"after the event {type(told).__name__}"))
+
+
+def mark_children(passed: Passed) -> None:
+    """When a child has been started: Codex, git, the tests."""
+
+    def started(child: subprocess.Popen[bytes], argv: Sequence[str], **_: object) -> None:
+        passed(f"after the start of {program(argv)}", child.pid)
+
+    surround(subprocess.Popen, "__init__", after=started)
+
+
+def program(argv: Sequence[str]) -> str:
+    return f"{Path(argv[0]).name} {argv[1]}"
+
+
+MARKS: Mapping[str, Mark] = {
+    "journal": mark_journal,
+    "wire": mark_wire,
+    "files": mark_files,
+    "children": mark_children,
+}
+"""Everything that a run writes, sends or starts."""

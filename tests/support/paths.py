@@ -1,0 +1,76 @@
+"""The paths through a shipped flow: what its roles, checks and a person say, and the steps that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, packaged_roles
+from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
+from codex_multi_role.reading.json_types import Json
+from tests.support.scripted import Play, Script, Walked, routes_of
+
+Plays = Mapping[str, Sequence[Play]]
+"""What roles answer: see `Script`."""
+Results = Mapping[str, Sequence[Json]]
+"""What checks return, by their step: see `Script`."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """``path``: the flow's own steps, in order. ``checks``, ``plays``: what differs from the rest of its system.
+
+    ``answers``: to the reviews, see `Script`.
+    """
+
+    flow: str
+    path: str
+    outcome: str
+    exit_code: int
+    checks: Results = field(default_factory=dict)
+    plays: Plays = field(default_factory=dict)
+    answers: Sequence[tuple[bool, str]] = ()
+    inputs: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class System:
+    """A flow and those that it calls. ``checks``: what they return unless a case says otherwise, by flow."""
+
+    flow: str
+    checks: Mapping[str, Results]
+    plays: Plays
+    cases: Mapping[str, Case]
+
+    def check(self, name: str, folder: Path) -> Walked:
+        """Walk the case ``name``: its steps, its end, and that a suggested fork starts at a step that was taken."""
+        case = self.cases[name]
+        walked = self._walk(case, folder)
+        path, ending = [step for step in walked.path if "/" not in step], walked.ending
+        assert path == case.path.split(), ending.reason
+        assert (ending.outcome, ending.exit_code) == (case.outcome, case.exit_code), ending.reason
+        command, _, start = ending.suggestion.rpartition(" --from ")
+        assert command != "fork RUN" or start.partition(":")[0] in path
+        return walked
+
+    def unwalked(self, folder: Path) -> set[str]:
+        """The routes of the system's flows that none of its cases takes."""
+        walks = [self._walk(case, folder) for case in self.cases.values()]
+        return routes_of(*_load(self.flow)[0].values()).difference(*(walked.routes for walked in walks))
+
+    def _walk(self, case: Case, folder: Path) -> Walked:
+        flows, catalog = _load(case.flow)
+        checks, plays = {**self._results(flows[case.flow]), **case.checks}, {**self.plays, **case.plays}
+        return Script(folder, plays, checks, case.answers).walk_loaded(case.flow, flows, catalog, case.inputs)
+
+    def _results(self, flow: FlowSpec) -> Results:
+        called = {step.id: self.checks[step.call] for step in flow.steps if step.call}
+        below = {f"{step}/{name}": given for step, results in called.items() for name, given in results.items()}
+        return {**self.checks[flow.name], **below}
+
+
+@cache
+def _load(flow: str) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
+    return load_flow_and_called(flow, load_catalog(packaged_roles()))

@@ -1,0 +1,55 @@
+"""What the check ``testgen_state`` leaves in the workspace, and which options it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.systems.test_generation.testgen_state import advance_state
+from tests.support.checks import MakeContext
+from tests.support.teams import Record
+
+ONE, TWO = ({"path": f"tests/test_{name}.py", "content": f"{name} = 1\n"} for name in ("one", "two"))
+GREEN = {"reason": "", "crashed": False, "passed": 2, "failed": 0, "errors": 0, "failures": [], "uncovered": []}
+MERGED = {"reason": "", "candidates": [], "merged": {}, "dropped": []}
+LIMITS = {"max_iterations": 5, "target_coverage": 100.0}
+
+
+def judged(
+    make_context: MakeContext, files: list[Record], coverage: float, state: Record | None = None
+) -> tuple[Record, set[str]]:
+    """What is said of the attempt whose files are in the workspace, and which files are there then."""
+    measured = {**GREEN, "coverage": coverage, "output_tail": ""}
+    tests = {**MERGED, "files": files}
+    there = {file["path"]: file["content"] for file in files}
+    executed = advance_state(make_context(there, state=state or {}, limits=LIMITS, tests=tests, executed=measured))
+    context = make_context({}, state=executed["state"], limits=LIMITS, judged={})
+    result: dict[str, Any] = advance_state(context)
+    return result, {path.name for path in context.workspace.root.rglob("*.py")}
+
+
+def test_kept_attempt_replaces_all_files_of_the_best(make_context: MakeContext) -> None:
+    state = judged(make_context, [ONE, TWO], 50.0)[0]["state"]
+    result, there = judged(make_context, [ONE], 60.0, state)
+    assert (result["status"], there) == ("kept", {"test_one.py"})
+
+
+def test_rollback_restores_exactly_the_files_of_the_best(make_context: MakeContext) -> None:
+    state = judged(make_context, [ONE], 50.0)[0]["state"]
+    result, there = judged(make_context, [{**ONE, "content": "changed = 1\n"}, TWO], 40.0, state)
+    assert (result["status"], result["state"]["best"], there) == ("rolled back", state["best"], {"test_one.py"})
+    assert (make_context({}).workspace.root / ONE["path"]).read_text() == ONE["content"]
+
+
+def test_rolled_back_attempt_is_kept_as_an_artifact(make_context: MakeContext) -> None:
+    state = judged(make_context, [ONE], 50.0)[0]["state"]
+    judged(make_context, [{**ONE, "content": "changed = 1\n"}], 40.0, state)
+    assert (make_context({}).folder / "attempt.py").read_text() == "changed = 1\n"
+
+
+@pytest.mark.parametrize("events", [{}, {"planned": [], "judged": {}}])
+def test_exactly_one_event_is_reported(make_context: MakeContext, events: Record) -> None:
+    with pytest.raises(UsageError, match="needs one of planned, compared, executed and judged"):
+        advance_state(make_context({}, state={}, limits=LIMITS, **events))
