@@ -1,4 +1,4 @@
-"""Tables that name tests: whether each test exists, and the edges of diagrams that a test is to walk."""
+"""Tables that name tests: whether each test exists."""
 
 from __future__ import annotations
 
@@ -10,19 +10,6 @@ from pathlib import Path
 from typing import Any
 
 TESTS = Path(__file__).parents[1]
-Edge = tuple[str, ...]
-
-
-def edges_of(system: str) -> set[Edge]:
-    """The edges of the diagrams that a system was described by, one per line of ``tests/systems/edges/<system>.txt``.
-
-    The first line names the columns; an edge with fewer of them ends with empty texts.
-    """
-    text = (TESTS / f"systems/edges/{system}.txt").read_text(encoding="utf-8")
-    heading, *lines = text.splitlines()
-    columns = heading.count("|") + 1
-    found = [tuple(part.strip() for part in line.split("|")) for line in lines]
-    return {(*edge, *[""] * (columns - len(edge))) for edge in found}
 
 
 @cache
