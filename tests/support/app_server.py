@@ -13,26 +13,11 @@ from typing import Any, Self
 
 import codex_cli_bin
 
+from codex_multi_role.codex.codex_settings import LEAN
 from codex_multi_role.playbook import AnswerKey
 
 DEADLINE_SECONDS = 15.0
-LEAN = (
-    "features.unbounded_connection_retries=false",
-    "features.plugins=false",
-    "features.apps=false",
-    "features.multi_agent=false",
-    "features.goals=false",
-    "features.shell_snapshot=false",
-    "skills.bundled.enabled=false",
-    'web_search="disabled"',
-    "analytics.enabled=false",
-    "check_for_update_on_startup=false",
-    'history.persistence="none"',
-    "allow_login_shell=false",
-    'shell_environment_policy.inherit="core"',
-    'model_provider="playbook"',
-    'model="playbook"',
-)
+PLAYED = (*LEAN, 'model_provider="playbook"', 'model="playbook"')
 
 
 @dataclass
@@ -63,7 +48,7 @@ class AppServer:
             "request_max_retries=0,stream_max_retries=0,stream_idle_timeout_ms=700}"
         )
         command = [str(codex_cli_bin.bundled_codex_path()), "app-server"]
-        for setting in (*LEAN, provider, *config):
+        for setting in (*PLAYED, provider, *config):
             command += ["-c", setting]
         self._process = subprocess.Popen(
             command,
