@@ -8,10 +8,10 @@ from dataclasses import asdict
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
+from codex_multi_role.checks.check_result import ResultPart
 from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check, in_copy
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageOutcome, CoverageRun, Status
-from codex_multi_role.checks.junit_report import FailedTest
+from codex_multi_role.checks.junit_report import CountedTests
 from codex_multi_role.checks.measured_process import interpreter_of
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
 from codex_multi_role.checks.python_targets import Paths, named_path, named_paths, none_python, not_python
@@ -46,7 +46,7 @@ class Places(ResultPart):
     branches: str
 
 
-class CoverageResult(CheckResult):
+class CoverageResult(CountedTests):
     """``crashed`` is true unless every test has an outcome.
 
     ``coverage`` is the percentage of lines and branches, null if nothing was measured; ``uncovered`` lists the others.
@@ -54,18 +54,9 @@ class CoverageResult(CheckResult):
     """
 
     status: Status
-    reason: str
     crashed: bool
-    exit_code: int | None
-    passed: int
-    failed: int
-    errors: int
-    skipped: int
-    failures: list[FailedTest]
     coverage: float | None
     uncovered: list[Places]
-    seconds: float
-    output_tail: str
     reached: dict[str, list[Places]] = Field(default={})
 
 

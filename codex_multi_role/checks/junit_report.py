@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codex_multi_role.checks.check_result import ResultPart
+from codex_multi_role.checks.check_result import CheckResult, ResultPart
 
 if TYPE_CHECKING:
     from junitparser import TestCase as Case
@@ -21,6 +21,20 @@ MAX_MESSAGE_CHARACTERS = 2_000
 class FailedTest(ResultPart):
     test: str
     message: str
+
+
+class CountedTests(CheckResult):
+    """What every check that runs pytest returns."""
+
+    reason: str
+    exit_code: int | None
+    passed: int
+    failed: int
+    errors: int
+    skipped: int
+    failures: list[FailedTest]
+    seconds: float
+    output_tail: str
 
 
 @dataclass

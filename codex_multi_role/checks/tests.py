@@ -7,10 +7,9 @@ from dataclasses import asdict
 from pathlib import Path, PurePath
 from typing import Literal
 
-from codex_multi_role.checks.check_result import CheckResult
 from codex_multi_role.checks.contract import CheckContext, declare_check
 from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED, TESTS_FAILED, Interpreter
-from codex_multi_role.checks.junit_report import FailedTest, TestCounts, parse_report, read_report
+from codex_multi_role.checks.junit_report import CountedTests, TestCounts, parse_report, read_report
 from codex_multi_role.checks.measured_process import cache_in, environment_of_tests, interpreter_of
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
 from codex_multi_role.errors import StorageError, UsageError
@@ -23,17 +22,8 @@ PYTEST, PYTHON = frozenset({"pytest", "py.test"}), frozenset({"python", "python3
 Status = Literal["passed", "failed", "no tests", "timed out", "could not run"]
 
 
-class PytestResult(CheckResult):
+class PytestResult(CountedTests):
     status: Status
-    reason: str
-    exit_code: int | None
-    passed: int
-    failed: int
-    errors: int
-    skipped: int
-    failures: list[FailedTest]
-    seconds: float
-    output_tail: str
     command: str
 
 
