@@ -58,6 +58,7 @@ def test_repository_is_documented_after_plan_approval(tmp_path: Path) -> None:
     assert known in shop.prompt("batch_execution.1.1/analyse.1")
 
 
+@pytest.mark.long
 def test_comment_on_a_rejected_plan_reaches_planning(tmp_path: Path) -> None:
     together: Record = {"json": {"groups": [["shop/money.py", "shop/orders.py"], ["shop/cli.py", "shop/none.py"]]}}
     shop = Documentation(tmp_path, document_planner=[together])
@@ -150,6 +151,7 @@ def test_failed_batch_is_retried_and_reported(tmp_path: Path) -> None:
     assert shop.documents == DOCUMENTS
 
 
+@pytest.mark.long
 def test_analyst_that_leaves_a_file_out_is_asked_again(tmp_path: Path) -> None:
     left_out: Record = {"when": "'said nothing of' not in prompt", "json": {"files": []}}
     shop = Documentation(tmp_path, analyst=[{"choose": [left_out, *PLAYS["analyst"]]}])
@@ -175,6 +177,7 @@ def test_low_quality_documents_are_refined(tmp_path: Path) -> None:
     assert "## Layers\n" in (shop.team.workspace / "docs/ARCHITECTURE.md").read_text()
 
 
+@pytest.mark.long
 def test_refinement_that_lowers_the_score_leaves_the_better_text(tmp_path: Path) -> None:
     """After three rounds the run ends, with the documents and the score that were reached."""
     worse: Record = {"json": {"markdown": "# Title\n\nThe try number {{ visit }} has `Invented()`.\n"}}
@@ -190,6 +193,7 @@ def test_refinement_that_lowers_the_score_leaves_the_better_text(tmp_path: Path)
         assert "[Shop](../shop)" in (shop.team.workspace / f"docs/{name}.md").read_text()
 
 
+@pytest.mark.long
 def test_run_killed_in_batch_resumes_without_finished_batches(tmp_path: Path) -> None:
     shop = Documentation(tmp_path, analyst=only_about("shop/orders.py", NEVER))
     arguments = ("--flow", "document", "--yes", "--input", "concurrency=1")
@@ -214,6 +218,7 @@ def test_what_cannot_be_documented_ends_before_anything_is_asked(tmp_path: Path)
         shop.run(concurrency="many")
 
 
+@pytest.mark.long
 def test_cycles_binaries_and_invalid_files_are_documented(tmp_path: Path) -> None:
     """Import cycles are reported. The page of a binary or of a file with invalid syntax gives the reason why it cannot
     be parsed.
@@ -244,6 +249,7 @@ def check_library(tmp_path: Path, repo: Path, **inputs: str) -> Documentation:
     return library
 
 
+@pytest.mark.long
 def test_real_library(tmp_path: Path) -> None:
     check_library(tmp_path, installed("pluggy"))
 

@@ -94,6 +94,7 @@ def test_question_is_researched_verified_and_reported(tmp_path: Path) -> None:
     assert "1887 or 1889" in page
 
 
+@pytest.mark.long
 def test_new_topics_are_followed_to_preset_depth(tmp_path: Path) -> None:
     """Topics that a source leads to are followed as deep as the preset allows. No topic is searched twice."""
     again = f"['{TOLL}', 'The mill', 'The Mill!']"
@@ -132,6 +133,7 @@ def test_questions_are_researched_by_priority_and_excess_is_cut(tmp_path: Path) 
     assert given.sources_found["S1"]["cited"] is False
 
 
+@pytest.mark.long
 def test_plan_of_too_few_questions_is_asked_for_again(tmp_path: Path) -> None:
     few = planned(OPENED, "WHEN was the bridge opened")
     plans = [few, planned(OPENED, COLOUR, ZEBRA)]
@@ -219,6 +221,7 @@ def test_search_without_provider_fails_and_resume_retries(tmp_path: Path) -> Non
     assert [source["origin"] for source in given.sources_found.values()] == ["town.example"]
 
 
+@pytest.mark.long
 def test_run_killed_while_reading_resumes_without_paying_again(tmp_path: Path) -> None:
     given = Researching(tmp_path, researcher=[read_with(), NEVER])
     inputs = ("--input", "depth=quick", "--input", f"sources={given.sources}", "--input", "concurrency=1")
@@ -273,6 +276,7 @@ def test_short_section_is_expanded_up_to_limit_and_reported(tmp_path: Path) -> N
     assert "S99" not in (report.folder / "research.html").read_text().split("What is missing")[0]
 
 
+@pytest.mark.long
 def test_summary_of_wrong_length_is_rewritten(tmp_path: Path) -> None:
     """A section that is too short does not fail the run on its own."""
     long = {"json": {"summary": "word " * 300}}
@@ -350,6 +354,7 @@ def test_web_search_without_capable_role_is_refused_before_turn(tmp_path: Path) 
     assert given.asked("research_planner") == 0
 
 
+@pytest.mark.long
 def test_failed_or_malformed_model_reply_is_requested_again(tmp_path: Path) -> None:
     limited = {"fault": {"code": "rate_limit_exceeded", "message": "Rate limit reached, try again in 10ms."}}
     shapeless = {"json": {"extracted_facts": "one", "confidence": 2, "new_topics_to_research": []}}

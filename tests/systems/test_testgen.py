@@ -51,6 +51,7 @@ def test_crash_is_passed_to_developer_who_rewrites_tests(tmp_path: Path) -> None
     assert given.text() == IMPORT + BELOW + ABOVE
 
 
+@pytest.mark.long
 def test_failing_tests_are_passed_to_developer_who_fixes_them(tmp_path: Path) -> None:
     wrong = BELOW.replace("sign(-3)", "sign(3)")
     given = Generation(
@@ -87,6 +88,7 @@ def test_what_is_not_reached_is_planned_and_appended(tmp_path: Path) -> None:
     assert given.results[0]["refused_plan_items"] == [{"item": P1, "reason": "the id P1 is taken"}]
 
 
+@pytest.mark.long
 def test_when_no_iteration_is_left_it_ends_with_what_there_is(tmp_path: Path) -> None:
     given = Generation(tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1)], test_developer=[code(IMPORT + BELOW)])
     report = given.run("sign.py", max_iterations=1)
@@ -104,6 +106,7 @@ def test_last_iteration_may_reach_it(tmp_path: Path) -> None:
     assert given.run("sign.py", max_iterations=1).outcome == "success"
 
 
+@pytest.mark.long
 def test_iteration_that_reaches_less_is_rolled_back(tmp_path: Path) -> None:
     wrong, less = ABOVE.replace("== 1", "== 2"), "def test_p1_below():\n    assert int('-1') == -1\n"
     given = Generation(
@@ -117,6 +120,7 @@ def test_iteration_that_reaches_less_is_rolled_back(tmp_path: Path) -> None:
     assert given.results[0]["rounds"][1]["reason"] == "reaches 66.67 %, the best so far 100.0 %"
 
 
+@pytest.mark.long
 def test_what_is_appended_takes_no_name_that_is_taken(tmp_path: Path) -> None:
     """Nor does a Markdown fence around the code become part of it."""
     again = f"```python\n{BELOW}\n\n{BELOW.replace('-3', '-5')}\n\n{ABOVE}```\n"
@@ -153,6 +157,7 @@ def test_missing_tests_and_assertions_prevent_success(tmp_path: Path) -> None:
     assert "sign.py: timeout: no iteration is left" in report.reason
 
 
+@pytest.mark.long
 def test_crashing_test_costs_only_itself(tmp_path: Path) -> None:
     crash = "def test_p3_crash():\n    import os\n    assert os._exit(3) == sign(3)\n"
     whole = code(IMPORT + BELOW + ABOVE + crash)
@@ -187,6 +192,7 @@ def test_test_that_still_fails_is_removed_as_suspected_bug(tmp_path: Path) -> No
     assert BELOW in given.text()
 
 
+@pytest.mark.long
 def test_what_the_plan_expects_is_not_asserted_away(tmp_path: Path) -> None:
     zero = "def test_p3_zero():\n    assert sign(0) == {}\n"
     given = Generation(

@@ -76,6 +76,7 @@ def test_it_ends_when_no_iteration_is_left(tmp_path: Path) -> None:
     assert given.metrics()["coverage_percent"] == 66.67
 
 
+@pytest.mark.long
 def test_developer_that_fails_for_good_has_lost(tmp_path: Path) -> None:
     given = duel(tmp_path, [{"text": "no", "repairs": [{"text": "no"}, {"text": "no"}]}], [code(WHOLE)])
     assert given.run("sign.py", flow="testgen-duel").outcome == "success"
@@ -169,6 +170,7 @@ def test_higher_mutation_score_wins_at_equal_coverage(tmp_path: Path) -> None:
     assert given.text() == WHOLE + ZERO
 
 
+@pytest.mark.long
 def test_without_the_extra_the_winner_is_taken_and_it_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "libcst", None)
     given = duel(tmp_path, [code(HALF)], [code(WHOLE)])

@@ -64,6 +64,7 @@ def test_other_languages_are_refused_before_any_turn(tmp_path: Path, name: str) 
     assert "testgen supports Python only" in report.reason
 
 
+@pytest.mark.long
 def test_names_that_are_taken_are_left_alone(tmp_path: Path) -> None:
     files = {"sign.py": SIGN, "tests/test_sign.py": "mine = 1\n", "other/test_sign_2.py": "mine = 2\n"}
     given = Generation(tmp_path, files, test_planner=[plan(P1, P2)], test_developer=[code(WHOLE)])
@@ -114,6 +115,7 @@ def test_binary_file_is_reported_as_not_python(tmp_path: Path) -> None:
     assert given.results[0]["status"] == "not_python"
 
 
+@pytest.mark.long
 def test_module_that_fails_to_import_is_reported_with_error(tmp_path: Path) -> None:
     given = Generation(
         tmp_path,
@@ -150,6 +152,7 @@ def test_tests_that_print_without_end_are_cut(tmp_path: Path) -> None:
     assert sum(path.stat().st_size for path in given.report.folder.rglob("*") if path.is_file()) < 30_000_000
 
 
+@pytest.mark.long
 def test_plan_with_duplicate_ids_keeps_the_first(tmp_path: Path) -> None:
     twice = item("P1", "7", given="again")
     given = Generation(tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, twice, P2)], test_developer=[code(WHOLE)])
