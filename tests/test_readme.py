@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import yaml
 
 from codex_multi_role.playbook import Playbook, PlaybookServer
+from tests.support.console import Completed, console
 from tests.support.serving import listening
 
 pytestmark = pytest.mark.systems
@@ -28,6 +30,9 @@ NEEDS_LOGIN = {
     'codex-multi-role --goal "Add a --version flag, with a test" --record version.ndjson': 2,
 }
 INTERACTIVE = "codex-multi-role codex login"
+OURS = re.compile("codex-multi-role (?!codex )")
+"""Not what becomes Codex itself."""
+NEW_FOLDER = "$(mktemp -d)"
 SERVER = "codex-multi-role serve"
 ANSWERS = {"default": {"json": {"summary": "nothing to do", "status": "DONE"}}}
 
@@ -55,20 +60,41 @@ REPLAYING = [
 NEEDS_A_RUN = [*LOOKING[1:], *REPLAYING]
 
 
-@pytest.fixture
-def newcomer(tmp_path: Path) -> dict[str, str]:
+@pytest.fixture(autouse=True)
+def _newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment without a login, in which the console command is found."""
     home = tmp_path / "home"
     home.mkdir()
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CODEX_", "OPENAI_"))}
-    return {**kept, "HOME": str(home), "PATH": path}
+    for name in [name for name in os.environ if name.startswith(("CODEX_", "OPENAI_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
 
 
-def shell(command: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def shell(command: str, folder: Path) -> Completed:
     return subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False
+        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=240, check=False
     )
+
+
+def give(command: str, folder: Path) -> Completed:
+    """Give the parts of ``command`` until one fails: in this process what is ours, the rest to a shell."""
+    for part in command.split(" && "):
+        done = _in_this_process(part, folder) if OURS.match(part) else shell(part, folder)
+        if done.returncode:
+            break
+    return done
+
+
+def _in_this_process(command: str, folder: Path) -> Completed:
+    given, _, file = command.partition(" > ")
+    temporary = folder.parent / "temporary"
+    temporary.mkdir(exist_ok=True)
+    _, *arguments = shlex.split(given.replace(NEW_FOLDER, str(temporary)))
+    done = console(*arguments, folder=folder)
+    if file:
+        (folder / file).write_text(done.stdout)
+    return done
 
 
 def test_readme_is_the_one_tested() -> None:
@@ -83,7 +109,7 @@ ONCE = dict.fromkeys(PREPARE.sub("", each) for each in README if each not in (*N
 
 
 @pytest.mark.parametrize("command", ONCE)
-def test_each_command_does_what_the_readme_says(command: str, tmp_path: Path, newcomer: dict[str, str]) -> None:
+def test_each_command_does_what_the_readme_says(command: str, tmp_path: Path) -> None:
     if "pytest" in command:
         pytest.skip("this very command is what runs the tests")
     folder = tmp_path / "project"
@@ -94,38 +120,38 @@ def test_each_command_does_what_the_readme_says(command: str, tmp_path: Path, ne
     if command == "codex-multi-role doctor":
         command += " -c model_provider=ollama"
     with PlaybookServer(Playbook.model_validate({"name": "readme", **ANSWERS})) as server:
-        done = shell(command.replace(LOCAL_PROVIDER, server.base_url), folder, newcomer)
+        done = give(command.replace(LOCAL_PROVIDER, server.base_url), folder)
     assert done.returncode == expected, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_commands_that_inspect_and_continue_run_work(tmp_path: Path, newcomer: dict[str, str]) -> None:
+def test_commands_that_inspect_and_continue_run_work(tmp_path: Path) -> None:
     """These are the README commands that list, show, report, resume, watch and fork a run."""
     start = "mkdir workspace && codex-multi-role --playbook roman-numerals --cycles 1 --workspace workspace"
-    assert shell(start, tmp_path, newcomer).returncode == 1
+    assert give(start, tmp_path).returncode == 1
     for command in LOOKING:
-        done = shell(command, tmp_path, newcomer)
+        done = give(command, tmp_path)
         assert done.returncode == 0, done.stderr
 
 
-def test_server_answers_until_it_is_ended(tmp_path: Path, newcomer: dict[str, str]) -> None:
+def test_server_answers_until_it_is_ended(tmp_path: Path) -> None:
     """On a port that is free: the one of the README may be somebody's."""
-    environment = {**newcomer, "CODEX_MULTI_ROLE_PORT": "0"}
+    environment = {**os.environ, "CODEX_MULTI_ROLE_PORT": "0"}
     with listening(["bash", "-c", f"exec {SERVER}"], tmp_path, environment) as server:
         assert "There are no runs in runs yet." in server.client.get("/").text
         assert server.end() == (0, "")
 
 
-def test_replaying_what_was_recorded(tmp_path: Path, newcomer: dict[str, str]) -> None:
+def test_replaying_what_was_recorded(tmp_path: Path) -> None:
     role = {"name": "one", "prompt_text": "Do it.", "behaviors": {"can_finish": True}}
     (tmp_path / "roles").mkdir()
     (tmp_path / "roles/catalog.yaml").write_text(yaml.safe_dump({"version": 1, "roles": [role]}))
     (tmp_path / "play.yaml").write_text(yaml.safe_dump({"name": "readme", **ANSWERS}))
     start = "mkdir shop recordings && codex-multi-role --goal it --playbook play.yaml --workspace shop"
     start += " --record version.ndjson && cp version.ndjson recordings"
-    assert shell(start, tmp_path, newcomer).returncode == 0
+    assert give(start, tmp_path).returncode == 0
     for command in REPLAYING:
-        done = shell(command, tmp_path, newcomer)
+        done = give(command, tmp_path)
         assert done.returncode == 0, done.stderr
 
 

@@ -9,17 +9,34 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.cli.completion import VARIABLE
+from codex_multi_role.cli.main import main
 from tests.support.console import DEADLINE_SECONDS, console_process
 from tests.support.recorded_runs import make_run
 
 
-def offered(line: str, folder: Path) -> list[str]:
-    words = line.split()
-    at = len(words) - (0 if line.endswith(" ") else 1)
-    variables = {"COMP_WORDS": line, "COMP_CWORD": str(at), "_CODEX_MULTI_ROLE_COMPLETE": "bash_complete"}
-    done = console_process(folder=folder, variables=variables)
-    assert done.stderr == ""
-    return [each.removeprefix("plain,") for each in done.stdout.splitlines() if each]
+class Shell:
+    """Asks in ``folder`` as the script of bash does."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
+        self._patch = patch
+        self._capture = capture
+        patch.chdir(folder)
+
+    def offered(self, line: str) -> list[str]:
+        words = line.split()
+        at = len(words) - (0 if line.endswith(" ") else 1)
+        for name, value in (("COMP_WORDS", line), ("COMP_CWORD", str(at)), (VARIABLE, "bash_complete")):
+            self._patch.setenv(name, value)
+        main()
+        told = self._capture.readouterr()
+        assert told.err == ""
+        return [each.removeprefix("plain,") for each in told.out.splitlines() if each]
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(tmp_path, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(
@@ -34,23 +51,23 @@ def offered(line: str, folder: Path) -> list[str]:
         ("codex-multi-role completion z", ["zsh"]),
     ],
 )
-def test_commands_options_and_names_are_completed(line: str, expected: list[str], tmp_path: Path) -> None:
-    assert offered(line, tmp_path) == expected
+def test_commands_options_and_names_are_completed(line: str, expected: list[str], shell: Shell) -> None:
+    assert shell.offered(line) == expected
 
 
-def test_runs_are_offered_with_the_newest_first(tmp_path: Path) -> None:
-    assert offered("codex-multi-role show ", tmp_path) == []
+def test_runs_are_offered_with_the_newest_first(tmp_path: Path, shell: Shell) -> None:
+    assert shell.offered("codex-multi-role show ") == []
     make_run(tmp_path / "other", "first")
     make_run(tmp_path / "other", "second", started_at="2026-02-01T00:00:00.000+00:00")
     for name in ("watch", "report"):
-        assert offered(f"codex-multi-role {name} --runs-dir other ", tmp_path) == ["latest", "second", "first"]
+        assert shell.offered(f"codex-multi-role {name} --runs-dir other ") == ["latest", "second", "first"]
 
 
 @pytest.mark.parametrize("name", ["roles/catalog.yaml", "codex-multi-role.yaml"])
-def test_what_cannot_be_read_offers_nothing(name: str, tmp_path: Path) -> None:
+def test_what_cannot_be_read_offers_nothing(name: str, tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "roles").mkdir()
     (tmp_path / name).write_text("roles: {")
-    assert offered("codex-multi-role roles show ", tmp_path) == []
+    assert shell.offered("codex-multi-role roles show ") == []
 
 
 def test_bash_takes_the_script(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from tests.support.teams import NEVER, TeamFolder, read, say
 
 STUCK = """
 import sys
+import threading
 from pathlib import Path
 import codex_multi_role.lifecycle.session
 import codex_multi_role.cli.main as main
@@ -32,8 +33,7 @@ import codex_multi_role.steps.turn as turn
 
 def never(*_):
     Path("stuck").touch()
-    while True:
-        pass
+    threading.Event().wait()
 
 turn.read_reply = never
 codex_multi_role.lifecycle.session.STOP_SECONDS = 0.5
@@ -191,7 +191,7 @@ def test_run_still_working_is_not_reported_as_cancelled(
 ) -> None:
     """Its process outlives its session, as when it is part of another program, and its work continues."""
     ended.append(stuck(unreviewed, "main._exit_if_blocked = lambda code: __import__('time').sleep(600)"))
-    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.SIGNALS", ((2, 8.0),))
+    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.SIGNALS", ((2, 3.0),))
     with pytest.raises(RunBusy, match="still works on the run") as refused:
         stop_run(RunFolder.find(unreviewed.runs, "latest"))
     assert refused.value.hint.startswith(f"`kill -9 {ended[0].pid}`")

@@ -56,8 +56,27 @@ def test_words_for_people_that_nobody_reads_are_lost(pipe: tuple[int, int], monk
     assert os.read(pipe[0], 1024 * 1024).startswith(b"0 xxx")
 
 
-@pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("more", [[], ["--json"]])
+ALL_CLOSED = "<&- >&- 2>&-"
+
+
+@pytest.mark.parametrize(
+    ("more", "closed"),
+    [
+        ([], ">&-"),
+        (["--json"], "2>&-"),
+        (["--json"], ALL_CLOSED),
+        *(
+            pytest.param(more, closed, marks=pytest.mark.long)
+            for more, closed in (
+                ([], "2>&-"),
+                ([], ">&- 2>&-"),
+                ([], ALL_CLOSED),
+                (["--json"], ">&-"),
+                (["--json"], ">&- 2>&-"),
+            )
+        ),
+    ],
+)
 def test_run_works_with_closed_streams(tmp_path: Path, closed: str, more: list[str]) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [answer()]})
     redirected = ["sh", "-c", f'exec "$@" {closed}', "sh", *team.command(*more)]
@@ -68,7 +87,7 @@ def test_run_works_with_closed_streams(tmp_path: Path, closed: str, more: list[s
     assert (run.stderr != "") == (not more and closed == ">&-")
 
 
-@pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", ALL_CLOSED])
 def test_no_file_gets_the_number_of_a_closed_stream(tmp_path: Path, closed: str) -> None:
     """What others print there would end up in it."""
     code = """

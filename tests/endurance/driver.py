@@ -4,7 +4,7 @@
 
 Runs ``codex-multi-role`` in this process. It counts the places that the process passes, by kind; at the N-th of a kind
 it writes to FILE which place that is, and does the fault's harm. A process that passes no such place leaves in FILE all
-that it passed. SIGUSR1 makes it print where every thread is.
+of that kind, or of every kind if there is no ``--at``, that it passed. SIGUSR1 makes it print where every thread is.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def drive(name: str, at: Point | None, note: Path, arguments: tuple[str, ...]) -
     if at:
         fault.prepare()
     passes = Passes(note, at, fault.harm)
-    for kind, mark in fault.marks.items():
-        mark(partial(passes.count, kind))
+    for kind in [at.kind] if at and at.kind in fault.marks else fault.marks:
+        fault.marks[kind](partial(passes.count, kind))
     sys.argv = ["codex-multi-role", *arguments]
     code = codex_multi_role()
     passes.write()

@@ -38,7 +38,14 @@ def wrong(trials: Sequence[Trial]) -> list[object]:
     return [(trial.fault.name, str(trial.points), trial.places, trial.wrong) for trial in trials if trial.wrong]
 
 
-@pytest.mark.parametrize(("scenario", "pairs"), [(CYCLES, 1), (FAN_OUT, 0), (PLAN_SOLVE, 0)])
+@pytest.mark.parametrize(
+    ("scenario", "pairs"),
+    [
+        (CYCLES, 1),
+        pytest.param(FAN_OUT, 0, marks=pytest.mark.long),
+        pytest.param(PLAN_SOLVE, 0, marks=pytest.mark.long),
+    ],
+)
 def test_run_killed_anywhere_resumes_like_undisturbed_run(
     tmp_path: Path, scenario: Scenario, pairs: int, left_alone: LeftAlone
 ) -> None:
@@ -50,7 +57,7 @@ def test_run_killed_anywhere_resumes_like_undisturbed_run(
     assert [bool(trial.resumes + trial.restarts) for trial in trials] == [True]
 
 
-@pytest.mark.parametrize("scenario", [CYCLES, FAN_OUT])
+@pytest.mark.parametrize("scenario", [CYCLES, pytest.param(FAN_OUT, marks=pytest.mark.long)])
 def test_full_disk_is_reported_and_run_resumes_with_space(
     tmp_path: Path, scenario: Scenario, left_alone: LeftAlone
 ) -> None:
