@@ -72,9 +72,7 @@ def _newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shell(command: str, folder: Path) -> Completed:
-    return subprocess.run(
-        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=240, check=False
-    )
+    return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=240, check=False)
 
 
 def give(command: str, folder: Path) -> Completed:

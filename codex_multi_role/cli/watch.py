@@ -15,9 +15,9 @@ from codex_multi_role.cli.foreground import say_end
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.cli.views import on_terminal, open_view
-from codex_multi_role.errors import ExitCode, UsageError
+from codex_multi_role.errors import ExitCode, RunStatus, UsageError
 from codex_multi_role.presentation.event_tail import RunNow, RunsReader, follow
-from codex_multi_role.presentation.outcome import outcome_in_words, resume_command
+from codex_multi_role.presentation.outcome import outcome_in_words, resume_command, run_status
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import compact, one_line
 from codex_multi_role.run_folder import RunFolder
@@ -70,15 +70,12 @@ def _close(ctx: click.Context, folder: RunFolder, progress: Progress) -> None:
     record = folder.record()
     if record.get("exit_code") is None:
         if not ctx.params["json"]:
-            say(f"killed: no process works on it, and it has no end\n  next     {_resume(folder, ctx, progress)}")
+            again = resume_command(folder.run_id, ctx.params["runs_dir"])
+            say(f"{run_status(RunStatus.KILLED).news} No process works on it, and it has no end.\n  next     {again}")
         ctx.exit(ExitCode.FAILED)
     recorded = {name: record[name] for name in ("status", "outcome", "reason", "exit_code", "totals")}
     say_end(ctx, RunReport(run_id=folder.run_id, folder=folder.path, hint="", **recorded), progress)
     ctx.exit(record["exit_code"])
-
-
-def _resume(folder: RunFolder, ctx: click.Context, progress: Progress) -> str:
-    return resume_command(folder.run_id, ctx.params["runs_dir"])
 
 
 def watch_all(runs_dir: Path, *, plain: bool) -> None:
