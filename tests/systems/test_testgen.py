@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.flow import worst_case
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
