@@ -27,7 +27,7 @@ OUTCOMES = {
     "declined": "A role declined its part",
 }
 GOOD, BAD, WARN, BUSY, IDLE = "good", "bad", "warn", "busy", "idle"
-"""Tones. ``warn``: cut short or open; ``busy``: going on."""
+"""Tones. ``warn``: cut short or open; ``busy``: in progress."""
 _TONES = {
     GOOD: ("completed", "passed", "approved"),
     BAD: ("failed", "error", "timed out", "could not run", "rejected"),

@@ -84,7 +84,7 @@ class FlowPosition:
 
 @dataclass
 class WorkDone:
-    """What counts towards the run's ``limits`` (as in `RunStarted`): turns begun, and ``seconds`` as of ``at``.
+    """What counts towards the run's ``limits`` (as in `RunStarted`): turns started, and ``seconds`` as of ``at``.
 
     Waiting for a person does not count.
     """

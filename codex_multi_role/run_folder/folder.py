@@ -133,7 +133,7 @@ class RunFolder:
 
 
 def has_reached_end(record: Mapping[str, Any]) -> bool:
-    """Whether the flow of the run with this ``run.json`` came to an end of its own."""
+    """Whether the flow of the run with this ``run.json`` ended by itself."""
     code = ExitCode.find(record.get("exit_code"))
     return code is not None and not code.is_resumable
 
