@@ -1,7 +1,7 @@
 """Wrong files, missing programs, unwritable folders, full disks, kills at bad moments: a clear message, nothing lost.
 
 What is wrong before a run leaves nothing behind (exit 2); what goes wrong in one leaves all it did (exit 3), and
-`resume` goes on once it is mended.
+`resume` continues once it is fixed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One item of a fan-out is cancelled from elsewhere while the run goes on."""
+"""One item of a fan-out is cancelled from elsewhere while the run continues."""
 
 from __future__ import annotations
 

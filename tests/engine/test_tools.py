@@ -196,7 +196,7 @@ def turn_records(team: TeamFolder) -> list[Record]:
 
 @pytest.mark.systems
 def test_turn_that_only_talks_is_continued_on_the_same_thread(tmp_path: Path) -> None:
-    """The seed's loop: text without a tool call goes on until `terminate`, and what the tools kept is not lost."""
+    """The seed's loop: text without a tool call is repeated until `terminate`, and what the tools kept is not lost."""
     rest: list[Record] = [THINKING, {"steps": [end("success"), say("planned")]}]
     team = stepping(tmp_path, {"steps": [PLAN, THINKING], "repairs": rest}, max_steps=2)
     assert team.run().exit_code == 1  # the only cycle is used up

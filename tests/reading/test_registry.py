@@ -1,4 +1,4 @@
-"""Parts by name: which of several counts, and what is said about one that is missing or broken."""
+"""Parts by name: which of several counts, and the message about one that is missing or broken."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ DOES_NOT_FIT = {
 
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory) -> TeamFolder:
-    """One cycle: a plan, an answer that is mended and writes a file that fails its test, a judgement."""
+    """One cycle: a plan, an answer that is repaired and writes a file that fails its test, a judgement."""
     files = [{"path": "test_a.py", "content": TEST}, {"path": "../out.txt", "content": "x"}]
     return TeamFolder(
         tmp_path_factory.mktemp("team"),

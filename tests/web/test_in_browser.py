@@ -71,7 +71,7 @@ def start(page: Page, flow: str) -> str:
 
 
 def status(page: Page, word: str) -> None:
-    """Wait until the page, which is not loaded anew, says that status."""
+    """Wait until the page, which is not loaded again, says that status."""
     page.locator("#overview .badge", has_text=word).wait_for()
 
 

@@ -67,7 +67,7 @@ class Recorded:
     team: TeamFolder
     file: Path
     report: RunReport
-    heard: list[dict[str, str]]
+    received: list[dict[str, str]]
     events: list[Record]
 
     def replay(self, folder: Path, roles: Path | None = None, **changes: Any) -> tuple[RunReport, list[Record]]:
@@ -96,7 +96,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
         file = folder / "shop.ndjson"
         options = {"playbook": None, "config": provider.settings(), "model": "playbook", "cycles": 3, "record": file}
         report = team.run(**options, goal=f"open the shop with {SECRET}")
-        return Recorded(team, file, report, provider.heard, list(team.events))
+        return Recorded(team, file, report, provider.received, list(team.events))
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def handoffs(report: RunReport) -> Any:
 
 def test_recorded_run_goes_as_it_would(recorded: Recorded) -> None:
     assert (recorded.report.outcome, recorded.report.exit_code) == ("done", 0), recorded.report
-    assert {headers["authorization"] for headers in recorded.heard} == {f"Bearer {KEY}"}
+    assert {headers["authorization"] for headers in recorded.received} == {f"Bearer {KEY}"}
     ends = [(line["role"], line["kind"], line["status"], line["end"]) for line in exchanges_of(recorded.file)]
     assert ("maker", "turn", 429, "text") in ends
     assert ("maker", "turn", 200, "broken") in ends
