@@ -163,7 +163,7 @@ def test_run_without_turns(tmp_path: Path) -> None:
         {"run_id": "empty", "status": "failed", "outcome": "not_logged_in", "exit_code": 2, "goal": "x"}
     )
     report = Report(write_report(folder, Path("runs")))
-    assert "Nothing: no turn was begun." in report.text
+    assert "Nothing: no turn was started." in report.text
     assert report.entries == {}
 
 
