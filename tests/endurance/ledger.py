@@ -62,7 +62,7 @@ def _sent(wire_log: Path) -> Iterator[Turn]:
 
 
 def in_flight(run: RunFolder) -> Counter[int]:
-    """How often the turns were begun that are not done, by their places, when no process works on the run.
+    """How often each unfinished turn was started, by its place, in a run without a process.
 
     A turn that has its result in its folder is done, whether the journal knows it or not.
     """

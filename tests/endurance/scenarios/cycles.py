@@ -1,6 +1,6 @@
 """Three roles, two cycles, and every way there is to change the workspace.
 
-cycle 1   writer hands in a wrong program and its tests, patcher begins a log by itself, judge needs a repair turn
+cycle 1   writer submits a wrong program and its tests, patcher starts a log by itself, judge needs a repair turn
 cycle 2   writer fixes the program, patcher adds to its log by itself, judge says DONE
 """
 

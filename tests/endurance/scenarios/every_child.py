@@ -1,6 +1,6 @@
 """Every kind of child that a run has, in steps that are taken again when a child did not do its part.
 
-make    solver does two things, two at a time, and hands in a file for each
+make    solver does two things, two at a time, and submits a file for each
 run     runner runs a tool command, in Codex's sandbox
 note    patcher changes the log by itself: snapshots before and after
 look    the check ``command`` finds what the tool command should have left; without it the runner is asked again

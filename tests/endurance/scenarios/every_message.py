@@ -1,7 +1,7 @@
 """Every kind of message there is: handoffs, a repair, files, a patch, a command that asks, and two turns at a time.
 
 plan     planner names three things
-solve    solver does each of them, two at a time, and hands in a file for it
+solve    solver does each of them, two at a time, and submits a file for it
 try      runner runs a command, which Codex asks us about
 note     patcher changes the log by itself
 judge    judge's first answer needs a repair; CONTINUE leads back to ``note``, DONE ends the run

@@ -1,9 +1,9 @@
 """Roles that work at the same time, in copies of the workspace and in called flows.
 
 write    three writers, two at a time, each in a copy that is merged back: a patches and needs a repair turn, in which
-         it patches again and hands in a file; b patches; c hands in a file that conflicts with b's
-settle   the flow routes on the conflict: the writer hands in the settled file
-study    a flow is called for three items, two at a time; in each drafter hands in a file and critic judges it
+         it patches again and submits a file; b patches; c submits a file that conflicts with b's
+settle   the flow routes on the conflict: the writer submits the settled file
+study    a flow is called for three items, two at a time; in each drafter submits a file and critic judges it
 report   fails, and is tried again
 """
 
