@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,7 +44,7 @@ def test_answer_deltas_and_tokens_of_each_turn(harness: Harness) -> None:
 
 
 def test_answer_in_many_deltas_is_whole_in_few_log_lines(harness: Harness) -> None:
-    client = harness.client([{"text": "All in all. " * 5_000, "deltas": 20_000}])
+    client = harness.client([{"text": "All in all. " * 5_000, "deltas": 5_000}])
     outcome = take(client)
     assert (outcome.status, outcome.text) == ("completed", "All in all. " * 5_000)
     assert outcome.delta_text == outcome.text
@@ -175,7 +175,7 @@ def test_lost_thread_is_started_afresh_and_says_so(harness: Harness) -> None:
 def test_unresponsive_provider_is_a_stall_and_next_turn_runs(harness: Harness) -> None:
     """The next turn uses the same thread."""
     client = harness.client([{"fault": {"stall_seconds": 300}}, ANSWER])
-    outcome = take(client, 1, TurnDeadlines(idle=1.5, turn=8))
+    outcome = take(client, 1, TurnDeadlines(idle=0.8, turn=8))
     assert (outcome.status, outcome.reason, outcome.remedy) == ("stalled", "stalled", Remedy.RETRY)
     assert take(client, 2).status == "completed"
     assert not client.broken
@@ -184,7 +184,7 @@ def test_unresponsive_provider_is_a_stall_and_next_turn_runs(harness: Harness) -
 def test_turn_longer_than_its_deadline_is_timed_out(harness: Harness) -> None:
     steps = [{"call": "exec_command", "arguments": {"cmd": "sleep 0.2"}, "delay_seconds": 0.3}] * 20
     client = harness.client([{"steps": [*steps, ANSWER]}, ANSWER])
-    outcome = take(client, 1, TurnDeadlines(idle=30, turn=2))
+    outcome = take(client, 1, TurnDeadlines(idle=30, turn=1))
     assert (outcome.status, outcome.remedy) == ("timed_out", Remedy.FAIL)
     assert take(client, 2).status == "completed"
 
@@ -230,8 +230,8 @@ def test_turn_that_ended_as_it_was_cancelled_counts(harness: Harness) -> None:
 
 def test_late_end_of_timed_out_turn_is_not_the_next_answer(harness: Harness) -> None:
     """In the original program, the late ``turn/completed`` ended the next turn with the wrong text."""
-    client = harness.client([{"json": {"summary": "late"}, "delay_seconds": 2.5}, {"json": {"summary": "mine"}}])
-    assert take(client, 1, TurnDeadlines(idle=1.5, turn=60)).status == "stalled"
+    client = harness.client([{"json": {"summary": "late"}, "delay_seconds": 1.4}, {"json": {"summary": "mine"}}])
+    assert take(client, 1, TurnDeadlines(idle=0.8, turn=60)).status == "stalled"
     assert json.loads(take(client, 2).text) == {"summary": "mine"}
 
 
@@ -254,7 +254,7 @@ def test_frozen_child_stalls_and_is_replaced(harness: Harness) -> None:
     client = fleet.client(ROLE)
     take(client)
     os.kill(client.pid, signal.SIGSTOP)
-    assert take(client, 2, TurnDeadlines(idle=1, turn=60)).status == "stalled"
+    assert take(client, 2, TurnDeadlines(idle=0.5, turn=60)).status == "stalled"
     assert take(fleet.client(ROLE), 2).status == "completed"
     assert not psutil.pid_exists(client.pid)
 
@@ -262,7 +262,7 @@ def test_frozen_child_stalls_and_is_replaced(harness: Harness) -> None:
 def test_frozen_child_with_a_full_pipe_does_not_block_the_writer(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("codex_multi_role.codex.child.WRITE_SECONDS", 1.0)
+    monkeypatch.setattr("codex_multi_role.codex.child.WRITE_SECONDS", 0.3)
     client = harness.client([ANSWER])
     os.kill(client.pid, signal.SIGSTOP)
     os.waitpid(client.pid, os.WUNTRACED)  # a signal stops its threads one by one; until then they read on
@@ -273,7 +273,7 @@ def test_frozen_child_with_a_full_pipe_does_not_block_the_writer(
 
 def test_cancel_interrupts_the_turn_and_every_later_one(harness: Harness) -> None:
     client = harness.client([{"json": {"summary": "slow"}, "delay_seconds": 60}])
-    threading.Timer(0.5, client.cancel).start()
+    threading.Timer(0.3, client.cancel).start()
     assert (outcome := take(client)).reason == "cancelled", outcome
     assert take(client, 2).message == "the run was stopped before this turn"
 
@@ -296,24 +296,31 @@ def test_lone_surrogates_in_a_prompt_reach_codex_replaced(harness: Harness) -> N
     assert (outcome.status, outcome.text) == ("completed", "a?b")
 
 
-@pytest.mark.parametrize(
-    ("fault", "reason", "remedy"),
-    [
-        ({"status": 429}, "rate_limited", Remedy.RETRY),
-        ({"status": 500}, "provider_error", Remedy.RETRY),
-        ({"status": 401}, "unauthorized", Remedy.FAIL),
-        ({"status": 400}, "bad_request", Remedy.FAIL),
-        ({"status": 402}, "quota", Remedy.PARK),
-        ({"status": 404}, "not_found", Remedy.FAIL),
-        ({"drop": True}, "provider_error", Remedy.RETRY),
-        ({"garbage": "<html>"}, "provider_error", Remedy.RETRY),
-        ({"code": "context_length_exceeded"}, "context_full", Remedy.FRESH_THREAD),
-        ({"code": "insufficient_quota"}, "quota", Remedy.PARK),
-    ],
+FAULTS: Sequence[tuple[dict[str, Any], str, Remedy]] = (
+    ({"status": 429}, "rate_limited", Remedy.RETRY),
+    ({"status": 429, "code": "usage_limit_reached"}, "quota", Remedy.PARK),
+    ({"status": 500}, "provider_error", Remedy.RETRY),
+    ({"status": 503, "code": "server_is_overloaded"}, "overloaded", Remedy.RETRY),
+    ({"status": 401}, "unauthorized", Remedy.FAIL),
+    ({"status": 400}, "bad_request", Remedy.FAIL),
+    ({"status": 402}, "quota", Remedy.PARK),
+    ({"status": 404}, "not_found", Remedy.FAIL),
+    ({"drop": True}, "provider_error", Remedy.RETRY),
+    ({"drop": True, "after_events": 0}, "provider_error", Remedy.RETRY),
+    ({"garbage": "<html>"}, "provider_error", Remedy.RETRY),
+    ({"garbage": 'data: {"type"\n\n'}, "provider_error", Remedy.RETRY),
+    ({"code": "context_length_exceeded"}, "context_full", Remedy.FRESH_THREAD),
+    ({"code": "insufficient_quota"}, "quota", Remedy.PARK),
 )
-def test_provider_faults_have_reasons(harness: Harness, fault: dict[str, Any], reason: str, remedy: Remedy) -> None:
-    outcome = take(harness.client([{"fault": fault}]))
-    assert (outcome.status, outcome.reason, outcome.remedy) == ("failed", reason, remedy), outcome
+
+
+def test_provider_faults_have_reasons(harness: Harness) -> None:
+    """One after the other, and the process goes on."""
+    client = harness.client([*({"fault": fault} for fault, *_ in FAULTS), ANSWER])
+    for visit, (fault, *expected) in enumerate(FAULTS, start=1):
+        outcome = take(client, visit)
+        assert (outcome.status, outcome.reason, outcome.remedy) == ("failed", *expected), (fault, outcome)
+    assert take(client, len(FAULTS) + 1).status == "completed"
 
 
 def approvals_seen(

@@ -22,7 +22,7 @@ from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRequest
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.support.codex_proxy import write_launcher
-from tests.support.message_fates import Once
+from tests.support.message_fates import InTurn, Once
 from tests.support.teams import read_lines
 
 ROLE = "worker"
@@ -160,9 +160,9 @@ def wire(harness: Harness, direction: str) -> list[dict[str, Any]]:
     return [line["message"] for line in read_lines(harness.wire_log) if line["direction"] == direction]
 
 
-def disturbed(folder: Path, once: Once) -> Path:
-    """Codex, with one deed done to the first message of that name."""
-    return write_launcher(folder / "codex", once, folder / "proxy", find_codex(None, {}))
+def disturbed(folder: Path, deeds: Once | InTurn) -> Path:
+    """Codex, with these deeds done to its messages."""
+    return write_launcher(folder / "codex", deeds, folder / "proxy", find_codex(None, {}))
 
 
 def log_in(home: Path, key: str = API_KEY) -> None:
