@@ -187,7 +187,7 @@ MEASURING_SETTINGS = {
 OF_PLUGINS = ["pytest-cov", "no-cov", "xdist", "both"]
 
 
-@pytest.mark.parametrize("name", by_default(["coveragerc", "pyproject", "no-cov", "both", "cache"], MEASURING_SETTINGS))
+@pytest.mark.parametrize("name", by_default(["coveragerc", "pyproject", "both", "cache"], MEASURING_SETTINGS))
 def test_users_own_settings_do_not_change_the_figures(make_context: MakeContext, tmp_path: Path, name: str) -> None:
     others = {"COVERAGE_FILE": str(tmp_path / "x"), "COVERAGE_PROCESS_START": "nowhere.ini", "COVERAGE_CORE": "none"}
     context = make_context(
