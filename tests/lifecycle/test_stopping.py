@@ -68,7 +68,7 @@ def test_closed_terminal_interrupts_a_run(tmp_path: Path) -> None:
 
 
 def test_run_under_nohup_outlives_its_terminal(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"delay_seconds": 1, **say()}]})
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"delay_seconds": 0.3, **say()}]})
     pipe = subprocess.PIPE
     command = ["nohup", *team.command("--json")]
     started = subprocess.Popen(command, cwd=tmp_path, text=True, stdout=pipe, stderr=pipe)
