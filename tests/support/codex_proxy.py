@@ -34,14 +34,18 @@ MAX_PAUSE_SECONDS = 0.01
 DEAF_SECONDS = 1.0
 LAST_WORDS_SECONDS = 2.0
 MAX_PROCESSES = 1000
+PROGRAM_CHARACTERS = 8_000
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 OTHER_WAY: dict[Direction, Direction] = {"in": "out", "out": "in"}
 
 
 def write_launcher(path: Path, case: Case | Once | InTurn, logs: Path, codex: Path) -> Path:
-    """Write the program that a run starts as its Codex."""
-    path.write_text(
+    """Write the program that a run starts as its Codex.
+
+    It has one size, and Codex's date: a run that knows it by these does not make databases for new homes each time.
+    """
+    program = (
         f"#!{sys.executable}\n"
         "import sys\n"
         f"sys.path.insert(0, {str(REPOSITORY)!r})\n"
@@ -49,7 +53,9 @@ def write_launcher(path: Path, case: Case | Once | InTurn, logs: Path, codex: Pa
         "from tests.support.codex_proxy import stand_in\n"
         f"stand_in({case!r}, {str(logs)!r}, [{str(codex)!r}, *sys.argv[1:]])\n"
     )
+    path.write_text(program.ljust(PROGRAM_CHARACTERS, "#"))
     path.chmod(0o755)
+    os.utime(path, ns=(codex.stat().st_atime_ns, codex.stat().st_mtime_ns))
     logs.mkdir(exist_ok=True)
     return path
 
