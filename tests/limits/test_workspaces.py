@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
 import yaml
 
+from codex_multi_role.workspace import Snapshots, Workspace
 from tests.limits.large import MOST_MEGABYTES, command, run_alone
 from tests.support.disks import PERSON
 from tests.support.teams import Record, TeamFolder, read, say
@@ -19,7 +21,7 @@ HUGE = 100_000_000
 MAKE_MANY = f"import os; os.mkdir('new'); [open('new/%d.txt' % n, 'w').write('new') for n in range({MANY})]"
 MEDDLE = "open('d7/700.txt', 'w').write('meddled'); open('one.txt', 'w').write('new')"
 GROW = "f = open('huge.bin', 'r+b'); f.seek(5_000); f.write(b'changed'); f = open('more.bin', 'wb'); "
-GROW += "import os; f.write(os.urandom(SIZE))"
+GROW += "import os; f.write(os.urandom(30_000_000))"
 HUGE_EDITS: dict[str, tuple[str, int]] = {
     "a few bytes": ("f = open('huge.bin', 'r+b'); f.seek(5_000); f.write(b'changed')", 220),
     "every byte": (
@@ -67,9 +69,28 @@ def test_ten_thousand_files_are_copied_protected_and_added(tmp_path: Path) -> No
     assert not (team.workspace / "new").exists()
 
 
-@pytest.mark.parametrize("grown", [3_000_000, pytest.param(30_000_000, marks=pytest.mark.long)])
-def test_file_of_a_hundred_megabytes_is_watched_in_little_memory(tmp_path: Path, grown: int) -> None:
-    team = team_that(tmp_path, GROW.replace("SIZE", str(grown)))
+def test_large_file_is_never_read_as_a_whole(tmp_path: Path) -> None:
+    """Neither to watch it, nor for the patch that takes its change back."""
+    root, content = tmp_path / "workspace", os.urandom(3_000_000)
+    root.mkdir()
+    (root / "huge.bin").write_bytes(content)
+    snapshots = Snapshots(tmp_path / "snapshots.git", Workspace(root))
+    tracemalloc.start()
+    try:
+        before = snapshots.take()
+        (root / "huge.bin").unlink()
+        snapshots.write_patch(before, snapshots.take(), tmp_path / "changes.patch")
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < len(content) / 10
+    take_back(tmp_path / "changes.patch", root)
+    assert (root / "huge.bin").read_bytes() == content
+
+
+@pytest.mark.long
+def test_file_of_a_hundred_megabytes_is_watched_in_little_memory(tmp_path: Path) -> None:
+    team = team_that(tmp_path, GROW)
     with (team.workspace / "huge.bin").open("wb") as file:
         file.truncate(HUGE)
     code, most, events = run_alone(team)
