@@ -54,7 +54,7 @@ class Stop:
             self._announced = True  # nothing is running that could mistake its end for a failure
             raise KeyboardInterrupt
 
-    def told(self) -> None:
+    def announce(self) -> None:
         """Note that all parts know of the stop: what ends now was meant to end, and a hurried stop need not wait."""
         self._announced = True
         if self.in_a_hurry:

@@ -43,7 +43,7 @@ def cut_short(run: RunResources, instance: str, place: int) -> TurnFolder | None
     return run.progress.earlier_turns.get(place)
 
 
-def kept_when_cut_short(first_try: TurnFolder | None) -> Json:
+def kept_by_unfinished_attempt(first_try: TurnFolder | None) -> Json:
     """What tools stored in a first attempt that produced no answer: its thread remembers that they did."""
     return first_try.kept() if first_try and not first_try.result().get("recorded") else {}
 
@@ -62,7 +62,7 @@ def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) 
     others = (
         run.progress.killed_turns > 1
         or run.progress.running_instances != {instance}
-        or _others_changed_it(run, instance, first_try.number)
+        or _have_others_changed(run, instance, first_try.number)
     )
     if others and not run.copy:
         run.services.events.publish(Warning(f"{left} stays: others worked in it as well"))
@@ -73,17 +73,17 @@ def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) 
     return first
 
 
-def _others_changed_it(run: RunResources, instance: str, turn: int) -> bool:
+def _have_others_changed(run: RunResources, instance: str, turn: int) -> bool:
     """Whether others have finished changes to the workspace since that turn began, which would be undone with it."""
 
     def is_before(event: RunEvent) -> bool:
         return not (isinstance(event, TurnStarted) and (event.role, event.turn) == (instance, turn))
 
     events = dropwhile(is_before, read_events(run.services.folder.events_path))
-    return any(_changed_it(run, instance, event) for event in events)
+    return any(_is_change_of_others(run, instance, event) for event in events)
 
 
-def _changed_it(run: RunResources, instance: str, event: RunEvent) -> bool:
+def _is_change_of_others(run: RunResources, instance: str, event: RunEvent) -> bool:
     """Whether another than ``instance`` changed the workspace with what the event reports."""
     match event:
         case TurnEnded(role, turn):

@@ -23,7 +23,7 @@ from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.web.artifacts import chunks, list_folder, open_file, real_path
 from codex_multi_role.web.followers import Followers, TooManyViewers
 from codex_multi_role.web.forms import Form, problem
-from codex_multi_role.web.starting import NotBegun, RunStarter
+from codex_multi_role.web.starting import RunNotStarted, RunStarter
 from codex_multi_role.web.templating import page
 
 PING_SECONDS = 15
@@ -182,7 +182,9 @@ class RunPages:
             try:
                 self._starter.resume(folder)
             except CodexMultiRoleError as error:
-                raise NotBegun(f"Your answer is recorded, but the run does not go on:\n{error}", error.hint) from error
+                raise RunNotStarted(
+                    f"Your answer is recorded, but the run does not go on:\n{error}", error.hint
+                ) from error
         return "answered" if answered.words and approved else "approved" if approved else "rejected"
 
     def _stop(self, folder: RunFolder, form: Form) -> str:
