@@ -136,7 +136,7 @@ def test_tests_that_take_too_long_together_are_ended(make_context: MakeContext) 
         ("signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]); time.sleep(600)", "test process"),
         pytest.param("os._exit(0)", "it ended the whole test process", marks=pytest.mark.long),
         ("os.kill(os.getpid(), 9)", "it ended the whole test process"),
-        ("pytest.exit('enough')", "it ended the whole test process"),
+        pytest.param("pytest.exit('enough')", "it ended the whole test process", marks=pytest.mark.long),
     ],
 )
 def test_harm_of_one_test_is_its_own(
@@ -158,6 +158,7 @@ def test_tests_that_print_without_end_are_cut(make_context: MakeContext) -> None
     assert len(json.dumps(result)) < 20_000
 
 
+@pytest.mark.long
 def test_plugins_of_the_environment_are_loaded(make_context: MakeContext) -> None:
     tests = "from sign import sign\ndef test_a(worker_id): assert sign(0) == 'zero', worker_id\n"
     result = _of(make_context, tests, environment=WITH_PLUGINS)
@@ -187,7 +188,7 @@ MEASURING_SETTINGS = {
 OF_PLUGINS = ["pytest-cov", "no-cov", "xdist", "both"]
 
 
-@pytest.mark.parametrize("name", by_default(["coveragerc", "pyproject", "both", "cache"], MEASURING_SETTINGS))
+@pytest.mark.parametrize("name", by_default(["pyproject", "both", "cache"], MEASURING_SETTINGS))
 def test_users_own_settings_do_not_change_the_figures(make_context: MakeContext, tmp_path: Path, name: str) -> None:
     others = {"COVERAGE_FILE": str(tmp_path / "x"), "COVERAGE_PROCESS_START": "nowhere.ini", "COVERAGE_CORE": "none"}
     context = make_context(
@@ -223,7 +224,7 @@ def test_tests_that_do_not_import_the_target_reach_nothing(make_context: MakeCon
     "start",
     [
         "subprocess.run([sys.executable, '-c', 'import sign; sign.sign(1)'], check=True)",
-        "os.system(sys.executable + ' -c \"import sign\"')",
+        pytest.param("os.system(sys.executable + ' -c \"import sign\"')", marks=pytest.mark.long),
         "(pid := os.fork()) or (sign.sign(1), os._exit(0)); os.waitpid(pid, 0)",
     ],
 )

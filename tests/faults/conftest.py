@@ -21,6 +21,6 @@ def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 @pytest.fixture
 def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
     """As in `tests.codex`, with less patience for a turn that is to end."""
-    monkeypatch.setattr("codex_multi_role.codex.running_turn.INTERRUPT_SECONDS", 0.5)
+    monkeypatch.setattr("codex_multi_role.codex.running_turn.INTERRUPT_SECONDS", 0.3)
     with ExitStack() as stack:
         yield Harness(tmp_path, stack)

@@ -65,7 +65,7 @@ def test_goal_of_any_characters_reaches_the_role(tmp_path: Path) -> None:
 
 
 def test_answer_nested_too_deeply_is_asked_for_again(tmp_path: Path) -> None:
-    deep = {"text": '{"a":' * 100_000 + "1" + "}" * 100_000, "repairs": [say("flat")]}
+    deep = {"text": '{"a":' * 20_000 + "1" + "}" * 20_000, "repairs": [say("flat")]}
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [deep]})
     report = team.run()
     assert [status for _, _, status in team.turns()] == ["invalid_reply", "completed"]
