@@ -52,9 +52,7 @@ def _result(result: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize(
-    "folder", by_default(["lib", "packages/foo/src"], ["src", "lib", "packages/foo/src", "packages/foo"])
-)
+@pytest.mark.parametrize("folder", by_default(["packages/foo/src"], ["src", "lib", "packages/foo/src", "packages/foo"]))
 def test_copy_is_measured_though_the_original_is_installed(
     make_context: MakeContext, tmp_path: Path, folder: str
 ) -> None:

@@ -85,7 +85,8 @@ def test_resumed_run_is_out_of_reach_of_the_guard_before(tmp_path: Path, monkeyp
     assert not guard.is_running() or guard.status() == psutil.STATUS_ZOMBIE
 
 
-@pytest.mark.parametrize("signals", by_default([[signal.SIGINT]], [[signal.SIGINT], [signal.SIGINT, signal.SIGINT]]))
+@pytest.mark.long
+@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT, signal.SIGINT]])
 def test_guard_ends_with_its_run(tmp_path: Path, signals: list[signal.Signals]) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
     with running(team, until=("turn_started", "one")) as process:
