@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.catalog.prompts import fill
@@ -16,6 +16,7 @@ _JSON = st.recursive(
 ).map(json.dumps)
 
 
+@settings(max_examples=settings().max_examples // 4)
 @given(before=_JSON, after=_JSON, value=_BRACE_TEXT)
 def test_balanced_literal_braces_survive(before: str, after: str, value: str) -> None:
     assert fill(f"{before} {{role_name}} {after}", {"role_name": value}) == f"{before} {value} {after}"

@@ -11,6 +11,7 @@ from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS
 from codex_multi_role.errors import UsageError
 from tests.support.checks import WITH_PLUGINS, MakeContext, run_check
+from tests.support.long_run import by_default
 
 SOURCE = """\
 def sign(number):
@@ -123,7 +124,7 @@ def test_no_tests_is_a_crash(make_context: MakeContext) -> None:
 
 def test_tests_that_take_too_long_together_are_ended(make_context: MakeContext) -> None:
     slow = "import pytest, time\n@pytest.mark.parametrize('n', range(90))\ndef test_x(n): time.sleep(0.5)\n"
-    result = _of(make_context, slow, timeout_seconds=3.0)
+    result = _of(make_context, slow, timeout_seconds=1.5)
     assert (result["status"], result["crashed"], result["exit_code"]) == ("timed out", True, None)
     assert result["coverage"] is None
 
@@ -133,12 +134,15 @@ def test_tests_that_take_too_long_together_are_ended(make_context: MakeContext) 
     [
         ("exec('while True: pass')", "no end after"),
         ("signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]); time.sleep(600)", "test process"),
-        ("os._exit(0)", "it ended the whole test process"),
+        pytest.param("os._exit(0)", "it ended the whole test process", marks=pytest.mark.long),
         ("os.kill(os.getpid(), 9)", "it ended the whole test process"),
-        ("pytest.exit('enough')", "it ended the whole test process"),
+        pytest.param("pytest.exit('enough')", "it ended the whole test process", marks=pytest.mark.long),
     ],
 )
-def test_harm_of_one_test_is_its_own(make_context: MakeContext, harm: str, words: str) -> None:
+def test_harm_of_one_test_is_its_own(
+    make_context: MakeContext, monkeypatch: pytest.MonkeyPatch, harm: str, words: str
+) -> None:
+    monkeypatch.setattr("codex_multi_role.checks.coverage_run.TESTS_AT_LEAST", 20)
     tests = f"import os, pytest, signal, time\n{HALF}def test_p(): {harm}\ndef test_p2(): assert sign(0) == 'zero'\n"
     result = _of(make_context, tests, timeout_seconds=20.0)
     assert (result["status"], result["passed"], result["failed"]) == ("failed", 3, 1), result
@@ -149,11 +153,12 @@ def test_harm_of_one_test_is_its_own(make_context: MakeContext, harm: str, words
 
 
 def test_tests_that_print_without_end_are_cut(make_context: MakeContext) -> None:
-    result = _of(make_context, "def test_x():\n    for _ in range(100): print('x' * 1_000_000)\n    assert False\n")
+    result = _of(make_context, "def test_x():\n    for _ in range(10): print('x' * 1_000_000)\n    assert False\n")
     assert result["status"] == "failed"
     assert len(json.dumps(result)) < 20_000
 
 
+@pytest.mark.long
 def test_plugins_of_the_environment_are_loaded(make_context: MakeContext) -> None:
     tests = "from sign import sign\ndef test_a(worker_id): assert sign(0) == 'zero', worker_id\n"
     result = _of(make_context, tests, environment=WITH_PLUGINS)
@@ -183,7 +188,7 @@ MEASURING_SETTINGS = {
 OF_PLUGINS = ["pytest-cov", "no-cov", "xdist", "both"]
 
 
-@pytest.mark.parametrize("name", MEASURING_SETTINGS)
+@pytest.mark.parametrize("name", by_default(["pyproject", "both", "cache"], MEASURING_SETTINGS))
 def test_users_own_settings_do_not_change_the_figures(make_context: MakeContext, tmp_path: Path, name: str) -> None:
     others = {"COVERAGE_FILE": str(tmp_path / "x"), "COVERAGE_PROCESS_START": "nowhere.ini", "COVERAGE_CORE": "none"}
     context = make_context(
@@ -195,7 +200,7 @@ def test_users_own_settings_do_not_change_the_figures(make_context: MakeContext,
     assert (result["status"], result["coverage"]) == ("passed", 80.0), result
 
 
-@pytest.mark.parametrize("name", OF_PLUGINS)
+@pytest.mark.parametrize("name", by_default(["both"], OF_PLUGINS))
 def test_settings_of_plugins_that_are_not_loaded_do_no_harm(make_context: MakeContext, name: str) -> None:
     """The Python of the tests may have pytest without them, and the measurement needs neither."""
     result = _of(lambda files, **options: make_context({**files, **MEASURING_SETTINGS[name]}, **options), HALF)
@@ -219,8 +224,8 @@ def test_tests_that_do_not_import_the_target_reach_nothing(make_context: MakeCon
     "start",
     [
         "subprocess.run([sys.executable, '-c', 'import sign; sign.sign(1)'], check=True)",
-        "os.system(sys.executable + ' -c \"import sign\"')",
-        "(pid := os.fork()) or os._exit(sign.sign(1)); os.waitpid(pid, 0)",
+        pytest.param("os.system(sys.executable + ' -c \"import sign\"')", marks=pytest.mark.long),
+        "(pid := os.fork()) or (sign.sign(1), os._exit(0)); os.waitpid(pid, 0)",
     ],
 )
 def test_what_another_python_executes_makes_no_wrong_figure(make_context: MakeContext, start: str) -> None:

@@ -11,6 +11,7 @@ from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.checks.imports import import_folder, known_folders, module_name
 from codex_multi_role.checks.python_files import find_python_files
 from tests.support.checks import FOO_CALC, FOO_TESTS, MakeContext, shadowed_package
+from tests.support.long_run import by_default
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def _result(result: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize("folder", ["src", "lib", "packages/foo/src", "packages/foo"])
+@pytest.mark.parametrize("folder", by_default(["packages/foo/src"], ["src", "lib", "packages/foo/src", "packages/foo"]))
 def test_copy_is_measured_though_the_original_is_installed(
     make_context: MakeContext, tmp_path: Path, folder: str
 ) -> None:

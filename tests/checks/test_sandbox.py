@@ -39,6 +39,6 @@ def test_program_missing_in_the_sandbox_is_not_a_failed_test(make_context: MakeC
 def test_deadline_reaches_into_the_sandbox(make_context: MakeContext, codex_sandbox: Sandbox) -> None:
     sleep = ["sleep", f"600.{os.getpid()}"]
     source = f"import subprocess, time\nsubprocess.Popen({['setsid', *sleep]})\ntime.sleep(600)\n"
-    result = run_tests(make_context({"test_a.py": source}, sandbox=codex_sandbox, seconds=1.5))
+    result = run_tests(make_context({"test_a.py": source}, sandbox=codex_sandbox, seconds=1.0))
     assert result["status"] == "timed out"
     assert sleep not in [process.info["cmdline"] for process in psutil.process_iter(["cmdline"])]

@@ -63,7 +63,7 @@ def test_workspace_without_tests_is_not_a_failure(make_context: MakeContext) -> 
 
 
 def test_tests_that_hang_are_timed_out(make_context: MakeContext) -> None:
-    context = make_context({"test_a.py": "import time\ndef test_a(): time.sleep(600)\n"}, seconds=1.5)
+    context = make_context({"test_a.py": "import time\ndef test_a(): time.sleep(600)\n"}, seconds=0.7)
     result = _run(context)
     assert (result["status"], result["exit_code"]) == ("timed out", None)
     assert (context.folder / "pytest_rc.txt").read_text() == "\n"

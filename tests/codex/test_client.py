@@ -8,7 +8,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,29 +29,94 @@ from codex_multi_role.codex.transport import Cancelled
 from codex_multi_role.codex.turn_outcome import ITEMS_TEXT_LIMIT, LONGEST_PROMPT, TurnOutcome, TurnRecorder
 from codex_multi_role.errors import TOO_MANY_FILES, CodexCrashed, CodexNotLoggedIn, CodexStartFailed
 from tests.support.codex import ANSWER, PATCH, PATIENT, ROLE, Harness, request, take, wire
+from tests.support.teams import Record
+
+FAULTS: Sequence[tuple[dict[str, Any], str, Remedy]] = (
+    ({"status": 429}, "rate_limited", Remedy.RETRY),
+    ({"status": 429, "code": "usage_limit_reached"}, "quota", Remedy.PARK),
+    ({"status": 500}, "provider_error", Remedy.RETRY),
+    ({"status": 503, "code": "server_is_overloaded"}, "overloaded", Remedy.RETRY),
+    ({"status": 401}, "unauthorized", Remedy.FAIL),
+    ({"status": 400}, "bad_request", Remedy.FAIL),
+    ({"status": 402}, "quota", Remedy.PARK),
+    ({"status": 404}, "not_found", Remedy.FAIL),
+    ({"drop": True}, "provider_error", Remedy.RETRY),
+    ({"drop": True, "after_events": 0}, "provider_error", Remedy.RETRY),
+    ({"garbage": "<html>"}, "provider_error", Remedy.RETRY),
+    ({"garbage": 'data: {"type"\n\n'}, "provider_error", Remedy.RETRY),
+    ({"code": "context_length_exceeded"}, "context_full", Remedy.FRESH_THREAD),
+    ({"code": "insufficient_quota"}, "quota", Remedy.PARK),
+)
+LONG_TEXT = "All in all. " * 5_000
+ANSWERS: Mapping[str, Record] = {
+    "one": {"json": {"summary": "one"}, "usage": {"input_tokens": 100, "output_tokens": 7}},
+    "two": {"json": {"summary": "two"}, "usage": {"input_tokens": 100, "output_tokens": 7}},
+    "long": {"text": LONG_TEXT, "deltas": 5_000},
+    "empty": {"fault": {"empty": True}},
+    "prompt": {"text": "{{ prompt }}"},
+    **{str(fault): {"fault": fault} for fault, *_ in FAULTS},
+}
 
 
-def test_answer_deltas_and_tokens_of_each_turn(harness: Harness) -> None:
-    usage = {"input_tokens": 100, "output_tokens": 7}
-    client = harness.client(
-        [{"json": {"summary": "one"}, "usage": usage}, {"json": {"summary": "two"}, "usage": usage}]
-    )
-    for visit, word in ((1, "one"), (2, "two")):
-        outcome = take(client, visit)
+@pytest.fixture(scope="module")
+def one_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Harness, RoleClient]]:
+    """A process for all turns of a role without rights, in any order: it answers what `asked` names."""
+    with ExitStack() as stack:
+        harness = Harness(tmp_path_factory.mktemp("role"), stack)
+        yield harness, harness.client([*ANSWERS.values()])
+
+
+def asked(client: RoleClient, answer: str, **of_turn: Any) -> TurnOutcome:
+    visit = [*ANSWERS].index(answer) + 1
+    return client.run_turn(request(visit, **of_turn), PATIENT, lambda _: None)
+
+
+def test_answer_deltas_and_tokens_of_each_turn(one_for_all: tuple[Harness, RoleClient]) -> None:
+    for word in ("one", "two"):
+        outcome = asked(one_for_all[1], word)
         assert (outcome.status, json.loads(outcome.text)) == ("completed", {"summary": word})
         assert outcome.delta_text == outcome.text
         assert (outcome.input_tokens, outcome.output_tokens) == (100, 7)
         assert word in outcome.items_text
 
 
-def test_answer_in_many_deltas_is_whole_in_few_log_lines(harness: Harness) -> None:
-    client = harness.client([{"text": "All in all. " * 5_000, "deltas": 20_000}])
-    outcome = take(client)
-    assert (outcome.status, outcome.text) == ("completed", "All in all. " * 5_000)
+def test_answer_in_many_deltas_is_whole_in_few_log_lines(one_for_all: tuple[Harness, RoleClient]) -> None:
+    harness, client = one_for_all
+    outcome = asked(client, "long")
+    assert (outcome.status, outcome.text) == ("completed", LONG_TEXT)
     assert outcome.delta_text == outcome.text
-    said = [message["params"] for message in wire(harness, "in") if message.get("method") == "item/agentMessage/delta"]
-    assert "".join(params["delta"] for params in said) == outcome.text
+    told = [message["params"] for message in wire(harness, "in") if message.get("method") == "item/agentMessage/delta"]
+    said = [params["delta"] for params in told if params["turnId"] == outcome.turn_id]
+    assert "".join(said) == outcome.text
     assert len(said) < 1_000
+
+
+def test_empty_answer_is_a_completed_turn_without_text(one_for_all: tuple[Harness, RoleClient]) -> None:
+    outcome = asked(one_for_all[1], "empty")
+    assert (outcome.status, outcome.text) == ("completed", "")
+
+
+def test_prompt_over_the_limit_is_not_sent(one_for_all: tuple[Harness, RoleClient]) -> None:
+    harness, client = one_for_all
+    before = wire(harness, "out")
+    outcome = asked(client, "one", prompt="x" * (LONGEST_PROMPT + 1))
+    assert (outcome.status, outcome.reason) == ("failed", "refused")
+    assert "turn/start" not in [message.get("method") for message in wire(harness, "out")[len(before) :]]
+
+
+def test_lone_surrogates_in_a_prompt_reach_codex_replaced(one_for_all: tuple[Harness, RoleClient]) -> None:
+    outcome = asked(one_for_all[1], "prompt", prompt="a\ud800b")
+    assert (outcome.status, outcome.text) == ("completed", "a?b")
+
+
+@pytest.mark.parametrize(("fault", "reason", "remedy"), FAULTS)
+def test_provider_faults_have_reasons(
+    one_for_all: tuple[Harness, RoleClient], fault: dict[str, Any], reason: str, remedy: Remedy
+) -> None:
+    """And the process can do the next turn."""
+    outcome = asked(one_for_all[1], str(fault))
+    assert (outcome.status, outcome.reason, outcome.remedy) == ("failed", reason, remedy), outcome
+    assert asked(one_for_all[1], "two").status == "completed"
 
 
 def test_patches_are_reported_once_each(harness: Harness) -> None:
@@ -175,7 +241,7 @@ def test_lost_thread_is_started_afresh_and_says_so(harness: Harness) -> None:
 def test_unresponsive_provider_is_a_stall_and_next_turn_runs(harness: Harness) -> None:
     """The next turn uses the same thread."""
     client = harness.client([{"fault": {"stall_seconds": 300}}, ANSWER])
-    outcome = take(client, 1, TurnDeadlines(idle=1.5, turn=8))
+    outcome = take(client, 1, TurnDeadlines(idle=0.8, turn=8))
     assert (outcome.status, outcome.reason, outcome.remedy) == ("stalled", "stalled", Remedy.RETRY)
     assert take(client, 2).status == "completed"
     assert not client.broken
@@ -184,7 +250,7 @@ def test_unresponsive_provider_is_a_stall_and_next_turn_runs(harness: Harness) -
 def test_turn_longer_than_its_deadline_is_timed_out(harness: Harness) -> None:
     steps = [{"call": "exec_command", "arguments": {"cmd": "sleep 0.2"}, "delay_seconds": 0.3}] * 20
     client = harness.client([{"steps": [*steps, ANSWER]}, ANSWER])
-    outcome = take(client, 1, TurnDeadlines(idle=30, turn=2))
+    outcome = take(client, 1, TurnDeadlines(idle=30, turn=1))
     assert (outcome.status, outcome.remedy) == ("timed_out", Remedy.FAIL)
     assert take(client, 2).status == "completed"
 
@@ -230,8 +296,8 @@ def test_turn_that_ended_as_it_was_cancelled_counts(harness: Harness) -> None:
 
 def test_late_end_of_timed_out_turn_is_not_the_next_answer(harness: Harness) -> None:
     """In the original program, the late ``turn/completed`` ended the next turn with the wrong text."""
-    client = harness.client([{"json": {"summary": "late"}, "delay_seconds": 2.5}, {"json": {"summary": "mine"}}])
-    assert take(client, 1, TurnDeadlines(idle=1.5, turn=60)).status == "stalled"
+    client = harness.client([{"json": {"summary": "late"}, "delay_seconds": 1.4}, {"json": {"summary": "mine"}}])
+    assert take(client, 1, TurnDeadlines(idle=0.8, turn=60)).status == "stalled"
     assert json.loads(take(client, 2).text) == {"summary": "mine"}
 
 
@@ -254,7 +320,7 @@ def test_frozen_child_stalls_and_is_replaced(harness: Harness) -> None:
     client = fleet.client(ROLE)
     take(client)
     os.kill(client.pid, signal.SIGSTOP)
-    assert take(client, 2, TurnDeadlines(idle=1, turn=60)).status == "stalled"
+    assert take(client, 2, TurnDeadlines(idle=0.5, turn=60)).status == "stalled"
     assert take(fleet.client(ROLE), 2).status == "completed"
     assert not psutil.pid_exists(client.pid)
 
@@ -262,7 +328,7 @@ def test_frozen_child_stalls_and_is_replaced(harness: Harness) -> None:
 def test_frozen_child_with_a_full_pipe_does_not_block_the_writer(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("codex_multi_role.codex.child.WRITE_SECONDS", 1.0)
+    monkeypatch.setattr("codex_multi_role.codex.child.WRITE_SECONDS", 0.3)
     client = harness.client([ANSWER])
     os.kill(client.pid, signal.SIGSTOP)
     os.waitpid(client.pid, os.WUNTRACED)  # a signal stops its threads one by one; until then they read on
@@ -273,47 +339,9 @@ def test_frozen_child_with_a_full_pipe_does_not_block_the_writer(
 
 def test_cancel_interrupts_the_turn_and_every_later_one(harness: Harness) -> None:
     client = harness.client([{"json": {"summary": "slow"}, "delay_seconds": 60}])
-    threading.Timer(0.5, client.cancel).start()
+    threading.Timer(0.3, client.cancel).start()
     assert (outcome := take(client)).reason == "cancelled", outcome
     assert take(client, 2).message == "the run was stopped before this turn"
-
-
-def test_empty_answer_is_a_completed_turn_without_text(harness: Harness) -> None:
-    outcome = take(harness.client([{"fault": {"empty": True}}]))
-    assert (outcome.status, outcome.text) == ("completed", "")
-
-
-def test_prompt_over_the_limit_is_not_sent(harness: Harness) -> None:
-    client = harness.client([ANSWER])
-    outcome = client.run_turn(request(prompt="x" * (LONGEST_PROMPT + 1)), PATIENT, lambda _: None)
-    assert (outcome.status, outcome.reason) == ("failed", "refused")
-    assert "turn/start" not in [message.get("method") for message in wire(harness, "out")]
-
-
-def test_lone_surrogates_in_a_prompt_reach_codex_replaced(harness: Harness) -> None:
-    client = harness.client([{"text": "{{ prompt }}"}])
-    outcome = client.run_turn(request(prompt="a\ud800b"), PATIENT, lambda _: None)
-    assert (outcome.status, outcome.text) == ("completed", "a?b")
-
-
-@pytest.mark.parametrize(
-    ("fault", "reason", "remedy"),
-    [
-        ({"status": 429}, "rate_limited", Remedy.RETRY),
-        ({"status": 500}, "provider_error", Remedy.RETRY),
-        ({"status": 401}, "unauthorized", Remedy.FAIL),
-        ({"status": 400}, "bad_request", Remedy.FAIL),
-        ({"status": 402}, "quota", Remedy.PARK),
-        ({"status": 404}, "not_found", Remedy.FAIL),
-        ({"drop": True}, "provider_error", Remedy.RETRY),
-        ({"garbage": "<html>"}, "provider_error", Remedy.RETRY),
-        ({"code": "context_length_exceeded"}, "context_full", Remedy.FRESH_THREAD),
-        ({"code": "insufficient_quota"}, "quota", Remedy.PARK),
-    ],
-)
-def test_provider_faults_have_reasons(harness: Harness, fault: dict[str, Any], reason: str, remedy: Remedy) -> None:
-    outcome = take(harness.client([{"fault": fault}]))
-    assert (outcome.status, outcome.reason, outcome.remedy) == ("failed", reason, remedy), outcome
 
 
 def approvals_seen(

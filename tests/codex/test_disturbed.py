@@ -12,69 +12,80 @@ from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from tests.support.codex import ANSWER, ROLE, Harness, disturbed, take, wire
-from tests.support.message_fates import Once
-from tests.support.teams import TeamFolder, say
+from tests.support.message_fates import Direction, InTurn, Once
+from tests.support.teams import Record, TeamFolder, say
 
-SHORT = TurnDeadlines(idle=1.5, turn=30)
-COMMAND = {"steps": [{"call": "exec_command", "arguments": {"cmd": "echo ran >> out.txt"}}, ANSWER]}
+SHORT = TurnDeadlines(idle=0.8, turn=30)
+RUNS: Record = {"call": "exec_command", "arguments": {"cmd": "echo ran >> out.txt"}}
 USAGE = {"input_tokens": 100, "output_tokens": 7}
+APPROVAL = "item/commandExecution/requestApproval"
 
 
-def was_done(folder: Path, deed: str) -> bool:
+def done_by(folder: Path) -> list[str]:
+    """What the proxy did to messages."""
     lines = [line for path in (folder / "proxy").iterdir() for line in path.read_text().splitlines()]
-    return any(deed in json.loads(line)["deeds"] for line in lines)
+    return [deed for line in lines for deed in json.loads(line)["deeds"]]
 
 
-def commanding(harness: Harness, once: Once) -> RoleClient:
+def commanding(harness: Harness, deeds: Once | InTurn, plays: list[Record]) -> RoleClient:
     return harness.client(
-        [COMMAND, {"json": {"summary": "next"}}],
-        codex=disturbed(harness.folder, once),
+        plays,
+        codex=disturbed(harness.folder, deeds),
         sandbox="workspace-write",
         approvals=ApprovalPolicy(commands=True),
     )
 
 
+DISTURBANCES: tuple[tuple[Direction, str, str], ...] = (
+    ("in", "turn/completed", "double"),
+    ("in", "turn/started", "foreign"),
+    ("in", "turn/started", "drop"),
+    ("in", "turn/started", "double"),
+    ("in", "item/completed agentMessage", "double"),
+    ("in", "answer to turn/start", "late"),
+    ("in", "answer to turn/start", "double"),
+    ("in", "turn/completed", "late"),
+    ("in", "turn/started", "garbage"),
+    ("in", "turn/started", "unknown"),
+    ("in", "turn/started", "stranger"),
+    ("in", "turn/completed", "split"),
+    ("in", "answer to turn/start", "newer"),
+    ("in", "turn/completed", "newer"),
+    ("in", "item/completed agentMessage", "newer"),
+    ("in", "item/completed commandExecution", "newer"),
+    ("in", APPROVAL, "double"),
+    ("out", f"answer to {APPROVAL}", "double"),
+)
+
+
+def test_each_turn_has_its_own_answer_all_the_same(harness: Harness) -> None:
+    """Each is disturbed in another way, and so is the start of the thread."""
+    late = Once("in", "answer to thread/start", "late")
+    commanded = [turn for turn, (_, name, _) in enumerate(DISTURBANCES, start=1) if "commandExecution" in name]
+    deeds = [Once(*each, nth=_times(turn, commanded)) for turn, each in enumerate(DISTURBANCES, start=1)]
+    answers: list[Record] = [{"json": {"summary": str(turn)}} for turn in range(1, len(deeds) + 2)]
+    plays = [{"steps": [*([RUNS] if turn in commanded else []), each]} for turn, each in enumerate(answers, start=1)]
+    client = commanding(harness, InTurn((late, *deeds)), plays)
+    for turn, answer in enumerate(answers, start=1):
+        outcome = take(client, turn)
+        assert (outcome.status, json.loads(outcome.text)) == ("completed", answer["json"]), deeds[turn - 2 : turn]
+    assert (harness.workspace / "out.txt").read_text() == "ran\n" * len(commanded)
+    assert not client.broken
+    assert sorted(done_by(harness.folder)) == sorted(each.deed for each in (late, *deeds))
+
+
+def _times(turn: int, commanded: list[int]) -> int:
+    """How often there has been a message of its kind by the end of that turn."""
+    return commanded.index(turn) + 1 if turn in commanded else turn
+
+
 @pytest.mark.parametrize(
     "once",
-    [
-        Once("in", "turn/completed", "double"),
-        Once("in", "turn/started", "foreign"),
-        Once("in", "turn/started", "drop"),
-        Once("in", "turn/started", "double"),
-        Once("in", "item/completed agentMessage", "double"),
-        Once("in", "answer to turn/start", "late"),
-        Once("in", "answer to turn/start", "double"),
-        Once("in", "answer to thread/start", "late"),
-        Once("in", "turn/completed", "late"),
-        Once("in", "turn/started", "garbage"),
-        Once("in", "turn/started", "unknown"),
-        Once("in", "turn/started", "stranger"),
-        Once("in", "turn/completed", "split"),
-        Once("in", "answer to turn/start", "newer"),
-        Once("in", "turn/completed", "newer"),
-        Once("in", "item/completed agentMessage", "newer"),
-        Once("in", "item/completed commandExecution", "newer"),
-        Once("in", "item/commandExecution/requestApproval", "double"),
-        Once("out", "answer to item/commandExecution/requestApproval", "double"),
-    ],
+    [pytest.param(Once("in", APPROVAL, "drop"), marks=pytest.mark.long), Once("out", f"answer to {APPROVAL}", "drop")],
 )
-def test_each_turn_has_its_own_answer_all_the_same(harness: Harness, once: Once) -> None:
-    client = commanding(harness, once)
-    for visit, word in ((1, "fine"), (2, "next")):
-        outcome = take(client, visit)
-        assert (outcome.status, json.loads(outcome.text)) == ("completed", {"summary": word})
-    assert was_done(harness.folder, once.deed)
-    assert (harness.workspace / "out.txt").read_text() == "ran\n"
-    assert not client.broken
-
-
-APPROVAL = "item/commandExecution/requestApproval"
-
-
-@pytest.mark.parametrize("once", [Once("in", APPROVAL, "drop"), Once("out", f"answer to {APPROVAL}", "drop")])
 def test_lost_approval_is_a_stall_and_next_turn_succeeds(harness: Harness, once: Once) -> None:
     """The next turn uses the same thread."""
-    client = commanding(harness, once)
+    client = commanding(harness, once, [{"steps": [RUNS, ANSWER]}, {"json": {"summary": "next"}}])
     outcome = take(client, 1, SHORT)
     assert (outcome.status, outcome.remedy) == ("stalled", Remedy.RETRY)
     assert json.loads(take(client, 2).text) == {"summary": "next"}
@@ -92,18 +103,26 @@ def test_unreported_tokens_are_counted_with_the_next_turn(harness: Harness) -> N
 def test_what_codex_asks_that_we_do_not_know_is_refused(harness: Harness) -> None:
     client = harness.client([ANSWER], codex=disturbed(harness.folder, Once("in", "turn/started", "request")))
     assert take(client).status == "completed"
-    assert was_done(harness.folder, "swallow")
+    assert "swallow" in done_by(harness.folder)
     refusals = [message for message in wire(harness, "out") if "error" in message]
     assert [(each["id"], each["error"]["code"]) for each in refusals] == [("invented-1", -32601)]
 
 
-@pytest.mark.parametrize("deed", ["close", "die"])
-@pytest.mark.parametrize("name", ["turn/started", "item/completed agentMessage", "turn/completed"])
+@pytest.mark.parametrize(
+    ("name", "deed"),
+    [
+        ("turn/started", "close"),
+        ("item/completed agentMessage", "die"),
+        pytest.param("turn/completed", "close", marks=pytest.mark.long),
+        pytest.param("turn/started", "die", marks=pytest.mark.long),
+        pytest.param("turn/completed", "die", marks=pytest.mark.long),
+    ],
+)
 def test_aborted_turn_is_a_crash_and_next_process_retries_it(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, name: str, deed: str
 ) -> None:
     """The process closes its pipe or dies in the middle of a turn."""
-    monkeypatch.setattr("codex_multi_role.codex.child.LAST_WORDS_SECONDS", 0.5)
+    monkeypatch.setattr("codex_multi_role.codex.child.LAST_WORDS_SECONDS", 0.2)
     fleet = harness.fleet([ANSWER], codex=disturbed(harness.folder, Once("in", name, deed)))
     outcome = take(fleet.client(ROLE))
     assert (outcome.status, outcome.remedy) == ("crashed", Remedy.RETRY)
@@ -116,14 +135,15 @@ def test_aborted_turn_is_a_crash_and_next_process_retries_it(
         (Once("in", "item/completed agentMessage", "drop"), "invalid_reply"),
         (Once("in", "turn/completed", "drop"), "stalled"),
         (Once("in", "answer to turn/start", "drop"), "stalled"),
-        (Once("out", "turn/start", "drop"), "stalled"),
-        (Once("in", "turn/started", "die"), "crashed"),
+        pytest.param(Once("out", "turn/start", "drop"), "stalled", marks=pytest.mark.long),
+        pytest.param(Once("in", "turn/started", "die"), "crashed", marks=pytest.mark.long),
     ],
 )
 def test_turn_with_lost_answer_is_not_a_success_and_is_retried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Once, first: str
 ) -> None:
-    monkeypatch.setattr("codex_multi_role.codex.running_turn.INTERRUPT_SECONDS", 1.0)
+    monkeypatch.setattr("codex_multi_role.codex.running_turn.INTERRUPT_SECONDS", 0.5)
+    monkeypatch.setattr("codex_multi_role.steps.recovery.FIRST_PAUSE_SECONDS", 0.01)
     limits = {"idle_seconds": SHORT.idle, "turn_seconds": SHORT.turn}
     team = TeamFolder(tmp_path, {"one": {"limits": limits, "behaviors": {"can_finish": True}}}, {})
     team.plays["one"] = [{**say("answered", status="DONE"), "repairs": [say("answered", status="DONE")]}]

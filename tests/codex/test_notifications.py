@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.codex.notifications import EventParser, TokenUsageUpdated, TurnFinished, WarningIssued, turn_id_of
@@ -17,6 +17,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(
     st.lists(st.tuples(st.sampled_from(METHODS), st.fixed_dictionaries({}, optional=dict.fromkeys(KEYS, JSON)) | JSON))
 )

@@ -54,7 +54,7 @@ def test_every_outgoing_message_fits_the_schema(harness: Harness, schemas: Path)
     client = fleet.client(ROLE)
     full = TurnRequest("go", schema, "low", "playbook", request().metadata)
     assert client.run_turn(full, PATIENT, lambda _: None).status == "completed"
-    assert take(client, 2, TurnDeadlines(idle=1, turn=30)).status == "stalled"
+    assert take(client, 2, TurnDeadlines(idle=0.7, turn=30)).status == "stalled"
     thread = client.thread.id
     fleet.stop()
     again = take(harness.client([ANSWER], thread_id=thread))

@@ -36,7 +36,7 @@ def stop_in_the_middle_of_a_prompt(patch: pytest.MonkeyPatch, first: int = 1, la
                 os.waitpid(child.pid, os.WUNTRACED)  # a signal stops its threads one by one; until then they read on
         write(child, data[begin:])
 
-    patch.setattr("codex_multi_role.codex.child.WRITE_SECONDS", 0.5)
+    patch.setattr("codex_multi_role.codex.child.WRITE_SECONDS", 0.3)
     patch.setattr(Child, "write", stop_and_write)
 
 
@@ -82,7 +82,7 @@ def provider_at(url: str) -> tuple[str, ...]:
 
 IMPATIENT = {"idle_seconds": 0.6, "turn_seconds": 30}
 LONGER_IDLE = "raise the role's limits.idle_seconds"
-LARGER_THAN_THE_PIPE = "x" * 300_000
+LARGER_THAN_THE_PIPE = "x" * 150_000
 BROKEN = "stream disconnected before completion"
 
 PLAYED: Mapping[str, Played] = {
@@ -149,7 +149,7 @@ PLAYED: Mapping[str, Played] = {
         say(),
         "stalled",
         "stalled",
-        words="Codex took no input for 0.5 s",
+        words="Codex took no input for 0.3 s",
         advice="look what keeps Codex from running",
         arrange=stop_in_the_middle_of_a_prompt,
         prompt=LARGER_THAN_THE_PIPE,
@@ -159,8 +159,20 @@ PLAYED: Mapping[str, Played] = {
         "timed_out",
         "timed_out",
         1,
-        words="longer than 1.5 s",
+        words="longer than 1 s",
         advice="limits.turn_seconds",
-        limits={"idle_seconds": 20, "turn_seconds": 1.5},
+        limits={"idle_seconds": 20, "turn_seconds": 1},
     ),
 }
+
+ALWAYS_PLAYED = (
+    "connection refused",
+    "server accepts and sends nothing",
+    "insufficient quota",
+    "401",
+    "prose instead of JSON",
+    "kill -9 of the child mid-turn",
+    "SIGSTOP of the child while its prompt is written",
+    "a turn without an end",
+)
+"""Those by which each remedy is tried, and each way to find a fault out; the others only in the long run."""

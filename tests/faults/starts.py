@@ -50,3 +50,6 @@ STARTS: Mapping[str, Start] = {
         OPENAI, "the model provider needs a login", advice="codex login", outcome="not_logged_in", exit_code=2
     ),
 }
+
+ALWAYS_STARTED = ("bad -c", "CODEX_HOME missing", "no app-server", "no login")
+"""The others, which Codex reports in the same way, are only tried in the long run."""

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.presentation.outcome import exit_meaning, outcome_in_words
-from tests.faults.played import LARGER_THAN_THE_PIPE, PLAYED, Played, stop_in_the_middle_of_a_prompt
+from tests.faults.played import ALWAYS_PLAYED, LARGER_THAN_THE_PIPE, PLAYED, Played, stop_in_the_middle_of_a_prompt
 from tests.faults.screen import Screen, Seen
+from tests.support.long_run import by_default
 from tests.support.teams import LIMITS, TeamFolder, read, say
 
 RUN_STATUS = {3: "failed", 5: "parked"}
@@ -35,7 +36,7 @@ def mend(team: TeamFolder) -> None:
     team.write_plays()
 
 
-@pytest.mark.parametrize("name", PLAYED)
+@pytest.mark.parametrize("name", by_default(ALWAYS_PLAYED, PLAYED))
 def test_fault_has_one_word_everywhere_and_next_command_works(
     tmp_path: Path, screen: Screen, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -92,7 +93,7 @@ def test_process_stopped_during_prompt_write_is_replaced(
     assert (seen.exit_code, seen.record["outcome"]) == (1, "cycles_used_up"), seen.text
     turns = seen.turns
     assert [turn["status"] for turn in turns] == ["completed", "stalled", "completed", "completed"]
-    assert turns[1]["reason"] == "Codex took no input for 0.5 s"
+    assert turns[1]["reason"] == "Codex took no input for 0.3 s"
     assert len({turn["thread_id"] for turn in turns}) == 1
     (restart,) = seen.events("role_restarted")
     assert restart["reason"] == turns[1]["reason"]

@@ -14,7 +14,7 @@ from tests.support.codex import ANSWER, PATIENT, ROLE, Harness, disturbed, reque
 from tests.support.message_fates import Once
 from tests.support.teams import ECHO, Record, TeamFolder, fan, say, solver
 
-SHORT = TurnDeadlines(idle=1.0, turn=30)
+SHORT = TurnDeadlines(idle=0.7, turn=30)
 SILENT: Record = {"fault": {"stall_seconds": 600}}
 
 
@@ -76,16 +76,16 @@ def test_each_process_is_out_of_reach_of_the_terminals_signals(harness: Harness)
 
 
 def test_unsaved_conversation_is_reported_and_run_continues(tmp_path: Path) -> None:
-    """Codex cannot write more than four megabytes per file, as on a full disk. A resume starts a new thread."""
+    """Codex cannot write more than 2.5 MB per file, as on a full disk. A resume starts a new thread."""
     codex = tmp_path / "codex"
-    codex.write_text(f'#!/bin/sh\ntrap "" XFSZ\nulimit -f 8000\nexec {find_codex(None, {})} "$@"\n')
+    codex.write_text(f'#!/bin/sh\ntrap "" XFSZ\nulimit -f 5000\nexec {find_codex(None, {})} "$@"\n')
     codex.chmod(0o755)
-    team = TeamFolder(tmp_path, {"one": {"prompt_text": "x" * 900_000}}, {"one": [say(word) for word in "abcde"]})
-    assert team.run(codex_bin=codex, cycles=4).outcome == "cycles_used_up"
-    assert [turn[2] for turn in team.turns()] == ["completed"] * 4
+    team = TeamFolder(tmp_path, {"one": {"prompt_text": "x" * 600_000}}, {"one": [say(word) for word in "abcd"]})
+    assert team.run(codex_bin=codex, cycles=3).outcome == "cycles_used_up"
+    assert [turn[2] for turn in team.turns()] == ["completed"] * 3
     assert any("Failed to save the conversation transcript" in event["message"] for event in team.of_type("warning"))
-    report = team.resume(cycles=5)
+    report = team.resume(cycles=4)
     assert report.outcome == "cycles_used_up"
     (again,) = team.of_type("role_started")
     assert not again["resumed"]
-    assert '"summary": "d"' in (report.folder / "one/turn_005/prompt.txt").read_text()
+    assert '"summary": "c"' in (report.folder / "one/turn_004/prompt.txt").read_text()

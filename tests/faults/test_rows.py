@@ -15,6 +15,7 @@ from tests.faults.row import played, started
 from tests.faults.rows import ROWS
 from tests.faults.starts import STARTS
 from tests.faults.symphony import MATRIX
+from tests.support.long_run import value_of
 from tests.support.tables import load_test
 
 TEST_ID = re.compile(r"([\w/]+\.py::test_\w+)(?:\[(.+)\])?")
@@ -34,7 +35,7 @@ def test_every_line_names_existing_tests(line: str) -> None:
         case = found[2]
         function = load_test(found[1])
         marks = getattr(function, "pytestmark", [])
-        cases = {str(value) for mark in marks if mark.name == "parametrize" for value in mark.args[1]}
+        cases = {str(value_of(each)) for mark in marks if mark.name == "parametrize" for each in mark.args[1]}
         assert case is None or case in cases, test
 
 
@@ -49,6 +50,11 @@ def test_list_says_what_the_tests_see() -> None:
     outcomes |= {started(name)[0]: row.outcome for name, row in STARTS.items()}
     for row in ROWS:
         assert {outcomes[test] for test in row.tests if test in outcomes} <= {row.outcome}, row.fault
+
+
+def test_advice_in_the_list_is_that_of_the_outcome() -> None:
+    rows = [row for row in PLAYED.values() if row.outcome in ADVICE]
+    assert [row for row in rows if row.advice not in f"{ADVICE[row.outcome]} tries again"] == []
 
 
 def every_outcome() -> set[str]:

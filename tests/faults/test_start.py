@@ -10,12 +10,13 @@ from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from codex_multi_role.presentation.outcome import exit_meaning, outcome_in_words
 from tests.faults.screen import Screen, Seen
-from tests.faults.starts import STARTS
+from tests.faults.starts import ALWAYS_STARTED, STARTS
 from tests.support.codex import log_in
+from tests.support.long_run import by_default
 from tests.support.teams import TeamFolder, say
 
 
-@pytest.mark.parametrize("name", STARTS)
+@pytest.mark.parametrize("name", by_default(ALWAYS_STARTED, STARTS))
 def test_start_that_fails_says_why_and_costs_nothing(
     tmp_path: Path, screen: Screen, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -19,6 +19,13 @@ from tests.support.reviews import ASKED_TWICE, NOTICED_SECONDS
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Edits are looked for at once, and half-written files read again soon."""
+    monkeypatch.setattr("codex_multi_role.lifecycle.live_roles.UNWATCHED_SECONDS", 0.01)
+    monkeypatch.setattr("codex_multi_role.lifecycle.live_roles.LOOK_SECONDS", 0.1)
+
+
 class Edited:
     """A run of ``flow`` in which somebody edits the roles while a question waits, until the run has reported it."""
 
@@ -112,8 +119,8 @@ def test_mcp_server_taken_away_is_gone_from_the_next_turn_on(tmp_path: Path) -> 
     ("keys", "message"),
     [
         ({"prompt_text": ""}, "roles[0]"),
-        ({"promt_text": "Do."}, "unknown key"),
-        ({"tools": ["calculator"]}, "role one: a run keeps tools"),
+        pytest.param({"promt_text": "Do."}, "unknown key", marks=pytest.mark.long),
+        pytest.param({"tools": ["calculator"]}, "role one: a run keeps tools", marks=pytest.mark.long),
         ({"behaviors": {"can_finish": True}}, "role one: a run keeps behaviors.can_finish"),
     ],
 )

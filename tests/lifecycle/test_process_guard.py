@@ -14,6 +14,7 @@ import pytest
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.process_guard import PART
 from tests.support.leftovers import wait_until_gone
+from tests.support.long_run import by_default
 from tests.support.processes import DAY, FREE, hiding, running, sleeping, wait_for, wait_until_asleep
 from tests.support.teams import NEVER, Record, TeamFolder, say
 
@@ -45,7 +46,7 @@ def hanging_tests(team: TeamFolder, seconds: int, *more: str) -> Iterator[psutil
         process.communicate()
 
 
-@pytest.mark.parametrize("sandbox", ["--test-sandbox", "--no-test-sandbox"])
+@pytest.mark.parametrize("sandbox", by_default(["--no-test-sandbox"], ["--test-sandbox", "--no-test-sandbox"]))
 def test_killed_run_leaves_no_test_running(tmp_path: Path, sandbox: str) -> None:
     """Not even what the test started in a session of its own, without a variable of ours."""
     seconds = DAY + 10 + len(sandbox)
@@ -69,8 +70,9 @@ def test_killed_run_leaves_no_command_of_a_role_running(tmp_path: Path) -> None:
     assert sleeping(seconds) == []
 
 
-def test_resumed_run_is_out_of_reach_of_the_guard_before(tmp_path: Path) -> None:
+def test_resumed_run_is_out_of_reach_of_the_guard_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Frozen while it was about to act, it would otherwise end the processes of the next session."""
+    monkeypatch.setattr("codex_multi_role.host.processes.GRACE_SECONDS", 0.2)
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
     with running(team, until=("turn_started", "one")) as process:
         run_folder = next(team.runs.glob("2*"))
@@ -83,6 +85,7 @@ def test_resumed_run_is_out_of_reach_of_the_guard_before(tmp_path: Path) -> None
     assert not guard.is_running() or guard.status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT, signal.SIGINT]])
 def test_guard_ends_with_its_run(tmp_path: Path, signals: list[signal.Signals]) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})

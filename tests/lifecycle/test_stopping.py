@@ -13,6 +13,7 @@ import pytest
 
 from codex_multi_role.lifecycle.stopping import Stop, stopping_signals
 from tests.support.console import TAKE_TERMINAL
+from tests.support.leftovers import processes_of
 from tests.support.processes import wait_for, watched
 from tests.support.teams import NEVER, TeamFolder, read, say
 
@@ -48,6 +49,7 @@ def test_second_hangup_does_not_hurry_stop(second: signal.Signals, hurries: int)
 
 
 def test_closed_terminal_interrupts_a_run(tmp_path: Path) -> None:
+    """Nothing of it is left, not even its guard."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
     ours, theirs = pty.openpty()
     take_terminal = [*team.command()[:1], "-c", TAKE_TERMINAL]
@@ -60,6 +62,7 @@ def test_closed_terminal_interrupts_a_run(tmp_path: Path) -> None:
         wait_for(team.runs / "latest/one/turn_001/turn.json")
         os.close(ours)
         assert child.wait(WAIT_SECONDS) == 130
+        assert processes_of(tmp_path) == []
     finally:
         child.kill()
         child.wait()
@@ -68,7 +71,7 @@ def test_closed_terminal_interrupts_a_run(tmp_path: Path) -> None:
 
 
 def test_run_under_nohup_outlives_its_terminal(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"delay_seconds": 1, **say()}]})
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"delay_seconds": 0.3, **say()}]})
     pipe = subprocess.PIPE
     command = ["nohup", *team.command("--json")]
     started = subprocess.Popen(command, cwd=tmp_path, text=True, stdout=pipe, stderr=pipe)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
 import yaml
 
+from codex_multi_role.workspace import Snapshots, Workspace
 from tests.limits.large import MOST_MEGABYTES, command, run_alone
 from tests.support.disks import PERSON
 from tests.support.teams import Record, TeamFolder, read, say
@@ -67,6 +69,26 @@ def test_ten_thousand_files_are_copied_protected_and_added(tmp_path: Path) -> No
     assert not (team.workspace / "new").exists()
 
 
+def test_large_file_is_never_read_as_a_whole(tmp_path: Path) -> None:
+    """Neither to watch it, nor for the patch that takes its change back."""
+    root, content = tmp_path / "workspace", os.urandom(3_000_000)
+    root.mkdir()
+    (root / "huge.bin").write_bytes(content)
+    snapshots = Snapshots(tmp_path / "snapshots.git", Workspace(root))
+    tracemalloc.start()
+    try:
+        before = snapshots.take()
+        (root / "huge.bin").unlink()
+        snapshots.write_patch(before, snapshots.take(), tmp_path / "changes.patch")
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < len(content) / 10
+    take_back(tmp_path / "changes.patch", root)
+    assert (root / "huge.bin").read_bytes() == content
+
+
+@pytest.mark.long
 def test_file_of_a_hundred_megabytes_is_watched_in_little_memory(tmp_path: Path) -> None:
     team = team_that(tmp_path, GROW)
     with (team.workspace / "huge.bin").open("wb") as file:

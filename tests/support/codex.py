@@ -20,9 +20,11 @@ from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRequest
+from codex_multi_role.codex.warm_home import WarmHomes, user_store
+from codex_multi_role.host.processes import Family
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.support.codex_proxy import write_launcher
-from tests.support.message_fates import Once
+from tests.support.message_fates import InTurn, Once
 from tests.support.teams import read_lines
 
 ROLE = "worker"
@@ -63,7 +65,7 @@ class Harness:
         effort: str | None = None,
     ) -> Member:
         """A member of a fleet that plays ``entries``, the last of them again and again."""
-        home = home or self.folder / "home"
+        home = home or self._usual_home()
         home.mkdir(exist_ok=True)
         playbook = Playbook.model_validate({"name": "test", "roles": {ROLE: entries}, "repeat_last": True})
         server = self._stack.enter_context(PlaybookServer(playbook))
@@ -104,6 +106,13 @@ class Harness:
             thread_id=thread_id,
             inherited=inherited or {},
         )
+
+    def _usual_home(self) -> Path:
+        """Begun as a run begins one: with databases, if the user's runs have made some."""
+        home = self.folder / "home"
+        home.mkdir(exist_ok=True)
+        WarmHomes(find_codex(None, {}), user_store(os.environ), Family()).fill(home)
+        return home
 
     def fleet(self, entries: list[dict[str, Any]], **options: Any) -> Fleet:
         """Start a fleet of one member; ``options`` as of `member`."""
@@ -160,9 +169,9 @@ def wire(harness: Harness, direction: str) -> list[dict[str, Any]]:
     return [line["message"] for line in read_lines(harness.wire_log) if line["direction"] == direction]
 
 
-def disturbed(folder: Path, once: Once) -> Path:
-    """Codex, with one deed done to the first message of that name."""
-    return write_launcher(folder / "codex", once, folder / "proxy", find_codex(None, {}))
+def disturbed(folder: Path, deeds: Once | InTurn) -> Path:
+    """Codex, with these deeds done to its messages."""
+    return write_launcher(folder / "codex", deeds, folder / "proxy", find_codex(None, {}))
 
 
 def log_in(home: Path, key: str = API_KEY) -> None:

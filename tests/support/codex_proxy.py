@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tests.support import strange_messages as strange
-from tests.support.message_fates import Case, Direction, Fates, Once
+from tests.support.message_fates import Case, Direction, Fates, InTurn, Once
 
 REPOSITORY = Path(__file__).parents[2]
 BACKLOG = 1000
@@ -34,22 +34,28 @@ MAX_PAUSE_SECONDS = 0.01
 DEAF_SECONDS = 1.0
 LAST_WORDS_SECONDS = 2.0
 MAX_PROCESSES = 1000
+PROGRAM_CHARACTERS = 8_000
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 OTHER_WAY: dict[Direction, Direction] = {"in": "out", "out": "in"}
 
 
-def write_launcher(path: Path, case: Case | Once, logs: Path, codex: Path) -> Path:
-    """Write the program that a run starts as its Codex."""
-    path.write_text(
+def write_launcher(path: Path, case: Case | Once | InTurn, logs: Path, codex: Path) -> Path:
+    """Write the program that a run starts as its Codex.
+
+    It has one size, and Codex's date: a run that knows it by these does not make databases for new homes each time.
+    """
+    program = (
         f"#!{sys.executable}\n"
         "import sys\n"
         f"sys.path.insert(0, {str(REPOSITORY)!r})\n"
-        "from tests.support.message_fates import Case, Once\n"
+        "from tests.support.message_fates import Case, InTurn, Once\n"
         "from tests.support.codex_proxy import stand_in\n"
         f"stand_in({case!r}, {str(logs)!r}, [{str(codex)!r}, *sys.argv[1:]])\n"
     )
+    path.write_text(program.ljust(PROGRAM_CHARACTERS, "#"))
     path.chmod(0o755)
+    os.utime(path, ns=(codex.stat().st_atime_ns, codex.stat().st_mtime_ns))
     logs.mkdir(exist_ok=True)
     return path
 
@@ -226,7 +232,7 @@ def _parsed(line: bytes) -> strange.Message:
     return message if isinstance(message, dict) else {}
 
 
-def relay(case: Case | Once, logs: Path, command: Sequence[str]) -> int:
+def relay(case: Case | Once | InTurn, logs: Path, command: Sequence[str]) -> int:
     """Run Codex with a disturbed line to it; returns its exit code, negative for a signal."""
     log = Log(logs, Path(os.environ["CODEX_HOME"]).name)
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -247,7 +253,7 @@ def relay(case: Case | Once, logs: Path, command: Sequence[str]) -> int:
     return code
 
 
-def stand_in(case: Case | Once, logs: str, command: Sequence[str]) -> None:
+def stand_in(case: Case | Once | InTurn, logs: str, command: Sequence[str]) -> None:
     """Be Codex, whichever command it is given; does not return."""
     if command[1:2] != ["app-server"]:
         os.execv(command[0], list(command))

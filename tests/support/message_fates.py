@@ -100,3 +100,18 @@ class Once(NamedTuple):
             return Fate(frozenset({self.deed} if is_meant else ()), random.Random(number))
 
         return fate
+
+
+class InTurn(NamedTuple):
+    """Several deeds, each done once; two to the same message are both done."""
+
+    each: tuple[Once, ...]
+
+    def fates(self, process: str) -> Fates:
+        all_of_them = [once.fates(process) for once in self.each]
+
+        def fate(direction: Direction, number: int, name: str) -> Fate:
+            deeds = [one(direction, number, name).deeds for one in all_of_them]
+            return Fate(frozenset().union(*deeds), random.Random(number))
+
+        return fate

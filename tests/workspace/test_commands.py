@@ -15,6 +15,13 @@ from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.workspace import CommandResult, run_command
 
 
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Little patience for those who do not end, or keep a pipe open."""
+    monkeypatch.setattr("codex_multi_role.host.processes.GRACE_SECONDS", 0.3)
+    monkeypatch.setattr("codex_multi_role.workspace.commands._DRAIN_SECONDS", 0.2)
+
+
 def _run(command: str, folder: Path, seconds: float = 20.0, **options: Any) -> CommandResult:
     return run_command(["sh", "-c", command], folder, {"PATH": os.environ["PATH"], "OWN": "yes"}, seconds, **options)
 
@@ -78,7 +85,7 @@ def test_output_written_just_before_the_end_is_kept(
 
 def test_output_written_while_being_ended_is_kept(tmp_path: Path) -> None:
     """Such as what a test runner prints of the tests so far."""
-    result = _run("trap 'echo ended; exit' TERM; echo begun; while :; do :; done", tmp_path, 0.5)
+    result = _run("trap 'echo ended; exit' TERM; echo begun; while :; do :; done", tmp_path, 0.3)
     assert (result.timed_out, result.output) == (True, "begun\nended\n")
 
 
@@ -125,7 +132,7 @@ def test_command_that_closed_its_output_ends_at_deadline(tmp_path: Path) -> None
     assert _run("exec >&- 2>&-; sleep 600", tmp_path, 0.3).timed_out
 
 
-@pytest.mark.parametrize("how", ["", "setsid", "nohup"])
+@pytest.mark.parametrize("how", ["", "setsid", pytest.param("nohup", marks=pytest.mark.long)])
 def test_descendants_end_at_the_deadline(tmp_path: Path, how: str) -> None:
     assert _run(f"{how} sh -c 'echo $$ > pid; sleep 600' & sleep 600", tmp_path, 0.5).timed_out
     assert not _lives(tmp_path / "pid")

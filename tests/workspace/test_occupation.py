@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from codex_multi_role import run
 from codex_multi_role.workspace import occupied
-from tests.support.processes import running
-from tests.support.teams import NEVER, TeamFolder, say
+from tests.support.teams import Record, TeamFolder, say
 
 
 def test_second_run_in_a_workspace_is_warned(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
-    with running(team, until=("turn_started", "one")):
-        team.plays["one"] = [say()]
-        team.write_plays()
-        team.run(runs_dir=tmp_path / "elsewhere")
-        [warning] = team.of_type("warning")
-    assert f"another run is working in {team.workspace}" in warning["message"]
-    team.run()
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    seen: list[bool] = []
+
+    def look(record: Record) -> None:
+        team.events.append(record)
+        if record["type"] == "turn_started":
+            with occupied(team.workspace) as others:
+                seen.append(others)
+
+    run(team.options(), look)
+    assert seen == [True]
     assert team.of_type("warning") == []
+    with occupied(team.workspace):
+        team.run(runs_dir=tmp_path / "elsewhere")
+    [warning] = team.of_type("warning")
+    assert f"another run is working in {team.workspace}" in warning["message"]
 
 
 def test_whoever_came_first_may_leave_first(tmp_path: Path) -> None:

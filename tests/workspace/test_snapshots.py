@@ -323,7 +323,7 @@ def test_what_a_frozen_git_has_started_ends_with_it(tmp_path: Path, monkeypatch:
     (tmp_path / "git").write_text(f"#!/bin/sh\ntrap '' TERM\nsleep 600 &\necho $! $$ > {pids}\nkill -STOP $$\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 1.0)
+    monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 0.4)
     monkeypatch.setattr("codex_multi_role.host.processes.GRACE_SECONDS", 0.2)
     with pytest.raises(StorageError, match="git init took longer"):
         _snapshots(tmp_path).take()

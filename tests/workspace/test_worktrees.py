@@ -38,6 +38,7 @@ def _conflicts(worktrees: Worktrees, key: str = KEY) -> dict[str, str]:
 
 @pytest.mark.parametrize("arrange", ARRANGEMENTS)
 def test_every_kind_of_change_comes_back(arrange: Arrange, tmp_path: Path) -> None:
+    """And its patch takes it back."""
     root = nested_root(tmp_path)
     arrange(root)
     worktrees = open_run(root)
@@ -48,15 +49,6 @@ def test_every_kind_of_change_comes_back(arrange: Arrange, tmp_path: Path) -> No
     result = worktrees.merge(KEY)
     assert (result.status, set(result.paths), result.conflicts) == ("merged", EDITED, ())
     assert contents(root) == contents(copy.workspace.root)
-
-
-@pytest.mark.parametrize("arrange", ARRANGEMENTS)
-def test_patch_is_what_the_copy_changed(arrange: Arrange, tmp_path: Path) -> None:
-    root = nested_root(tmp_path)
-    arrange(root)
-    worktrees, before = open_run(root), contents(root)
-    edit(worktrees.create(KEY).workspace.root)
-    worktrees.merge(KEY)
     git(root, "apply", "-R", str(patch_of(root)))
     assert contents(root) == before
 
@@ -298,7 +290,7 @@ def test_unknown_copy_and_a_broken_manifest_say_so(tmp_path: Path) -> None:
         open_run(tmp_path)
 
 
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.long), 3])
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.long), 7])
 def test_killed_anywhere_while_a_copy_is_merged(tmp_path: Path, every: int) -> None:
     prepared = tmp_path / "prepared" / "work"
     fill(prepared)
