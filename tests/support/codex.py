@@ -20,6 +20,8 @@ from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRequest
+from codex_multi_role.codex.warm_home import WarmHomes, user_store
+from codex_multi_role.host.processes import Family
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.support.codex_proxy import write_launcher
 from tests.support.message_fates import Once
@@ -65,6 +67,7 @@ class Harness:
         """A member of a fleet that plays ``entries``, the last of them again and again."""
         home = home or self.folder / "home"
         home.mkdir(exist_ok=True)
+        WarmHomes(find_codex(None, {}), user_store(os.environ), Family()).fill(home)
         playbook = Playbook.model_validate({"name": "test", "roles": {ROLE: entries}, "repeat_last": True})
         server = self._stack.enter_context(PlaybookServer(playbook))
         provider = as_settings(
