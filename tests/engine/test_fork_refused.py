@@ -10,11 +10,9 @@ import pytest
 import yaml
 
 from codex_multi_role.errors import StorageError, UsageError
-from tests.support.forks import LOOP, STEPS, Parent, builders, built, forked, parent
+from tests.support.forks import LOOP, STEPS, Parent, builders, forked
 from tests.support.teams import Record, TeamFolder, say
 from tests.support.workspaces import everything
-
-__all__ = ["built", "parent"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.support.forks import built, parent
+
+__all__ = ["built", "parent"]
