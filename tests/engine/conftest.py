@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.forks import built, parent
+from tests.support.plan_solve import solved_chain, solved_once
 
-__all__ = ["built", "parent"]
+__all__ = ["built", "parent", "solved_chain", "solved_once"]
 
 
 @pytest.fixture(autouse=True)

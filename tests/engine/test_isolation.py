@@ -78,7 +78,7 @@ def test_retry_in_copy_starts_clean_despite_parallel_work(tmp_path: Path) -> Non
     """Found by the endurance tests: changes of the first try stayed, as if other roles worked in the copy."""
     patch = {"patch": "*** Begin Patch\n*** Update File: shared.txt\n@@\n as it was\n+once\n*** End Patch"}
     fails_first = {"attempts": [{"steps": [patch, {"fault": {"status": 500}}]}, {"steps": [patch, say()]}]}
-    slow = {"json": {"summary": "slow"}, "delay_seconds": 3}
+    slow = {"json": {"summary": "slow"}, "delay_seconds": 1.5}
     team = writers(tmp_path, [fails_first, slow], [write_step()])
     team.roles["writer"] = {"prompt_flags": {"allow_write": True}}
     team.write_catalog()
