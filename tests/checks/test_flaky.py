@@ -49,7 +49,7 @@ def test_what_a_run_leaves_makes_nothing_flaky(make_context: MakeContext) -> Non
     ],
 )
 def test_what_cannot_be_said_has_its_reason(make_context: MakeContext, tests: str, status: str, words: str) -> None:
-    result = _find(make_context, tests, timeout_seconds=3.0 if status == "timed out" else 60.0)
+    result = _find(make_context, tests, timeout_seconds=1.5 if status == "timed out" else 60.0)
     assert result["status"] == status
     assert words in result["reason"]
 

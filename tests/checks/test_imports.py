@@ -51,7 +51,10 @@ def _result(result: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize("folder", ["src", "lib", "packages/foo/src", "packages/foo"])
+@pytest.mark.parametrize(
+    "folder",
+    ["src", *(pytest.param(each, marks=pytest.mark.long) for each in ("lib", "packages/foo/src")), "packages/foo"],
+)
 def test_copy_is_measured_though_the_original_is_installed(
     make_context: MakeContext, tmp_path: Path, folder: str
 ) -> None:

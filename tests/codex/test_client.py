@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,7 +44,7 @@ def test_answer_deltas_and_tokens_of_each_turn(harness: Harness) -> None:
 
 
 def test_answer_in_many_deltas_is_whole_in_few_log_lines(harness: Harness) -> None:
-    client = harness.client([{"text": "All in all. " * 5_000, "deltas": 20_000}])
+    client = harness.client([{"text": "All in all. " * 5_000, "deltas": 5_000}])
     outcome = take(client)
     assert (outcome.status, outcome.text) == ("completed", "All in all. " * 5_000)
     assert outcome.delta_text == outcome.text
@@ -175,7 +175,7 @@ def test_lost_thread_is_started_afresh_and_says_so(harness: Harness) -> None:
 def test_unresponsive_provider_is_a_stall_and_next_turn_runs(harness: Harness) -> None:
     """The next turn uses the same thread."""
     client = harness.client([{"fault": {"stall_seconds": 300}}, ANSWER])
-    outcome = take(client, 1, TurnDeadlines(idle=1.5, turn=8))
+    outcome = take(client, 1, TurnDeadlines(idle=0.5, turn=8))
     assert (outcome.status, outcome.reason, outcome.remedy) == ("stalled", "stalled", Remedy.RETRY)
     assert take(client, 2).status == "completed"
     assert not client.broken
@@ -184,7 +184,7 @@ def test_unresponsive_provider_is_a_stall_and_next_turn_runs(harness: Harness) -
 def test_turn_longer_than_its_deadline_is_timed_out(harness: Harness) -> None:
     steps = [{"call": "exec_command", "arguments": {"cmd": "sleep 0.2"}, "delay_seconds": 0.3}] * 20
     client = harness.client([{"steps": [*steps, ANSWER]}, ANSWER])
-    outcome = take(client, 1, TurnDeadlines(idle=30, turn=2))
+    outcome = take(client, 1, TurnDeadlines(idle=30, turn=1))
     assert (outcome.status, outcome.remedy) == ("timed_out", Remedy.FAIL)
     assert take(client, 2).status == "completed"
 
@@ -230,8 +230,8 @@ def test_turn_that_ended_as_it_was_cancelled_counts(harness: Harness) -> None:
 
 def test_late_end_of_timed_out_turn_is_not_the_next_answer(harness: Harness) -> None:
     """In the original program, the late ``turn/completed`` ended the next turn with the wrong text."""
-    client = harness.client([{"json": {"summary": "late"}, "delay_seconds": 2.5}, {"json": {"summary": "mine"}}])
-    assert take(client, 1, TurnDeadlines(idle=1.5, turn=60)).status == "stalled"
+    client = harness.client([{"json": {"summary": "late"}, "delay_seconds": 1.5}, {"json": {"summary": "mine"}}])
+    assert take(client, 1, TurnDeadlines(idle=0.7, turn=60)).status == "stalled"
     assert json.loads(take(client, 2).text) == {"summary": "mine"}
 
 
@@ -254,7 +254,7 @@ def test_frozen_child_stalls_and_is_replaced(harness: Harness) -> None:
     client = fleet.client(ROLE)
     take(client)
     os.kill(client.pid, signal.SIGSTOP)
-    assert take(client, 2, TurnDeadlines(idle=1, turn=60)).status == "stalled"
+    assert take(client, 2, TurnDeadlines(idle=0.5, turn=60)).status == "stalled"
     assert take(fleet.client(ROLE), 2).status == "completed"
     assert not psutil.pid_exists(client.pid)
 
@@ -296,23 +296,31 @@ def test_lone_surrogates_in_a_prompt_reach_codex_replaced(harness: Harness) -> N
     assert (outcome.status, outcome.text) == ("completed", "a?b")
 
 
-@pytest.mark.parametrize(
-    ("fault", "reason", "remedy"),
-    [
-        ({"status": 429}, "rate_limited", Remedy.RETRY),
-        ({"status": 500}, "provider_error", Remedy.RETRY),
-        ({"status": 401}, "unauthorized", Remedy.FAIL),
-        ({"status": 400}, "bad_request", Remedy.FAIL),
-        ({"status": 402}, "quota", Remedy.PARK),
-        ({"status": 404}, "not_found", Remedy.FAIL),
-        ({"drop": True}, "provider_error", Remedy.RETRY),
-        ({"garbage": "<html>"}, "provider_error", Remedy.RETRY),
-        ({"code": "context_length_exceeded"}, "context_full", Remedy.FRESH_THREAD),
-        ({"code": "insufficient_quota"}, "quota", Remedy.PARK),
-    ],
-)
-def test_provider_faults_have_reasons(harness: Harness, fault: dict[str, Any], reason: str, remedy: Remedy) -> None:
-    outcome = take(harness.client([{"fault": fault}]))
+FAULTS: list[tuple[dict[str, Any], str, Remedy]] = [
+    ({"status": 429}, "rate_limited", Remedy.RETRY),
+    ({"status": 500}, "provider_error", Remedy.RETRY),
+    ({"status": 401}, "unauthorized", Remedy.FAIL),
+    ({"status": 400}, "bad_request", Remedy.FAIL),
+    ({"status": 402}, "quota", Remedy.PARK),
+    ({"status": 404}, "not_found", Remedy.FAIL),
+    ({"drop": True}, "provider_error", Remedy.RETRY),
+    ({"garbage": "<html>"}, "provider_error", Remedy.RETRY),
+    ({"code": "context_length_exceeded"}, "context_full", Remedy.FRESH_THREAD),
+    ({"code": "insufficient_quota"}, "quota", Remedy.PARK),
+]
+
+
+@pytest.fixture(scope="module")
+def unlucky(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoleClient]:
+    """A client whose turn number n, counted from 1, meets the fault number n of `FAULTS`."""
+    with contextlib.ExitStack() as stack:
+        harness = Harness(tmp_path_factory.mktemp("unlucky"), stack)
+        yield harness.client([{"fault": fault} for fault, _, _ in FAULTS])
+
+
+@pytest.mark.parametrize(("visit", "reason", "remedy"), [(visit, *end) for visit, (_, *end) in enumerate(FAULTS, 1)])
+def test_provider_faults_have_reasons(unlucky: RoleClient, visit: int, reason: str, remedy: Remedy) -> None:
+    outcome = take(unlucky, visit)
     assert (outcome.status, outcome.reason, outcome.remedy) == ("failed", reason, remedy), outcome
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,13 @@ from tests.support.codex import ANSWER, ROLE, Harness, disturbed, take, wire
 from tests.support.message_fates import Once
 from tests.support.teams import TeamFolder, say
 
-SHORT = TurnDeadlines(idle=1.5, turn=30)
+SHORT = TurnDeadlines(idle=1, turn=30)
 COMMAND = {"steps": [{"call": "exec_command", "arguments": {"cmd": "echo ran >> out.txt"}}, ANSWER]}
 USAGE = {"input_tokens": 100, "output_tokens": 7}
+
+
+again = partial(pytest.param, marks=pytest.mark.long)
+"""A case that takes the way of another one through the code."""
 
 
 def was_done(folder: Path, deed: str) -> bool:
@@ -40,20 +45,20 @@ def commanding(harness: Harness, once: Once) -> RoleClient:
         Once("in", "turn/completed", "double"),
         Once("in", "turn/started", "foreign"),
         Once("in", "turn/started", "drop"),
-        Once("in", "turn/started", "double"),
-        Once("in", "item/completed agentMessage", "double"),
+        again(Once("in", "turn/started", "double")),
+        again(Once("in", "item/completed agentMessage", "double")),
         Once("in", "answer to turn/start", "late"),
-        Once("in", "answer to turn/start", "double"),
-        Once("in", "answer to thread/start", "late"),
-        Once("in", "turn/completed", "late"),
+        again(Once("in", "answer to turn/start", "double")),
+        again(Once("in", "answer to thread/start", "late")),
+        again(Once("in", "turn/completed", "late")),
         Once("in", "turn/started", "garbage"),
         Once("in", "turn/started", "unknown"),
         Once("in", "turn/started", "stranger"),
         Once("in", "turn/completed", "split"),
-        Once("in", "answer to turn/start", "newer"),
-        Once("in", "turn/completed", "newer"),
+        again(Once("in", "answer to turn/start", "newer")),
+        again(Once("in", "turn/completed", "newer")),
         Once("in", "item/completed agentMessage", "newer"),
-        Once("in", "item/completed commandExecution", "newer"),
+        again(Once("in", "item/completed commandExecution", "newer")),
         Once("in", "item/commandExecution/requestApproval", "double"),
         Once("out", "answer to item/commandExecution/requestApproval", "double"),
     ],
@@ -71,7 +76,7 @@ def test_each_turn_has_its_own_answer_all_the_same(harness: Harness, once: Once)
 APPROVAL = "item/commandExecution/requestApproval"
 
 
-@pytest.mark.parametrize("once", [Once("in", APPROVAL, "drop"), Once("out", f"answer to {APPROVAL}", "drop")])
+@pytest.mark.parametrize("once", [Once("in", APPROVAL, "drop"), again(Once("out", f"answer to {APPROVAL}", "drop"))])
 def test_lost_approval_is_a_stall_and_next_turn_succeeds(harness: Harness, once: Once) -> None:
     """The next turn uses the same thread."""
     client = commanding(harness, once)
@@ -97,8 +102,17 @@ def test_what_codex_asks_that_we_do_not_know_is_refused(harness: Harness) -> Non
     assert [(each["id"], each["error"]["code"]) for each in refusals] == [("invented-1", -32601)]
 
 
-@pytest.mark.parametrize("deed", ["close", "die"])
-@pytest.mark.parametrize("name", ["turn/started", "item/completed agentMessage", "turn/completed"])
+@pytest.mark.parametrize(
+    ("name", "deed"),
+    [
+        ("turn/started", "close"),
+        ("turn/completed", "die"),
+        again("turn/started", "die"),
+        again("item/completed agentMessage", "close"),
+        again("item/completed agentMessage", "die"),
+        again("turn/completed", "close"),
+    ],
+)
 def test_aborted_turn_is_a_crash_and_next_process_retries_it(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, name: str, deed: str
 ) -> None:
@@ -115,8 +129,8 @@ def test_aborted_turn_is_a_crash_and_next_process_retries_it(
     [
         (Once("in", "item/completed agentMessage", "drop"), "invalid_reply"),
         (Once("in", "turn/completed", "drop"), "stalled"),
-        (Once("in", "answer to turn/start", "drop"), "stalled"),
-        (Once("out", "turn/start", "drop"), "stalled"),
+        again(Once("in", "answer to turn/start", "drop"), "stalled"),
+        again(Once("out", "turn/start", "drop"), "stalled"),
         (Once("in", "turn/started", "die"), "crashed"),
     ],
 )

@@ -148,7 +148,7 @@ def test_two_runs_that_begin_at_once_make_the_databases_together(tmp_path: Path)
     assert len(list(filled(tmp_path / "store", new_home(tmp_path)).iterdir())) == len(kept)
 
 
-@pytest.mark.parametrize("damage", [b"", b"no database at all", None])
+@pytest.mark.parametrize("damage", [pytest.param(b"", marks=pytest.mark.long), b"no database at all", None])
 def test_run_on_damaged_databases_starts_cold(warm_team: TeamFolder, cache: Path, damage: bytes | None) -> None:
     for path in cache.glob("databases-*/*.sqlite"):
         path.write_bytes(path.read_bytes()[:20_000] if damage is None else damage)

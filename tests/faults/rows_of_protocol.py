@@ -43,7 +43,7 @@ PROTOCOL_ROWS = (
         "both ends are sent, the whole is a file to read; never sent whole",
         "",
         (
-            "limits/test_texts.py::test_five_megabyte_answer_is_kept_and_passed_on_as_file",
+            "limits/test_texts.py::test_two_megabyte_answer_is_kept_and_passed_on_as_file",
             f"{CLIENT}prompt_over_the_limit_is_not_sent",
         ),
     ),

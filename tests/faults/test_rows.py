@@ -32,7 +32,8 @@ def test_every_line_names_existing_tests(line: str) -> None:
         case = found[2]
         function = load_test(found[1])
         marks = getattr(function, "pytestmark", [])
-        cases = {str(value) for mark in marks if mark.name == "parametrize" for value in mark.args[1]}
+        given = [value for mark in marks if mark.name == "parametrize" for value in mark.args[1]]
+        cases = {str(getattr(value, "values", [value])[0]) for value in given}
         assert case is None or case in cases, test
 
 

@@ -19,6 +19,12 @@ from tests.support.reviews import ASKED_TWICE, NOTICED_SECONDS
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 
+@pytest.fixture(autouse=True)
+def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codex_multi_role.lifecycle.live_roles.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("codex_multi_role.lifecycle.live_roles.UNWATCHED_SECONDS", 0.1)
+
+
 class Edited:
     """A run of ``flow`` in which somebody edits the roles while a question waits, until the run has told of it."""
 

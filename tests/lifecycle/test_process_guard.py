@@ -14,7 +14,7 @@ import pytest
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.process_guard import PART
 from tests.support.leftovers import wait_until_gone
-from tests.support.processes import DAY, FREE, hiding, running, sleeping, wait_for, wait_until_asleep
+from tests.support.processes import DAY, FREE, hiding, interrupted, running, sleeping, wait_for, wait_until_asleep
 from tests.support.teams import NEVER, Record, TeamFolder, say
 
 FILES = [{"path": "new.txt", "content": "x"}]
@@ -45,7 +45,7 @@ def hanging_tests(team: TeamFolder, seconds: int, *more: str) -> Iterator[psutil
         process.communicate()
 
 
-@pytest.mark.parametrize("sandbox", ["--test-sandbox", "--no-test-sandbox"])
+@pytest.mark.parametrize("sandbox", [pytest.param("--test-sandbox", marks=pytest.mark.long), "--no-test-sandbox"])
 def test_killed_run_leaves_no_test_running(tmp_path: Path, sandbox: str) -> None:
     """Not even what the test started in a session of its own, without a variable of ours."""
     seconds = DAY + 10 + len(sandbox)
@@ -83,8 +83,15 @@ def test_resumed_run_is_out_of_reach_of_the_guard_before(tmp_path: Path) -> None
     assert not guard.is_running() or guard.status() == psutil.STATUS_ZOMBIE
 
 
+def test_guard_ends_with_its_run(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
+    assert interrupted(team, ("turn_started", "one")).exit_code == 130
+    assert wait_until_gone(tmp_path, 0) == []
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT, signal.SIGINT]])
-def test_guard_ends_with_its_run(tmp_path: Path, signals: list[signal.Signals]) -> None:
+def test_guard_ends_with_its_process(tmp_path: Path, signals: list[signal.Signals]) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
     with running(team, until=("turn_started", "one")) as process:
         for each in signals:

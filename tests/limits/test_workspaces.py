@@ -16,10 +16,11 @@ from tests.support.teams import Record, TeamFolder, read, say
 WRITER: Record = {"prompt_flags": {"allow_write": True}}
 MANY = 10_000
 HUGE = 100_000_000
+LARGE = 60_000_000
 MAKE_MANY = f"import os; os.mkdir('new'); [open('new/%d.txt' % n, 'w').write('new') for n in range({MANY})]"
 MEDDLE = "open('d7/700.txt', 'w').write('meddled'); open('one.txt', 'w').write('new')"
 GROW = "f = open('huge.bin', 'r+b'); f.seek(5_000); f.write(b'changed'); f = open('more.bin', 'wb'); "
-GROW += "import os; f.write(os.urandom(30_000_000))"
+GROW += "import os; f.write(os.urandom(10_000_000))"
 HUGE_EDITS: dict[str, tuple[str, int]] = {
     "a few bytes": ("f = open('huge.bin', 'r+b'); f.seek(5_000); f.write(b'changed')", 220),
     "every byte": (
@@ -67,10 +68,11 @@ def test_ten_thousand_files_are_copied_protected_and_added(tmp_path: Path) -> No
     assert not (team.workspace / "new").exists()
 
 
-def test_file_of_a_hundred_megabytes_is_watched_in_little_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [LARGE, pytest.param(HUGE, marks=pytest.mark.long)])
+def test_large_file_is_watched_in_little_memory(tmp_path: Path, size: int) -> None:
     team = team_that(tmp_path, GROW)
     with (team.workspace / "huge.bin").open("wb") as file:
-        file.truncate(HUGE)
+        file.truncate(size)
     code, most, events = run_alone(team)
     assert code == 1, events[-1]
     assert most < MOST_MEGABYTES

@@ -298,7 +298,7 @@ def test_unknown_copy_and_a_broken_manifest_say_so(tmp_path: Path) -> None:
         open_run(tmp_path)
 
 
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.long), 3])
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.long), 5])
 def test_killed_anywhere_while_a_copy_is_merged(tmp_path: Path, every: int) -> None:
     prepared = tmp_path / "prepared" / "work"
     fill(prepared)
