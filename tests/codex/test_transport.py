@@ -137,12 +137,12 @@ def test_what_a_child_says_on_stderr_is_masked(child: Child, tmp_path: Path) -> 
     assert "hunter2" not in (tmp_path / "stderr.log").read_text()
 
 
-@pytest.mark.parametrize("late", ["os.close(1); time.sleep(1); sys.exit('Error: why')", "sys.exit('Error: why')"])
+@pytest.mark.parametrize("late", ["os.close(1); time.sleep(0.3); sys.exit('Error: why')", "sys.exit('Error: why')"])
 def test_last_error_of_a_child_is_reported_however_late(tmp_path: Path, late: str) -> None:
     """On a busy machine, both the end of the process and the reading of its last output may take a while."""
 
     def slow(text: str) -> str:
-        time.sleep(1)
+        time.sleep(0.3)
         return text
 
     command = [sys.executable, "-c", f"import os, sys, time; {late}"]

@@ -276,7 +276,7 @@ def test_question_within_turn_is_answered_by_available_person(tmp_path: Path) ->
     assert asked(team, "one.turn_001.2")["answer"]["by"] == "nobody"
 
 
-@pytest.mark.parametrize("yes", [False, True])
+@pytest.mark.parametrize("yes", [pytest.param(False, marks=pytest.mark.long), True])
 def test_question_within_turn_is_skipped_if_nobody_is_available(tmp_path: Path, yes: bool) -> None:
     """The turn continues at once, and no question is stored."""
     team = asking(tmp_path)
