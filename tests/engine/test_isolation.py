@@ -32,7 +32,7 @@ def write_step(**more: object) -> Record:
     return {**step, **more}
 
 
-@pytest.mark.parametrize("repository", [False, True])
+@pytest.mark.parametrize("repository", [pytest.param(False, marks=pytest.mark.long), True])
 def test_each_writer_has_a_copy_and_both_come_back(tmp_path: Path, repository: bool) -> None:
     merged = "steps.write.results | map(attribute='merge.status') | list == ['merged', 'merged']"
     step = write_step(next=[{"when": merged, "end": "both"}, {"end": "not_both", "exit": 1}])
