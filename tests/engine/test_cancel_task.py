@@ -12,7 +12,7 @@ from codex_multi_role import RunReport
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder.questions import user_name
 from tests.support.console import console
-from tests.support.plan_solve import GIVES_UP, TWO, asked, history, planned, results, solve, solved, team_of, todo
+from tests.support.plan_solve import GIVES_UP, TWO, asked, history, planned, results, solved, team_of, todo
 from tests.support.processes import running, watched
 from tests.support.teams import NEVER, Record, TeamFolder, read, with_flow
 
@@ -109,15 +109,14 @@ def test_check_and_a_called_flow_are_cancelled_alike(tmp_path: Path) -> None:
     assert (len(told), set(told.values())) == (4, {"SKIPPED"})
 
 
-def test_task_that_cannot_be_cancelled_is_reported(tmp_path: Path) -> None:
-    team = team_of(tmp_path, [TWO], [solved("a"), solved("b")])
-    solve(team)
+def test_task_that_cannot_be_cancelled_is_reported(solved_chain: TeamFolder) -> None:
+    team = solved_chain
     with pytest.raises(UsageError, match="has no task 'Z'") as caught:
         cancel(team, "Z")
-    assert caught.value.hint == "It has A, B."
+    assert caught.value.hint == "It has A, B, C."
     with pytest.raises(UsageError, match=r"the task A of the run \S+ is COMPLETED"):
         cancel(team, "A")
-    done = console("cancel", "nope", "--task", "A", folder=tmp_path)
+    done = console("cancel", "nope", "--task", "A", folder=team.folder)
     assert (done.returncode, 'no run "nope"' in done.stderr) == (2, True)
 
 

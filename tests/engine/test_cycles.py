@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from codex_multi_role.run_folder import RunFolder
 from tests.support.teams import TeamFolder, read, say
 
@@ -113,17 +111,6 @@ def test_provider_errors_are_retried_and_are_not_repairs(tmp_path: Path) -> None
     assert team.turns() == [("one", 1, "failed"), ("one", 2, "completed")]
     assert [read(report.folder / f"one/turn_00{number}/turn.json")["attempt"] for number in (1, 2)] == [1, 2]
     assert report.totals["repairs"] == 0
-
-
-@pytest.mark.parametrize(
-    ("fault", "outcome"),
-    [({"status": 401}, "unauthorized"), ({"empty": True}, "empty_answer"), ({"stall_seconds": 300}, "stalled")],
-)
-def test_dead_end_is_a_failure_with_its_reason(tmp_path: Path, fault: dict[str, object], outcome: str) -> None:
-    roles = {"one": {"limits": {"idle_seconds": 1, "turn_seconds": 60}}}
-    team = TeamFolder(tmp_path, roles, {"one": [{"fault": fault}]})
-    report = team.run(repair_attempts=0)
-    assert (report.outcome, report.exit_code) == (outcome, 3)
 
 
 def test_every_outgoing_role_has_its_own_thread_and_wire_log(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.support.message_fates import Once
 from tests.support.teams import TeamFolder, say, with_flow
 
 
-@pytest.mark.parametrize("deed", ["die", "close"])
+@pytest.mark.parametrize("deed", ["die", pytest.param("close", marks=pytest.mark.long)])
 def test_process_that_breaks_as_it_opens_a_thread_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deed: str
 ) -> None:

@@ -10,11 +10,9 @@ import pytest
 import yaml
 
 from codex_multi_role.errors import StorageError, UsageError
-from tests.support.forks import LOOP, STEPS, Parent, builders, built, forked, parent
+from tests.support.forks import LOOP, STEPS, Parent, builders, forked
 from tests.support.teams import Record, TeamFolder, say
 from tests.support.workspaces import everything
-
-__all__ = ["built", "parent"]
 
 
 @pytest.mark.parametrize(
@@ -109,25 +107,23 @@ def test_empty_folder_is_empty_again_when_the_fork_fails(parent: Parent, tmp_pat
 
 
 @pytest.mark.parametrize("change", ["runs_dir", "database_url"])
-def test_what_a_fork_keeps(tmp_path: Path, change: str) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
-    team.run()
+def test_what_a_fork_keeps(parent: Parent, change: str) -> None:
+    team, _ = parent
     with pytest.raises(UsageError, match=change):
-        forked(team, "team", **{change: "x"})
+        forked(team, "build", **{change: "x"})
 
 
-def test_journal_that_is_gone_or_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
-    parent = team.run()
+def test_journal_that_is_gone_or_of_another_version(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
+    team, original = parent
     monkeypatch.setattr("codex_multi_role.engine.journal.JOURNAL_VERSION", "another")
     with pytest.raises(StorageError, match="this program writes another"):
-        forked(team, "team")
+        forked(team, "build")
     monkeypatch.undo()
-    (parent.folder / "journal.sqlite").write_bytes(b"")
+    (original.folder / "journal.sqlite").write_bytes(b"")
     with pytest.raises(StorageError, match="is gone"):
-        forked(team, "team")
-    sqlite3.connect(parent.folder / "journal.sqlite").execute("CREATE TABLE other (x)").connection.close()
+        forked(team, "build")
+    sqlite3.connect(original.folder / "journal.sqlite").execute("CREATE TABLE other (x)").connection.close()
     with pytest.raises(StorageError, match="cannot be used") as caught:
-        forked(team, "team")
+        forked(team, "build")
     assert "\n" not in str(caught.value)
     assert [each.name for each in team.runs.glob("*/run.json")] == ["run.json"] * 2  # the parent's, and by latest

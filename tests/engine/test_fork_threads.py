@@ -14,7 +14,7 @@ from codex_multi_role import resume
 from codex_multi_role.codex.codex_settings import as_settings
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from codex_multi_role.playbook.request import read_request
-from tests.support.forks import builders, forked
+from tests.support.forks import Parent, builders, forked
 from tests.support.processes import watched
 from tests.support.teams import NEVER, Record, TeamFolder, read, say, with_flow
 from tests.support.workspaces import tree
@@ -42,21 +42,19 @@ def said(body: Record) -> list[str]:
     ]
 
 
-def test_what_a_role_remembers_ends_where_the_fork_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    team = builders(tmp_path)
-    parent = team.run(flow="own")
+def test_what_a_role_remembers_ends_where_the_fork_begins(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
+    team, original = parent
     bodies = asked(monkeypatch)
     report = forked(team, "build:2")
     assert report.outcome == "judged"
     memories = [said(body) for body in bodies]
     assert memories == [["build 1"], ["judge 1"], ["build 1", "build 2"], ["judge 1", "judge 2"]]
-    threads = [read(folder / "judge/turn_001/turn.json")["thread_id"] for folder in (parent.folder, report.folder)]
+    threads = [read(folder / "judge/turn_001/turn.json")["thread_id"] for folder in (original.folder, report.folder)]
     assert threads[0] == threads[1] != read(report.folder / "judge/turn_002/turn.json")["thread_id"]
 
 
-def test_role_that_had_no_turn_yet_starts_afresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    team = builders(tmp_path)
-    team.run(flow="own")
+def test_role_that_had_no_turn_yet_starts_afresh(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
+    team, _ = parent
     bodies = asked(monkeypatch)
     forked(team, "build:1", max_turns=2)
     assert [said(body) for body in bodies] == [[], []]
@@ -64,54 +62,51 @@ def test_role_that_had_no_turn_yet_starts_afresh(tmp_path: Path, monkeypatch: py
     assert resumed == {"plan": True, "build": False, "judge": False}
 
 
-def test_forked_thread_outlives_a_crash_in_its_first_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    team = builders(tmp_path)
-    team.run(flow="own")
+def test_forked_thread_outlives_a_crash_in_its_first_turn(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
+    team, _ = parent
     team.plays["judge"][1] = {"attempts": [{"fault": {"stall_seconds": 60}}, say("judge 2")]}
     team.write_plays()
     team.roles["judge"] = {"limits": {"idle_seconds": 1, "turn_seconds": 60}}
     team.write_catalog()
     bodies = asked(monkeypatch)
-    report = forked(team, "judge:2", max_turns=2, playbook=str(team.playbook), roles=tmp_path / "roles")
+    report = forked(team, "judge:2", max_turns=2, playbook=str(team.playbook), roles=team.folder / "roles")
     assert [turn[2] for turn in team.turns()] == ["stalled", "completed"], report
     assert [said(body) for body in bodies] == [["judge 1"], ["judge 1"]]
 
 
-def test_role_with_lost_codex_thread_receives_its_handoffs(tmp_path: Path) -> None:
+def test_role_with_lost_codex_thread_receives_its_handoffs(parent: Parent) -> None:
     """The fork repeats the role's own handoffs in the prompt."""
-    team = builders(tmp_path)
-    parent = team.run(flow="own")
-    shutil.rmtree(parent.folder / ".codex/judge")
+    team, original = parent
+    shutil.rmtree(original.folder / ".codex/judge")
     report = forked(team, "judge:2", max_turns=1)
     assert '"summary": "judge 1"' in (report.folder / "judge/turn_002/prompt.txt").read_text()
 
 
 def test_another_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    team = builders(tmp_path)
+    team = builders(tmp_path, [{"ask": "build"}, {"ask": "judge"}])
     bodies = asked(monkeypatch)
     with PlaybookServer(Playbook.load(team.playbook)) as server:
         provider = {"name": "local", "base_url": server.base_url, "wire_api": "responses"}
         config = as_settings({"model_provider": "local", "model_providers.local": provider})
         team.run(flow="own", playbook=None, config=config, model="first-model")
-        report = forked(team, "judge:3", model="second-model")
-    assert report.outcome == "judged", report
-    assert [body["model"] for body in bodies] == ["first-model"] * 7 + ["second-model"]
-    assert read(report.folder / "judge/turn_003/turn.json")["model"] == "second-model"
+        report = forked(team, "judge", model="second-model")
+    assert report.outcome == "success", report
+    assert [body["model"] for body in bodies] == ["first-model"] * 2 + ["second-model"]
+    assert read(report.folder / "judge/turn_001/turn.json")["model"] == "second-model"
 
 
-def test_fork_of_a_fork_and_its_resumption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    team = builders(tmp_path)
-    parent = team.run(flow="own")
+def test_fork_of_a_fork_and_its_resumption(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
+    team, original = parent
     child = forked(team, "build:3", max_turns=1)
     assert child.exit_code == 5
     inherited = forked(team, "judge:2", run=child.run_id, max_turns=1)
     assert (inherited.exit_code, team.turns()) == (5, [("judge", 2, "completed")])
-    shutil.rmtree(parent.folder)
+    shutil.rmtree(original.folder)
     bodies = asked(monkeypatch)
     own = forked(team, "chores:3", run=child.run_id)
     assert (own.outcome, team.turns()) == ("judged", [("judge", 3, "completed")])
     assert read(own.folder / "build/turn_003/turn.json")["inherited"]
-    assert tree(tmp_path / f"workspace.fork-{own.run_id[-8:]}")["a.txt"] == "3\n"
+    assert tree(team.folder / f"workspace.fork-{own.run_id[-8:]}")["a.txt"] == "3\n"
     team.events.clear()
     resumed = resume(inherited.run_id, runs_dir=team.runs, changes={"max_turns": None}, on_event=team.events.append)
     assert (resumed.outcome, team.turns()) == ("judged", [("build", 3, "completed"), ("judge", 3, "completed")])
@@ -148,16 +143,15 @@ def test_each_ask_of_fork_continues_its_own_thread(tmp_path: Path, monkeypatch: 
 
 
 def test_fork_killed_in_first_turn_forks_thread_again_on_resume(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    parent: Parent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    team = builders(tmp_path)
-    parent = team.run(flow="own")
+    team, original = parent
     good = team.plays["judge"][1]
     team.plays["judge"][1] = NEVER
     team.write_plays()
     command = ["-m", "codex_multi_role", "fork", "latest", "--from", "judge:2", "--playbook", "playbook.yaml", "--json"]
     process = subprocess.Popen(
-        [sys.executable, *command], cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, *command], cwd=team.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     with watched(process, until=("turn_started", "judge")):
         process.kill()
@@ -168,6 +162,6 @@ def test_fork_killed_in_first_turn_forks_thread_again_on_resume(
     assert report.outcome == "judged", report
     assert [said(body) for body in bodies] == [["judge 1"], ["build 1", "build 2"], ["judge 1", "judge 2"]]
     threads = [read(report.folder / f"judge/turn_00{number}/turn.json")["thread_id"] for number in (1, 2, 3, 4)]
-    assert threads[0] == read(parent.folder / "judge/turn_001/turn.json")["thread_id"]
+    assert threads[0] == read(original.folder / "judge/turn_001/turn.json")["thread_id"]
     assert threads[2] == threads[3]
     assert len(set(threads)) == 3

@@ -28,7 +28,11 @@ def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("role", "command"),
-    [({}, FREEZE), (FREE, FREEZE), (FREE, f'setsid -f sh -c "{FREEZE.replace("$", chr(92) + "$")}"')],
+    [
+        ({}, FREEZE),
+        pytest.param(FREE, FREEZE, marks=pytest.mark.long),
+        (FREE, f'setsid -f sh -c "{FREEZE.replace("$", chr(92) + "$")}"'),
+    ],
 )
 def test_tool_command_that_freezes_does_not_outlive_the_run(
     tmp_path: Path, role: dict[str, object], command: str

@@ -32,7 +32,7 @@ def write_step(**more: object) -> Record:
     return {**step, **more}
 
 
-@pytest.mark.parametrize("repository", [False, True])
+@pytest.mark.parametrize("repository", [pytest.param(False, marks=pytest.mark.long), True])
 def test_each_writer_has_a_copy_and_both_come_back(tmp_path: Path, repository: bool) -> None:
     merged = "steps.write.results | map(attribute='merge.status') | list == ['merged', 'merged']"
     step = write_step(next=[{"when": merged, "end": "both"}, {"end": "not_both", "exit": 1}])
@@ -78,7 +78,7 @@ def test_retry_in_copy_starts_clean_despite_parallel_work(tmp_path: Path) -> Non
     """Found by the endurance tests: changes of the first try stayed, as if other roles worked in the copy."""
     patch = {"patch": "*** Begin Patch\n*** Update File: shared.txt\n@@\n as it was\n+once\n*** End Patch"}
     fails_first = {"attempts": [{"steps": [patch, {"fault": {"status": 500}}]}, {"steps": [patch, say()]}]}
-    slow = {"json": {"summary": "slow"}, "delay_seconds": 3}
+    slow = {"json": {"summary": "slow"}, "delay_seconds": 1.5}
     team = writers(tmp_path, [fails_first, slow], [write_step()])
     team.roles["writer"] = {"prompt_flags": {"allow_write": True}}
     team.write_catalog()

@@ -24,7 +24,7 @@ def test_what_a_roles_command_left_running_ends_with_the_run(tmp_path: Path) -> 
     assert sleeping(DAY) == []
 
 
-@pytest.mark.parametrize("resumed_at_once", [True, False])
+@pytest.mark.parametrize("resumed_at_once", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_what_a_killed_run_left_ends_when_it_is_resumed(tmp_path: Path, resumed_at_once: bool) -> None:
     """Where its guard was killed, too."""
     number = DAY + 1 + resumed_at_once

@@ -31,7 +31,7 @@ def test_effort_that_the_model_does_not_list_is_a_warning(tmp_path: Path, effort
     assert warnings_before_the_first_turn(team) == ([said] if warned else [])
 
 
-@pytest.mark.parametrize("by_role", [True, False])
+@pytest.mark.parametrize("by_role", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_effort_in_settings_of_codex_is_checked_as_well(tmp_path: Path, by_role: bool) -> None:
     setting = {"model_reasoning_effort": "banana"}
     team = TeamFolder(tmp_path, {"one": {"codex_config": setting} if by_role else {}}, {})

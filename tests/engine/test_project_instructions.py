@@ -39,7 +39,14 @@ def prompt_of(team: TeamFolder, **options: object) -> str:
     return texts(requests[-1])
 
 
-@pytest.mark.parametrize("sandbox", ["read-only", "workspace-write", "danger-full-access"])
+@pytest.mark.parametrize(
+    "sandbox",
+    [
+        pytest.param("read-only", marks=pytest.mark.long),
+        "workspace-write",
+        pytest.param("danger-full-access", marks=pytest.mark.long),
+    ],
+)
 def test_agents_md_reaches_roles_but_project_settings_do_not(tmp_path: Path, sandbox: str) -> None:
     """As with plain Codex, the outermost file comes first, and skills are listed by name."""
     team = TeamFolder(tmp_path, {"one": {"sandbox": sandbox}}, {"one": [say()]})

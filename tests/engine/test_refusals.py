@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,10 @@ STRICT = {
     "required": ["verdict"],
     "properties": {"verdict": {"enum": ["good", "bad"]}},
 }
+
+
+again = partial(pytest.param, marks=pytest.mark.long)
+"""A case that takes the way of another one through the code."""
 
 
 def _prompt(report: RunReport, turn: str) -> str:
@@ -42,7 +47,7 @@ def test_in_a_cycle_the_next_role_sees_the_refusal(tmp_path: Path) -> None:
     assert REASON in (report.folder / "report.html").read_text()
 
 
-@pytest.mark.parametrize("refusal", [DECLINED, {"json": {"error": REASON, "status": "DONE"}}])
+@pytest.mark.parametrize("refusal", [again(DECLINED), {"json": {"error": REASON, "status": "DONE"}}])
 def test_refusal_of_a_role_that_may_finish_is_no_success(tmp_path: Path, refusal: Record) -> None:
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [refusal]})
     report = team.run()
@@ -50,7 +55,7 @@ def test_refusal_of_a_role_that_may_finish_is_no_success(tmp_path: Path, refusal
     assert report.reason == f"one declined: {REASON}"
 
 
-@pytest.mark.parametrize("refusal", [DECLINED, {"json": {"verdict": "bad", "error": REASON}}])
+@pytest.mark.parametrize("refusal", [again(DECLINED), {"json": {"verdict": "bad", "error": REASON}}])
 def test_strict_schema_leaves_room_for_a_refusal(tmp_path: Path, refusal: Record) -> None:
     plays = {"one": [refusal, {"json": {"verdict": "good", "error": None}}]}
     team = TeamFolder(tmp_path, {"one": {"output_schema": STRICT}}, plays)

@@ -16,7 +16,6 @@ from tests.support.plan_solve import (
     CHAIN,
     DOUBTED,
     GIVES_UP,
-    TWO,
     asked,
     history,
     planned,
@@ -54,9 +53,9 @@ def test_failed_task_is_restarted_with_its_dependents(tmp_path: Path) -> None:
     assert read(first.folder / "run.json")["outcome"] == "tasks_failed"
 
 
-def test_restarted_run_can_be_restarted_and_keeps_its_results(tmp_path: Path) -> None:
-    team = team_of(tmp_path, [CHAIN], [solved("a"), solved("b"), solved("c")], DOUBTED)
-    assert solve(team).outcome == "not_verified"
+def test_restarted_run_can_be_restarted_and_keeps_its_results(solved_chain: TeamFolder) -> None:
+    team = solved_chain
+    team.plays["verifier"] = [DOUBTED]
     solvers(team, NEVER, NEVER, solved("c2"))
     assert restart(team, "C").outcome == "not_verified"
     solvers(team, NEVER, solved("b2"), NEVER)
@@ -64,14 +63,13 @@ def test_restarted_run_can_be_restarted_and_keeps_its_results(tmp_path: Path) ->
     assert [each["result"] for each in results(team)] == ["a", "b2", "c2"]
 
 
-def test_killed_task_restart_resumes_without_repeated_turns(tmp_path: Path) -> None:
-    team = team_of(tmp_path, [CHAIN], [solved("a"), solved("b"), solved("c")])
-    solve(team)
+def test_killed_task_restart_resumes_without_repeated_turns(solved_chain: TeamFolder) -> None:
+    team = solved_chain
     solvers(team, solved("a2"), NEVER, NEVER)
     arguments = [sys.executable, "-m", "codex_multi_role", "restart", "latest", "--task", "A", "--json"]
     pipe = subprocess.PIPE
     process = subprocess.Popen(
-        [*arguments, "--playbook", "playbook.yaml"], cwd=tmp_path, text=True, stdout=pipe, stderr=pipe
+        [*arguments, "--playbook", "playbook.yaml"], cwd=team.folder, text=True, stdout=pipe, stderr=pipe
     )
     with watched(process, ("turn_ended", "solver")):
         process.kill()
@@ -93,15 +91,14 @@ def test_parked_run_is_restarted_and_solves_what_was_left_too(tmp_path: Path) ->
     assert [each["result"] for each in results(team)] == ["a2", "b", "c"]
 
 
-def test_command_and_what_cannot_be_restarted(tmp_path: Path) -> None:
-    team = team_of(tmp_path, [TWO], [solved("a"), solved("b")])
-    solve(team)
-    done = console("restart", "latest", "--task", "B", "--quiet", folder=tmp_path)
+def test_command_and_what_cannot_be_restarted(solved_chain: TeamFolder) -> None:
+    team = solved_chain
+    done = console("restart", "latest", "--task", "B", "--quiet", folder=team.folder)
     assert done.returncode == 0, done.stderr
     assert len(list_runs(team.runs)) == 2
-    done = console("restart", "latest", "--task", "Z", folder=tmp_path)
-    assert (done.returncode, "has no task 'Z'" in done.stderr, "It has A, B." in done.stderr) == (2, True, True)
-    assert console("restart", "nope", "--task", "A", folder=tmp_path).returncode == 2
+    done = console("restart", "latest", "--task", "Z", folder=team.folder)
+    assert (done.returncode, "has no task 'Z'" in done.stderr, "It has A, B, C." in done.stderr) == (2, True, True)
+    assert console("restart", "nope", "--task", "A", folder=team.folder).returncode == 2
     assert len(list_runs(team.runs)) == 2
 
 

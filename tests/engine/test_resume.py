@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 import threading
+import time
 from pathlib import Path
 
 import psutil
@@ -19,15 +20,14 @@ from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import RunBusy, UsageError
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive
-from tests.support.processes import running
+from tests.support.processes import LOOK_SECONDS, interrupted, running, wait_for
 from tests.support.teams import NEVER, Record, TeamFolder, read, say
 
-ROLES: dict[str, Record] = {"one": {}, "two": {}, "three": {}}
 
-
-def team_of_three(folder: Path, second: Record) -> TeamFolder:
-    plays = {"one": [say("first")], "two": [second], "three": [say("third")]}
-    return TeamFolder(folder, ROLES, plays)
+def team_of(folder: Path, second: Record, *more: str) -> TeamFolder:
+    """The roles ``one``, ``two``, which plays ``second``, and ``more``."""
+    plays = {"one": [say("first")], "two": [second], **{name: [say("third")] for name in more}}
+    return TeamFolder(folder, {name: {} for name in plays}, plays)
 
 
 def wait_for_end(processes: list[psutil.Process]) -> None:
@@ -41,15 +41,16 @@ def finish(team: TeamFolder) -> None:
     team.write_plays()
     report = team.resume(playbook=str(team.playbook))
     assert report.outcome == "cycles_used_up"
-    assert [turn[0] for turn in team.turns()] == ["two", "three"]
+    names = list(team.roles)
+    assert [turn[0] for turn in team.turns()] == names[1:]
     state = read(report.folder / "controller_state.json")
-    assert [entry["role"] for entry in state["history"]] == ["one", "two", "three"]
+    assert [entry["role"] for entry in state["history"]] == names
     assert "first" in sorted((report.folder / "two").glob("turn_*"))[-1].joinpath("prompt.txt").read_text()
 
 
 def test_journal_write_error_at_start_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Found with a disk that was full at exactly this write."""
-    team = team_of_three(tmp_path, say("second"))
+    team = team_of(tmp_path, say("second"))
 
     def full(*_: object, **__: object) -> None:
         raise OperationalError("UPDATE", {}, sqlite3.OperationalError("database or disk is full"))
@@ -63,7 +64,7 @@ def test_journal_write_error_at_start_is_reported_in_one_line(tmp_path: Path, mo
 
 
 def test_after_kill_nine_in_the_middle_of_a_turn(tmp_path: Path) -> None:
-    team = team_of_three(tmp_path, NEVER)
+    team = team_of(tmp_path, NEVER, "three")
     with running(team, until=("turn_started", "two")) as process:
         below = psutil.Process(process.pid).children(recursive=True)
         assert len(below) >= 3
@@ -74,9 +75,21 @@ def test_after_kill_nine_in_the_middle_of_a_turn(tmp_path: Path) -> None:
     assert (killed["status"], killed["outcome"]) == ("interrupted", "killed")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+OTHER_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+@pytest.mark.parametrize("number", OTHER_SIGNALS)
+def test_every_stop_signal_interrupts_a_run(tmp_path: Path, number: int) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
+    report = interrupted(team, ("turn_started", "one"), number)
+    assert (report.status, report.exit_code) == ("interrupted", 130)
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, *(pytest.param(each, marks=pytest.mark.long) for each in OTHER_SIGNALS)]
+)
 def test_after_a_stop_signal(tmp_path: Path, number: int) -> None:
-    team = team_of_three(tmp_path, NEVER)
+    team = team_of(tmp_path, NEVER, "three")
     with running(team, until=("turn_started", "two")) as process:
         below = psutil.Process(process.pid).children(recursive=True)
         os.kill(process.pid, number)
@@ -89,16 +102,27 @@ def test_after_a_stop_signal(tmp_path: Path, number: int) -> None:
 
 
 @pytest.mark.parametrize("times", [pytest.param(1, marks=pytest.mark.long), 2])
-def test_processes_that_do_not_react_are_no_reason_to_stay(tmp_path: Path, times: int) -> None:
-    team = team_of_three(tmp_path, NEVER)
-    with running(team, until=("turn_started", "two")) as process:
-        below = psutil.Process(process.pid).children(recursive=True)
-        for each in below:
-            each.suspend()
-        for _ in range(times):
-            os.kill(process.pid, signal.SIGINT)
-        assert process.wait(30) == 130
-        assert not [each for each in below if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+def test_processes_that_do_not_react_are_no_reason_to_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    monkeypatch.setattr("codex_multi_role.codex.child.GRACE_SECONDS", 0.3)
+    monkeypatch.setattr("codex_multi_role.host.processes.GRACE_SECONDS", 0.3)
+    team = team_of(tmp_path, NEVER)
+    others = set(psutil.Process().children(recursive=True))
+    below: list[psutil.Process] = []
+
+    def freeze(event: Record) -> None:
+        if (event["type"], event.get("role")) == ("turn_started", "two") and not below:
+            below.extend(set(psutil.Process().children(recursive=True)) - others)
+            for each in below:
+                each.suspend()
+            for _ in range(times):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(LOOK_SECONDS)  # two signals at once are one
+
+    assert run(team.options(), freeze).exit_code == 130
+    assert len(below) >= 3
+    assert not [each for each in below if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
     assert read(team.runs / "latest/run.json")["status"] == "interrupted"
     assert read(team.runs / "latest/two/turn_001/turn.json")["status"] == "interrupted"
     finish(team)
@@ -108,9 +132,7 @@ def test_ctrl_c_stops_running_tests_and_resume_reruns_them(tmp_path: Path) -> No
     endless = {"path": "test_it.py", "content": "import time\ndef test_it():\n    time.sleep(600)\n"}
     roles = {"writer": {"behaviors": {"apply_files": True}}, "reader": {}}
     team = TeamFolder(tmp_path, roles, {"writer": [say(files=[endless])], "reader": [say()]})
-    with running(team, "--run-tests", until=("tests_started", "writer")) as process:
-        os.kill(process.pid, signal.SIGINT)
-        assert process.wait(30) == 130
+    assert interrupted(team, ("tests_started", "writer"), run_tests=True).exit_code == 130
     (team.workspace / "test_it.py").write_text("def test_it():\n    pass\n")
     report = team.resume()
     assert [turn[0] for turn in team.turns()] == ["reader"]
@@ -128,20 +150,20 @@ def test_journal_of_another_version_is_refused(tmp_path: Path, monkeypatch: pyte
 
 
 def test_after_a_role_failed_for_good(tmp_path: Path) -> None:
-    team = team_of_three(tmp_path, {"fault": {"status": 400}})
+    team = team_of(tmp_path, {"fault": {"status": 400}})
     assert team.run().exit_code == 3
     finish(team)
 
 
 def test_after_used_up_cycles_with_more_of_them(tmp_path: Path) -> None:
-    plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ROLES}
-    team = TeamFolder(tmp_path, ROLES, plays)
+    plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ("one", "two")}
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, plays)
     assert team.run().outcome == "cycles_used_up"
     report = team.resume(cycles=2)
     assert report.outcome == "cycles_used_up"
-    assert [turn[:2] for turn in team.turns()] == [("one", 2), ("two", 2), ("three", 2)]
-    assert [event["resumed"] for event in team.of_type("role_started")] == [True, True, True]
-    assert '"summary": "three 1"' in (report.folder / "one/turn_002/prompt.txt").read_text()
+    assert [turn[:2] for turn in team.turns()] == [("one", 2), ("two", 2)]
+    assert [event["resumed"] for event in team.of_type("role_started")] == [True, True]
+    assert '"summary": "two 1"' in (report.folder / "one/turn_002/prompt.txt").read_text()
 
 
 def test_finished_run_is_replayed_without_a_turn(tmp_path: Path) -> None:
@@ -157,9 +179,8 @@ def test_repair_turn_is_not_asked_for_twice(tmp_path: Path) -> None:
     plays: dict[str, list[Record]] = {
         "one": [{"text": "no", "repairs": [say("first")]}],
         "two": [{"fault": {"status": 400}}],
-        "three": [say()],
     }
-    team = TeamFolder(tmp_path, ROLES, plays)
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, plays)
     assert team.run().exit_code == 3
     finish(team)
 
@@ -180,7 +201,7 @@ def test_role_with_lost_codex_thread_receives_its_handoffs(tmp_path: Path) -> No
 
 
 def test_run_cancelled_in_database_fails_and_can_be_resumed(tmp_path: Path) -> None:
-    team = team_of_three(tmp_path, say())
+    team = team_of(tmp_path, say())
 
     def cancel(event: Record) -> None:
         if event["type"] == "turn_started" and event["role"] == "two":
@@ -196,7 +217,7 @@ def test_run_cancelled_in_database_fails_and_can_be_resumed(tmp_path: Path) -> N
 
 
 def test_run_has_one_live_owner(tmp_path: Path) -> None:
-    team = team_of_three(tmp_path, NEVER)
+    team = team_of(tmp_path, NEVER)
     with running(team, until=("turn_started", "two")) as process, pytest.raises(RunBusy, match=str(process.pid)):
         team.resume()
 
@@ -223,7 +244,7 @@ def test_resumed_run_keeps_its_goal(tmp_path: Path) -> None:
 
 
 def test_roles_of_a_resumed_run_are_those_it_was_started_with(tmp_path: Path) -> None:
-    team = team_of_three(tmp_path, {"fault": {"status": 400}})
+    team = team_of(tmp_path, {"fault": {"status": 400}})
     team.run()
     (tmp_path / "roles/catalog.yaml").write_text("gone: wrong\n")
     finish(team)
@@ -265,7 +286,7 @@ def test_partial_work_of_killed_turn_is_undone_and_kept_as_patch(tmp_path: Path)
 
 def test_what_another_one_finished_meanwhile_is_not_taken_back(tmp_path: Path) -> None:
     roles: dict[str, Record] = {"quick": PATCHER, "slow": PATCHER, "last": {"depends_on": ["quick", "slow"]}}
-    quick = {"steps": [{"patch": ADD.format(name="quick.txt"), "delay_seconds": 1}, say()]}
+    quick = {"steps": [{"patch": ADD.format(name="quick.txt"), "delay_seconds": 0.3}, say()]}
     slow = {"steps": [{"patch": ADD.format(name="slow.txt")}, {"text": "x", "delay_seconds": 300}]}
     team = TeamFolder(tmp_path, roles, {"quick": [quick], "slow": [slow], "last": [say()]})
     with running(team, until=("turn_ended", "quick")) as process:
@@ -289,7 +310,7 @@ def test_provider_retry_begins_with_the_workspace_as_it_was(tmp_path: Path) -> N
 
 def test_finished_turn_missing_in_journal_is_not_repeated(tmp_path: Path) -> None:
     """The process stopped after the turn ended and before the journal was written."""
-    team = team_of_three(tmp_path, say("second"))
+    team = team_of(tmp_path, say("second"), "three")
     events: list[Record] = []
 
     def stop_at_the_end_of_two(event: Record) -> None:
@@ -311,11 +332,11 @@ def test_finished_turn_missing_in_journal_is_not_repeated(tmp_path: Path) -> Non
 def test_command_cut_short_leaves_no_mount_points_of_its_sandbox(tmp_path: Path) -> None:
     sleeping = {"steps": [{"call": "exec_command", "arguments": {"cmd": "sleep 300", "yield_time_ms": 60_000}}, say()]}
     team = TeamFolder(tmp_path, {"one": {**PATCHER, "prompt_flags": {"allow_write": True}}}, {"one": [sleeping]})
-    with running(team, until=("role_activity", "one")) as process:
-        for _ in range(200):
-            if (team.workspace / ".codex").exists():
-                break
-            threading.Event().wait(0.05)
-        os.kill(process.pid, signal.SIGINT)
-        assert process.wait(30) == 130
+
+    def stop(event: Record) -> None:
+        if event["type"] == "role_activity":
+            wait_for(team.workspace / ".codex")
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert run(team.options(), stop).exit_code == 130
     assert list(team.workspace.iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ EACH: Record = {"for_each": "{{ inputs.files }}", "max_items": 5, "concurrency":
 CALL: Record = {"id": "rounds", "call": "inner", "with": {"most": "{{ inputs.most }}"}}
 
 
+again = partial(pytest.param, marks=pytest.mark.long)
+"""A case that takes the way of another one through the code."""
+
+
 def team_with(folder: Path, *steps: Record) -> TeamFolder:
     team = TeamFolder(folder, {"one": {}}, {"one": [say(f"answer {number}") for number in range(20)]})
     with_flow(team, INNER, "inner")
@@ -31,12 +36,12 @@ def team_with(folder: Path, *steps: Record) -> TeamFolder:
     ("steps", "changes", "unit", "start"),
     [
         ([CALL | EACH, {"id": "figures", **LOOK}], {"most": 3}, "figures.1", "rounds:1"),
-        ([CALL, {"id": "figures", **LOOK}], {"most": 3}, "figures.1", "rounds:1"),
-        ([CALL, {"id": "figures", **LOOK}], {"word": "b"}, "figures.1", "figures:1"),
+        again([CALL, {"id": "figures", **LOOK}], {"most": 3}, "figures.1", "rounds:1"),
+        again([CALL, {"id": "figures", **LOOK}], {"word": "b"}, "figures.1", "figures:1"),
         ([{"ask": "one", "prompt": "Say {{ inputs.word }}."}], {"word": "b"}, "one.1", "one:1"),
-        ([{"ask": "one", **EACH}], {"files": ["z"]}, "one.1.0", "one:1"),
+        again([{"ask": "one", **EACH}], {"files": ["z"]}, "one.1.0", "one:1"),
         ([{"ask": "one", **EACH}], {"files": ["x"]}, "one.1.1", "one:1"),
-        ([CALL | EACH, {"id": "figures", **LOOK}], {"most": 1}, "rounds.1.0/one.2", "rounds:1"),
+        again([CALL | EACH, {"id": "figures", **LOOK}], {"most": 1}, "rounds.1.0/one.2", "rounds:1"),
         ([{"ask": "one", "next": LOOP}, {"id": "figures", **LOOK}], {"most": 1}, "one.2", "one:1"),
     ],
 )
@@ -105,7 +110,7 @@ def rounds_then_figures(most: int, word: str = "a") -> Record:
 END: list[Record] = [{"when": "cycles > 2", "to": "one"}, {"end": "timeout", "exit": 1}]
 
 
-@pytest.mark.parametrize(("most", "word", "unit"), [(3, "a", "figures.1"), (1, "b", "figures.1"), (0, "a", "")])
+@pytest.mark.parametrize(("most", "word", "unit"), [(3, "a", "figures.1"), again(1, "b", "figures.1"), (0, "a", "")])
 def test_flow_that_recorded_work_depends_on_cannot_change(tmp_path: Path, most: int, word: str, unit: str) -> None:
     """A flow is edited and given to `resume`: before anything is paid, and with the command that does it."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(f"answer {number}") for number in range(9)]})
@@ -144,7 +149,7 @@ def test_changed_flow_and_roles_stay_for_the_next_resume(tmp_path: Path) -> None
     ("keys", "refused"),
     [
         ({"max_steps": 3}, True),
-        ({"behaviors": {"can_finish": True}}, True),
+        again({"behaviors": {"can_finish": True}}, True),
         ({"prompt_text": "Do it in verse."}, False),
     ],
 )

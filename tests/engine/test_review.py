@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -24,9 +23,8 @@ LIMIT: Record = {"time_limit_seconds": 3600, "default": "reject"}
 
 def test_parked_run_shows_on_the_terminal_what_is_to_be_approved(tmp_path: Path) -> None:
     team = reviewed(tmp_path, "one\n\x1b[2Jtwo")
-    done = subprocess.run(
-        team.command("--flow", "own"), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
+    _, _, _, *arguments = team.command("--flow", "own")
+    done = console(*arguments, folder=tmp_path)
     assert done.returncode == 4
     shown = '  review ok.1: Ship one [2Jtwo?\n    {\n      "summary": "one\\n\\u001b[2Jtwo"\n    }\n'
     assert shown in done.stderr
@@ -35,7 +33,11 @@ def test_parked_run_shows_on_the_terminal_what_is_to_be_approved(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("approved", "comment", "ending"),
-    [(True, "good", ("shipped", 0)), (True, "", ("approved", 0)), (False, "bad", ("refused", 1))],
+    [
+        (True, "good", ("shipped", 0)),
+        pytest.param(True, "", ("approved", 0), marks=pytest.mark.long),
+        (False, "bad", ("refused", 1)),
+    ],
 )
 def test_run_parks_until_answered_and_follows_the_answer(
     tmp_path: Path, approved: bool, comment: str, ending: tuple[str, int]
@@ -168,7 +170,7 @@ FAN: Record = {
 }
 
 
-@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize("concurrency", [1, pytest.param(3, marks=pytest.mark.long)])
 def test_all_that_a_fan_out_asks_is_asked_at_once(tmp_path: Path, concurrency: int) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     with_flow(team, {"steps": [{"ask": "one"}, {**FAN, "concurrency": concurrency}]})
@@ -185,7 +187,7 @@ def test_all_that_a_fan_out_asks_is_asked_at_once(tmp_path: Path, concurrency: i
     assert team.turns() == []
 
 
-SLOW: Record = {**say("slow"), "delay_seconds": 2.0}
+SLOW: Record = {**say("slow"), "delay_seconds": 1.0}
 
 
 def working_beside_a_question(tmp_path: Path, slow: Record = SLOW, **more: object) -> TeamFolder:
@@ -274,7 +276,7 @@ def test_question_within_turn_is_answered_by_available_person(tmp_path: Path) ->
     assert asked(team, "one.turn_001.2")["answer"]["by"] == "nobody"
 
 
-@pytest.mark.parametrize("yes", [False, True])
+@pytest.mark.parametrize("yes", [pytest.param(False, marks=pytest.mark.long), True])
 def test_question_within_turn_is_skipped_if_nobody_is_available(tmp_path: Path, yes: bool) -> None:
     """The turn continues at once, and no question is stored."""
     team = asking(tmp_path)

@@ -32,7 +32,7 @@ def test_no_model_is_offered_sub_agents(tmp_path: Path, model: str) -> None:
     assert "spawn_agent" not in json.dumps(body)
 
 
-@pytest.mark.parametrize("model", [FORCING, "m"])
+@pytest.mark.parametrize("model", [FORCING, pytest.param("m", marks=pytest.mark.long)])
 @pytest.mark.parametrize("setting", ["agents.enabled", "features.multi_agent", "features.multi_agent_v2"])
 def test_settings_of_a_role_switch_sub_agents_on(tmp_path: Path, model: str, setting: str) -> None:
     with any_model(finished) as served:

@@ -171,6 +171,7 @@ ALWAYS_PLAYED = (
     "insufficient quota",
     "401",
     "prose instead of JSON",
+    "empty answer",
     "kill -9 of the child mid-turn",
     "SIGSTOP of the child while its prompt is written",
     "a turn without an end",

@@ -20,8 +20,15 @@ def team_of(folder: Path, reader: Record) -> TeamFolder:
     return TeamFolder(folder, {"one": {}, "two": reader}, {"one": [say(analysis_md=TEXT)], "two": [{"steps": steps}]})
 
 
-@pytest.mark.parametrize("sandbox", ["read-only", "workspace-write"])
-@pytest.mark.parametrize("runs_in_workspace", [True, False])
+@pytest.mark.parametrize(
+    ("runs_in_workspace", "sandbox"),
+    [
+        (True, "read-only"),
+        (False, "workspace-write"),
+        pytest.param(True, "workspace-write", marks=pytest.mark.long),
+        pytest.param(False, "read-only", marks=pytest.mark.long),
+    ],
+)
 def test_next_role_reads_the_analysis_in_its_sandbox(tmp_path: Path, sandbox: str, runs_in_workspace: bool) -> None:
     team = team_of(tmp_path, {"sandbox": sandbox})
     team.run(run_id=RUN, **({"workspace": tmp_path} if runs_in_workspace else {}))

@@ -95,6 +95,7 @@ def test_two_spellings_of_one_place_are_one_path(tmp_path: Path, folding: Disk) 
     assert done.stdout.split() == ["Project", "Project/Sub", "Project/Sub/new/Er", "Project/Sub", "other"]
 
 
+@pytest.mark.long
 def test_runs_are_out_of_reach_however_the_workspace_is_spelled(tmp_path: Path, folding: Disk) -> None:
     meddle = "cd runs/mine; echo x > a; echo x > ../b; cd ../../RUNS/Mine; echo x > c; echo x > Run.json; true"
     shell = {"call": "exec_command", "arguments": {"cmd": meddle}}

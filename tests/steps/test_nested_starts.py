@@ -65,7 +65,7 @@ def test_copy_brings_none_of_it_back(tmp_path: Path) -> None:
     assert set(state(made.workspace)) == {"a/sub/roles/main.yml"}
 
 
-@pytest.mark.parametrize("guarded", [True, False])
+@pytest.mark.parametrize("guarded", [pytest.param(True, marks=pytest.mark.long), False])
 def test_files_left_by_a_killed_run_are_removed(tmp_path: Path, guarded: bool) -> None:
     """By its guard, or by the next session if the guard was killed as well; what existed before stays."""
     made = team(tmp_path, shell(f"{PLANT}; touch begun; sleep 60"), kind=TeamFolder)

@@ -44,9 +44,8 @@ def test_folder_named_like_pattern_works_without_sandbox(tmp_path: Path) -> None
     assert TeamFolder(folder, {"reader": {}}, {"reader": [say()]}).run().outcome == "cycles_used_up"
 
 
-@pytest.mark.parametrize("name", ["a{1}", "it's", "a b", "ü!#&;$(x)"])
-def test_other_odd_names_work(tmp_path: Path, name: str) -> None:
-    folder = tmp_path / name
+def test_other_odd_names_work(tmp_path: Path) -> None:
+    folder = tmp_path / "it's a{1} ü!#&;$(x)"
     folder.mkdir()
     test = {"path": "test_it.py", "content": "def test_it():\n    pass\n"}
     play = {"steps": [command("echo x > made.txt; echo evil > ../runs/x"), say(files=[test])]}

@@ -28,7 +28,7 @@ CHEAT = shell("echo 'def test_it(): pass' > tests/test_it.py; echo x > tests/con
 CHEATED = ["tests/conftest.py", "tests/test_it.py"]
 
 
-@pytest.mark.parametrize("of_flow", [False, True])
+@pytest.mark.parametrize("of_flow", [pytest.param(False, marks=pytest.mark.long), True])
 def test_changed_protected_files_are_restored_and_reported(tmp_path: Path, of_flow: bool) -> None:
     """The role that changed them and the roles that read its result are informed."""
     steps = [{"id": "all", "ask": "*", "max_visits": 2, "next": [{"when": "cycle < 2", "to": "all"}]}]

@@ -67,6 +67,7 @@ class Harness:
         """A member of a fleet that plays ``entries``, the last of them again and again."""
         home = home or self._usual_home()
         home.mkdir(exist_ok=True)
+        WarmHomes(find_codex(None, {}), user_store(os.environ), Family()).fill(home)
         playbook = Playbook.model_validate({"name": "test", "roles": {ROLE: entries}, "repeat_last": True})
         server = self._stack.enter_context(PlaybookServer(playbook))
         provider = as_settings(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[TeamFolder, RunRepo
 def parent(built: tuple[TeamFolder, RunReport, Path]) -> Iterator[Parent]:
     """The team of `builders` after its run, which is done once: afterwards its folder is as it was again."""
     team, report, copy = built
-    yield deepcopy(team), report
-    shutil.rmtree(team.folder)
-    shutil.copytree(copy, team.folder, symlinks=True)
+    with restored(team.folder, copy):
+        yield deepcopy(team), report
+
+
+@contextmanager
+def restored(folder: Path, copy: Path) -> Iterator[None]:
+    """Afterwards ``folder`` is as ``copy`` again."""
+    yield
+    shutil.rmtree(folder)
+    shutil.copytree(copy, folder, symlinks=True)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import codex_multi_role
 from codex_multi_role import RunReport
 from codex_multi_role.run_folder import RunFolder, events_with_inherited
 from codex_multi_role.run_folder.events import StateChanged
+from tests.support.forks import restored
 from tests.support.teams import Record, TeamFolder, read
 
 
@@ -77,6 +83,22 @@ def history(team: TeamFolder, item: str = "") -> list[str]:
 
 
 CHAIN = planned(todo("A"), todo("B", "A"), todo("C"))
+
+
+@pytest.fixture(scope="session")
+def solved_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[TeamFolder, Path]:
+    """What `solved_chain` gives, and a copy of its folder."""
+    team = team_of(tmp_path_factory.mktemp("solved"), [CHAIN], [solved(letter) for letter in "abc"])
+    assert solve(team).outcome == "success"
+    return team, shutil.copytree(team.folder, tmp_path_factory.mktemp("copy") / "solved", symlinks=True)
+
+
+@pytest.fixture
+def solved_chain(solved_once: tuple[TeamFolder, Path]) -> Iterator[TeamFolder]:
+    """A team that has solved `CHAIN`, which is done once: afterwards its folder is as it was again."""
+    team, copy = solved_once
+    with restored(team.folder, copy):
+        yield deepcopy(team)
 
 
 def restart(team: TeamFolder, task: str, run: str = "latest") -> RunReport:

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import resource
+import signal
 import subprocess
 import threading
 import time
@@ -21,7 +22,8 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.support.teams import TeamFolder
+from codex_multi_role import RunReport, run
+from tests.support.teams import Record, TeamFolder
 
 FREE = {"sandbox": "danger-full-access"}
 """The keys of a role whose commands run without a sandbox."""
@@ -37,6 +39,20 @@ def running(
 ) -> AbstractContextManager[subprocess.Popen[str]]:
     """``run`` in a process of its own, as `watched`."""
     return watched(team.start("--json", *more), until)
+
+
+def interrupted(
+    team: TeamFolder, until: tuple[str, str | None], number: int = signal.SIGINT, **options: object
+) -> RunReport:
+    """A run in this process that gets the signal ``number`` at the event ``until`` (type, role), once."""
+    told: list[Record] = []
+
+    def on_event(event: Record) -> None:
+        if not told and (event["type"], event.get("role")) == until:
+            told.append(event)
+            os.kill(os.getpid(), number)
+
+    return run(team.options(**options), on_event)
 
 
 @contextmanager

@@ -25,8 +25,8 @@ class InOneFolder(TeamFolder):
 
 
 def team(folder: Path, *plays: Record, kind: type[TeamFolder] = InOneFolder, **role: object) -> TeamFolder:
-    """A writer who plays ``plays`` and has the further keys ``role``, and a reader."""
-    made = kind(folder, {"writer": {**EDITOR, **role}, "reader": {}}, {"writer": list(plays), "reader": [say()] * 5})
+    """A writer who plays ``plays`` and has the further keys ``role``."""
+    made = kind(folder, {"writer": {**EDITOR, **role}}, {"writer": list(plays)})
     (made.workspace / "roles/prompts").mkdir(parents=True, exist_ok=True)
     return made
 

@@ -138,7 +138,8 @@ def test_descendants_end_at_the_deadline(tmp_path: Path, how: str) -> None:
     assert not _lives(tmp_path / "pid")
 
 
-def test_who_ignores_the_request_to_end_is_killed(tmp_path: Path) -> None:
+def test_who_ignores_the_request_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codex_multi_role.host.processes.GRACE_SECONDS", 0.3)
     assert _run("trap '' TERM; echo $$ > pid; sleep 600; sleep 600", tmp_path, 0.3).timed_out
     assert not _lives(tmp_path / "pid")
 
