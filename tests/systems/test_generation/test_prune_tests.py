@@ -9,6 +9,9 @@ from codex_multi_role.systems.test_generation.prune_tests import prune_tests
 from tests.support.checks import MakeContext
 
 FILES = {"one.py": "def one():\n    return 1\n"}
+MISSING_MODULE, MISSING_NAME = "import not_there_x", "from one import not_there_x"
+SAMPLES = [("auto", MISSING_MODULE), ("no", MISSING_NAME)]
+"""Of the ways in which pytest says that an import failed, those that say most and least."""
 GOOD = "def test_good():\n    assert one() == 1\n"
 
 
@@ -33,8 +36,14 @@ def test_where_nothing_passes_no_file_is_left(make_context: MakeContext) -> None
     assert (result["status"], result["passed"], left) == ("no tests", 0, "")
 
 
-@pytest.mark.parametrize("line", ["import not_there_x", "from one import not_there_x"])
-@pytest.mark.parametrize("style", ["auto", "short", "line", "native", "no"])
+@pytest.mark.parametrize(
+    ("style", "line"),
+    [
+        pytest.param(style, line, marks=[] if (style, line) in SAMPLES else [pytest.mark.long])
+        for style in ("auto", "short", "line", "native", "no")
+        for line in (MISSING_MODULE, MISSING_NAME)
+    ],
+)
 def test_import_error_is_not_a_suspected_bug(make_context: MakeContext, line: str, style: str) -> None:
     """However short the project's settings make pytest's messages."""
     code = f"def test_p1_one():\n    {line}\n    assert not_there_x.one() == 1\n"
