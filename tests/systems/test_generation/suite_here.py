@@ -19,7 +19,7 @@ from codex_multi_role.checks.coverage_report import Measured, Reached
 from codex_multi_role.checks.coverage_run import CoverageOutcome
 from codex_multi_role.checks.junit_report import TestCase
 from codex_multi_role.checks.suite import SuiteOutcome
-from codex_multi_role.systems.test_generation import measured_tests, mutation
+from codex_multi_role.systems.test_generation import measured_tests, mutation, prune_tests
 from codex_multi_role.workspace import CommandResult
 
 MARK = "<target>"
@@ -28,7 +28,7 @@ MARK = "<target>"
 @pytest.fixture
 def suites_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever measures tests or judges mutants starts no process."""
-    for module in (measured_tests, mutation):
+    for module in (measured_tests, mutation, prune_tests):
         monkeypatch.setattr(module, "Suite", SuiteHere)
     monkeypatch.setattr(measured_tests, "CoverageRun", CoverageHere)
 
