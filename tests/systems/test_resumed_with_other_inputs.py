@@ -77,7 +77,18 @@ def test_table_has_every_input_of_every_flow() -> None:
     assert {name: {*refused, *accepted} for name, (_, refused, accepted) in FLOWS.items()} == own
 
 
-@pytest.mark.parametrize("flow", [name for name, (ended, *_) in FLOWS.items() if ended])
+CALLED = "testgen"
+"""Its inputs are those of testgen-duel, which calls it."""
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name == CALLED else [])
+        for name, (ended, *_) in FLOWS.items()
+        if ended
+    ],
+)
 def test_input_changes_the_verdict_or_nothing(tmp_path: Path, flow: str) -> None:
     ended, refused, accepted = FLOWS[flow]
     assert ended is not None
