@@ -29,6 +29,7 @@ from tests.support.research import (
     answer,
     planned,
     read_with,
+    searching_here,
     serving,
 )
 from tests.support.teams import NEVER, Record, TeamFolder, say
@@ -44,6 +45,7 @@ def endpoint(url: str, name: str, **more: object) -> Record:
 def test_question_is_researched_verified_and_reported(tmp_path: Path) -> None:
     """With a contradiction, a single source, a copy, another language, a slow and a failing provider."""
     given = Researching(tmp_path, research_planner=[planned(OPENED, TOLL, COLOUR)])
+    given.searches_apart = True
     with serving(broken=answer(status=500)) as there:
         there.pages["slow"] = there.hang
         given.search_with(endpoint(there.url, "slow", timeout_seconds=0.5), endpoint(there.url, "broken"), FILES)
@@ -214,7 +216,8 @@ def test_search_without_provider_fails_and_resume_retries(tmp_path: Path) -> Non
         assert "no search provider answered: broken: HTTP status 500; other: HTTP status 503" in report.reason
         there.pages["other"] = answer(entry)
         (tmp_path / "roles/search.yaml").unlink()  # the run keeps its own
-        given.report = given.team.resume()
+        with searching_here():
+            given.report = given.team.resume()
     assert given.report.outcome == "completed"
     assert given.states.endswith("FAILED EXECUTING VERIFYING SYNTHESIZING COMPLETED")
     assert given.asked("research_planner") == 0
