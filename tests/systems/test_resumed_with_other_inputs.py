@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.errors import UsageError
+from codex_multi_role.lifecycle import resuming
+from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.resuming import _walk
 from tests.support.documentation import Documentation
 from tests.support.generation import BELOW, IMPORT, P1, SIGN, Generation, code, plan
 from tests.support.plan_solve import DOUBTED, TWO, solve, solved, team_of
@@ -77,6 +82,20 @@ def test_table_has_every_input_of_every_flow() -> None:
     assert {name: {*refused, *accepted} for name, (_, refused, accepted) in FLOWS.items()} == own
 
 
+@pytest.fixture
+def walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The walk with the inputs as they were is the same for every input that changes."""
+    walks: dict[str, object] = {}
+
+    def walk(definitions: Definitions, *given: Any) -> object:
+        inputs = json.dumps(dict(definitions.inputs))
+        if inputs not in walks:
+            walks[inputs] = _walk(definitions, *given)
+        return walks[inputs]
+
+    monkeypatch.setattr(resuming, "_walk", walk)
+
+
 CALLED = "testgen"
 """Its inputs are those of testgen-duel, which calls it."""
 
@@ -89,6 +108,7 @@ CALLED = "testgen"
         if ended
     ],
 )
+@pytest.mark.usefixtures("walked_once")
 def test_input_changes_the_verdict_or_nothing(tmp_path: Path, flow: str) -> None:
     ended, refused, accepted = FLOWS[flow]
     assert ended is not None

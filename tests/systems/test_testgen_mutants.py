@@ -58,6 +58,7 @@ def test_where_the_time_is_too_short_it_says_so_and_goes_on(tmp_path: Path) -> N
     assert given.metrics()["mutation_score_percent"] is None
 
 
+@pytest.mark.usefixtures("suites_here")
 @pytest.mark.parametrize(("wanted", "exit_code"), [pytest.param(0, 0, marks=pytest.mark.long), (50, 1)])
 def test_missing_extra_is_reported_and_fails_only_required_score(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: int, exit_code: int

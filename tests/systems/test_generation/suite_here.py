@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks import CheckContext
+from codex_multi_role.checks import CheckContext, coverage
 from codex_multi_role.checks.coverage_report import Measured, Reached
-from codex_multi_role.checks.coverage_run import CoverageOutcome
-from codex_multi_role.checks.junit_report import TestCase
+from codex_multi_role.checks.coverage_run import CoverageOutcome, Status
+from codex_multi_role.checks.junit_report import TestCase, TestCounts
 from codex_multi_role.checks.suite import SuiteOutcome
 from codex_multi_role.systems.test_generation import measured_tests, mutation, prune_tests
 from codex_multi_role.workspace import CommandResult
@@ -30,7 +30,8 @@ def suites_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever measures tests or judges mutants starts no process."""
     for module in (measured_tests, mutation, prune_tests):
         monkeypatch.setattr(module, "Suite", SuiteHere)
-    monkeypatch.setattr(measured_tests, "CoverageRun", CoverageHere)
+    for measures in (measured_tests, coverage):
+        monkeypatch.setattr(measures, "CoverageRun", CoverageHere)
 
 
 class SuiteHere:
@@ -44,15 +45,12 @@ class SuiteHere:
         target: str = "",
         files: Mapping[str, str] | None = None,
     ) -> None:
-        root = context.workspace.root
-        folders = [path for each in tests for path in (root / each).rglob("test_*.py")]
-        there = [root / target, *folders, *(root / each for each in tests if (root / each).is_file())]
-        self._texts = {path.relative_to(root).as_posix(): path.read_text() for path in there} | dict(files or {})
+        self._texts = texts_of(context, [target, *tests], files)
         self._target = target
 
     def run(self, seconds: float, files: Mapping[str, str] | None = None, test_seconds: float = 0.0) -> SuiteOutcome:
         tests = collected({**self._texts, **(files or {})}, self._target)
-        cases = {name: TestCase("passed" if passes(test) else "failed", 0.0) for name, test in tests}
+        cases = {name: TestCase("failed" if traced(test, set()) else "passed", 0.0) for name, test in tests}
         failed = any(case.outcome == "failed" for case in cases.values())
         return SuiteOutcome(CommandResult(int(failed), "", False, 0.0, False), cases)
 
@@ -66,21 +64,34 @@ class CoverageHere:
         target: str,
         tests: Sequence[str],
         scratch: Path,
-        files: Mapping[str, str],
-        per_test: bool,
+        files: Mapping[str, str] | None = None,
+        per_test: bool = False,
     ) -> None:
-        self._texts, self._target = {target: (context.workspace.root / target).read_text(), **files}, target
+        self._texts, self._target = texts_of(context, [target, *tests], files), target
 
     def outcome(self, seconds: float) -> CoverageOutcome:
-        reached = {}
+        lines, errors = dict[str, set[int]](), dict[str, BaseException]()
         for name, test in collected(self._texts, self._target):
-            lines = lines_of(test)
-            if lines is None:
-                return CoverageOutcome("failed", f"{name} fails")
-            reached[name] = Reached(frozenset((self._target, line) for line in lines), frozenset())
+            lines[name] = set()
+            if error := traced(test, lines[name]):
+                errors[name] = error
         every = lines_in(compile(self._texts[self._target], MARK, "exec"))
-        seen = {line for each in reached.values() for _, line in each.lines}
-        return CoverageOutcome("passed", measured=Measured(round(100 * len(seen) / len(every), 2)), reached=reached)
+        measured = Measured(round(100 * len(set[int]().union(*lines.values())) / len(every), 2))
+        failures = [{"test": name, "message": f"{type(error).__name__}: {error}"} for name, error in errors.items()]
+        counts = TestCounts(passed=len(lines) - len(errors), failed=len(errors), failures=failures)
+        status: Status = "failed" if errors else "passed" if lines else "no tests"
+        reached = {
+            name: Reached(frozenset((self._target, each) for each in own), frozenset()) for name, own in lines.items()
+        }
+        return CoverageOutcome(status, counts=counts, measured=measured, reached=reached)
+
+
+def texts_of(context: CheckContext, paths: Sequence[str], files: Mapping[str, str] | None) -> dict[str, str]:
+    """The texts at ``paths``, of which folders stand for the tests below, and ``files``."""
+    root = context.workspace.root
+    below = [path for each in paths for path in (root / each).rglob("test_*.py")]
+    there = [*below, *(root / each for each in paths if (root / each).is_file())]
+    return {path.relative_to(root).as_posix(): path.read_text() for path in there} | dict(files or {})
 
 
 def collected(texts: Mapping[str, str], target: str) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -98,17 +109,8 @@ def collected(texts: Mapping[str, str], target: str) -> Iterator[tuple[str, Call
         yield from ((f"{place}::{name}", test) for name, test in names.items() if name.startswith("test_"))
 
 
-def passes(test: Callable[[], object]) -> bool:
-    try:
-        test()
-    except Exception:
-        return False
-    return True
-
-
-def lines_of(test: Callable[[], object]) -> set[int] | None:
-    """The lines of the target that the test reaches; None if it fails."""
-    lines = set[int]()
+def traced(test: Callable[[], object], lines: set[int]) -> Exception | None:
+    """What the test raises; ``lines`` get those of the target that it reaches."""
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         if frame.f_code.co_filename != MARK:
@@ -120,9 +122,12 @@ def lines_of(test: Callable[[], object]) -> set[int] | None:
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        return lines if passes(test) else None
+        test()
+    except Exception as error:
+        return error
     finally:
         sys.settrace(before)
+    return None
 
 
 def lines_in(code: CodeType) -> set[int]:

@@ -7,6 +7,10 @@ import pytest
 
 from codex_multi_role.systems.test_generation.prune_tests import prune_tests
 from tests.support.checks import MakeContext
+from tests.systems.test_generation.suite_here import suites_here
+
+__all__ = ["suites_here"]
+here = pytest.mark.usefixtures("suites_here")
 
 FILES = {"one.py": "def one():\n    return 1\n"}
 MISSING_MODULE, MISSING_NAME = "import not_there_x", "from one import not_there_x"
@@ -31,6 +35,7 @@ def test_more_failures_than_a_report_names_are_all_taken_out(make_context: MakeC
     assert left.strip() == f"from one import one\n\n\n{GOOD}".strip()
 
 
+@here
 def test_where_nothing_passes_no_file_is_left(make_context: MakeContext) -> None:
     result, left = _prune(make_context, "def test_bad():\n    assert False\n")
     assert (result["status"], result["passed"], left) == ("no tests", 0, "")
@@ -65,6 +70,7 @@ def test_file_that_crashes_is_removed(make_context: MakeContext) -> None:
     assert (result["crashed"], result["pruned"], left) == (True, [], "")
 
 
+@here
 def test_pruning_again_after_a_kill_gives_the_same_result(make_context: MakeContext) -> None:
     code = f"from one import one\n\n\n{GOOD}\n\ndef test_p1_two():\n    assert one() == 2\n"
     plan = [{"id": "P1", "expected": "2"}]
@@ -92,6 +98,7 @@ def test_flaky_tests_are_removed_and_not_suspected_bugs(make_context: MakeContex
     assert "turns" not in left
 
 
+@here
 def test_of_several_files_each_loses_its_own(make_context: MakeContext) -> None:
     bad = "def test_bad():\n    assert one() == 2\n"
     files = [
