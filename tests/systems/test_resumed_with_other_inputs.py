@@ -20,6 +20,9 @@ from tests.support.generation import BELOW, IMPORT, P1, SIGN, Generation, code, 
 from tests.support.plan_solve import DOUBTED, TWO, solve, solved, team_of
 from tests.support.research import Researching
 from tests.support.teams import Record, TeamFolder, read
+from tests.systems.test_generation.suite_here import suites_here
+
+__all__ = ["suites_here"]
 
 TESTS: Record = {
     "target": "b.py",
@@ -108,7 +111,7 @@ CALLED = "testgen"
         if ended
     ],
 )
-@pytest.mark.usefixtures("walked_once")
+@pytest.mark.usefixtures("walked_once", "suites_here")
 def test_input_changes_the_verdict_or_nothing(tmp_path: Path, flow: str) -> None:
     ended, refused, accepted = FLOWS[flow]
     assert ended is not None

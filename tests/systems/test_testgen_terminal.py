@@ -8,6 +8,9 @@ import pytest
 
 from tests.support.console import console
 from tests.support.generation import BELOW, IMPORT, P1, SIGN, Generation, code, plan
+from tests.systems.test_generation.suite_here import suites_here
+
+__all__ = ["suites_here"]
 
 ENDS = {
     "a TypeScript file": ("app.ts", "export {}\n", 2, "testgen supports Python only: app.ts is not a Python file"),
@@ -24,6 +27,7 @@ ENDS = {
 SAMPLE = "a folder of Go"
 
 
+@pytest.mark.usefixtures("suites_here")
 @pytest.mark.parametrize(
     ("flow", "end"),
     [
