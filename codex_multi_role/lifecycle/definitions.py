@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -112,7 +112,7 @@ class Definitions:
     def _measures(self) -> bool:
         return any(check.uses_python for check in self._checks)
 
-    @property
+    @cached_property
     def roles(self) -> list[RoleSpec]:
         """The roles that the run may ask with these inputs, in catalog order."""
         asked = self.bound().effort.processes

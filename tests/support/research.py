@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from codex_multi_role import RunReport, run
 from codex_multi_role.catalog import packaged_roles
+from codex_multi_role.systems.research.searching import files_search, http_search
+from codex_multi_role.workspace import CommandResult
 from tests.support.teams import Record, TeamFolder, read
 
 STOP_SECONDS = 5
@@ -97,6 +100,27 @@ def serving(**pages: Callable[[], tuple[int, bytes]]) -> Iterator[Endpoint]:
         thread.join(STOP_SECONDS)
 
 
+@contextmanager
+def searching_here() -> Iterator[None]:
+    """Providers answer in this process: one of its own takes most of its time for its imports."""
+
+    def here(argv: Sequence[str], *_: object, **__: object) -> CommandResult:
+        arguments = json.loads(argv[-1])
+        try:
+            if "folder" in arguments:
+                folder, index = (Path(arguments.pop(name)) for name in ("folder", "index"))
+                found = files_search.search(folder, index, **arguments)
+            else:
+                found = http_search.search(**arguments)
+        except http_search.EndpointFailed as error:
+            return CommandResult(1, "", False, 0.0, False, str(error))
+        return CommandResult(0, json.dumps(found), False, 0.0, False)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("codex_multi_role.systems.research.search_providers.run_command", here)
+        yield
+
+
 QUESTION = "What is known of the old bridge of the town?"
 OPENED, TOLL = "When was the bridge opened?", "What toll did carriages pay?"
 COLOUR, ZEBRA = "Which wallpaper hangs inside?", "How many zebras graze?"
@@ -143,7 +167,12 @@ VERIFIES: Record = {
 
 
 class Researching:
-    """A folder of ``documents`` and the answers of the roles, those of the shipped playbook unless they are given."""
+    """A folder of ``documents`` and the answers of the roles, those of the shipped playbook unless they are given.
+
+    ``searches_apart``: each provider has a process of its own, as with users.
+    """
+
+    searches_apart = False
 
     def __init__(self, folder: Path, documents: dict[str, str] = DOCUMENTS, **plays: list[Record]) -> None:
         own = {
@@ -174,7 +203,8 @@ class Researching:
             if on_event is not None:
                 on_event(event)
 
-        self.report = run(options, told)
+        with nullcontext() if self.searches_apart else searching_here():
+            self.report = run(options, told)
         return self.report
 
     def asked(self, role: str) -> int:

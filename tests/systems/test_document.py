@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,10 @@ def score_of(told: Any) -> dict[str, float | None]:
     return {part["name"]: part["score"] for part in told["quality"]["parts"]}
 
 
-def test_repository_is_documented_after_plan_approval(tmp_path: Path) -> None:
-    shop = Documentation(tmp_path)
+@pytest.fixture(scope="module")
+def documented(tmp_path_factory: pytest.TempPathFactory) -> Documentation:
+    """A repository whose plan a person is asked about, with an approval."""
+    shop = Documentation(tmp_path_factory.mktemp("documented"))
     assert ending(shop.run({}, concurrency=1)) == (4, "waiting_for_review")
     question = read(shop.report.folder / "reviews/human_review.1.json")
     assert question["question"] == "Document 3 files in 3 batches?"
@@ -43,7 +46,13 @@ def test_repository_is_documented_after_plan_approval(tmp_path: Path) -> None:
     assert (shop.steps, shop.asked) == (NODES[:3], [])
     assert shop.team.resume().exit_code == 4
     assert shop.documents == []
-    assert ending(shop.answer(True)) == (0, "success")
+    shop.answer(True)
+    return shop
+
+
+def test_repository_is_documented_after_plan_approval(documented: Documentation) -> None:
+    shop = documented
+    assert ending(shop.report) == (0, "success")
     assert shop.steps == NODES[2:]
     assert shop.asked == ["analyst"] * 3 + ["document_synthesizer"] * 4
     assert shop.documents == DOCUMENTS
@@ -114,9 +123,9 @@ def test_agentic_planning_and_synthesis_build_on_earlier_turns(tmp_path: Path) -
     assert (shop.documents, shop.told["grouped_by"]) == (DOCUMENTS, "groups")
 
 
-def test_second_run_documents_what_changed_and_says_so(tmp_path: Path) -> None:
+def test_second_run_documents_what_changed_and_says_so(documented: Documentation, tmp_path: Path) -> None:
     shop = Documentation(tmp_path)
-    shop.run()
+    shutil.copytree(documented.team.workspace / "docs", shop.team.workspace / "docs")
     before = shop.page("shop/cli.py")
     assert ending(shop.run({})) == (0, "up_to_date")
     assert (shop.steps, shop.asked) == (["static_analysis", "planning", "quality_gate"], [])

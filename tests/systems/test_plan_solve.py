@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role import RunOptions, fork, run
+from codex_multi_role import RunOptions, RunReport, fork, run
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.states import read_states
@@ -87,27 +87,19 @@ def test_tasks_run_in_parallel_once_dependencies_are_done(
     assert history(team, "C") == ["PENDING", "IN_PROGRESS", "COMPLETED"]
 
 
-def test_planner_may_think_first_and_write_a_rejected_plan_anew(tmp_path: Path) -> None:
+def test_planner_is_asked_until_its_plan_is_valid(tmp_path: Path) -> None:
+    """Its first plan, an answer without tools, is invalid. Tools reject the second, it only thinks, and writes anew."""
+    circle: Record = {"json": {"todos": [todo("A", "B"), todo("B", "A"), {"id": "C", "content": "Do C"}]}}
     thinks: Record = {"steps": [call("write_todos", todos=[todo("A", "Z")]), call("validate_plan"), {"text": "Hm."}]}
-    team = team_of(tmp_path, [{**thinks, "repairs": [planned(todo("A"))]}], [solved("a")])
+    team = team_of(tmp_path, [circle, {**thinks, "repairs": [planned(todo("A"))]}], [solved("a")])
     assert solve(team).outcome == "success"
-    (rejected,) = [text for _, good, text in calls(team.runs / "latest", "planner_agent/turn_001") if not good]
+    (problem,) = handed(team, "planner_agent/turn_002")["problems"]
+    assert problem.startswith("tasks wait for each other: ")
+    (rejected,) = [text for _, good, text in calls(team.runs / "latest", "planner_agent/turn_002") if not good]
     assert "A depends on Z, which no task is" in rejected
-    assert read(team.runs / "latest/planner_agent/turn_001/turn.json")["outcome"] == "unfinished"
-    assert [each["result"] for each in results(team)] == ["a"]
-
-
-def test_without_tools_the_plan_is_the_answer(tmp_path: Path) -> None:
-    team = team_of(tmp_path, [{"json": {"todos": [{"id": "A", "content": "Do A"}]}}], [solved("a")])
-    assert solve(team).outcome == "success"
+    assert read(team.runs / "latest/planner_agent/turn_002/turn.json")["outcome"] == "unfinished"
     assert handed(team, "solver/turn_001")["task"]["dependencies"] == []
-
-
-def test_invalid_plan_is_requested_again_with_reason(tmp_path: Path) -> None:
-    todos = [todo("A", "B"), todo("B", "A")]
-    team = team_of(tmp_path, [{"json": {"todos": todos}}, planned(todo("A"))], [solved("a")])
-    assert solve(team).outcome == "success"
-    assert any("tasks wait for each other: " in each for each in handed(team, "planner_agent/turn_002")["problems"])
+    assert [each["result"] for each in results(team)] == ["a"]
 
 
 def test_planner_that_terminates_in_failure_fails_the_run(tmp_path: Path) -> None:
@@ -121,6 +113,7 @@ def test_planner_that_terminates_in_failure_fails_the_run(tmp_path: Path) -> Non
     assert history(team)[2:] == ["FAILED", "PLANNING", "SOLVING", "VERIFYING", "FINISHED"]
 
 
+@pytest.mark.long
 def test_failed_task_is_tried_again(tmp_path: Path) -> None:
     """The solver finds nothing at first; what it looks for is there when it is asked again."""
     found: Record = {"when": "'secret' in tool_outputs[0]", **solved("found")}
@@ -165,14 +158,21 @@ def test_failed_and_skipped_tasks_are_visible_to_aggregator(tmp_path: Path) -> N
     assert read(team.runs / "latest/states.json") == before
 
 
-def test_unverified_answer_is_not_success(tmp_path: Path) -> None:
-    report = solve(team_of(tmp_path, [TWO], [solved("a"), solved("b")], DOUBTED))
+@pytest.fixture(scope="module")
+def doubted(tmp_path_factory: pytest.TempPathFactory) -> tuple[TeamFolder, RunReport]:
+    """A run whose answer was not verified."""
+    team = team_of(tmp_path_factory.mktemp("doubted"), [TWO], [solved("a"), solved("b")], DOUBTED)
+    return team, solve(team)
+
+
+def test_unverified_answer_is_not_success(doubted: tuple[TeamFolder, RunReport]) -> None:
+    team, report = doubted
     assert (report.exit_code, report.outcome) == (1, "not_verified")
     assert report.reason == "the verifier found: a figure is wrong"
-    shown = console("show", "latest", folder=tmp_path).stdout
-    assert "reason     the verifier found: a figure is wrong\n" in shown
+    shown = console("show", report.run_id, folder=team.folder)
+    assert "reason     the verifier found: a figure is wrong\n" in shown.stdout, shown.stderr
     assert read(report.folder / "run.json")["reason"] == report.reason
-    assert f"next: codex-multi-role fork {report.run_id} --from solve" in shown
+    assert f"next: codex-multi-role fork {report.run_id} --from solve" in shown.stdout
     assert not (report.folder / "answer.md").exists()
 
 
@@ -184,6 +184,7 @@ def test_no_run_begins_with_a_concurrency_of_nothing(tmp_path: Path, concurrency
     assert not team.runs.exists()
 
 
+@pytest.mark.long
 def test_unconfirmed_plan_is_not_solved(tmp_path: Path) -> None:
     team = team_of(tmp_path, [TWO], [solved("a"), solved("b")])
     report = solve(team, confirm=True)
@@ -194,14 +195,13 @@ def test_unconfirmed_plan_is_not_solved(tmp_path: Path) -> None:
     assert asked(team) == ["solver", "solver", "aggregator", "verifier"]
 
 
-def test_fork_from_step_reuses_plan_and_results(tmp_path: Path) -> None:
-    team = team_of(tmp_path, [TWO], [solved("a"), solved("b")], DOUBTED)
-    assert solve(team).outcome == "not_verified"
+def test_fork_from_step_reuses_plan_and_results(doubted: tuple[TeamFolder, RunReport]) -> None:
+    team, earlier = doubted
     team.plays["verifier"] = [VERIFIED]
     team.write_plays()
     team.events.clear()
     changes = {"playbook": str(team.playbook)}
-    report = fork("latest", runs_dir=team.runs, start="verify", changes=changes, on_event=team.events.append)
+    report = fork(earlier.run_id, runs_dir=team.runs, start="verify", changes=changes, on_event=team.events.append)
     assert (report.outcome, asked(team)) == ("success", ["verifier"])
     assert history(team) == ["IDLE", "PLANNING", "SOLVING", "VERIFYING", "FINISHED"]
     assert history(team, "B") == ["PENDING", "IN_PROGRESS", "COMPLETED"]

@@ -29,6 +29,7 @@ from tests.support.research import (
     answer,
     planned,
     read_with,
+    searching_here,
     serving,
 )
 from tests.support.teams import NEVER, Record, TeamFolder, say
@@ -44,6 +45,7 @@ def endpoint(url: str, name: str, **more: object) -> Record:
 def test_question_is_researched_verified_and_reported(tmp_path: Path) -> None:
     """With a contradiction, a single source, a copy, another language, a slow and a failing provider."""
     given = Researching(tmp_path, research_planner=[planned(OPENED, TOLL, COLOUR)])
+    given.searches_apart = True
     with serving(broken=answer(status=500)) as there:
         there.pages["slow"] = there.hang
         given.search_with(endpoint(there.url, "slow", timeout_seconds=0.5), endpoint(there.url, "broken"), FILES)
@@ -214,7 +216,8 @@ def test_search_without_provider_fails_and_resume_retries(tmp_path: Path) -> Non
         assert "no search provider answered: broken: HTTP status 500; other: HTTP status 503" in report.reason
         there.pages["other"] = answer(entry)
         (tmp_path / "roles/search.yaml").unlink()  # the run keeps its own
-        given.report = given.team.resume()
+        with searching_here():
+            given.report = given.team.resume()
     assert given.report.outcome == "completed"
     assert given.states.endswith("FAILED EXECUTING VERIFYING SYNTHESIZING COMPLETED")
     assert given.asked("research_planner") == 0
@@ -239,41 +242,46 @@ def test_run_killed_while_reading_resumes_without_paying_again(tmp_path: Path) -
     assert given.asked("researcher") == len(given.data("checks/collect.1/result.json")["items"]) - 1
 
 
-def test_unreadable_source_is_reported_and_others_count(tmp_path: Path) -> None:
-    fails: Record = {"choose": [{"when": "'guide.html' in prompt", **SERVER_ERROR}, read_with()]}
-    given = Researching(tmp_path, researcher=[fails])
-    assert given.run().outcome == "completed"
-    found = given.data()
-    guide = next(name for name, source in given.sources_found.items() if source["address"] == "guide.html")
-    assert {each["source"] for each in found["failed"]} == {guide}
-    assert all("bad_request" in each["reason"] for each in found["failed"])
-    assert guide not in {finding["source"] for finding in found["findings"]}
-    assert f"{guide} was not read on {OPENED}" in given.text
-
-
 def section(body: str) -> Record:
     """A synthesizer whose summary is right and whose every section has this body."""
     summary = {"json": {"summary": "word " * 200 + "[cite:S1]"}}
     return {"choose": [{"when": "'\"body\"' not in prompt", **summary}, {"json": {"title": "T", "body": body}}]}
 
 
-def test_short_section_is_expanded_up_to_limit_and_reported(tmp_path: Path) -> None:
-    """The shortfall is in the report. A citation of an unknown source is also sent back to be fixed and never appears
-    in the report.
-    """
+@pytest.fixture(scope="module")
+def flawed(tmp_path_factory: pytest.TempPathFactory) -> Researching:
+    """A run of which one source is not read, and whose section is too short and cites what is no source."""
+    fails: Record = {"choose": [{"when": "'guide.html' in prompt", **SERVER_ERROR}, read_with()]}
     body = (
         "{{ 'More words. ' * (100 if '\"draft\": \"\"' in prompt else 125) }}[cite:S1] [cite:S99] [cite:S1, S98] [cite:"
     )
-    given = Researching(tmp_path, synthesizer=[section(body)])
+    given = Researching(tmp_path_factory.mktemp("flawed"), researcher=[fails], synthesizer=[section(body)])
     report = given.run()
     assert (report.outcome, report.exit_code) == ("citations_unresolved", 1)
-    assert given.asked("synthesizer") == 1 + 3
-    assert given.data()["shortfalls"][0] == "T: it has 250 words, at least 300 are wanted"
-    assert "T: it has 250 words, at least 300 are wanted" in given.text
-    assert {each["id"] for each in given.data()["removed_citations"]} == {"S99", "S98", "(nothing)"}
-    assert set(citations_in(given.text)) <= set(given.sources_found)
-    assert "a citation of S99, which is not a source, was removed" in given.text
-    assert "S99" not in (report.folder / "research.html").read_text().split("What is missing")[0]
+    return given
+
+
+def test_unreadable_source_is_reported_and_others_count(flawed: Researching) -> None:
+    found = flawed.data()
+    guide = next(name for name, source in flawed.sources_found.items() if source["address"] == "guide.html")
+    assert {each["source"] for each in found["failed"]} == {guide}
+    assert all("bad_request" in each["reason"] for each in found["failed"])
+    assert found["findings"]
+    assert guide not in {finding["source"] for finding in found["findings"]}
+    assert f"{guide} was not read on {OPENED}" in flawed.text
+
+
+def test_short_section_is_expanded_up_to_limit_and_reported(flawed: Researching) -> None:
+    """The shortfall is in the report. A citation of an unknown source is also sent back to be fixed and never appears
+    in the report.
+    """
+    assert flawed.asked("synthesizer") == 1 + 3
+    assert flawed.data()["shortfalls"][0] == "T: it has 250 words, at least 300 are wanted"
+    assert "T: it has 250 words, at least 300 are wanted" in flawed.text
+    assert {each["id"] for each in flawed.data()["removed_citations"]} == {"S99", "S98", "(nothing)"}
+    assert set(citations_in(flawed.text)) <= set(flawed.sources_found)
+    assert "a citation of S99, which is not a source, was removed" in flawed.text
+    assert "S99" not in (flawed.report.folder / "research.html").read_text().split("What is missing")[0]
 
 
 @pytest.mark.long
@@ -292,7 +300,11 @@ def test_summary_of_wrong_length_is_rewritten(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("role", "state"),
-    [("research_planner", "PLANNING"), ("verifier", "VERIFYING"), ("synthesizer", "SYNTHESIZING")],
+    [
+        pytest.param("research_planner", "PLANNING", marks=pytest.mark.long),
+        ("verifier", "VERIFYING"),
+        pytest.param("synthesizer", "SYNTHESIZING", marks=pytest.mark.long),
+    ],
 )
 def test_role_that_fails_for_good_fails_the_run(tmp_path: Path, role: str, state: str) -> None:
     documents = {name: DOCUMENTS[name] for name in ("chronicle.md", "guide.html")}

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.errors import UsageError
+from codex_multi_role.lifecycle import resuming
+from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.resuming import _walk
 from tests.support.documentation import Documentation
 from tests.support.generation import BELOW, IMPORT, P1, SIGN, Generation, code, plan
 from tests.support.plan_solve import DOUBTED, TWO, solve, solved, team_of
 from tests.support.research import Researching
 from tests.support.teams import Record, TeamFolder, read
+from tests.systems.test_generation.suite_here import suites_here
+
+__all__ = ["suites_here"]
 
 TESTS: Record = {
     "target": "b.py",
@@ -77,7 +85,33 @@ def test_table_has_every_input_of_every_flow() -> None:
     assert {name: {*refused, *accepted} for name, (_, refused, accepted) in FLOWS.items()} == own
 
 
-@pytest.mark.parametrize("flow", [name for name, (ended, *_) in FLOWS.items() if ended])
+@pytest.fixture
+def walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The walk with the inputs as they were is the same for every input that changes."""
+    walks: dict[str, object] = {}
+
+    def walk(definitions: Definitions, *given: Any) -> object:
+        inputs = json.dumps(dict(definitions.inputs))
+        if inputs not in walks:
+            walks[inputs] = _walk(definitions, *given)
+        return walks[inputs]
+
+    monkeypatch.setattr(resuming, "_walk", walk)
+
+
+CALLED = "testgen"
+"""Its inputs are those of testgen-duel, which calls it."""
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name == CALLED else [])
+        for name, (ended, *_) in FLOWS.items()
+        if ended
+    ],
+)
+@pytest.mark.usefixtures("walked_once", "suites_here")
 def test_input_changes_the_verdict_or_nothing(tmp_path: Path, flow: str) -> None:
     ended, refused, accepted = FLOWS[flow]
     assert ended is not None

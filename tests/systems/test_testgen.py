@@ -11,8 +11,89 @@ from codex_multi_role.flow import worst_case
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
 from codex_multi_role.steps.check import terms
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
+from tests.support.teams import read
 
 OFF = "it was switched off: the input mutation is false"
+P3 = item("P3", "1", given="0")
+ZERO = "def test_p3_zero():\n    assert sign(0) == 1\n"
+IDLE = ABOVE.replace("    assert sign(4) == 1", "    sign(4)")
+
+
+@pytest.fixture(scope="module")
+def rounds(tmp_path_factory: pytest.TempPathFactory) -> Generation:
+    """A run of as many rounds as it may take, each for another reason; it fails and is resumed before the fifth."""
+    wrong = BELOW.replace("sign(-3)", "sign(3)")
+    answers = [
+        "import nowhere\n",
+        "def test_x(:\n",
+        IMPORT + wrong,
+        IMPORT + BELOW,
+        IDLE,
+        IMPORT + BELOW + ABOVE + ZERO,
+    ]
+    strange = {**plan({**P1, "colour": "red"}), "repairs": [plan(P1)]}
+    given = Generation(
+        tmp_path_factory.mktemp("rounds"),
+        {"sign.py": SIGN},
+        test_planner=[strange],
+        test_developer=[code(answer) for answer in answers],
+    )
+    assert given.run("sign.py", max_iterations=len(answers)).exit_code == 3
+    given.team.plays["test_planner"].append(plan(P1, P2, P3))
+    given.team.write_plays()
+    given.report = given.team.resume(playbook=str(given.team.playbook))
+    return given
+
+
+def test_last_round_may_reach_it(rounds: Generation) -> None:
+    assert (rounds.report.outcome, rounds.report.exit_code) == ("success", 0)
+    modes = ["generate", "syntax", "syntax", "fix", "append", "fix"]
+    assert rounds.rounds == [(mode, "kept") for mode in modes]
+    assert rounds.metrics()["iterations"] == len(modes)
+    assert rounds.text() == IMPORT + BELOW + ABOVE + ZERO
+
+
+def test_failed_run_resumes_where_it_stopped(rounds: Generation) -> None:
+    assert rounds.asked == ["test_planner", "test_developer", "test_developer"]
+
+
+def test_plan_with_unknown_fields_is_asked_for_again(rounds: Generation) -> None:
+    assert "colour" in rounds.prompt("test_planner", 2)
+
+
+def test_crash_is_passed_to_developer_who_rewrites_tests(rounds: Generation) -> None:
+    """The first tests fail to import, the second have a syntax error."""
+    assert "No module named 'nowhere'" in rounds.prompt("test_developer", 2)
+    assert "line 1: invalid syntax" in rounds.prompt("test_developer", 3)
+
+
+def test_failing_tests_are_passed_to_developer_who_fixes_them(rounds: Generation) -> None:
+    prompt = rounds.prompt("test_developer", 4)
+    assert "MODE: fix" in prompt
+    assert "assert 1 == -1" in prompt
+
+
+def test_what_is_not_reached_is_planned_and_appended(rounds: Generation) -> None:
+    replan = rounds.prompt("test_planner", 3)
+    assert "sign.py: lines 4; branches 2->4" in replan
+    assert "it is 66.67 %" in replan
+    assert BELOW in replan
+    assert SIGN in replan
+    append = rounds.prompt("test_developer", 5)
+    assert "MODE: append" in append
+    assert '"id": "P1"' in append
+    assert "for the items P2, P3." in append
+    assert rounds.results[0]["refused_plan_items"] == [{"item": P1, "reason": "the id P1 is taken"}]
+
+
+def test_missing_tests_and_assertions_prevent_success(rounds: Generation) -> None:
+    """Full coverage is not enough: each plan item needs a test, and each test an assertion."""
+    assert rounds.results[0]["rounds"][4]["coverage"] == 100.0
+    prompt = rounds.prompt("test_developer", 6)
+    assert "MODE: fix" in prompt
+    assert "These items have no test yet; write one for each: P3" in prompt
+    assert "make each assert what the plan expects: test_p2_above" in prompt
+    assert f"{IMPORT}{BELOW}\n\n{IDLE}" in prompt
 
 
 def test_all_is_reached_at_once(tmp_path: Path) -> None:
@@ -36,58 +117,7 @@ def test_all_is_reached_at_once(tmp_path: Path) -> None:
     }  # fmt: skip
     assert given.results[0]["mutation"] == {"status": "not judged", "reason": OFF}
     assert given.results[0]["flaky"] == {"runs": 0, "reason": "not looked for", "tests": {}}
-
-
-def test_crash_is_passed_to_developer_who_rewrites_tests(tmp_path: Path) -> None:
-    """The first tests fail to import, the second have a syntax error."""
-    given = Generation(
-        tmp_path,
-        {"sign.py": SIGN},
-        test_planner=[plan(P1, P2)],
-        test_developer=[code("import nowhere\n"), code("def test_x(:\n"), code(IMPORT + BELOW + ABOVE)],
-    )
-    assert given.run("sign.py").exit_code == 0
-    assert given.rounds == [("generate", "kept"), ("syntax", "kept"), ("syntax", "kept")]
-    assert "No module named 'nowhere'" in given.prompt("test_developer", 2)
-    assert "line 1: invalid syntax" in given.prompt("test_developer", 3)
-    assert given.text() == IMPORT + BELOW + ABOVE
-
-
-@pytest.mark.long
-def test_failing_tests_are_passed_to_developer_who_fixes_them(tmp_path: Path) -> None:
-    wrong = BELOW.replace("sign(-3)", "sign(3)")
-    given = Generation(
-        tmp_path,
-        {"sign.py": SIGN},
-        test_planner=[plan(P1, P2)],
-        test_developer=[code(IMPORT + wrong + ABOVE), code(IMPORT + BELOW + ABOVE)],
-    )
-    assert given.run("sign.py").exit_code == 0
-    assert given.rounds == [("generate", "kept"), ("fix", "kept")]
-    assert "MODE: fix" in given.prompt("test_developer", 2)
-    assert "assert 1 == -1" in given.prompt("test_developer", 2)
-
-
-def test_what_is_not_reached_is_planned_and_appended(tmp_path: Path) -> None:
-    given = Generation(
-        tmp_path,
-        {"sign.py": SIGN},
-        test_planner=[plan(P1), plan(P1, P2)],
-        test_developer=[code(IMPORT + BELOW), code(ABOVE)],
-    )
-    assert given.run("sign.py").exit_code == 0
-    assert given.rounds == [("generate", "kept"), ("append", "kept")]
-    replan = given.prompt("test_planner", 2)
-    assert "sign.py: lines 4; branches 2->4" in replan
-    assert "it is 66.67 %" in replan
-    assert BELOW in replan
-    assert SIGN in replan
-    append = given.prompt("test_developer", 2)
-    assert "MODE: append" in append
-    assert '"id": "P1"' in append
-    assert "for the items P2." in append
-    assert given.text() == f"{IMPORT}{BELOW}\n\n{ABOVE}"
-    assert given.results[0]["refused_plan_items"] == [{"item": P1, "reason": "the id P1 is taken"}]
+    assert read(report.folder / "results.json")["python"] == given.team.of_type("run_started")[0]["python"]
 
 
 @pytest.mark.long
@@ -99,13 +129,6 @@ def test_when_no_iteration_is_left_it_ends_with_what_there_is(tmp_path: Path) ->
     assert (result["status"], result["metrics"]["coverage_percent"]) == ("timeout", 66.67)
     assert "66.67 % are reached, 100 % are wanted" in result["reason"]
     assert given.text() == IMPORT + BELOW
-
-
-def test_last_iteration_may_reach_it(tmp_path: Path) -> None:
-    given = Generation(
-        tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(IMPORT + BELOW + ABOVE)]
-    )
-    assert given.run("sign.py", max_iterations=1).outcome == "success"
 
 
 @pytest.mark.long
@@ -138,27 +161,6 @@ def test_what_is_appended_takes_no_name_that_is_taken(tmp_path: Path) -> None:
     assert given.metrics()["n_passed_tests"] == 3
 
 
-def test_missing_tests_and_assertions_prevent_success(tmp_path: Path) -> None:
-    """Full coverage is not enough: each plan item needs a test, and each test an assertion."""
-    idle = ABOVE.replace("    assert sign(4) == 1", "    sign(4)")
-    given = Generation(
-        tmp_path,
-        {"sign.py": SIGN},
-        test_planner=[plan(P1, P2, item("P3", "1", given="0"))],
-        test_developer=[code(IMPORT + BELOW + idle)] * 2,
-    )
-    report = given.run("sign.py", max_iterations=2)
-    assert (report.outcome, report.exit_code) == ("timeout", 1)
-    (result,) = given.results
-    assert result["metrics"]["coverage_percent"] == 100.0
-    assert (result["untested_plan_items"], result["tests_without_assertion"]) == (["P3"], ["test_p2_above"])
-    assert "items of the plan without a test: P3; tests without an assertion: test_p2_above" in result["reason"]
-    prompt = given.prompt("test_developer", 2)
-    assert "These items have no test yet; write one for each: P3" in prompt
-    assert "make each assert what the plan expects: test_p2_above" in prompt
-    assert "sign.py: timeout: no iteration is left" in report.reason
-
-
 @pytest.mark.long
 def test_crashing_test_costs_only_itself(tmp_path: Path) -> None:
     crash = "def test_p3_crash():\n    import os\n    assert os._exit(3) == sign(3)\n"
@@ -175,16 +177,16 @@ def test_crashing_test_costs_only_itself(tmp_path: Path) -> None:
 
 
 def test_test_that_still_fails_is_removed_as_suspected_bug(tmp_path: Path) -> None:
-    """The result reports the suspected bug with the expected value and the removed test."""
+    """The result reports the suspected bug with the expected value and the removed test, and what is missing."""
     zero = "\n@pytest.mark.parametrize('n', [0])\ndef test_p3_zero(n):\n    assert sign(n) == 0\n"
-    tests = f"import pytest\n{IMPORT}{BELOW}{ABOVE}{zero}"
+    tests = f"import pytest\n{IMPORT}{BELOW}{IDLE}{zero}"
     given = Generation(
         tmp_path,
         {"sign.py": SIGN},
-        test_planner=[plan(P1, P2, item("P3", "0", given="0"))],
-        test_developer=[code(tests), code(tests)],
+        test_planner=[plan(P1, P2, item("P3", "0", given="0"), item("P4", "1"))],
+        test_developer=[code(tests)],
     )
-    report = given.run("sign.py", max_iterations=2)
+    report = given.run("sign.py", max_iterations=1)
     assert (report.outcome, report.exit_code) == ("timeout", 1)
     (result,) = given.results
     (bug,) = result["suspected_bugs"]
@@ -192,6 +194,9 @@ def test_test_that_still_fails_is_removed_as_suspected_bug(tmp_path: Path) -> No
     assert (result["metrics"]["n_failed_tests"], result["metrics"]["n_passed_tests"]) == (1, 2)
     assert "test_p3_zero" not in given.text()
     assert BELOW in given.text()
+    assert (result["untested_plan_items"], result["tests_without_assertion"]) == (["P4"], ["test_p2_above"])
+    assert "items of the plan without a test: P4; tests without an assertion: test_p2_above" in result["reason"]
+    assert "sign.py: timeout: no iteration is left" in report.reason
 
 
 @pytest.mark.long
@@ -207,20 +212,6 @@ def test_what_the_plan_expects_is_not_asserted_away(tmp_path: Path) -> None:
     assert given.rounds == [("generate", "kept"), ("fix", "rolled back")]
     assert given.results[0]["rounds"][1]["reason"] == "no longer expects what the plan says: P3 (0)"
     assert [bug["id"] for bug in given.results[0]["suspected_bugs"]] == ["P3"]
-
-
-def test_failed_run_resumes_where_it_stopped(tmp_path: Path) -> None:
-    given = Generation(
-        tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1), plan(P2)], test_developer=[code(IMPORT + BELOW)]
-    )
-    assert given.run("sign.py").exit_code == 3
-    given.team.plays["test_developer"].append(code(ABOVE))
-    given.team.write_plays()
-    given.report = given.team.resume(playbook=str(given.team.playbook))
-    assert given.report.exit_code == 0
-    assert given.asked == ["test_developer"]
-    assert given.text() == f"{IMPORT}{BELOW}\n\n{ABOVE}"
-    assert given.metrics()["iterations"] == 2
 
 
 def test_what_only_the_duel_needs_is_not_counted() -> None:

@@ -12,6 +12,9 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.systems.test_generation.mutants import is_installed
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.teams import Record
+from tests.systems.test_generation.suite_here import suites_here
+
+__all__ = ["suites_here"]
 
 WHOLE = IMPORT + BELOW + ABOVE
 HALF = IMPORT + BELOW
@@ -31,8 +34,8 @@ def duel(folder: Path, first: list[Record], second: list[Record], plans: list[Re
         pytest.param(
             HALF, WHOLE, "test_developer_2", "coverage is 100.0, the next best has 66.67", marks=pytest.mark.long
         ),
-        (FAILS, WHOLE, "test_developer_2", "failed is 0, the next best has 1"),
-        (WHOLE, WHOLE, "test_developer", "equal in every key"),
+        pytest.param(FAILS, WHOLE, "test_developer_2", "failed is 0, the next best has 1", marks=pytest.mark.long),
+        pytest.param(WHOLE, WHOLE, "test_developer", "equal in every key", marks=pytest.mark.long),
     ],
 )
 def test_better_one_wins(tmp_path: Path, first: str, second: str, winner: str, why: str) -> None:
@@ -99,6 +102,7 @@ ZERO = "def test_p3_zero():\n    assert sign(0) == 1\n"
 
 
 @needs_mutants
+@pytest.mark.usefixtures("suites_here")
 def test_tests_of_both_are_merged_into_the_fewest(tmp_path: Path) -> None:
     again = "def test_p1_again():\n    assert sign(-4) == -1\n"
     given = duel(tmp_path, [code(HALF + again)], [code(OTHER)])

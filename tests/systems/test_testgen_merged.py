@@ -35,13 +35,11 @@ PAIRS = {
     "strict and careless": (CHECKED / "ledger.py", STRICT, CARELESS),
     "the same twice": (CHECKED / "ledger.py", STRICT, STRICT),
 }
-SAMPLE = "happy and strict"
 MUTANTS = 4
 
 
-@pytest.mark.parametrize(
-    "pair", [pytest.param(pair, marks=[] if pair == SAMPLE else [pytest.mark.long]) for pair in PAIRS]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("pair", PAIRS)
 def test_what_is_merged_is_never_below_the_better_of_the_two(
     tmp_path: Path, make_context: MakeContext, pair: str
 ) -> None:

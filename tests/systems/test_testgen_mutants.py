@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
+from tests.systems.test_generation.suite_here import suites_here
 
 pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
+__all__ = ["suites_here"]
 
 WHOLE = IMPORT + BELOW + ABOVE
 P3 = item("P3", "1", given="0")
@@ -21,6 +23,7 @@ def once(folder: Path, text: str = WHOLE) -> Generation:
     return Generation(folder, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(text)])
 
 
+@pytest.mark.usefixtures("suites_here")
 def test_results_have_the_score_the_survivors_and_who_kills_what(tmp_path: Path) -> None:
     given = once(tmp_path)
     assert given.run("sign.py", mutation=True).exit_code == 0
@@ -55,7 +58,8 @@ def test_where_the_time_is_too_short_it_says_so_and_goes_on(tmp_path: Path) -> N
     assert given.metrics()["mutation_score_percent"] is None
 
 
-@pytest.mark.parametrize(("wanted", "exit_code"), [(0, 0), (50, 1)])
+@pytest.mark.usefixtures("suites_here")
+@pytest.mark.parametrize(("wanted", "exit_code"), [pytest.param(0, 0, marks=pytest.mark.long), (50, 1)])
 def test_missing_extra_is_reported_and_fails_only_required_score(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: int, exit_code: int
 ) -> None:
@@ -143,6 +147,7 @@ def test_iteration_that_notices_less_is_rolled_back(tmp_path: Path) -> None:
     assert "of the mutants, the best so far" in given.results[0]["rounds"][1]["reason"]
 
 
+@pytest.mark.usefixtures("suites_here")
 def test_flaky_tests_are_dropped_and_told(tmp_path: Path) -> None:
     turns = (
         f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.console import DEADLINE_SECONDS, console, environment
+from tests.support.console import console
 from tests.support.generation import BELOW, IMPORT, P1, SIGN, Generation, code, plan
+from tests.systems.test_generation.suite_here import suites_here
+
+__all__ = ["suites_here"]
 
 ENDS = {
     "a TypeScript file": ("app.ts", "export {}\n", 2, "testgen supports Python only: app.ts is not a Python file"),
@@ -22,25 +24,25 @@ ENDS = {
         "Incomplete: bad.py: not_python: bad.py: line 1: invalid syntax",
     ),
 }
+SAMPLE = "a folder of Go"
 
 
-@pytest.mark.parametrize("flow", ["testgen", "testgen-duel"])
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.usefixtures("suites_here")
+@pytest.mark.parametrize(
+    ("flow", "end"),
+    [
+        *(("testgen", end) for end in ENDS),
+        ("testgen-duel", SAMPLE),
+        *(pytest.param("testgen-duel", end, marks=pytest.mark.long) for end in ENDS if end != SAMPLE),
+    ],
+)
 def test_reason_is_printed_at_the_end_and_by_show(tmp_path: Path, flow: str, end: str) -> None:
     name, text, exit_code, reason = ENDS[end]
     half = [code(IMPORT + BELOW)]
     given = Generation(tmp_path, {name: text}, test_planner=[plan(P1)], test_developer=half, test_developer_2=half)
     inputs = {"target": name.split("/")[0], "mutation": "false", "runs": "1", "max_iterations": "1"}
     flags = [part for key, value in inputs.items() for part in ("-i", f"{key}={value}")]
-    done = subprocess.run(
-        given.team.command("--flow", flow, "--no-test-sandbox", *flags),
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
+    done = console(*given.team.command("--flow", flow, "--no-test-sandbox", *flags)[3:], folder=tmp_path)
     assert (done.returncode, reason in done.stderr) == (exit_code, True), done.stderr
     shown = console("show", "latest", folder=tmp_path)
     assert reason.partition(": ")[2] in shown.stdout + shown.stderr, shown.stdout

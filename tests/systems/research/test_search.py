@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from codex_multi_role.systems.research.search_settings import SearchFile
 from codex_multi_role.systems.research.searching import files_search
 from codex_multi_role.systems.research.searching.addresses import place
 from tests.support.checks import MakeContext
-from tests.support.research import answer, pdf, serving
+from tests.support.research import answer, pdf, searching_here, serving
 from tests.support.teams import Record
 
 BRIDGE = "The old bridge of the town was built in 1887 by the engineer Hanna Berg, out of stone and iron.\n"
@@ -58,8 +59,15 @@ class Searching:
 
 
 @pytest.fixture
-def searching(make_context: MakeContext, tmp_path: Path) -> Searching:
+def searching_apart(make_context: MakeContext, tmp_path: Path) -> Searching:
+    """With a process for each provider, as with users."""
     return Searching(make_context, tmp_path)
+
+
+@pytest.fixture
+def searching(searching_apart: Searching) -> Iterator[Searching]:
+    with searching_here():
+        yield searching_apart
 
 
 def addresses(found: Json) -> list[str]:
@@ -74,16 +82,16 @@ def entry(name: str, text: str, **more: object) -> Record:
     return {"title": name, "url": f"https://{name}.example/page", "snippet": text, **more}
 
 
-def test_documents_of_every_kind_are_read_with_metadata(searching: Searching) -> None:
+def test_documents_of_every_kind_are_read_with_metadata(searching_apart: Searching) -> None:
     """Title and date come from the document itself: front matter, HTML head or PDF metadata."""
-    searching.write(
+    searching_apart.write(
         a_md=f"---\ntitle: The Bridge\ndate: 2020-05-01\n---\n# Heading\n{BRIDGE}",
         b_txt=f"A bridge.\n{RIVER}",
         c_html="<html><head><title>A bridge page</title><meta name='date' content='2019-02-03T10:00'><script>bridge()"
         f"</script></head><body><p>An <b>old</b> bridge &amp; more.</p><p>{RIVER}</p></body></html>",
         d_pdf=pdf("The bridge was repaired."),
     )
-    found = searching("who built the bridge", results=9)
+    found = searching_apart("who built the bridge", results=9)
     told = {result["address"]: result for result in found["results"]}
     assert found["status"] == "found"
     assert sorted(told) == ["a.md", "b.txt", "c.html", "d.pdf"]
@@ -226,9 +234,9 @@ def test_others_take_no_place_of_those_in_the_language_asked_for(searching: Sear
     assert 20 < len(found["other_languages"]) < 100
 
 
-def test_providers_are_queried_in_parallel_with_failures_shown(searching: Searching) -> None:
+def test_providers_are_queried_in_parallel_with_failures_shown(searching_apart: Searching) -> None:
     """Failures are reported next to the results of the providers that answered."""
-    searching.write(a_md=BRIDGE)
+    searching_apart.write(a_md=BRIDGE)
     with serving(q=answer(entry("one", "A bridge.", published="2020"))) as there:
         there.pages |= {"slow": there.hang, "bad": answer(status=503), "odd": lambda: (200, b"<html>")}
         there.pages["away"] = lambda: (302, f"{there.url}/q".encode())
@@ -237,7 +245,7 @@ def test_providers_are_queried_in_parallel_with_failures_shown(searching: Search
             for name, more in {"slow": {"timeout_seconds": 1}, "bad": {}, "odd": {}, "away": {}}.items()
         ]
         off = {**http("https://nowhere.example", enabled=False), "name": "off"}
-        found = searching("bridge", *providers, off, FOLDER, http(there.url, date="published"))
+        found = searching_apart("bridge", *providers, off, FOLDER, http(there.url, date="published"))
     assert [(each["name"], each["status"], each["reason"].split(":")[0]) for each in found["providers"]] == [
         ("slow", "timed out", "no answer within 1 s"),
         ("bad", "failed", "HTTP status 503"),
@@ -258,7 +266,7 @@ def test_where_no_provider_answers_it_fails_with_all_reasons(searching: Searchin
             searching("bridge", http(there.url), gone, folder=str(searching.folder / "nowhere"))
 
 
-def test_endpoint_receives_query_and_secret_and_maps_results(searching: Searching) -> None:
+def test_endpoint_receives_query_and_secret_and_maps_results(searching_apart: Searching) -> None:
     """The configuration names the fields of the response that hold the results, titles, addresses and snippets."""
     items = b'[{"n": "T", "u": "https://x.example", "parts": ["a bridge", "b"]}, {"u": "file:///etc"}, 7]'
     data = b'{"web": {"items": %s}}' % items
@@ -267,7 +275,7 @@ def test_endpoint_receives_query_and_secret_and_maps_results(searching: Searchin
         how = {"results": "web.items", "title": "n", "url": "u", "snippet": "parts", "secrets": keys}
         post = {**http(there.url, **how), "name": "post", "endpoint": f"{there.url}/p"}
         post |= {"body": {"query": "about {query}", "n": "{count}", "all": [True]}, "headers": {"X-More": "yes"}}
-        found = searching("a bridge & more", http(there.url, **how), post, results=3)
+        found = searching_apart("a bridge & more", http(there.url, **how), post, results=3)
     (get, sent) = sorted(there.asked, key=lambda each: each[0], reverse=True)
     assert get[0] == "/q?q=a%20bridge%20%26%20more&n=6"
     assert (sent[1]["X-Key"], sent[1]["X-More"]) == ("s3cret", "yes")

@@ -12,9 +12,12 @@ from codex_multi_role.systems.test_generation.merge_tests import merge_tests
 from codex_multi_role.systems.test_generation.mutation import judge_mutants
 from tests.support.checks import MakeContext, run_check
 from tests.systems.test_generation.programs.candidates import CARELESS, HAPPY, PAIRS, STRICT
+from tests.systems.test_generation.suite_here import suites_here
 
 pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
 
+__all__ = ["suites_here"]
+here = pytest.mark.usefixtures("suites_here")
 LEDGER = (Path(__file__).parent / "programs" / "ledger.py").read_text()
 GRADE = "def grade(points):\n    if points < 50:\n        return 'failed'\n    return 'passed'\n"
 
@@ -62,7 +65,21 @@ def test_merged_tests_are_never_below_the_better_candidate(make_context: MakeCon
         assert killed >= kills
 
 
-@pytest.mark.long
+def _survivors(result: dict[str, Any]) -> set[str]:
+    return {each["id"] for each in result["survivors"]}
+
+
+@here
+def test_merge_of_plain_candidates_loses_nothing(make_context: MakeContext) -> None:
+    """What either comes to alone: half of the careless ones' tests fail."""
+    wanted: dict[str, Any] = {"max_mutants": 12, "runs": 1}
+    merged, *alone = (_merge(make_context, *codes, **wanted) for codes in ((HAPPY, CARELESS), (HAPPY,), (CARELESS,)))
+    for each in alone:
+        assert merged["coverage"] >= each["coverage"] > 0
+        assert _survivors(merged) <= _survivors(each) < set(each["ids"])
+
+
+@here
 def test_first_of_equivalent_tests_is_kept(make_context: MakeContext) -> None:
     """Of two tests with the same effect the first is kept. Tests that reach and kill nothing more are dropped."""
     code = "from ledger import grade\ndef test_edge(): assert grade(50) == 'passed'\n"
@@ -77,7 +94,7 @@ def test_first_of_equivalent_tests_is_kept(make_context: MakeContext) -> None:
     assert [candidate["tests"] for candidate in result["candidates"]] == [1, 3]
 
 
-@pytest.mark.long
+@here
 def test_what_others_need_is_not_removed(make_context: MakeContext) -> None:
     code = (
         "from ledger import grade\ndef test_far(): assert grade(10) == 'failed'\n"
@@ -89,7 +106,7 @@ def test_what_others_need_is_not_removed(make_context: MakeContext) -> None:
     assert result["score_percent"] == 100.0
 
 
-@pytest.mark.long
+@here
 def test_failing_and_flaky_tests_are_dropped_and_said(make_context: MakeContext, tmp_path: Path) -> None:
     turns = (
         f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"
@@ -104,6 +121,7 @@ def test_failing_and_flaky_tests_are_dropped_and_said(make_context: MakeContext,
     assert result["kept"] == ["tests.test_ledger::test_far"]
 
 
+@here
 def test_files_of_somebody_else_are_left_alone(make_context: MakeContext) -> None:
     code = "from ledger import grade\ndef test_edge(): assert grade(50) == 'passed'\n"
     more = "from ledger import grade\ndef test_far(): assert grade(10) == 'failed'\n"

@@ -16,9 +16,12 @@ from codex_multi_role.systems.test_generation.mutants import MutatedFile
 from codex_multi_role.systems.test_generation.mutation import END_SECONDS, judge_mutants
 from codex_multi_role.workspace.commands import Sandbox
 from tests.support.checks import ESCAPES, FOO_CALC, FOO_TESTS, WITH_PLUGINS, MakeContext, run_check, shadowed_package
+from tests.systems.test_generation.suite_here import suites_here
 
 pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
 
+__all__ = ["suites_here"]
+here = pytest.mark.usefixtures("suites_here")
 LEDGER = (Path(__file__).parent / "programs" / "ledger.py").read_text()
 GRADE = "def grade(points):\n    if points < 50:\n        return 'failed'\n    return 'passed'\n"
 EDGE = "from grade import grade\ndef test_edge(): assert grade(50) == 'passed'\n"
@@ -42,6 +45,7 @@ def _of(make_context: MakeContext, source: str, tests: str, **options: object) -
     return _judge(make_context({"grade.py": source, "tests/test_grade.py": tests}, target="grade.py", **options))
 
 
+@here
 def test_it_says_which_test_kills_which_mutant(make_context: MakeContext) -> None:
     mutants = {mutant.id: mutant.diff for mutant in MutatedFile(GRADE).sample(100, seed=0)}
     changed = {each: diff.splitlines()[1].strip("+ ") for each, diff in mutants.items()}
@@ -61,12 +65,14 @@ def test_it_says_which_test_kills_which_mutant(make_context: MakeContext) -> Non
     }
 
 
-def test_plugins_of_the_environment_are_loaded(make_context: MakeContext) -> None:
-    tests = "from grade import grade\ndef test_a(worker_id): assert grade(50) == 'passed', worker_id\n"
-    result = _of(make_context, GRADE, tests, environment=WITH_PLUGINS, max_mutants=2)
-    assert (result["status"], result["mutants"]) == ("ok", 2)
+def test_plugins_of_the_environment_are_loaded(make_context: MakeContext, tmp_path: Path) -> None:
+    tests = "def test_a(worker_id): assert worker_id\n"
+    context = make_context({"grade.py": GRADE, "test_grade.py": tests}, environment=WITH_PLUGINS)
+    cases = Suite(context, ["test_grade.py"], tmp_path, "grade.py").run(60).cases
+    assert {name: case.outcome for name, case in (cases or {}).items()} == {"test_grade::test_a": "passed"}
 
 
+@here
 def test_survivor_is_shown_as_the_line_it_changes(make_context: MakeContext) -> None:
     far = f"from grade import grade\n{FAR}"
     result = _of(make_context, GRADE, far, mutants=["2.1", "3.1"])
@@ -87,8 +93,9 @@ def test_sample_of_a_real_program_is_the_same_for_the_same_seed(make_context: Ma
     assert {path.name for path in context.workspace.root.rglob("*")} == {"ledger.py", "tests", "test_l.py"}
 
 
-def test_every_mutant_is_python_and_changes_something() -> None:
-    mutants = MutatedFile(LEDGER).sample(2_000, seed=3)
+@pytest.mark.parametrize("most", [60, pytest.param(2_000, marks=pytest.mark.long)])
+def test_every_mutant_is_python_and_changes_something(most: int) -> None:
+    mutants = MutatedFile(LEDGER).sample(most, seed=3)
     assert len({mutant.text for mutant in mutants} | {LEDGER}) == len(mutants) + 1 > 50
     for mutant in mutants:
         compile(mutant.text, mutant.id, "exec")
@@ -152,13 +159,14 @@ def test_mutant_leaves_nothing_for_the_next(make_context: MakeContext) -> None:
     assert _of(make_context, GRADE, tests, mutants=["2.1", "2.2"])["killed"] == 0
 
 
+@here
 def test_tests_that_fail_as_they_are_judge_nothing(make_context: MakeContext) -> None:
     result = _of(make_context, GRADE, EDGE + "def test_wrong(): assert grade(0) == 'passed'\n")
     assert (result["status"], result["mutants"]) == ("could not run", 0)
     assert result["reason"] == "a test fails as it is: tests.test_grade::test_wrong"
 
 
-@pytest.mark.long
+@here
 def test_tests_whose_outcome_changes_do_not_count(make_context: MakeContext, tmp_path: Path) -> None:
     turns = f"open({str(tmp_path / 'turns')!r}, 'a+')"
     flaky = f"def test_turns():\n    with {turns} as f:\n        f.write('x')\n        assert f.tell() % 2\n"
@@ -177,7 +185,7 @@ def test_tests_whose_outcome_changes_do_not_count(make_context: MakeContext, tmp
     ],
 )
 def test_what_cannot_be_judged_says_why(make_context: MakeContext, source: str, tests: str, words: str) -> None:
-    result = _of(make_context, source, tests, timeout_seconds=3.0 if "while" in tests else 60.0)
+    result = _of(make_context, source, tests, timeout_seconds=0.5 if "while" in tests else 60.0)
     assert result["status"] == "could not run"
     assert words in result["reason"]
 
@@ -230,7 +238,9 @@ def test_mutants_are_judged_inside_the_sandbox(make_context: MakeContext, codex_
 def test_copy_is_judged_though_the_original_is_installed(make_context: MakeContext, tmp_path: Path) -> None:
     files = {"lib/foo/__init__.py": "", "lib/foo/calc.py": FOO_CALC, "tests/test_calc.py": FOO_TESTS}
     installed = {"PYTHONPATH": f"{tmp_path}/work/lib"}
-    result = _judge(make_context(files, environment=installed, target="lib/foo/calc.py", tests="tests/test_calc.py"))
+    result = _judge(
+        make_context(files, environment=installed, target="lib/foo/calc.py", tests="tests/test_calc.py", max_mutants=1)
+    )
     assert (result["status"], result["score_percent"]) == ("ok", 100.0)
 
 

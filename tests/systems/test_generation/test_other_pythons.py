@@ -41,9 +41,3 @@ def test_tests_are_generated_for_another_python(tmp_path: Path, others: dict[str
         assert (report.exit_code, given.metrics()["coverage_percent"]) == (0, 100.0), report
         told = read(report.folder / "results.json")["python"]
         assert (told["version"], told["source"]) == (version, ".venv")
-
-
-def test_results_say_which_python_ran_the_tests(tmp_path: Path) -> None:
-    given = Generation(tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(WHOLE)])
-    report = given.run("sign.py")
-    assert read(report.folder / "results.json")["python"] == given.team.of_type("run_started")[0]["python"]

@@ -7,8 +7,15 @@ import pytest
 
 from codex_multi_role.systems.test_generation.prune_tests import prune_tests
 from tests.support.checks import MakeContext
+from tests.systems.test_generation.suite_here import suites_here
+
+__all__ = ["suites_here"]
+here = pytest.mark.usefixtures("suites_here")
 
 FILES = {"one.py": "def one():\n    return 1\n"}
+MISSING_MODULE, MISSING_NAME = "import not_there_x", "from one import not_there_x"
+SAMPLES = [("auto", MISSING_MODULE), ("no", MISSING_NAME)]
+"""Of the ways in which pytest says that an import failed, those that say most and least."""
 GOOD = "def test_good():\n    assert one() == 1\n"
 
 
@@ -28,13 +35,20 @@ def test_more_failures_than_a_report_names_are_all_taken_out(make_context: MakeC
     assert left.strip() == f"from one import one\n\n\n{GOOD}".strip()
 
 
+@here
 def test_where_nothing_passes_no_file_is_left(make_context: MakeContext) -> None:
     result, left = _prune(make_context, "def test_bad():\n    assert False\n")
     assert (result["status"], result["passed"], left) == ("no tests", 0, "")
 
 
-@pytest.mark.parametrize("line", ["import not_there_x", "from one import not_there_x"])
-@pytest.mark.parametrize("style", ["auto", "short", "line", "native", "no"])
+@pytest.mark.parametrize(
+    ("style", "line"),
+    [
+        pytest.param(style, line, marks=[] if (style, line) in SAMPLES else [pytest.mark.long])
+        for style in ("auto", "short", "line", "native", "no")
+        for line in (MISSING_MODULE, MISSING_NAME)
+    ],
+)
 def test_import_error_is_not_a_suspected_bug(make_context: MakeContext, line: str, style: str) -> None:
     """However short the project's settings make pytest's messages."""
     code = f"def test_p1_one():\n    {line}\n    assert not_there_x.one() == 1\n"
@@ -56,6 +70,7 @@ def test_file_that_crashes_is_removed(make_context: MakeContext) -> None:
     assert (result["crashed"], result["pruned"], left) == (True, [], "")
 
 
+@here
 def test_pruning_again_after_a_kill_gives_the_same_result(make_context: MakeContext) -> None:
     code = f"from one import one\n\n\n{GOOD}\n\ndef test_p1_two():\n    assert one() == 2\n"
     plan = [{"id": "P1", "expected": "2"}]
@@ -83,6 +98,7 @@ def test_flaky_tests_are_removed_and_not_suspected_bugs(make_context: MakeContex
     assert "turns" not in left
 
 
+@here
 def test_of_several_files_each_loses_its_own(make_context: MakeContext) -> None:
     bad = "def test_bad():\n    assert one() == 2\n"
     files = [

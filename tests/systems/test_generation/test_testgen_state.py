@@ -53,3 +53,40 @@ def test_rolled_back_attempt_is_kept_as_an_artifact(make_context: MakeContext) -
 def test_exactly_one_event_is_reported(make_context: MakeContext, events: Record) -> None:
     with pytest.raises(UsageError, match="needs one of planned, compared, executed and judged"):
         advance_state(make_context({}, state={}, limits=LIMITS, **events))
+
+
+SCORED = {"mutants": 4, "survivors": []}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "winner", "why"),
+    [
+        ({"crashed": True, "coverage": 100.0}, {"coverage": 10.0}, "b", "execute.crashed is false, the next best has"),
+        ({"coverage": 60.0}, {"coverage": 70.0, "failed": 2}, "b", "execute.coverage is 70.0, the next best has 60.0"),
+        ({"failed": 2}, {"failed": 1}, "b", "execute.failed is 1, the next best has 2"),
+        (
+            {"score_percent": 50.0},
+            {"score_percent": 75.0},
+            "b",
+            "mutants.score_percent is 75.0, the next best has 50.0",
+        ),
+        ({}, {}, "a", "equal in every key"),
+    ],
+)
+def test_better_candidate_wins(make_context: MakeContext, first: Record, second: Record, winner: str, why: str) -> None:
+    measured = {**GREEN, "coverage": 100.0, "output_tail": ""}
+    compared = [
+        {
+            "vars": {"developer": name},
+            "steps": {
+                "write": ONE,
+                "execute": {**measured, **given},
+                "mutants": {"score_percent": 0.0, **SCORED, **given},
+            },
+        }
+        for name, given in {"a": first, "b": second}.items()
+    ]
+    result: dict[str, Any] = advance_state(make_context({}, state={}, limits=LIMITS, compared=compared))
+    chosen = result["state"]["attempt"]["chosen"]
+    assert (chosen["winner"], result["winner"]) == (winner, "ab".index(winner))
+    assert why in chosen["reason"]
