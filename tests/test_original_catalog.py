@@ -163,7 +163,7 @@ def test_every_command_takes_the_file(project: Project, way: str) -> None:
 def test_page_starts_runs_with_the_file(project: Project) -> None:
     add_flow(project, {"steps": [{"ask": "planner"}]}, "planner")
     starter = RunStarter(project.runs, project.catalog, lambda: False)
-    wanted = NewRun("cycles", "reach it", "1", str(project.workspace), str(project.playbook))
+    wanted = NewRun("own", "reach it", "1", str(project.workspace), str(project.playbook))
     folder = RunFolder(project.runs / starter.start(wanted))
     deadline = time.monotonic() + 60
     while starter.reap() and time.monotonic() < deadline:

@@ -1,10 +1,12 @@
 """Every command of the README and of CONTRIBUTING works as printed.
 
-The environment they make is the one the tests run in; the two that need a model find a scripted one, or no login.
+The environment they make is the one the tests run in; the two that need a model find a scripted one, or no login. By
+default only the first of those with a shipped playbook runs: the others are dry runs, and their playbooks are read.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -15,7 +17,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from codex_multi_role.playbook import Playbook, PlaybookServer
+from codex_multi_role.catalog import packaged_roles
+from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
+from codex_multi_role.playbook import Playbook, PlaybookServer, load_playbook
+from codex_multi_role.replies import read_reply
 from tests.support.console import Completed, console
 from tests.support.serving import listening
 
@@ -104,9 +109,12 @@ def test_readme_is_the_one_tested() -> None:
 
 ONCE = dict.fromkeys(PREPARE.sub("", each) for each in README if each not in (*NEEDS_A_RUN, SERVER))
 """A command may stand in the README twice, with what prepares for it, and in the gallery."""
+FIRST, *MORE_PLAYED = [command for command in ONCE if "--playbook" in command]
 
 
-@pytest.mark.parametrize("command", ONCE)
+@pytest.mark.parametrize(
+    "command", [pytest.param(each, marks=pytest.mark.long if each in MORE_PLAYED else ()) for each in ONCE]
+)
 def test_each_command_does_what_the_readme_says(command: str, tmp_path: Path) -> None:
     if "pytest" in command:
         pytest.skip("this very command is what runs the tests")
@@ -121,6 +129,15 @@ def test_each_command_does_what_the_readme_says(command: str, tmp_path: Path) ->
         done = give(command.replace(LOCAL_PROVIDER, server.base_url), folder)
     assert done.returncode == expected, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", MORE_PLAYED)
+def test_played_command_can_begin(command: str, tmp_path: Path) -> None:
+    """Its flow, its inputs, its files and its playbook are right."""
+    (folder := tmp_path / "project").mkdir()
+    done = give(command.replace("codex-multi-role --", "codex-multi-role --dry-run --"), folder)
+    assert done.returncode == 0, done.stderr
+    assert not (folder / "runs").exists()
 
 
 def test_commands_that_inspect_and_continue_run_work(tmp_path: Path) -> None:
@@ -182,9 +199,19 @@ def test_every_key_of_a_role_is_in_the_readme() -> None:
     assert not [key for key in RoleSpec.model_fields if f"`{key}`" not in text and key not in ("schema_hint", "source")]
 
 
+@pytest.mark.parametrize("name", ["testgen", "testgen-duel"])
+def test_playbook_of_the_gallery_has_valid_answers(name: str) -> None:
+    """The others are played by tests of their systems."""
+    _, catalog = load_flow_and_called(name, load_catalog(packaged_roles()))
+    for role, visits in load_playbook(name).roles.items():
+        for visit in visits:
+            reply = read_reply(json.dumps(visit.payload), catalog.role(role).output_schema)
+            assert reply.handoff == visit.payload, role
+
+
 def test_gallery_shows_current_graph_of_each_top_level_flow() -> None:
     """A top-level flow is one that no other shipped flow calls."""
-    from codex_multi_role.catalog import list_flows, packaged_roles
+    from codex_multi_role.catalog import list_flows
     from codex_multi_role.flow.graph import outline
 
     gallery = (TOP / "README.md").read_text().partition("\n## Gallery\n")[2].partition("\n## ")[0]

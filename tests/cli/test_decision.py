@@ -18,6 +18,7 @@ from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive
 from tests.support.console import console
+from tests.support.preloaded import started
 from tests.support.processes import running, wait_for
 from tests.support.recorded_runs import make_run
 from tests.support.reviews import asked, outcome, reviewed
@@ -37,6 +38,7 @@ def never(*_):
 
 turn.read_reply = never
 codex_multi_role.lifecycle.session.STOP_SECONDS = 0.5
+main.LEAVING_SECONDS = 0.2
 {more}
 sys.exit(main.main())
 """
@@ -47,14 +49,14 @@ def team(tmp_path: Path) -> TeamFolder:
     return reviewed(tmp_path)
 
 
-def started(team: TeamFolder, *more: str) -> subprocess.CompletedProcess[str]:
+def run_alone(team: TeamFolder, *more: str) -> subprocess.CompletedProcess[str]:
     """The run's command with nobody there."""
     _, _, _, *arguments = team.command("--flow", "own", *more)
     return console(*arguments, folder=team.folder)
 
 
 def test_with_nobody_there_a_run_parks_and_says_what_answers_it(team: TeamFolder) -> None:
-    done = started(team)
+    done = run_alone(team)
     assert done.returncode == 4
     run_id = (team.runs / "latest").resolve().name
     answers = f"codex-multi-role approve {run_id} --resume, or codex-multi-role reject {run_id} --comment WHY --resume"
@@ -72,7 +74,7 @@ def test_with_nobody_there_a_run_parks_and_says_what_answers_it(team: TeamFolder
 
 
 def test_approve_then_resume_continues_a_parked_run(team: TeamFolder) -> None:
-    started(team)
+    run_alone(team)
     approved = console("approve", "latest", "--comment", "good", "--junit", "junit.xml", folder=team.folder)
     assert approved.returncode == 0
     first, second, third = approved.stderr.splitlines()
@@ -87,7 +89,7 @@ def test_approve_then_resume_continues_a_parked_run(team: TeamFolder) -> None:
 
 
 def test_reject_with_resume_ends_with_the_runs_exit_code(team: TeamFolder) -> None:
-    started(team)
+    run_alone(team)
     rejected = console("reject", "latest", "--comment", "no", "--resume", "--json", folder=team.folder)
     assert rejected.returncode == 1
     events = [json.loads(line) for line in rejected.stdout.splitlines()]
@@ -96,7 +98,7 @@ def test_reject_with_resume_ends_with_the_runs_exit_code(team: TeamFolder) -> No
 
 
 def test_yes_asks_nobody(team: TeamFolder) -> None:
-    assert started(team, "--yes").returncode == 0
+    assert run_alone(team, "--yes").returncode == 0
     assert asked(team)["answer"]["by"] == "--yes"
 
 
@@ -157,18 +159,18 @@ def unreviewed(tmp_path: Path) -> TeamFolder:
     return TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
 
 
-def stuck(team: TeamFolder, more: str = "") -> subprocess.Popen[bytes]:
+def stuck(team: TeamFolder, more: str = "") -> subprocess.Popen[str]:
     """A run whose work no signal can interrupt."""
     command = [sys.executable, "-c", STUCK.format(more=more), *team.command("--quiet")[3:]]
-    process = subprocess.Popen(command, cwd=team.folder)
+    process = started(command, cwd=team.folder)
     wait_for(team.folder / "stuck")
     return process
 
 
 @pytest.fixture
-def ended() -> Iterator[list[subprocess.Popen[bytes]]]:
+def ended() -> Iterator[list[subprocess.Popen[str]]]:
     """Processes that are gone after the test."""
-    processes: list[subprocess.Popen[bytes]] = []
+    processes: list[subprocess.Popen[str]] = []
     yield processes
     for each in processes:
         each.kill()
@@ -176,7 +178,7 @@ def ended() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def test_cancelled_run_process_ends_despite_stuck_work(
-    unreviewed: TeamFolder, ended: list[subprocess.Popen[bytes]]
+    unreviewed: TeamFolder, ended: list[subprocess.Popen[str]]
 ) -> None:
     """The work of the run cannot be interrupted by any signal."""
     ended.append(stuck(unreviewed))
@@ -187,11 +189,11 @@ def test_cancelled_run_process_ends_despite_stuck_work(
 
 
 def test_run_still_working_is_not_reported_as_cancelled(
-    unreviewed: TeamFolder, ended: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+    unreviewed: TeamFolder, ended: list[subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process outlives its session, as when it is part of another program, and its work continues."""
     ended.append(stuck(unreviewed, "main._exit_if_blocked = lambda code: __import__('time').sleep(600)"))
-    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.SIGNALS", ((2, 3.0),))
+    monkeypatch.setattr("codex_multi_role.lifecycle.stopping.SIGNALS", ((2, 1.0),))
     with pytest.raises(RunBusy, match="still works on the run") as refused:
         stop_run(RunFolder.find(unreviewed.runs, "latest"))
     assert refused.value.hint.startswith(f"`kill -9 {ended[0].pid}`")
@@ -200,7 +202,7 @@ def test_run_still_working_is_not_reported_as_cancelled(
 
 
 def test_process_that_outlives_its_run_is_named(
-    unreviewed: TeamFolder, ended: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+    unreviewed: TeamFolder, ended: list[subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such as another program that ran it as a library."""
     code = (
@@ -209,9 +211,7 @@ def test_process_that_outlives_its_run_is_named(
     )
     unreviewed.plays["one"] = [NEVER]
     unreviewed.write_plays()
-    ended.append(
-        subprocess.Popen([sys.executable, "-c", code, *unreviewed.command("--quiet")[3:]], cwd=unreviewed.folder)
-    )
+    ended.append(started([sys.executable, "-c", code, *unreviewed.command("--quiet")[3:]], cwd=unreviewed.folder))
     wait_for(unreviewed.runs / "latest/one/turn_001/turn.json")
     monkeypatch.setattr("codex_multi_role.lifecycle.stopping.LEAVING_SECONDS", 0.2)
     told = CliRunner().invoke(group, ["cancel", "latest", "--runs-dir", str(unreviewed.runs)])

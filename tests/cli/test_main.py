@@ -12,6 +12,7 @@ import pytest
 
 import codex_multi_role
 from tests.support.console import console, console_process, environment, on_terminal
+from tests.support.teams import TeamFolder, say
 
 HEAVY = {"rich", "dbos", "pydantic", "jinja2", "yaml", "psutil", "jsonschema", "sqlalchemy"}
 WHAT_IS_IMPORTED = """
@@ -20,7 +21,6 @@ from codex_multi_role.cli.main import main
 code = main()
 print(code, *sorted(set(sys.modules) & {heavy}), file=sys.stderr)
 """
-PLAYBOOK = ["--playbook", "roman-numerals"]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"], ["runs"], ["resume", "--help"]])
@@ -103,28 +103,34 @@ def test_shell_can_complete_commands(tmp_path: Path) -> None:
     assert "compdef" in script.stdout
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("project")
+@pytest.fixture
+def team(tmp_path: Path) -> TeamFolder:
+    """One role, whose tests fail in the first cycle and pass in the second one."""
+    files = ([{"path": "test_it.py", "content": f"def test_it():\n    assert {value}\n"}] for value in (False, True))
+    plays = [say("does it", files=next(files), status="CONTINUE"), say("did it", files=next(files), status="DONE")]
+    return TeamFolder(tmp_path, {"one": {"behaviors": {"apply_files": True, "can_finish": True}}}, {"one": plays})
 
 
-def test_machines_read_the_events_people_read_the_rest(project: Path) -> None:
-    done = console_process(*PLAYBOOK, "--json", "--run-id", "first", folder=project)
+GIVEN = ["--goal", "reach it", "--playbook", "playbook.yaml", "--workspace", "workspace"]
+
+
+def test_machines_read_the_events_people_read_the_rest(team: TeamFolder) -> None:
+    done = console_process(*GIVEN, "--json", "--run-id", "first", folder=team.folder)
     assert (done.returncode, done.stderr) == (0, "")
-    recorded = (project / "runs" / "first" / "events.jsonl").read_text().splitlines()
+    recorded = (team.runs / "first" / "events.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in done.stdout.splitlines()] == [json.loads(line) for line in recorded]
-    shown = console("show", "latest", folder=project).stdout
+    shown = console("show", "latest", folder=team.folder).stdout
     assert "status     succeeded: Done" in shown
     assert "tests 001  failed" in shown
     assert "tests 002  passed" in shown
-    assert "first" in console("runs", folder=project).stdout
+    assert "first" in console("runs", folder=team.folder).stdout
 
 
-def test_terminal_shows_a_table_and_a_summary(tmp_path: Path) -> None:
-    drawn, output, code = on_terminal([sys.executable, "-m", "codex_multi_role", *PLAYBOOK], folder=tmp_path)
+def test_terminal_shows_a_table_and_a_summary(team: TeamFolder) -> None:
+    drawn, output, code = on_terminal([sys.executable, "-m", "codex_multi_role", *GIVEN], folder=team.folder)
     assert (code, output) == (0, "")
     end = drawn.rsplit("cycle 2 of 3", 1)[1]
-    assert "integrator" in end
+    assert "one" in end
     assert "tests 002: " in end
-    assert "Done: integrator said DONE" in end
+    assert "Done: one said DONE" in end
     assert "exit     0: goal reached" in end

@@ -63,7 +63,6 @@ ALL_CLOSED = "<&- >&- 2>&-"
     ("more", "closed"),
     [
         ([], ">&-"),
-        (["--json"], "2>&-"),
         (["--json"], ALL_CLOSED),
         *(
             pytest.param(more, closed, marks=pytest.mark.long)
@@ -71,6 +70,7 @@ ALL_CLOSED = "<&- >&- 2>&-"
                 ([], "2>&-"),
                 ([], ">&- 2>&-"),
                 ([], ALL_CLOSED),
+                (["--json"], "2>&-"),
                 (["--json"], ">&-"),
                 (["--json"], ">&- 2>&-"),
             )

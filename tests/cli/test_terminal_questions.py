@@ -2,18 +2,88 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import shlex
 import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 import pytest
 
+from codex_multi_role.cli.terminal_questions import HOW, OVER, WHY, WORDS, TerminalAsker
+from codex_multi_role.cli.views import Lines
+from codex_multi_role.run_folder import Question
 from tests.support.console import Session, at_terminal, console
 from tests.support.reviews import OFFERED, asked, asking, outcome, reviewed, summary
 from tests.support.teams import TeamFolder
 
 PROMPT = "Ctrl-D leaves the question open:"
+
+
+@dataclass
+class Person:
+    """Somebody at ``keys``, the other end of a terminal, who types a line whenever one is waited for.
+
+    The question is over when the lines are used up.
+    """
+
+    keys: int
+    descriptor: int
+    lines: list[str] = field(default_factory=list)
+
+    def answers(self, *lines: str, words: bool = False) -> tuple[bool, str] | None:
+        """Ask on the terminal; the verdict and its comment."""
+        self.lines = [*lines]
+        question = Question("ok.1", "Ship it?", "", "2026-01-31T10:15:00+00:00", None, None, words)
+        answer = TerminalAsker(Lines(lambda _: None), self.descriptor)(question, self.has_left)
+        return None if answer is None else (answer.approved, answer.comment)
+
+    def has_left(self) -> bool:
+        if not self.lines:
+            return True
+        os.write(self.keys, self.lines.pop(0).encode())
+        return False
+
+
+@pytest.fixture
+def person() -> Iterator[Person]:
+    ours, theirs = pty.openpty()
+    yield Person(ours, theirs)
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_approval_may_have_a_comment(person: Person, capsys: pytest.CaptureFixture[str]) -> None:
+    os.write(person.keys, b"n because\n")  # before there is a question: no answer to it
+    assert person.answers("perhaps\n", "y good\n") == (True, "good")
+    assert capsys.readouterr().err.count(HOW) == 2
+
+
+def test_rejection_needs_a_reason(person: Person, capsys: pytest.CaptureFixture[str]) -> None:
+    assert person.answers("n\n", "\n", "too early\n") == (False, "too early")
+    assert capsys.readouterr().err.count(WHY) == 2
+    assert person.answers("no not yet\n") == (False, "not yet")
+
+
+@pytest.mark.parametrize(("typed", "answer"), [("use sqlite\n", (True, "use sqlite")), ("\n", (False, ""))])
+def test_words_are_an_answer(
+    person: Person, capsys: pytest.CaptureFixture[str], typed: str, answer: tuple[bool, str]
+) -> None:
+    assert person.answers(typed, words=True) == answer
+    assert WORDS in capsys.readouterr().err
+
+
+def test_end_of_input_is_no_answer(person: Person, capsys: pytest.CaptureFixture[str]) -> None:
+    assert person.answers("\x04", "never read\n") is None
+    assert OVER not in capsys.readouterr().err
+
+
+def test_question_that_is_over_is_told(person: Person, capsys: pytest.CaptureFixture[str]) -> None:
+    assert person.answers("half a line") is None
+    assert OVER in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -37,6 +107,7 @@ def test_it_is_asked_on_the_terminal_below_the_table(team: TeamFolder) -> None:
     assert "completed" in last_table
 
 
+@pytest.mark.long
 def test_no_on_the_terminal_needs_a_reason(team: TeamFolder) -> None:
     with at_terminal(team.command("--flow", "own"), team.folder, TERM="dumb") as terminal:
         terminal.wait_for(PROMPT)
@@ -60,6 +131,7 @@ def asked_at(terminal: Session) -> None:
     terminal.wait_for(PROMPT)
 
 
+@pytest.mark.long
 def test_while_it_waits_on_one_terminal_another_one_answers(team: TeamFolder) -> None:
     with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
         asked_at(terminal)
@@ -70,6 +142,7 @@ def test_while_it_waits_on_one_terminal_another_one_answers(team: TeamFolder) ->
     assert outcome(team) == ("shipped", 0)
 
 
+@pytest.mark.long
 def test_end_of_input_leaves_it_open(team: TeamFolder) -> None:
     with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
         asked_at(terminal)
@@ -108,6 +181,7 @@ def test_after_kill_nine_while_it_waited(team: TeamFolder) -> None:
     assert outcome(team) == ("shipped", 0)
 
 
+@pytest.mark.long
 def test_time_limit_ends_the_asking_with_its_default(tmp_path: Path) -> None:
     team = reviewed(tmp_path, time_limit_seconds=1, default="reject")
     with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
@@ -116,6 +190,7 @@ def test_time_limit_ends_the_asking_with_its_default(tmp_path: Path) -> None:
     assert asked(team)["answer"]["by"] == "time limit"
 
 
+@pytest.mark.long
 def test_what_a_role_asks_is_answered_in_words(tmp_path: Path) -> None:
     team = asking(tmp_path)
     with at_terminal(team.command("-c", OFFERED[0]), team.folder) as terminal:

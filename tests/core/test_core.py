@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,9 +13,26 @@ import pytest
 from tests.core.without_systems import SYSTEMS, copy_without_systems, environment
 
 SECONDS = 60.0
-CYCLES = ("--goal", "convert numbers", "--cycles", "3", "--playbook", "roman-numerals", "--json")
+COMMANDS = """
+import json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from codex_multi_role.cli.boundary import run_guarded
+from codex_multi_role.cli.main import group
+
+ends = []
+for command in sys.argv[1:]:
+    with redirect_stdout(StringIO()) as stdout, redirect_stderr(StringIO()) as stderr:
+        code = run_guarded(group, command.split())
+    ends.append((code, stdout.getvalue(), stderr.getvalue()))
+print(json.dumps(ends))
+"""
+CYCLES = "--goal numbers --playbook roman-numerals --json"
+ONE_CYCLE = f"{CYCLES} --cycles 1 --no-run-tests"
+DEFINITIONS = ("flows list", "flows validate cycles", "roles validate")
 BROKEN = "raise RuntimeError('broken system')\n"
-Run = Callable[..., subprocess.CompletedProcess[str]]
+Ends = list[tuple[int, str, str]]
+Run = Callable[..., Ends]
 
 
 @pytest.fixture
@@ -24,14 +42,12 @@ def core(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(core: Path, tmp_path: Path) -> Run:
-    """Run the command of the copy in an empty workspace."""
+    """Run commands of the copy in an empty workspace, one after another in one process: code, stdout and stderr."""
     (workspace := tmp_path / "workspace").mkdir()
 
-    def started(*arguments: str, installed: bool = False) -> subprocess.CompletedProcess[str]:
-        if installed:
-            next(core.glob("*.dist-info")).rename(tmp_path / "metadata")
-        return subprocess.run(
-            [sys.executable, "-m", "codex_multi_role", *arguments],
+    def started(*commands: str) -> Ends:
+        done = subprocess.run(
+            [sys.executable, "-c", COMMANDS, *commands],
             cwd=workspace,
             env=environment(core),
             capture_output=True,
@@ -39,37 +55,35 @@ def run(core: Path, tmp_path: Path) -> Run:
             timeout=SECONDS,
             check=False,
         )
+        assert done.returncode == 0, done
+        return [(code, stdout, stderr) for code, stdout, stderr in json.loads(done.stdout)]
 
     return started
 
 
-def test_cycles_reach_their_goal_without_systems(run: Run) -> None:
-    done = run(*CYCLES)
-    assert done.returncode == 0, done
-    assert '"outcome": "done"' in done.stdout
+def test_core_works_without_systems(run: Run) -> None:
+    """A run reaches its goal, the definitions of the core are read, and a flow of a missing system is refused."""
+    (code, events, said), *read, check, tool = run(
+        f"{CYCLES} --cycles 3", *DEFINITIONS, "flows validate testgen", "flows validate plan-solve"
+    )
+    assert code == 0, said
+    assert '"outcome": "done"' in events
+    for code, stdout, stderr in read:
+        assert (code, stderr) == (0, "")
+        assert stdout
+    for part, (code, _, stderr) in (("check", check), ("tool", tool)):
+        assert code == 2
+        assert f'there is no {part} "' in stderr
+        assert f"Installing codex-multi-role registers more {part}s" in stderr
+        assert "pip install -e ." in stderr
 
 
-@pytest.mark.parametrize("command", ["flows list", "flows validate cycles", "roles validate"])
-def test_definitions_of_the_core_are_read_without_systems(run: Run, command: str) -> None:
-    done = run(*command.split())
-    assert (done.returncode, done.stderr) == (0, ""), done
-    assert done.stdout
-
-
-@pytest.mark.parametrize(("flow", "part"), [("testgen", "check"), ("plan-solve", "tool")])
-def test_flow_of_a_missing_system_is_refused(run: Run, flow: str, part: str) -> None:
-    done = run("flows", "validate", flow)
-    assert done.returncode == 2
-    assert f'there is no {part} "' in done.stderr, done
-    assert f"Installing codex-multi-role registers more {part}s" in done.stderr
-    assert "pip install -e ." in done.stderr
-
-
-def test_broken_systems_stop_nothing_but_their_flows(run: Run, core: Path) -> None:
+def test_broken_systems_stop_nothing_but_their_flows(run: Run, core: Path, tmp_path: Path) -> None:
     (core / SYSTEMS).mkdir()
     (core / SYSTEMS / "__init__.py").write_text(BROKEN)
-    done = run(*CYCLES, installed=True)
-    assert done.returncode == 0, done
-    refused = run("flows", "validate", "testgen")
-    assert refused.returncode == 2
-    assert "does not load: broken system" in refused.stderr
+    next(core.glob("*.dist-info")).rename(tmp_path / "metadata")  # the installed one has their entry points
+    (code, events, said), (refused, _, words) = run(ONE_CYCLE, "flows validate testgen")
+    assert code == 1, said
+    assert '"outcome": "cycles_used_up"' in events
+    assert refused == 2
+    assert "does not load: broken system" in words

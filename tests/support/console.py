@@ -17,6 +17,7 @@ import pytest
 
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
+from tests.support.preloaded import can_be_preloaded, started
 
 WITHOUT_PLUGINS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 OWN_VARIABLES = "CODEX_MULTI_ROLE_"
@@ -98,9 +99,7 @@ def on_terminal(argv: Sequence[str], folder: Path, **variables: str) -> tuple[st
     """Run ``argv`` on a terminal of 100 columns; what it drew, its stdout, its exit code."""
     ours, theirs = pty.openpty()
     settings = {"TERM": "xterm", "COLUMNS": "100", "LINES": "30", **variables}
-    child = subprocess.Popen(
-        argv, stdout=subprocess.PIPE, stderr=theirs, text=True, cwd=folder, env=environment(**settings)
-    )
+    child = started(argv, stdout=subprocess.PIPE, stderr=theirs, cwd=folder, env=environment(**settings))
     os.close(theirs)
     with reading(child):
         drawn = _read_all(ours)
@@ -156,10 +155,9 @@ def at_terminal(argv: Sequence[str], folder: Path, **variables: str) -> Iterator
     """Start ``argv`` on a terminal of its own, as ``script`` does: it controls the command, Ctrl-C included."""
     ours, theirs = pty.openpty()
     settings = {"TERM": "xterm", "COLUMNS": "100", "LINES": "30", **variables}
-    child = subprocess.Popen(
-        [sys.executable, "-c", TAKE_TERMINAL, *argv],
-        stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=environment(**settings), text=True,
-        start_new_session=True,
+    child = started(
+        argv if can_be_preloaded(argv) else [sys.executable, "-c", TAKE_TERMINAL, *argv],
+        stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=environment(**settings), start_new_session=True,
     )  # fmt: skip
     os.close(theirs)
     try:

@@ -24,6 +24,7 @@ from starlette.testclient import TestClient
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.application import create_application
 from tests.support.console import environment
+from tests.support.preloaded import started
 from tests.support.reviews import ROUTES
 from tests.support.teams import NEVER, Record, TeamFolder, say
 from tests.support.tools import calls
@@ -40,7 +41,7 @@ class Served:
     """``address`` as the terminal shows it."""
 
     address: str
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[str]
     said: Path
     client: httpx2.Client
 
@@ -81,7 +82,7 @@ def served(folder: Path, *arguments: str, **variables: str) -> Iterator[Served]:
 def listening(command: list[str], folder: Path, variables: dict[str, str]) -> Iterator[Served]:
     """The server that this command starts, once it says where it listens; gone afterwards."""
     with tempfile.NamedTemporaryFile() as said:
-        process = subprocess.Popen(command, cwd=folder, env=variables, stderr=said)
+        process = started(command, cwd=folder, env=variables, stderr=said)
         watchdog = threading.Timer(LIFE_SECONDS, process.kill)
         watchdog.start()
         try:
@@ -94,7 +95,7 @@ def listening(command: list[str], folder: Path, variables: dict[str, str]) -> It
             process.wait(DEADLINE_SECONDS)
 
 
-def _address(process: subprocess.Popen[bytes], said: Path) -> str:
+def _address(process: subprocess.Popen[str], said: Path) -> str:
     end = time.monotonic() + DEADLINE_SECONDS
     while (found := ADDRESS.search(said.read_text())) is None:
         assert process.poll() is None, said.read_text()

@@ -13,6 +13,7 @@ import yaml
 
 from codex_multi_role import RunOptions, RunReport, resume, run
 from codex_multi_role.host.atomic import write_text
+from tests.support.preloaded import started
 
 Record = dict[str, Any]
 LIMITS = {"idle_seconds": 20, "turn_seconds": 60}
@@ -97,7 +98,7 @@ class TeamFolder:
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Run `command` in the folder, without waiting for it."""
         pipe = subprocess.PIPE
-        return subprocess.Popen(self.command(*arguments), cwd=self.folder, text=True, stdout=pipe, stderr=pipe)
+        return started(self.command(*arguments), cwd=self.folder, stdout=pipe, stderr=pipe)
 
     def of_type(self, kind: str) -> list[Record]:
         """The events of that type in the last run or resume."""

@@ -24,10 +24,10 @@ def test_failed_resume_keeps_output_of_earlier_process(tmp_path: Path) -> None:
 
 
 def test_server_that_ends_waits_for_no_beginning(tmp_path: Path) -> None:
-    starter = RunStarter(tmp_path / "runs", None, lambda: True)
+    starter, before = RunStarter(tmp_path / "runs", None, lambda: True), psutil.Process().children()
     with pytest.raises(RunNotStarted, match="has not started yet") as told:
         starter.start(NewRun("cycles"))
-    (child,) = psutil.Process().children()
+    (child,) = set(psutil.Process().children()) - set(before)
     assert f"Process {child.pid} is still running" in told.value.hint
     psutil.wait_procs([child], DEADLINE_SECONDS)
     (said,) = (tmp_path / "runs/.starting").iterdir()

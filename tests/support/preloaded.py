@@ -1,0 +1,145 @@
+"""Programs in a process of their own that has nothing left to import: forked from one that has.
+
+Importing takes most of what a short run in a process of its own takes. What a process imports, and how it is started,
+is tried with `tests.support.console.console_process`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import fcntl
+import gc
+import json
+import os
+import pkgutil
+import runpy
+import socket
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from io import FileIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+TOP = Path(__file__).parents[2]
+ROOMS = ("cli", "lifecycle", "engine", "steps", "codex", "playbook", "report", "web")
+SET_CHILD_SUBREAPER = 36
+LONGEST_REQUEST = 1 << 17
+LOOK_SECONDS = 0.001
+
+
+def can_be_preloaded(argv: Sequence[str]) -> bool:
+    """Whether ``argv`` is a program or a module for this Python."""
+    return argv[0] == sys.executable and argv[1] in ("-c", "-m")
+
+
+def started(argv: Sequence[str], **options: Any) -> subprocess.Popen[str]:
+    """``argv`` in a process of its own, preloaded if it can be. ``options``: of `subprocess.Popen`."""
+    popen = Preloaded if can_be_preloaded(argv) else subprocess.Popen
+    return popen(argv, text=True, **options)
+
+
+class Preloaded(subprocess.Popen[str]):
+    """``python -c PROGRAM …`` or ``python -m MODULE …``, a child of this process as if it had started it.
+
+    With a session of its own, a terminal as its standard input controls it.
+    """
+
+    def _execute_child(  # what `Popen` calls to start the program, with all that it has prepared
+        self, args: Sequence[str], executable: Any, preexec_fn: Any, close_fds: Any, pass_fds: Any, cwd: Any, env: Any,
+        startupinfo: Any, creationflags: Any, shell: Any, p2cread: int, p2cwrite: int, c2pread: int, c2pwrite: int,
+        errread: int, errwrite: int, restore_signals: Any, gid: Any, gids: Any, uid: Any, umask: Any,
+        start_new_session: bool, *_: Any,
+    ) -> None:  # fmt: skip
+        request = {
+            "argv": [*args[1:]],
+            "folder": str(cwd or Path.cwd()),
+            "variables": dict(os.environ if env is None else env),
+            "has_session": start_new_session,
+        }
+        streams = [given if given >= 0 else own for own, given in enumerate((p2cread, c2pwrite, errwrite))]
+        line = _line()
+        _adopt_orphans(True)
+        try:
+            socket.send_fds(line, [json.dumps(request).encode()], streams)
+            self.pid = int(line.recv(64))
+        finally:
+            _adopt_orphans(False)
+        self._child_created = True
+        self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
+
+
+def _adopt_orphans(wanted: bool) -> None:
+    """Whether a descendant whose parent ends becomes a child of this process."""
+    if ctypes.CDLL(None, use_errno=True).prctl(SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+@cache
+def _line() -> socket.socket:
+    """The line to the process that has imported everything; it ends with this one."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    program = f"from tests.support.preloaded import serve; serve({theirs.fileno()}, {os.getpid()})"
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=TOP, pass_fds=[theirs.fileno()])
+    theirs.close()
+
+    def end() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(end)
+    return ours
+
+
+def serve(descriptor: int, client: int) -> None:
+    """Start what is asked for over ``descriptor``, as a child of the process ``client``; ends with it."""
+    for room in (f"codex_multi_role.{name}" for name in ROOMS):
+        for module in pkgutil.iter_modules(import_module(room).__path__, f"{room}."):
+            import_module(module.name)
+    gc.freeze()  # otherwise each process would copy all of it as it looks for garbage, and at its end
+    line = socket.socket(fileno=descriptor)
+    while True:
+        data, streams, _, _ = socket.recv_fds(line, LONGEST_REQUEST, 3)
+        if not data:
+            os._exit(0)
+        if parent := os.fork():
+            os.waitpid(parent, 0)
+            for stream in streams:
+                os.close(stream)
+        elif os.fork():
+            os._exit(0)  # its child is an orphan now
+        else:
+            while os.getppid() != client:
+                time.sleep(LOOK_SECONDS)
+            line.send(str(os.getpid()).encode())
+            line.close()
+            _become(streams, **json.loads(data))
+
+
+def _become(streams: list[int], argv: list[str], folder: str, variables: dict[str, str], has_session: bool) -> None:
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    if has_session:
+        os.setsid()
+        if os.isatty(0):
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(variables)
+    sys.stdin = TextIOWrapper(FileIO(0, closefd=False), "utf-8")
+    sys.stdout = TextIOWrapper(FileIO(1, "w", closefd=False), "utf-8", write_through=True)
+    sys.stderr = TextIOWrapper(FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", write_through=True)
+    sys.path[0] = folder
+    kind, program, *arguments = argv
+    sys.argv = [kind, *arguments]
+    if kind == "-m":
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+    else:
+        exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})
+    sys.exit()
