@@ -72,7 +72,7 @@ def _unknown_option(error: click.NoSuchOption) -> str:
 
 def _where_to_read(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
-    return f"`{context.command_path if context else PROGRAM} --help` says what it takes."
+    return f"See `{context.command_path if context else PROGRAM} --help`."
 
 
 def _about(error: OSError) -> str:

@@ -76,7 +76,7 @@ def wait_for_reader(stream: TextIO) -> None:
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
     if not poll.poll(PATIENCE_SECONDS * 1000):
-        raise TimeoutError(errno.ETIMEDOUT, f"nobody read there for {PATIENCE_SECONDS:g} s")
+        raise TimeoutError(errno.ETIMEDOUT, f"reader stalled for {PATIENCE_SECONDS:g} s")
 
 
 def put_json(value: object) -> None:

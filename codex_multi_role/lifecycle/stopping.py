@@ -123,8 +123,8 @@ def outlives(owner: Mapping[str, Any]) -> bool:
 
 def _not_running(folder: RunFolder) -> UsageError:
     record = folder.record()
-    status = "was killed" if record.get("status") == RunStatus.RUNNING else f"is {record.get('status')}"
-    return UsageError(f"no process works on the run {folder.run_id}: it {status}")
+    status = RunStatus.KILLED if record.get("status") == RunStatus.RUNNING else record.get("status")
+    return UsageError(f"run {folder.run_id} is not running (status: {status}); nothing to cancel")
 
 
 def _is_released_within(folder: RunFolder, seconds: float, is_ending: Callable[[], bool]) -> bool:

@@ -175,11 +175,11 @@ def _chips(turn: ReportedTurn, result: dict[str, Any]) -> list[Chip]:
     if turn.inherited or result.get("inherited"):
         found.append(Chip("inherited"))
     if repaired := result.get("repair_of") or turn.repair_of:
-        found.append(Chip(f"mends turn {repaired}", WARN))
+        found.append(Chip(f"repairs turn {repaired}", WARN))
     if continued := result.get("continues") or turn.continues:
         found.append(Chip(f"continues turn {continued}"))
     if result.get("repaired_locally"):
-        found.append(Chip("answer mended", WARN))
+        found.append(Chip("answer repaired", WARN))
     if attempt := result.get("attempt", 1):
         found += [Chip(f"attempt {attempt}", WARN)] if attempt != 1 else []
     if turn.written:

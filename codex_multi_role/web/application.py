@@ -96,7 +96,7 @@ class _FirstPages:
     def _start(self, sent: Form) -> Response:
         flow = read_flows(self._roles).find(sent.get("flow", ""))
         if flow is None:
-            return problem(404, "There is no such flow", "The page Start a run lists those there are.")
+            return problem(404, "There is no such flow", "The page Start a run lists all flows.")
         form = form_of(flow, read_playbooks(self._roles), sent)
         try:
             run_id = self._starter.start(requested_run(form, sent))

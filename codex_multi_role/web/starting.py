@@ -101,7 +101,7 @@ class RunStarter:
         text: str = "",
     ) -> None:
         if self.reap() >= MOST_AT_ONCE:
-            raise UsageError(f"{MOST_AT_ONCE} runs that were started here are going on", "Wait for one to end.")
+            raise UsageError(f"{MOST_AT_ONCE} runs that were started here are still running", "Wait for one to end.")
         runs_dir = folder.path.parent
         log_path = make_folder(runs_dir / STARTING) / f"{folder.run_id}.{secrets.token_hex(4)}.log"
         child = self._spawn([*arguments, f"--runs-dir={runs_dir}", "--await-answers", "--quiet"], log_path, text)

@@ -95,7 +95,7 @@ def test_what_can_be_done_depends_on_how_it_ended(
     assert state.snapshot.facts is not None
     assert (state.snapshot.status, state.snapshot.facts.is_resumable) == (status, is_resumable)
     controls = {part.name: part.html for part in state.snapshot.parts}["controls"]
-    assert ("Go on with this run" in controls) == is_resumable
+    assert ("Resume this run" in controls) == is_resumable
     assert "Stop the run" not in controls
     assert ("codex-multi-role fork first" in controls) == ("fork" in record.get("suggestion", ""))
 

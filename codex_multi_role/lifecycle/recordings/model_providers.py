@@ -75,7 +75,7 @@ def _recorded(
         try:
             file.go_on(folder.run_id)
         except UsageError as error:
-            events.publish(Warning(f"{error}; the run goes on without being recorded"))
+            events.publish(Warning(f"{error}; the run continues without being recorded"))
             return played
     else:
         file.begin(_header(definitions, folder))

@@ -235,7 +235,7 @@ def _hint(provider: SearchProvider, web_role: str) -> str:
     if provider.kind == CODEX_WEB:
         where = f"codex_config: {{web_search: live}} in roles/{web_role}.yaml"
         return f"Write {where}, or run with -c 'web_search=\"live\"'."
-    return "Give --input sources=DIR." if provider.kind == FILES else f"Set it, or mend roles/{SEARCH_FILE}."
+    return "Give --input sources=DIR." if provider.kind == FILES else f"Set it, or fix roles/{SEARCH_FILE}."
 
 
 def _language_of(text: str) -> str:
