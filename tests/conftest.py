@@ -9,6 +9,7 @@ costly asks for a fraction of ``settings().max_examples``.
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -40,6 +41,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("systems"):
                 item.add_marker(pytest.mark.skip(reason="no system is installed"))
+
+
+def pytest_collection_finish() -> None:
+    """All that is loaded by now stays: looking for garbage in it took every twelfth second of a worker."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -70,9 +70,10 @@ def test_it_tells_what_each_test_reaches(make_context: MakeContext) -> None:
 
 
 def test_all_of_it_is_a_hundred(make_context: MakeContext, tmp_path: Path) -> None:
-    context = make_context({"sign.py": SOURCE, "tests/test_sign.py": WHOLE}, target="sign.py")
+    marking = "from pathlib import Path\ndef test_mark(): Path('mark').touch()\n"
+    context = make_context({"sign.py": SOURCE, "tests/test_sign.py": WHOLE + marking}, target="sign.py")
     result = _measure(context)
-    assert (result["coverage"], result["uncovered"]) == (100.0, [])
+    assert (result["passed"], result["coverage"], result["uncovered"]) == (4, 100.0, [])
     assert {path.name for path in context.folder.iterdir()} == {
         "pytest_output.txt", "junit.xml", "coverage.json", "result.json"
     }  # fmt: skip
@@ -153,7 +154,7 @@ def test_harm_of_one_test_is_its_own(
 
 
 def test_tests_that_print_without_end_are_cut(make_context: MakeContext) -> None:
-    result = _of(make_context, "def test_x():\n    for _ in range(10): print('x' * 1_000_000)\n    assert False\n")
+    result = _of(make_context, "def test_x():\n    for _ in range(4): print('x' * 1_000_000)\n    assert False\n")
     assert result["status"] == "failed"
     assert len(json.dumps(result)) < 20_000
 
@@ -165,6 +166,7 @@ def test_plugins_of_the_environment_are_loaded(make_context: MakeContext) -> Non
     assert (result["status"], result["passed"], result["failed"]) == ("passed", 1, 0)
 
 
+@pytest.mark.long
 def test_measurement_leaves_nothing_for_the_next(make_context: MakeContext) -> None:
     counting = (
         "from pathlib import Path\ndef test_x():\n    assert not Path('mark').exists()\n    Path('mark').touch()\n"

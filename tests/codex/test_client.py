@@ -169,7 +169,7 @@ def test_forked_thread_remembers_and_counts_only_new_tokens(harness: Harness) ->
     assert thread in rollout
 
 
-@pytest.mark.parametrize("last_turn", ["", "no such turn"])
+@pytest.mark.parametrize("last_turn", [pytest.param("", marks=pytest.mark.long), "no such turn"])
 def test_unforkable_thread_starts_fresh_and_reports_the_loss(harness: Harness, last_turn: str) -> None:
     """`thread.forgot` is true until a turn is completed."""
     first = harness.fleet([ANSWER])

@@ -205,7 +205,7 @@ def test_items_that_run_at_once_find_their_own_answers(tmp_path: Path) -> None:
 
 def test_recording_continues_when_its_run_is_resumed(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first"), say("second")]})
-    file = team.workspace / "lifecycle/recordings/two.ndjson"
+    file = team.workspace / "recordings/two.ndjson"
     assert team.run(record=file, cycles=2, max_turns=1).exit_code == 5
     assert Recording.load(file).ended is None
     assert team.resume(max_turns=9).exit_code == 1

@@ -25,7 +25,7 @@ def test_shipped_flow_replays_with_same_result(playbook: str, tmp_path: Path) ->
         folder.mkdir(parents=True)
         for name, text in files.items():
             (folder / name).write_text(text)
-    record = ["--playbook", playbook, "--workspace", "shop", "--record", f"lifecycle/recordings/{playbook}.ndjson"]
+    record = ["--playbook", playbook, "--workspace", "shop", "--record", f"recordings/{playbook}.ndjson"]
     done = console("run", *record, *arguments, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     done = console("replay-test", "recordings", folder=tmp_path)
