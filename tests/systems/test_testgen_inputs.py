@@ -73,8 +73,14 @@ def test_names_that_are_taken_are_left_alone(tmp_path: Path) -> None:
     assert given.text() == "mine = 1\n"
 
 
-@pytest.mark.parametrize("target", [pytest.param("src/shapes/sign.py", marks=pytest.mark.long), "src"])
-def test_src_layout_is_imported_from_there_in_the_sandbox_too(tmp_path: Path, target: str) -> None:
+@pytest.mark.parametrize(
+    ("target", "flaky"),
+    [
+        pytest.param("src/shapes/sign.py", {"runs": 2, "reason": "", "tests": {}}, marks=pytest.mark.long),
+        ("src", {"runs": 0, "reason": "not looked for", "tests": {}}),
+    ],
+)
+def test_src_layout_is_imported_from_there_in_the_sandbox_too(tmp_path: Path, target: str, flaky: Record) -> None:
     whole = WHOLE.replace("from sign", "from shapes.sign")
     given = Generation(
         tmp_path,
@@ -82,12 +88,12 @@ def test_src_layout_is_imported_from_there_in_the_sandbox_too(tmp_path: Path, ta
         test_planner=[plan(P1, P2)],
         test_developer=[code(whole)],
     )
-    report = given.run(target, sandbox=True, runs=2, mutation=is_installed(), max_mutants=1)
+    report = given.run(target, sandbox=True, runs=flaky["runs"] or 1, mutation=is_installed(), max_mutants=1)
     assert (report.outcome, report.exit_code) == ("success", 0)
     (result,) = given.results
     assert (result["file"], result["tests"]) == ("src/shapes/sign.py", ["tests/test_shapes_sign.py"])
     assert result["metrics"]["coverage_percent"] == 100.0
-    assert result["flaky"] == {"runs": 2, "reason": "", "tests": {}}
+    assert result["flaky"] == flaky
     assert result["mutation"]["status"] == ("judged" if is_installed() else "not judged")
     assert result["metrics"]["mutation_killed"] != 0
     assert "imported as `shapes.sign`" in given.prompt("test_developer", 1)

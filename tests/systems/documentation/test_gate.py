@@ -16,7 +16,7 @@ from tests.support.documentation import SECTIONS, Package
 
 pytestmark = pytest.mark.usefixtures("mermaid_parser")
 
-HONEST = ["json", "wsgiref"]
+HONEST = ["json", pytest.param("wsgiref", marks=pytest.mark.long)]
 LOREM = (
     "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore "
     "magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut aliquip ex ea commodo."
