@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -31,11 +32,13 @@ ROOMS = ("cli", "lifecycle", "engine", "steps", "codex", "playbook", "report", "
 SET_CHILD_SUBREAPER = 36
 LONGEST_REQUEST = 1 << 17
 LOOK_SECONDS = 0.001
+DEADLINE_SECONDS = 60.0
+LOCK = threading.Lock()
 
 
 def can_be_preloaded(argv: Sequence[str]) -> bool:
-    """Whether ``argv`` is a program or a module for this Python."""
-    return argv[0] == sys.executable and argv[1] in ("-c", "-m")
+    """Whether ``argv`` is a program or a module for this Python, on a system where children can be adopted."""
+    return sys.platform == "linux" and argv[0] == sys.executable and argv[1] in ("-c", "-m")
 
 
 def started(argv: Sequence[str], **options: Any) -> subprocess.Popen[str]:
@@ -63,15 +66,20 @@ class Preloaded(subprocess.Popen[str]):
             "has_session": start_new_session,
         }
         streams = [given if given >= 0 else own for own, given in enumerate((p2cread, c2pwrite, errwrite))]
-        line = _line()
-        _adopt_orphans(True)
-        try:
-            socket.send_fds(line, [json.dumps(request).encode()], streams)
-            self.pid = int(line.recv(64))
-        finally:
-            _adopt_orphans(False)
+        with LOCK:
+            self.pid = _start(json.dumps(request).encode(), streams)
         self._child_created = True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
+
+
+def _start(request: bytes, streams: list[int]) -> int:
+    line = _line()
+    _adopt_orphans(True)
+    try:
+        socket.send_fds(line, [request], streams)
+        return int(line.recv(64))
+    finally:
+        _adopt_orphans(False)
 
 
 def _adopt_orphans(wanted: bool) -> None:
@@ -87,6 +95,7 @@ def _line() -> socket.socket:
     program = f"from tests.support.preloaded import serve; serve({theirs.fileno()}, {os.getpid()})"
     process = subprocess.Popen([sys.executable, "-c", program], cwd=TOP, pass_fds=[theirs.fileno()])
     theirs.close()
+    ours.settimeout(DEADLINE_SECONDS)
 
     def end() -> None:
         ours.close()
