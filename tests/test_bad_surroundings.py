@@ -21,6 +21,7 @@ from codex_multi_role.errors import DefinitionError, StorageError, UsageError
 from codex_multi_role.run_folder import Record, RunFolder, list_turns
 from tests.support.console import DEADLINE_SECONDS, console, environment
 from tests.support.disks import Disk, small_disk
+from tests.support.preloaded import Preloaded
 from tests.support.processes import largest_file
 from tests.support.recorded_runs import make_run
 from tests.support.teams import TeamFolder, read, say
@@ -170,20 +171,21 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
         pytest.skip(f"this system gives no disk of one's own: {error}")
 
 
-def on_disk(disk: Disk, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        disk.inside(*command),
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
+def on_disk(disk: Disk, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    with start_on_disk(disk, *command, **variables) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
+        finally:
+            process.kill()
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def start_on_disk(disk: Disk, *command: str, **variables: str) -> subprocess.Popen[str]:
+    """As `Disk.inside` does, preloaded."""
+    argv, folder, pipe = disk.translated(*command), disk.mounted_at / disk.name, subprocess.PIPE
+    return Preloaded(
+        argv, cwd=folder, env=environment(**variables), stdout=pipe, stderr=pipe, text=True, within=disk.holder
     )
-
-
-def start_on_disk(disk: Disk, *command: str) -> subprocess.Popen[str]:
-    pipe = subprocess.PIPE
-    return subprocess.Popen(disk.inside(*command), env=environment(), stdout=pipe, stderr=pipe, text=True)
 
 
 def read_until(process: subprocess.Popen[str], kind: str, role: str) -> None:
@@ -219,17 +221,18 @@ def test_unwritable_codex_home_is_reported_by_run_and_doctor(tmp_path: Path, dis
     team = team_of_three(tmp_path)
     home = disk.folder / "codex_home"
     home.mkdir()
-    program = ["env", f"CODEX_HOME={home}", sys.executable, "-m", "codex_multi_role"]
+    [home_there] = disk.translated(str(home))
+    program = [sys.executable, "-m", "codex_multi_role"]
     run_it = ["run", "--goal", "x", "--roles", str(tmp_path / "roles"), "--workspace", str(team.workspace)]
 
     def told_by_run(words: str) -> None:
-        done = on_disk(disk, *program, *run_it, "--runs-dir", str(team.runs))
+        done = on_disk(disk, *program, *run_it, "--runs-dir", str(team.runs), CODEX_HOME=home_there)
         assert (done.returncode, message_of(done).endswith(f"/codex_home cannot be written: {words}")) == (2, True)
         assert "name another with CODEX_HOME" in done.stderr
         assert not team.runs.exists()
 
     def told_by_doctor(words: str) -> None:
-        done = on_disk(disk, *program, "doctor", "--json")
+        done = on_disk(disk, *program, "doctor", "--json", CODEX_HOME=home_there)
         (login,) = [each for each in json.loads(done.stdout) if each["name"] == "login"]
         assert (done.returncode, login["ok"], login["detail"].endswith(words)) == (2, False, True)
         assert "name another with CODEX_HOME" in login["advice"]

@@ -22,6 +22,7 @@ from tests.endurance.points import Point
 from tests.endurance.scenarios import Scenario
 from tests.support.disks import REPOSITORY, Disk, git_in, small_disk
 from tests.support.leftovers import end, wait_until_gone
+from tests.support.preloaded import started
 from tests.support.teams import LIMITS, TeamFolder, read
 
 ENDED = ("succeeded", "ended")
@@ -101,7 +102,7 @@ class Workbench:
         driver = ["tests.endurance.driver", "--fault", self.fault.name, "--note", str(self._note), *at]
         command = [sys.executable, "-m", *driver, "--", *arguments, "--codex-bin", str(codex)]
         with self.output.open("w") as output:
-            process = subprocess.Popen(
+            process = started(
                 self.disk.inside(*command) if self.disk else command,
                 cwd=REPOSITORY,
                 env=self._environment(),
@@ -118,7 +119,7 @@ class Workbench:
         path = {"PYTHONPATH": str(REPOSITORY)}  # with a disk of its own it starts in another folder
         return {**os.environ, **path, **self.fault.environment(self.folder)}
 
-    def _wait(self, process: subprocess.Popen[bytes]) -> int:
+    def _wait(self, process: subprocess.Popen[str]) -> int:
         began = time.time()
         while True:
             with suppress(subprocess.TimeoutExpired):

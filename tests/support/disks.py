@@ -45,9 +45,13 @@ class Disk:
 
     def inside(self, *command: str) -> list[str]:
         """``command``, to be run in that folder by a process that sees the disk, with paths as that one sees them."""
-        here, there = str(self.folder), str(self.mounted_at / self.name)
+        there = str(self.mounted_at / self.name)
         enter = ["nsenter", f"--target={self.holder}", "--user", "--mount", "--preserve-credentials"]
-        return [*enter, "sh", "-c", 'cd "$0" && exec "$@"', there, *(part.replace(here, there) for part in command)]
+        return [*enter, "sh", "-c", 'cd "$0" && exec "$@"', there, *self.translated(*command)]
+
+    def translated(self, *command: str) -> list[str]:
+        """``command`` with paths as a process sees them that sees the disk."""
+        return [part.replace(str(self.folder), str(self.mounted_at / self.name)) for part in command]
 
     def fill(self) -> None:
         """Leave not a byte free."""

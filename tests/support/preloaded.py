@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -31,11 +32,13 @@ ROOMS = ("cli", "lifecycle", "engine", "steps", "codex", "playbook", "report", "
 SET_CHILD_SUBREAPER = 36
 LONGEST_REQUEST = 1 << 17
 LOOK_SECONDS = 0.001
+DEADLINE_SECONDS = 60.0
+LOCK = threading.Lock()
 
 
 def can_be_preloaded(argv: Sequence[str]) -> bool:
-    """Whether ``argv`` is a program or a module for this Python."""
-    return argv[0] == sys.executable and argv[1] in ("-c", "-m")
+    """Whether ``argv`` is a program or a module for this Python, on a system where children can be adopted."""
+    return sys.platform == "linux" and argv[0] == sys.executable and argv[1] in ("-c", "-m")
 
 
 def started(argv: Sequence[str], **options: Any) -> subprocess.Popen[str]:
@@ -47,8 +50,13 @@ def started(argv: Sequence[str], **options: Any) -> subprocess.Popen[str]:
 class Preloaded(subprocess.Popen[str]):
     """``python -c PROGRAM …`` or ``python -m MODULE …``, a child of this process as if it had started it.
 
-    With a session of its own, a terminal as its standard input controls it.
+    With a session of its own, a terminal as its standard input controls it. ``within``: a process whose user and mount
+    namespaces it enters; ``cwd`` is a path as that one sees it.
     """
+
+    def __init__(self, argv: Sequence[str], *, within: int = 0, **options: Any) -> None:
+        self._within = within
+        super().__init__(argv, **options)
 
     def _execute_child(  # what `Popen` calls to start the program, with all that it has prepared
         self, args: Sequence[str], executable: Any, preexec_fn: Any, close_fds: Any, pass_fds: Any, cwd: Any, env: Any,
@@ -61,23 +69,39 @@ class Preloaded(subprocess.Popen[str]):
             "folder": str(cwd or Path.cwd()),
             "variables": dict(os.environ if env is None else env),
             "has_session": start_new_session,
+            "within": self._within,
         }
         streams = [given if given >= 0 else own for own, given in enumerate((p2cread, c2pwrite, errwrite))]
-        line = _line()
-        _adopt_orphans(True)
-        try:
-            socket.send_fds(line, [json.dumps(request).encode()], streams)
-            self.pid = int(line.recv(64))
-        finally:
-            _adopt_orphans(False)
+        with LOCK:
+            self.pid = _start(json.dumps(request).encode(), streams)
         self._child_created = True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
 
 
+def _start(request: bytes, streams: list[int]) -> int:
+    line = _line()
+    _adopt_orphans(True)
+    try:
+        socket.send_fds(line, [request], streams)
+        return int(line.recv(64))
+    finally:
+        _adopt_orphans(False)
+
+
 def _adopt_orphans(wanted: bool) -> None:
     """Whether a descendant whose parent ends becomes a child of this process."""
-    if ctypes.CDLL(None, use_errno=True).prctl(SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "prctl")
+    _call_system("prctl", SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
+
+
+def _enter_namespaces(pid: int) -> None:
+    for name in ("user", "mnt"):
+        with Path(f"/proc/{pid}/ns/{name}").open() as namespace:
+            _call_system("setns", namespace.fileno(), 0)
+
+
+def _call_system(name: str, *arguments: int) -> None:
+    if ctypes.CDLL(None, use_errno=True)[name](*arguments):
+        raise OSError(ctypes.get_errno(), name)
 
 
 @cache
@@ -87,6 +111,7 @@ def _line() -> socket.socket:
     program = f"from tests.support.preloaded import serve; serve({theirs.fileno()}, {os.getpid()})"
     process = subprocess.Popen([sys.executable, "-c", program], cwd=TOP, pass_fds=[theirs.fileno()])
     theirs.close()
+    ours.settimeout(DEADLINE_SECONDS)
 
     def end() -> None:
         ours.close()
@@ -121,7 +146,9 @@ def serve(descriptor: int, client: int) -> None:
             _become(streams, **json.loads(data))
 
 
-def _become(streams: list[int], argv: list[str], folder: str, variables: dict[str, str], has_session: bool) -> None:
+def _become(
+    streams: list[int], argv: list[str], folder: str, variables: dict[str, str], has_session: bool, within: int
+) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -129,6 +156,8 @@ def _become(streams: list[int], argv: list[str], folder: str, variables: dict[st
         os.setsid()
         if os.isatty(0):
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    if within:
+        _enter_namespaces(within)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
