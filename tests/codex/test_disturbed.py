@@ -12,7 +12,7 @@ from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from tests.support.codex import ANSWER, ROLE, Harness, disturbed, take, wire
-from tests.support.message_fates import Direction, InTurn, Once
+from tests.support.message_fates import Direction, Once, Several
 from tests.support.teams import Record, TeamFolder, say
 
 SHORT = TurnDeadlines(idle=0.8, turn=30)
@@ -27,7 +27,7 @@ def done_by(folder: Path) -> list[str]:
     return [deed for line in lines for deed in json.loads(line)["deeds"]]
 
 
-def commanding(harness: Harness, deeds: Once | InTurn, plays: list[Record]) -> RoleClient:
+def commanding(harness: Harness, deeds: Once | Several, plays: list[Record]) -> RoleClient:
     return harness.client(
         plays,
         codex=disturbed(harness.folder, deeds),
@@ -65,7 +65,7 @@ def test_each_turn_has_its_own_answer_all_the_same(harness: Harness) -> None:
     deeds = [Once(*each, nth=_times(turn, commanded)) for turn, each in enumerate(DISTURBANCES, start=1)]
     answers: list[Record] = [{"json": {"summary": str(turn)}} for turn in range(1, len(deeds) + 2)]
     plays = [{"steps": [*([RUNS] if turn in commanded else []), each]} for turn, each in enumerate(answers, start=1)]
-    client = commanding(harness, InTurn((late, *deeds)), plays)
+    client = commanding(harness, Several((late, *deeds)), plays)
     for turn, answer in enumerate(answers, start=1):
         outcome = take(client, turn)
         assert (outcome.status, json.loads(outcome.text)) == ("completed", answer["json"]), deeds[turn - 2 : turn]
@@ -113,6 +113,7 @@ def test_what_codex_asks_that_we_do_not_know_is_refused(harness: Harness) -> Non
     [
         ("turn/started", "close"),
         ("item/completed agentMessage", "die"),
+        pytest.param("item/completed agentMessage", "close", marks=pytest.mark.long),
         pytest.param("turn/completed", "close", marks=pytest.mark.long),
         pytest.param("turn/started", "die", marks=pytest.mark.long),
         pytest.param("turn/completed", "die", marks=pytest.mark.long),

@@ -24,7 +24,7 @@ from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.host.processes import Family
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.support.codex_proxy import write_launcher
-from tests.support.message_fates import InTurn, Once
+from tests.support.message_fates import Once, Several
 from tests.support.teams import read_lines
 
 ROLE = "worker"
@@ -170,7 +170,7 @@ def wire(harness: Harness, direction: str) -> list[dict[str, Any]]:
     return [line["message"] for line in read_lines(harness.wire_log) if line["direction"] == direction]
 
 
-def disturbed(folder: Path, deeds: Once | InTurn) -> Path:
+def disturbed(folder: Path, deeds: Once | Several) -> Path:
     """Codex, with these deeds done to its messages."""
     return write_launcher(folder / "codex", deeds, folder / "proxy", find_codex(None, {}))
 

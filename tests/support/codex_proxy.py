@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tests.support import strange_messages as strange
-from tests.support.message_fates import Case, Direction, Fates, InTurn, Once
+from tests.support.message_fates import Case, Direction, Fates, Once, Several
 
 REPOSITORY = Path(__file__).parents[2]
 BACKLOG = 1000
@@ -40,7 +40,7 @@ PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 OTHER_WAY: dict[Direction, Direction] = {"in": "out", "out": "in"}
 
 
-def write_launcher(path: Path, case: Case | Once | InTurn, logs: Path, codex: Path) -> Path:
+def write_launcher(path: Path, case: Case | Once | Several, logs: Path, codex: Path) -> Path:
     """Write the program that a run starts as its Codex.
 
     It has one size, and Codex's date: a run that knows it by these does not make databases for new homes each time.
@@ -49,7 +49,7 @@ def write_launcher(path: Path, case: Case | Once | InTurn, logs: Path, codex: Pa
         f"#!{sys.executable}\n"
         "import sys\n"
         f"sys.path.insert(0, {str(REPOSITORY)!r})\n"
-        "from tests.support.message_fates import Case, InTurn, Once\n"
+        "from tests.support.message_fates import Case, Several, Once\n"
         "from tests.support.codex_proxy import stand_in\n"
         f"stand_in({case!r}, {str(logs)!r}, [{str(codex)!r}, *sys.argv[1:]])\n"
     )
@@ -232,7 +232,7 @@ def _parsed(line: bytes) -> strange.Message:
     return message if isinstance(message, dict) else {}
 
 
-def relay(case: Case | Once | InTurn, logs: Path, command: Sequence[str]) -> int:
+def relay(case: Case | Once | Several, logs: Path, command: Sequence[str]) -> int:
     """Run Codex with a disturbed line to it; returns its exit code, negative for a signal."""
     log = Log(logs, Path(os.environ["CODEX_HOME"]).name)
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -253,7 +253,7 @@ def relay(case: Case | Once | InTurn, logs: Path, command: Sequence[str]) -> int
     return code
 
 
-def stand_in(case: Case | Once | InTurn, logs: str, command: Sequence[str]) -> None:
+def stand_in(case: Case | Once | Several, logs: str, command: Sequence[str]) -> None:
     """Be Codex, whichever command it is given; does not return."""
     if command[1:2] != ["app-server"]:
         os.execv(command[0], list(command))

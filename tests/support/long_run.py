@@ -1,4 +1,4 @@
-"""Parameters of which some are tried always, and all in the long run (``python -m pytest -m long``)."""
+"""Parameters of which some are tried by default, the others in the long run (``python -m pytest -m long``)."""
 
 from __future__ import annotations
 

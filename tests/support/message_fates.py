@@ -102,7 +102,7 @@ class Once(NamedTuple):
         return fate
 
 
-class InTurn(NamedTuple):
+class Several(NamedTuple):
     """Several deeds, each done once; two to the same message are both done."""
 
     each: tuple[Once, ...]
