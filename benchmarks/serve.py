@@ -1,12 +1,12 @@
 """What the pages of `serve` cost: the first page of 500 runs, and how late an event reaches 20 viewers.
 
-The server is the command in a process of its own. The runs are written as runs leave them; one of them goes on: an
-event is appended every 20 ms, and every viewer tells when it had each of them.
+The server is the command in a process of its own. The runs are written as runs leave them; one of them is live: an
+event is appended every 20 ms, and every viewer reports when it received each of them.
 
     python benchmarks/serve.py
 
 Exits with 1 when the first page takes 0.5 s, when an event takes a second to any viewer or does not come, or when the
-server does not end within 2 s though all of them look on.
+server does not end within 2 s while all of them watch.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def report(first: float, later: list[float], delays: list[float], cpu: float, me
         (f"first page of {RUNS} runs, s", first, PAGE_SECONDS),
         ("slowest event to any viewer, s", worst, EVENT_SECONDS),
         ("events that did not come, share", 1 - came, 0.0),
-        ("end with all of them looking on, s", ended, END_SECONDS),
+        ("end with all of them watching, s", ended, END_SECONDS),
     ]
     for name, figure, most in aims:
         print(f"{name:<36}{figure:.3f} (at most {most:.2f}: {'met' if figure <= most else 'missed'})")

@@ -47,7 +47,7 @@ class ExitCode(IntEnum):
 
     @property
     def is_resumable(self) -> bool:
-        """Whether `resume` alone continues a run that ended so: its flow has not come to an end."""
+        """Whether `resume` alone continues a run that ended so: its flow has not ended."""
         return self not in (ExitCode.GOAL_REACHED, ExitCode.GOAL_NOT_REACHED)
 
     @property
@@ -81,7 +81,7 @@ class RunStatus(StrEnum):
     PARKED = "parked"
     INTERRUPTED = "interrupted"
     KILLED = "killed"
-    """Recorded as running, but no process works on it."""
+    """Recorded as running, but its process has ended."""
     UNREADABLE = "unreadable"
 
 

@@ -52,7 +52,7 @@ class Replayed:
 
 
 def find_recordings(folder: Path) -> list[Path]:
-    """The recordings in ``folder``, by name. Raises `UsageError` if there are none."""
+    """The recordings in ``folder``, by name. Raises `UsageError` if the folder has none."""
     found = sorted(folder.glob(f"*{ENDING}"))
     if not found:
         raise UsageError(f"there is no recording (*{ENDING}) in {folder}", "`run --record FILE` writes one.")

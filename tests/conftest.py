@@ -1,4 +1,4 @@
-"""What holds for every test: a pytest that it starts loads no plugin but those that it is told of, and no CI is about.
+"""What applies to every test: a pytest that it starts loads no plugin but those that it names, and no CI is about.
 
 What is installed beside it here, hypothesis above all, would take most of its time, and hundreds of them are started.
 

@@ -1,7 +1,7 @@
 """Wrong files, missing programs, unwritable folders, full disks, kills at bad moments: a clear message, nothing lost.
 
 What is wrong before a run leaves nothing behind (exit 2); what goes wrong in one leaves all it did (exit 3), and
-`resume` goes on once it is mended.
+`resume` continues once it is fixed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def test_wrong_catalog_names_file_and_place(tmp_path: Path, text: str) -> None:
 
 FLOWS = {
     "name: mine\nsteps: [{id: a, ask: tow}]": 'mine.yaml: steps[0].ask: there is no role "tow"; did you mean "two"?',
-    "name: mine\nsteps: [{id: a, ask: two, next: [{to: a}]}]": "mine.yaml: steps: nothing bounds the loop a -> a",
+    "name: mine\nsteps: [{id: a, ask: two, next: [{to: a}]}]": "mine.yaml: steps: the loop a -> a can repeat forever",
     "name: mine\nsteps: [{id: a, ask: two, netx: []}]": 'mine.yaml: steps[0].netx: unknown key; did you mean "next"?',
 }
 

@@ -1,6 +1,7 @@
 """No wait without a deadline: every call of the package that may block names one, or is listed with what bounds it.
 
-What blocks is told by its name, for want of types: `PLACES` therefore lists calls that only look like a wait, too.
+What blocks is recognized by its name, because types are missing. `PLACES` therefore also lists calls that only look
+like a wait.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ class Column:
 def render(progress: Progress, now: str, width: int, height: int = UNLIMITED) -> RenderableType:
     """Draw the whole view at ``now`` (an event's ``at``) for a terminal of ``width`` columns and ``height`` lines."""
     above: list[RenderableType] = [_title(progress)]
-    if progress.playbook:
-        above.append(Text(playbook_in_words(progress.playbook), style="yellow"))
+    if progress.started.playbook:
+        above.append(Text(playbook_in_words(progress.started.playbook), style="yellow"))
     above += [*_position(progress, width), _progress_line(progress, now, width), *_budget_line(progress, now)]
     below = [_tests_line(progress), *_questions(progress), *_warnings(progress)]
     lines_left = height - _lines_of([*above, *below], width)
@@ -65,11 +65,10 @@ def _lines_of(parts: list[RenderableType], width: int) -> int:
 
 
 def _title(progress: Progress) -> Text:
-    if not progress.run_id:
+    run = progress.started
+    if not run.run_id:
         return Text("starting", style="bold")
-    return _unwrapped(
-        Text.assemble((f"run {progress.run_id}", "bold"), f"  flow {progress.flow}  {one_line(progress.goal)}")
-    )
+    return _unwrapped(Text.assemble((f"run {run.run_id}", "bold"), f"  flow {run.flow}  {one_line(run.goal)}"))
 
 
 def _unwrapped(text: Text) -> Text:
@@ -106,7 +105,7 @@ def _steps_line(progress: Progress, names: list[str], first: int, last: int) -> 
 
 
 def _progress_line(progress: Progress, now: str, width: int) -> RenderableType:
-    words = Text(f"{progress.where}  {duration(seconds_between(progress.began, now))}".strip())
+    words = Text(f"{progress.where}  {duration(seconds_between(progress.started.at, now))}".strip())
     if width < MIDDLE or progress.share is None:
         return words
     line = Table.grid(padding=(0, 1))
@@ -129,7 +128,8 @@ def _questions(progress: Progress) -> list[Text]:
         _unwrapped(Text(f"review {key}: {one_line(words)}", style="cyan")) for key, words in progress.questions.items()
     ]
     if asked:
-        commands = answer_commands(progress.run_id, Path(progress.folder).parent, list(progress.questions))
+        run = progress.started
+        commands = answer_commands(run.run_id, Path(run.folder).parent, list(progress.questions))
         asked.append(Text(f"  answer: {commands}"))
     return asked
 

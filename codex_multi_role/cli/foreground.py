@@ -71,8 +71,8 @@ def say_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
 def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[str]:
     totals = report.totals
     yield f"{outcome_in_words(report.outcome)}{f': {one_line(report.reason)}' if report.reason else ''}"
-    if progress.playbook:
-        yield f"  {playbook_in_words(progress.playbook, over=True)}"
+    if progress.started.playbook:
+        yield f"  {playbook_in_words(progress.started.playbook, over=True)}"
     yield f"  turns    {turns_in_words(totals)}"
     yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"
     if progress.tests is not None:

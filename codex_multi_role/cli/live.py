@@ -110,5 +110,5 @@ def picture(progress: Progress) -> str:
         record=True, width=PICTURE_WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor"
     )
     console.print(render(progress, progress.at, PICTURE_WIDTH))
-    drawn = console.export_svg(title=f"codex-multi-role: run {progress.run_id}")
+    drawn = console.export_svg(title=f"codex-multi-role: run {progress.started.run_id}")
     return WEB_FONT.sub("", drawn)

@@ -23,7 +23,7 @@ Raises ``UsageError`` for an unknown check.
 class Terms:
     """``cycles`` and ``repair_attempts`` as in the run's options.
 
-    ``test_seconds``: the maximum duration of the tests after an ask that changed files, 0 if there are none.
+    ``test_seconds``: the maximum duration of the tests after an ask that changed files, 0 without tests.
     """
 
     cycles: int

@@ -50,7 +50,7 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
     files = folder.redact.within(changed_files(folder))
     return Heading(
         run_id=folder.run_id,
-        goal=str(record.get("goal") or story.progress.goal)[:GOAL_LENGTH],
+        goal=str(record.get("goal") or story.progress.started.goal)[:GOAL_LENGTH],
         status=status,
         tone=run_status(status).tone,
         outcome=ending_in_words(status, str(record.get("outcome") or "")),
@@ -66,7 +66,7 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
 
 
 def _facts(record: Mapping[str, Any], story: Story) -> Iterator[tuple[str, str]]:
-    flow = record.get("flow") or story.progress.flow
+    flow = record.get("flow") or story.progress.started.flow
     cycles = story.progress.position.cycles
     yield "flow", one_line(flow) + (f", {plural(cycles, 'cycle')}" if cycles else "")
     inputs = record.get("inputs")

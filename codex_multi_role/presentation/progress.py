@@ -17,6 +17,7 @@ from codex_multi_role.run_folder import RunEvent, events, states
 STARTING, READY, WORKING, REPAIRING, SKIPPED = "starting", "ready", "working", "repairing", "skipped"
 ENDED_TASKS = frozenset({states.COMPLETED, states.FAILED, states.SKIPPED})
 AT_WORK = frozenset({WORKING, REPAIRING})
+NOT_STARTED = events.RunStarted("", "", "", 0, [], "", "", None, resumed=False)
 
 
 @dataclass
@@ -83,7 +84,7 @@ class FlowPosition:
 
 @dataclass
 class WorkDone:
-    """What counts towards the run's ``limits`` (as in `RunStarted`): turns begun, and ``seconds`` as of ``at``.
+    """What counts towards the run's ``limits`` (as in `RunStarted`): turns started, and ``seconds`` as of ``at``.
 
     Waiting for a person does not count.
     """
@@ -109,18 +110,13 @@ class WrittenFiles:
 
 @dataclass
 class Progress:
-    """The whole run. ``at`` is the time of the latest event, ``began`` of the first since the (re)start.
+    """The whole run. ``started``: its latest session's start. ``at`` is the time of the latest event.
 
     ``tests``: the latest, with the status ``running`` until they end. ``questions``: those a person is asked now, by
     key.
     """
 
-    run_id: str = ""
-    goal: str = ""
-    flow: str = ""
-    folder: str = ""
-    playbook: str | None = None
-    began: str = ""
+    started: events.RunStarted = NOT_STARTED
     at: str = ""
     position: FlowPosition = field(default_factory=FlowPosition)
     work: WorkDone = field(default_factory=WorkDone)
@@ -185,10 +181,8 @@ def _apply(event: RunEvent, progress: Progress) -> None:
 
 @_apply.register
 def _run_started(event: events.RunStarted, progress: Progress) -> None:
-    progress.run_id, progress.folder, progress.playbook = event.run_id, event.folder, event.playbook
-    progress.goal, progress.flow, progress.position.cycles = event.goal, event.flow, event.cycles
-    progress.began, progress.ended = event.at, None
-    progress.work.limits = event.limits
+    progress.started, progress.ended = event, None
+    progress.position.cycles, progress.work.limits = event.cycles, event.limits
     _count_work(progress, event.at, event.worked_seconds)
     progress.position.steps = {name: progress.position.steps.get(name, 0) for name in event.steps}
     progress.questions.clear()

@@ -92,7 +92,7 @@ class Flows:
 def _flows(folder: RunFolder, story: Story) -> Flows:
     """Draw the flows from the YAML that the run kept."""
     record = read_record(folder)
-    name = str(record.get("flow") or story.progress.flow)
+    name = str(record.get("flow") or story.progress.started.flow)
     try:
         flows = read_flows(name, (folder.catalog_path / str(record.get("catalog_file", "catalog.yaml"))).parent)
         own = charts(flows, name)

@@ -27,7 +27,7 @@ from codex_multi_role.steps.unit import StepOutcome, Unit
 from codex_multi_role.workspace import apply_files
 
 WEB_SEARCHES = "web_searches"
-"""The handoff field with the number of the role's web searches; missing if there were none."""
+"""The handoff field with the number of the role's web searches; missing without any."""
 
 
 @dataclass(frozen=True)

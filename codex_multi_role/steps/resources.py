@@ -40,11 +40,11 @@ class TestSettings:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What holds for the whole session.
+    """What applies to the whole session.
 
     ``changes_workspace``: whether anything may. ``protect``: what the flow keeps every role from changing;
-    ``first_protected``: its state when the run began. ``steering_absent``: globs of files that steer a run and did not
-    exist when it began, except ``steering_present``. ``searches_web``: whether the role of that name has Codex's own
+    ``first_protected``: its state at the start. ``steering_absent``: globs of files that steer a run and did not exist
+    at its start, except ``steering_present``. ``searches_web``: whether the role of that name has Codex's own
     web search. ``yes`` approves every review.
     """
 

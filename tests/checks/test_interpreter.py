@@ -154,7 +154,7 @@ def test_environment_in_folder_of_another_user_is_not_used(tmp_path: Path, monke
     ("members", "found"), [('["packages/*"]', "uv"), ('["packages/foo"]', "uv"), ('["libs/*"]', OWN), ("[]", OWN)]
 )
 def test_members_of_uv_workspace_share_its_environment(tmp_path: Path, members: str, found: str) -> None:
-    """``uv init`` makes each member a repository of its own if there is none above."""
+    """``uv init`` makes each member a repository of its own if no folder above is one."""
     member = tmp_path / "packages/foo"
     member.mkdir(parents=True)
     (member / ".git").touch()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -86,7 +87,7 @@ def test_fan_out_has_a_bar_of_its_own() -> None:
 @pytest.mark.parametrize("width", [100, 60, 30])
 def test_answer_commands_are_not_cut_off_by_many_roles(width: int) -> None:
     progress = crowd()
-    progress.playbook = "roman-numerals"
+    progress.started = replace(progress.started, playbook="roman-numerals")
     progress.questions = {"ok.1": "Ship it?"}
     view = drawn(progress, width, height=30)
     assert len(view.splitlines()) <= 30

@@ -17,7 +17,7 @@ def printed(text: str) -> dict[str, Any]:
 
 
 def arrived(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What becomes of ``messages`` on their way through a pipe."""
+    """What arrives of ``messages`` on their way through a pipe."""
     reading, writing = os.pipe()
 
     def write() -> None:

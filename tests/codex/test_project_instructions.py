@@ -1,4 +1,4 @@
-"""AGENTS.md files are found as Codex finds them, and nothing that stands in their place can block or flood a start."""
+"""AGENTS.md files are found as Codex finds them, and nothing in their place can block or flood a start."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
 
 
 class Turn(NamedTuple):
-    """What the model is told of a turn, whichever attempt it is. Turns of two walks through one flow may share it."""
+    """What the model learns of a turn, whichever attempt it is. Turns of two walks through one flow may share it."""
 
     role: str
     visit: int
@@ -28,7 +28,7 @@ class Turn(NamedTuple):
 
 
 def recorded_steps(journal: Path) -> dict[int, str]:
-    """What is in the journal of a run that no process works on, by its place; the journal is left as it is."""
+    """What is in the journal of a run without a process, by its place; the journal is left as it is."""
     if not journal.exists():
         return {}
     with tempfile.TemporaryDirectory() as name:

@@ -38,7 +38,7 @@ class Undisturbed:
 
 
 def undisturbed(fault: Fault, scenario: Scenario, folder: Path) -> Undisturbed:
-    """Run the scenario as ``fault`` does, but let nothing strike. Raises AssertionError if it is no measure."""
+    """Run the scenario as ``fault`` does, but let nothing strike. Raises AssertionError if it cannot be a measure."""
     with workbench(fault, scenario, folder) as bench:
         began = time.monotonic()
         code = bench.start()
@@ -57,7 +57,7 @@ def undisturbed(fault: Fault, scenario: Scenario, folder: Path) -> Undisturbed:
 class Trial:
     """What striking at ``points`` did. ``places``: where the fault struck; fewer if a process ended before its point.
 
-    ``stops``: why a process stopped short, and ``ended_by`` what the first one tells of deadlines that passed.
+    ``stops``: why a process stopped short, and ``ended_by`` what the first one reports of deadlines that passed.
     ``leaving``: seconds that the killed run's processes took to leave. ``restarts``: the run had no ``run.json`` yet.
     ``struck_resumes``: of the ``resumes``, those that may not be in ``run.json``. ``free``: how often a turn in flight
     may be paid for again, by its place in the journal; ``twice``: how many were.

@@ -1,4 +1,4 @@
-"""Flows whose Codex breaks off in between: the work goes on where it belongs."""
+"""Flows whose Codex breaks off in between: the work continues where it belongs."""
 
 from __future__ import annotations
 

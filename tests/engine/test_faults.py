@@ -1,4 +1,4 @@
-"""What becomes of a run when its model provider, or a Codex process, fails."""
+"""How a run ends when its model provider, or a Codex process, fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FULL: Record = {"fault": {"code": "context_length_exceeded"}}
 
 
 def limit(seconds: float) -> Record:
-    """A usage limit as the provider tells it, that begins anew so many seconds from now."""
+    """A usage limit as the provider reports it, that resets so many seconds from now."""
     headers = {
         "x-codex-primary-used-percent": "100",
         "x-codex-primary-window-minutes": "300",
@@ -70,7 +70,7 @@ def test_waiting_for_nobody_knows_what_is_refused(
     assert (report.outcome, report.exit_code) == ("quota", 5)
     monkeypatch.setattr("sys.argv", ["codex-multi-role", "resume", "latest", "--wait", "--runs-dir", str(team.runs)])
     assert main() == 2
-    assert "nobody said when" in capsys.readouterr().err
+    assert "it is unknown when" in capsys.readouterr().err
 
 
 def test_full_conversation_continues_in_new_thread(tmp_path: Path) -> None:

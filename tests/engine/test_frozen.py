@@ -64,7 +64,7 @@ def test_frozen_git_does_not_outlive_killed_run(tmp_path: Path, monkeypatch: pyt
 
 
 def test_ctrl_c_twice_ends_a_run_whose_git_is_frozen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once, it would be waited for until STOP_SECONDS are over."""
+    """Once, the run would wait for it until STOP_SECONDS are over."""
     once = git_that_freezes(tmp_path, monkeypatch)
     team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [{"steps": [{"patch": PATCH}, say()]}] * 2})
     with team.start() as process:

@@ -31,7 +31,7 @@ def app_servers() -> int:
 
 @dataclass
 class Counter:
-    """Looks all the time while a run goes on."""
+    """Looks all the time while a run works."""
 
     most: int = 0
     events: list[Record] = field(default_factory=list)

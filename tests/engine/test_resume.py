@@ -1,4 +1,4 @@
-"""A run that stopped goes on after its last recorded turn, whatever stopped it."""
+"""A run that stopped continues after its last recorded turn, whatever stopped it."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_run_has_one_live_owner(tmp_path: Path) -> None:
 
 
 def test_lock_is_released_even_if_the_end_of_processes_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within a program that goes on, nobody else could resume the run."""
+    """Within a program that continues, nobody else could resume the run."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     folder = team.run().folder
 

@@ -216,7 +216,7 @@ def test_what_works_beside_a_question_is_finished_first(tmp_path: Path) -> None:
 
 
 def test_failure_beside_a_question_is_how_the_run_ends(tmp_path: Path) -> None:
-    """Not waiting: going on with an answer would take the failed turn again, which is for whoever resumes to say."""
+    """Not waiting: continuing with an answer would take the failed turn again, which is for whoever resumes to say."""
     team = working_beside_a_question(tmp_path, {"fault": {"status": 400}})
     assert team.run(flow="own").exit_code == 3
     assert asked(team, "both.1.0/ok.1")["answer"] is None

@@ -64,7 +64,7 @@ def test_ask_user_reports_at_once_that_nobody_is_available(tmp_path: Path, yes: 
     codex_multi_role.run(team.options(yes=yes), team.events.append, until_over if yes else None)
     assert summary(team) == NOBODY
     (warning,) = team.of_type("warning")
-    assert warning["message"] == "one continues without an answer, because nobody is there: Which database?"
+    assert warning["message"] == "one continues without an answer, because nobody is available: Which database?"
     assert not (team.runs / "latest/reviews").exists()
 
 
@@ -196,7 +196,7 @@ def turn_records(team: TeamFolder) -> list[Record]:
 
 @pytest.mark.systems
 def test_turn_that_only_talks_is_continued_on_the_same_thread(tmp_path: Path) -> None:
-    """The seed's loop: text without a tool call goes on until `terminate`, and what the tools kept is not lost."""
+    """The seed's loop: text without a tool call is repeated until `terminate`, and what the tools kept is not lost."""
     rest: list[Record] = [THINKING, {"steps": [end("success"), say("planned")]}]
     team = stepping(tmp_path, {"steps": [PLAN, THINKING], "repairs": rest}, max_steps=2)
     assert team.run().exit_code == 1  # the only cycle is used up

@@ -47,7 +47,7 @@ def leave_alone(_: pytest.MonkeyPatch) -> None:
 @dataclass(frozen=True)
 class Played:
     """``play``: what the playbook's model does, or a command that it asks for. ``settings``: in place of the playbook.
-    ``arrange``: brings about what no model can; ``prompt``: what the role is told.
+    ``arrange``: brings about what no model can; ``prompt``: the role's prompt.
 
     ``status``, ``outcome``: of each of the ``turns`` that are taken; the run ends with the same ``outcome`` and
     ``exit_code``. ``words``: of the reason; ``advice``: of what the screen says to do besides resuming.
@@ -131,7 +131,7 @@ PLAYED: Mapping[str, Played] = {
         "context_full",
         1,
         words="ran out of room",
-        advice="hand on less",
+        advice="pass on less",
     ),
     "empty answer": Played(
         fault(empty=True), "invalid_reply", "empty_answer", words="The answer was empty", advice="--repair-attempts"

@@ -1,4 +1,4 @@
-"""Faults of what is said between us and Codex."""
+"""Faults of the messages between us and Codex."""
 
 from __future__ import annotations
 

@@ -14,13 +14,13 @@ MEND = "a setting (-c, the role's codex_config), config.toml or CODEX_HOME"
 
 @dataclass(frozen=True)
 class Start:
-    """``home``: makes the user's Codex home, given a path that is not there. ``mended``: what `resume` is given."""
+    """``home``: makes the user's Codex home, given a path that is not there. ``fixed``: what `resume` is given."""
 
     arguments: tuple[str, ...]
     words: str
     advice: str = MEND
     home: Callable[[Path], object] = Path.mkdir
-    mended: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
     outcome: str = "start_failed"
     exit_code: int = 3
 
@@ -34,7 +34,7 @@ STARTS: Mapping[str, Start] = {
     "bad -c": Start(
         ("-c", "model_reasoning_effort=[]"),
         "Error: invalid type: sequence",
-        mended=("-c", "model_reasoning_effort=low"),
+        fixed=("-c", "model_reasoning_effort=low"),
     ),
     "unknown provider": Start(("-c", "model_provider=nowhere"), "Error: Model provider `nowhere` not found"),
     "CODEX_HOME missing": Start(OPENAI, "that path does not exist", home=Path.exists),
@@ -44,7 +44,7 @@ STARTS: Mapping[str, Start] = {
         ("--codex-bin", "/bin/false", "--playbook", "playbook.yaml"),
         "ended with exit code 1",
         advice="",
-        mended=("--codex-bin", str(find_codex(None, {}))),
+        fixed=("--codex-bin", str(find_codex(None, {}))),
     ),
     "no login": Start(
         OPENAI, "the model provider needs a login", advice="codex login", outcome="not_logged_in", exit_code=2

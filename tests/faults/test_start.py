@@ -1,4 +1,4 @@
-"""What is wrong before any turn costs none: Codex's own words are on the screen, and the run goes on once mended."""
+"""What is wrong before any turn costs none: Codex's own words are on the screen; once fixed, the run continues."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_start_that_fails_says_why_and_costs_nothing(
     assert record["reason"].startswith(told)
     assert not row.advice or row.advice in seen.line("hint")
     assert seen.line("exit") == f"{row.exit_code}: {exit_meaning(row.exit_code)}"
-    again = screen.give(*seen.next_command, "--playbook", "playbook.yaml", *row.mended)
+    again = screen.give(*seen.next_command, "--playbook", "playbook.yaml", *row.fixed)
     assert (again.exit_code, again.record["outcome"], len(again.turns)) == (0, "done", 1), again.text
 
 

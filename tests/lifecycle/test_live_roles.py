@@ -1,4 +1,4 @@
-"""Editing roles while a run works: what is saved holds from the role's next turn on, or is refused visibly."""
+"""Editing roles while a run works: what is saved applies from the role's next turn on, or is refused visibly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 
 class Edited:
-    """A run of ``flow`` in which somebody edits the roles while a question waits, until the run has told of it."""
+    """A run of ``flow`` in which somebody edits the roles while a question waits, until the run has reported it."""
 
     def __init__(self, team: TeamFolder, edit: Callable[[TeamFolder], None], told: str) -> None:
         self.team = with_flow(team, ASKED_TWICE)

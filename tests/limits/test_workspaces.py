@@ -1,4 +1,4 @@
-"""A workspace of ten thousand files, a file of a hundred megabytes, names that are no text: worked on, and kept."""
+"""A workspace of ten thousand files, a file of a hundred megabytes, names that are not text: worked on, and kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs from run to run by itself is no difference; all else is."""
+"""What differs from run to run by itself does not count as a difference; all else does."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Upstream(LoopbackHandler):
         server = self.server
         assert isinstance(server, Server)
         size = int(self.headers.get("Content-Length", 0))
-        server.heard.append((f"{self.command} {self.path}", dict(self.headers), self.rfile.read(size)))
+        server.received.append((f"{self.command} {self.path}", dict(self.headers), self.rfile.read(size)))
         server.answering(self)
 
     def whole(self) -> None:
@@ -56,7 +56,7 @@ class Upstream(LoopbackHandler):
 
 class Server(LoopbackServer):
     def __init__(self) -> None:
-        self.heard: list[tuple[str, dict[str, str], bytes]] = []
+        self.received: list[tuple[str, dict[str, str], bytes]] = []
         self.answering: Answer = Upstream.whole
         super().__init__("upstream", Upstream)
 
@@ -100,7 +100,7 @@ def test_request_arrives_whole_and_its_answer_comes_back_whole(upstream: Server,
             "POST", f"{path}/responses?api-version=3", body(user("go")), {"Authorization": f"Bearer {TOKEN}"}
         )
         assert client.getresponse().read() == b"".join(EVENTS)
-    line, headers, sent = upstream.heard[-1]
+    line, headers, sent = upstream.received[-1]
     assert (line, headers["authorization"], sent) == (
         "POST /v1/responses?api-version=3",
         f"Bearer {TOKEN}",
@@ -186,7 +186,7 @@ def test_request_other_than_turn_is_passed_on_and_not_recorded(
     with through(file, f"{upstream.address}/v1") as (client, path):
         client.request(method, f"{path}/models?client_version=1", b"{}" if method == "POST" else None)
         assert client.getresponse().read() == b'{"models": []}'
-    assert upstream.heard[0][0] == f"{method} /v1/models?client_version=1"
+    assert upstream.received[0][0] == f"{method} /v1/models?client_version=1"
     assert exchanges_of(file.path) == []
 
 
@@ -195,7 +195,7 @@ def test_compressed_request_is_passed_on_unchanged(upstream: Server, file: Recor
     with through(file, upstream.address) as (client, path):
         client.request("POST", f"{path}/responses", packed, {"Content-Encoding": "gzip"})
         client.getresponse().read()
-    assert upstream.heard[0][2] == packed
+    assert upstream.received[0][2] == packed
     assert exchanges_of(file.path)[0]["role"] == PLANNER.role
 
 
@@ -203,7 +203,7 @@ def test_login_with_an_account_goes_where_codex_would_send_it(upstream: Server, 
     with through(file, f"{upstream.address}/api", f"{upstream.address}/account") as (client, path):
         post(client, path).read()
         post(client, path, ChatGPT_Account_ID="account-1234").read()
-    assert [line for line, *_ in upstream.heard] == ["POST /api/responses", "POST /account/responses"]
+    assert [line for line, *_ in upstream.received] == ["POST /api/responses", "POST /account/responses"]
     assert "account-1234" not in file.path.read_text()
 
 
@@ -217,7 +217,7 @@ def test_proxy_of_the_environment_is_used(
         response = post(client, path)
         response.read()
     # The stand-in for a proxy answers to its own name only, and so tells by refusing that it was asked.
-    assert upstream.heard[0][0] == "POST http://provider.invalid/v1/responses"
+    assert upstream.received[0][0] == "POST http://provider.invalid/v1/responses"
 
 
 @pytest.mark.parametrize("variable", ["http_proxy", "all_proxy"])
@@ -229,7 +229,7 @@ def test_proxy_and_provider_receive_their_own_credentials(
     monkeypatch.delenv("NO_PROXY", raising=False)
     with through(file, "http://you:word@provider.invalid/v1") as (client, path):
         post(client, path).read()
-    line, headers, _ = upstream.heard[0]
+    line, headers, _ = upstream.received[0]
     assert line == "POST http://provider.invalid/v1/responses"
     assert headers["proxy-authorization"] == basic("me:p@ss")
     assert headers["authorization"] == basic("you:word")
@@ -254,7 +254,7 @@ def test_login_in_an_address_is_sent_and_nowhere_told(upstream: Server, file: Re
         post(client, path, Authorization=f"Bearer {TOKEN}").read()
         upstream.stop()
         told = post(client, path).read()
-    assert [headers["authorization"] for _, headers, _ in upstream.heard] == [
+    assert [headers["authorization"] for _, headers, _ in upstream.received] == [
         basic("us@er:secret-word"),
         f"Bearer {TOKEN}",
     ]
@@ -267,7 +267,10 @@ def test_login_in_an_address_is_sent_and_nowhere_told(upstream: Server, file: Re
     "url", ["http://127.0.0.1:port/v1", "http://[::1/v1", "127.0.0.1:80/v1", "ftp://a/v1", "http:///v1"]
 )
 def test_invalid_address_is_reported_before_anything_is_sent(file: RecordingFile, url: str) -> None:
-    with RecordingProxy(file) as proxy, pytest.raises(UsageError, match="the model provider Mine is no address"):
+    with (
+        RecordingProxy(file) as proxy,
+        pytest.raises(UsageError, match="the model provider Mine is not an HTTP or HTTPS address"),
+    ):
         proxy.through("Mine", url)
 
 
@@ -278,14 +281,14 @@ def test_truncated_request_is_not_passed_on(upstream: Server, file: RecordingFil
         client.endheaders(b"{}")
         client.sock.shutdown(socket.SHUT_WR)
         assert client.sock.recv(1) == b""
-    assert upstream.heard == []
+    assert upstream.received == []
 
 
 def test_web_socket_is_refused(upstream: Server, file: RecordingFile) -> None:
     with through(file, upstream.address) as (client, path):
         client.request("GET", f"{path}/responses", headers={"Upgrade": "websocket", "Connection": "Upgrade"})
         assert client.getresponse().status == 501
-    assert upstream.heard == []
+    assert upstream.received == []
 
 
 def test_end_of_the_run_does_not_wait_for_a_silent_provider(upstream: Server, file: RecordingFile) -> None:
@@ -335,7 +338,7 @@ def test_what_leads_to_no_provider_is_not_found(upstream: Server, file: Recordin
     with through(file, upstream.address) as (client, _):
         client.request("GET", path)
         assert client.getresponse().status == 404
-    assert upstream.heard == []
+    assert upstream.received == []
 
 
 def test_disk_that_is_full_costs_the_recording_not_the_answer(upstream: Server, file: RecordingFile) -> None:

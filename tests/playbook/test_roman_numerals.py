@@ -22,7 +22,7 @@ LISTING = "Chunk ID: 1\nProcess exited with code 0\nOutput:\nREADME.md\n"
 
 
 class Team:
-    """The cycle's roles, each answered from the playbook; the tests run whenever files are handed in."""
+    """The cycle's roles, each answered from the playbook; the tests run whenever files are submitted."""
 
     def __init__(self, folder: Path) -> None:
         self.catalog = RoleSpecCatalog.load(packaged_roles() / "catalog.yaml")

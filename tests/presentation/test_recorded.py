@@ -1,4 +1,4 @@
-"""What a run's folder tells of it, whatever wrote it and whenever it was killed."""
+"""What a run's folder shows of it, whatever wrote it and whenever it was killed."""
 
 from __future__ import annotations
 

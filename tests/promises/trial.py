@@ -44,7 +44,7 @@ def copy_of_tree(folder: Path) -> Path:
 
 
 def run_tests(root: Path, ids: Sequence[str]) -> tuple[Endings, str]:
-    """How each test ended in the tree at ``root``, and the last that was said."""
+    """How each test ended in the tree at ``root``, and the end of its output."""
     report = root / "junit.xml"
     # A folder for temporary files of its own: pytest sweeps the usual one, which others may be using.
     folders = ("--rootdir", str(root), "--basetemp", f"{root}.tmp", "--junitxml", str(report))

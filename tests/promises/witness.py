@@ -1,4 +1,4 @@
-"""A pytest plugin that refuses to go on with any package but the one below pytest's root: the private copy."""
+"""A pytest plugin that refuses to continue with any package but the one below pytest's root: the private copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a role does during a run to get out of the workspace, by command, by patch and by what it hands in."""
+"""What a role does during a run to get out of the workspace, by command, by patch and by the files it submits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`protect`: what a role changes of it is put back at once, is said to all, and counts for no test."""
+"""`protect`: what a role changes of it is put back at once, is reported to all, and counts for no test."""
 
 from __future__ import annotations
 

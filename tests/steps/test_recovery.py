@@ -9,7 +9,7 @@ from codex_multi_role.steps.recovery import pause
 
 
 class Watch(Event):
-    """Takes note of how long it was to be waited for."""
+    """Notes how long the wait was to be."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Files a role hands in, files it changes itself, and the tests that follow."""
+"""Files a role submits, files it changes itself, and the tests that follow."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ PLAYED = (*LEAN, 'model_provider="playbook"', 'model="playbook"')
 
 @dataclass
 class PlayedTurn:
-    """What the app-server told of one turn."""
+    """What the app-server sent about one turn."""
 
     status: str = ""
     error: dict[str, Any] = field(default_factory=dict)

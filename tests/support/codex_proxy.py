@@ -55,7 +55,7 @@ def write_launcher(path: Path, case: Case | Once, logs: Path, codex: Path) -> Pa
 
 
 class Log:
-    """What was done, one line a message that something was done to."""
+    """What was done, one line per message that something was done to."""
 
     def __init__(self, logs: Path, role: str) -> None:
         self.process, self._file = self._begin(logs, role)

@@ -133,7 +133,7 @@ class Session:
         self._seen = 0
 
     def wait_for(self, text: str) -> None:
-        """Until ``text`` was drawn, after what was waited for before."""
+        """Until ``text`` was drawn, after the text before it."""
         while (at := self.drawn.find(text, self._seen)) < 0:
             part = _read(self._descriptor)
             assert part, f"'{text}' was not drawn:\n{self.drawn}"

@@ -29,7 +29,7 @@ def fill(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Disk:
-    """A file system that is there for the commands of `inside`. ``holder``: the process it lives with.
+    """A file system that exists for the commands of `inside`. ``holder``: the process it lives with.
 
     ``name``: of the one folder on it, or nothing for its top.
     """

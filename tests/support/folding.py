@@ -3,7 +3,7 @@
     python -m tests.support.folding SOURCE MOUNT_POINT
 
 Mounts ``MOUNT_POINT``, says ``mounted``, and serves it until it is killed. Names keep the case they were made with. The
-kernel is told to remember nothing, so that every name is looked up here. Source: the kernel's ``linux/fuse.h``, 7.31.
+kernel is made to remember nothing, so that every name is looked up here. Source: the kernel's ``linux/fuse.h``, 7.31.
 """
 
 from __future__ import annotations

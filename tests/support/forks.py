@@ -24,7 +24,7 @@ STEPS: list[Record] = [
 
 
 def builders(folder: Path, steps: list[Record] | None = None, **more: object) -> TeamFolder:
-    """A plan, then building and judging three times over; every build writes ``a.txt`` anew and a file of its own."""
+    """A plan, then building and judging three times over; every build rewrites ``a.txt`` and a file of its own."""
     builds = [
         say(f"build {n}", files=[{"path": "a.txt", "content": f"{n}\n"}, {"path": f"new{n}.txt", "content": ""}])
         for n in (1, 2, 3)

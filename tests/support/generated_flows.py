@@ -52,7 +52,7 @@ def _routes(step_id: str, reachable: tuple[str, ...]) -> st.SearchStrategy[Keys]
 
 @cache
 def _conditions(step_id: str) -> st.SearchStrategy[str]:
-    """What may stand in a ``when`` after ``step_id``: what it left, comparisons of visits, and any mixture of them."""
+    """What may occur in a ``when`` after ``step_id``: what it left, comparisons of visits, and any mixture of them."""
     flags = st.sampled_from([f"steps.{step_id}.red", f"steps.{step_id}.green"])
     counts = st.sampled_from(["cycle", *(f"steps.{each}.visits" for each in STEP_IDS[:2])])
     numbers = st.sampled_from(["0", "1", "2", "3", "1.5", "cycles", "inputs.most", "vars.most"])

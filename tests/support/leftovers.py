@@ -24,7 +24,7 @@ def _is_of(process: psutil.Process, inside: str) -> bool:
 
 
 def wait_until_gone(folder: Path, seconds: float) -> list[psutil.Process]:
-    """Wait until no process of ``folder`` is left; returns those that are there after ``seconds`` all the same."""
+    """Wait until no process of ``folder`` is left; returns those that are left after ``seconds`` all the same."""
     deadline = time.monotonic() + seconds
     while (left := processes_of(folder)) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)

@@ -53,7 +53,7 @@ def solve(team: TeamFolder, **inputs: object) -> RunReport:
 
 
 def results(team: TeamFolder) -> list[Record]:
-    """What the aggregator was told of each task, in order."""
+    """What the aggregator got of each task, in order."""
     prompt = (team.runs / "latest/aggregator/turn_001/prompt.txt").read_text()
     told = json.JSONDecoder().raw_decode(prompt.split("INCOMING HANDOFF (JSON):\n")[1])[0]
     found: list[Record] = told["results"]

@@ -34,19 +34,19 @@ class _Hearing(ResponsesHandler):
 
     def do_POST(self) -> None:  # noqa: N802 - as http.server calls it
         assert isinstance(self.server, Provider)
-        self.server.heard.append({name.lower(): value for name, value in self.headers.items()})
+        self.server.received.append({name.lower(): value for name, value in self.headers.items()})
         super().do_POST()
 
 
 class Provider(LoopbackServer):
-    """``heard`` are the headers of every request to the model, names in lower case.
+    """``received`` are the headers of every request to the model, names in lower case.
 
-    ``about_accounts``: what it tells of the account of a login.
+    ``about_accounts``: what it returns about the account of a login.
     """
 
     def __init__(self, playbook: Playbook) -> None:
         self.playbook = playbook
-        self.heard: list[dict[str, str]] = []
+        self.received: list[dict[str, str]] = []
         self.about_accounts: dict[str, Any] = {}
         super().__init__("playbook", _Hearing)
 

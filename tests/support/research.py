@@ -23,7 +23,7 @@ STOP_SECONDS = 5
 
 
 def pdf(text: str) -> bytes:
-    """A document of one page with ``text``, which a reader mends where its table of contents is missing."""
+    """A document of one page with ``text``, which a reader repairs where its table of contents is missing."""
     stream = f"BT /F1 12 Tf 40 700 Td ({text}) Tj ET"
     parts = [
         "<< /Type /Catalog /Pages 2 0 R >>",
@@ -147,7 +147,7 @@ def planned(*texts: str) -> Record:
 
 
 def read_with(confidence: float = 0.8, topics: str = "[]") -> Record:
-    """Each of a text's first two lines that is no heading is a fact; ``topics``: an expression of what it leads to."""
+    """Each non-heading among a text's first two lines is a fact; ``topics``: an expression of what it leads to."""
     lines = f"{LINES} | reject('in', ['# Chronicle']) | list"
     answer = {
         "extracted_facts": f"{{{{ ({lines})[:2] }}}}",

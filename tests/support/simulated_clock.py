@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Pause:
-    """Go on after so many seconds."""
+    """Continue after so many seconds."""
 
     seconds: float
 
@@ -26,7 +26,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Side:
-    """Go on when all of ``works`` are done, ``at_once`` at a time, in order, each after those it ``needs``."""
+    """Continue when all of ``works`` are done, ``at_once`` at a time, in order, each after those it ``needs``."""
 
     works: Sequence[Work]
     at_once: int
@@ -84,7 +84,7 @@ class Clock:
             self._after(0, self._item(group, index))
 
     def _item(self, group: _Group, index: int) -> Work:
-        """One of what waits; the last one lets the parent go on."""
+        """One of what waits; the last one lets the parent continue."""
         yield from group.side.works[index]
         group.done.add(index)
         if len(group.done) == len(group.side.works):

@@ -1,4 +1,4 @@
-"""A team whose own definitions lie in the workspace that its role may write."""
+"""A team whose own definitions are in the workspace that its role may write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ state = partial(files_of, without=("runs",))
 
 
 class InOneFolder(TeamFolder):
-    """A team whose catalog lies in the workspace, as in a project of a user's."""
+    """A team whose catalog is in the workspace, as in a project of a user's."""
 
     @property
     def workspace(self) -> Path:

@@ -30,7 +30,7 @@ EDITOR: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_wr
 
 
 def calls(tool: str, arguments: object) -> Record:
-    """A turn that calls a tool, and hands on what it was told."""
+    """A turn that calls a tool, and passes on its result."""
     return {"steps": [{"call": tool, "arguments": arguments}, say("{{ tool_outputs[0] }}")]}
 
 

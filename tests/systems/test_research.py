@@ -280,7 +280,7 @@ def test_short_section_is_expanded_up_to_limit_and_reported(flawed: Researching)
     assert "T: it has 250 words, at least 300 are wanted" in flawed.text
     assert {each["id"] for each in flawed.data()["removed_citations"]} == {"S99", "S98", "(nothing)"}
     assert set(citations_in(flawed.text)) <= set(flawed.sources_found)
-    assert "a citation of S99, which is no source, was removed" in flawed.text
+    assert "a citation of S99, which is not a source, was removed" in flawed.text
     assert "S99" not in (flawed.report.folder / "research.html").read_text().split("What is missing")[0]
 
 

@@ -1,4 +1,4 @@
-"""What the flow ``testgen`` makes of folders, of files that are no good, and of tests and plans that are none."""
+"""What the flow ``testgen`` makes of folders, of unusable files, and of invalid tests and plans."""
 
 from __future__ import annotations
 

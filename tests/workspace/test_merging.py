@@ -39,7 +39,7 @@ def _put(root: Path, tree: Contents) -> None:
 
 
 def _one_side(path: str, base: Contents, ours: Contents, theirs: Contents) -> tuple[str, bytes] | str | None:
-    """What becomes of ``path`` looked at alone: an entry, None, or ``conflict``."""
+    """What results for ``path`` looked at alone: an entry, None, or ``conflict``."""
     was, here, there = base.get(path), ours.get(path), theirs.get(path)
     if there in (was, here):
         return here

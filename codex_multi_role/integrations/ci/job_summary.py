@@ -39,17 +39,17 @@ def _heading(run: EndedRun) -> list[str]:
 
 def _ending(run: EndedRun) -> list[str]:
     parts = [code(run.line(run.reason, 500)), f"({run.meaning})"]
-    played = run.progress.playbook
+    played = run.progress.started.playbook
     if played:
         parts.append(playbook_in_words(played, over=True, named=lambda name: code(run.line(name))))
     return [" ".join(part for part in parts if part)]
 
 
 def _facts(run: EndedRun) -> list[str]:
-    totals, progress = run.totals, run.progress
+    totals, started, where = run.totals, run.progress.started, run.progress.where
     return [
-        f"- goal: {code(run.line(progress.goal, 1000))}",
-        f"- flow: {code(run.line(progress.flow))}{f', {code(run.line(progress.where))}' if progress.where else ''}",
+        f"- goal: {code(run.line(started.goal, 1000))}",
+        f"- flow: {code(run.line(started.flow))}{f', {code(run.line(where))}' if where else ''}",
         f"- turns: {turns_in_words(totals)}",
         f"- tokens: {tokens_in_words(totals.get('input_tokens', 0), totals.get('output_tokens', 0))}",
         f"- where to look: {code(one_line(run.folder.path if run.folder else '', 1000))}",

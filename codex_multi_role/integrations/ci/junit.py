@@ -50,8 +50,10 @@ def _document(suites: Mapping[str, list[TestCase]]) -> bytes:
 def _run_case(run: EndedRun) -> TestCase:
     from junitparser import TestCase
 
-    flow = run.line(run.progress.flow) or "run"
-    case = TestCase(f"flow {flow}" if run.progress.flow else flow, PROGRAM, _seconds(run.totals.get("seconds", 0.0)))
+    flow = run.line(run.progress.started.flow) or "run"
+    case = TestCase(
+        f"flow {flow}" if run.progress.started.flow else flow, PROGRAM, _seconds(run.totals.get("seconds", 0.0))
+    )
     if run.exit_code != 0:
         case.result = [_run_result(run)]
     case.system_out = "\n".join(_run_output(run))
@@ -72,7 +74,7 @@ def _run_output(run: EndedRun) -> Iterator[str]:
     if run.folder is None:
         return
     yield f"run {run.name}: {run.headline} ({run.meaning})"
-    yield f"goal: {run.line(run.progress.goal, 500)}"
+    yield f"goal: {run.line(run.progress.started.goal, 500)}"
     yield f"folder: {run.folder.path}"
     if run.progress.tests is not None:
         yield f"tests: {verdict(vars(run.progress.tests))}"

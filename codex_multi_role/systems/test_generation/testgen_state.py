@@ -96,7 +96,7 @@ def advance_state(context: CheckContext) -> TestgenStateResult:
 
 
 def _event(options: TestgenStateOptions) -> tuple[Event, Json]:
-    """The event, and what the result tells of it."""
+    """The event, and what the result reports about it."""
     state = options.state
     if options.planned is not None:
         plan, refused = merged_items(state.plan, options.planned, "id", ITEM_FIELDS)

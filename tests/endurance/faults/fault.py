@@ -67,7 +67,7 @@ class Fault:
         return find_codex(None, {})
 
     def strike(self, _folder: Path, _point: Point) -> str:
-        """What the fault did there, if no place in the run's process tells of it."""
+        """What the fault did there, if no place in the run's process shows it."""
         return ""
 
     def must_succeed(self, _point: Point) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -81,7 +82,8 @@ def test_long_lists_are_cut_and_say_so(tmp_path: Path) -> None:
 def test_it_is_never_longer_than_github_takes(tmp_path: Path) -> None:
     long = "𐍈" * 2000
     run = make_ended(tmp_path, 3, long, outcome=long, hint=long)
-    run.progress.goal = run.progress.flow = run.progress.playbook = run.progress.position.state = long
+    run.progress.started = replace(run.progress.started, goal=long, flow=long, playbook=long)
+    run.progress.position.state = long
     run.progress.warnings += [f"{number} {long}" for number in range(MOST_LISTED)]
     run.progress.roles = {str(number): RoleProgress(long, turns=1, last=long) for number in range(MOST_ROLES)}
     assert run.folder is not None
@@ -99,7 +101,7 @@ def test_it_is_never_longer_than_github_takes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_code_wherever_it_stands(tmp_path: Path, text: str) -> None:
     run = make_ended(tmp_path, 3, text, outcome=text, hint=text)
-    run.progress.goal = run.progress.flow = run.progress.playbook = text
+    run.progress.started = replace(run.progress.started, goal=text, flow=text, playbook=text)
     run.progress.warnings.append(text)
     assert run.folder is not None
     TurnFolder.of(run.folder, "planner", 1).write_result({"changed_paths": [text]})

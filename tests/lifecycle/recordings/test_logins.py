@@ -42,7 +42,7 @@ def test_api_key_arrives_and_a_replay_needs_none(tmp_path: Path, home: Path) -> 
     log_in(home, KEY)
     with provider_of(PLAYS) as provider:
         file = recorded(tmp_path, provider)
-    assert [headers["authorization"] for headers in provider.heard] == [f"Bearer {KEY}"]
+    assert [headers["authorization"] for headers in provider.received] == [f"Bearer {KEY}"]
     assert KEY not in file.read_text()
     (home / "auth.json").unlink()
     team = TeamFolder(tmp_path, ROLES, {})
@@ -67,7 +67,7 @@ def test_chatgpt_login_arrives(tmp_path: Path, home: Path) -> None:
             "account_routing_override": "NO_CONSTRAINT"}], "default_account_id": ACCOUNT}  # fmt: skip
         backend = provider.base_url.removesuffix("/v1") + "/backend-api"
         file = recorded(tmp_path, provider, f'chatgpt_base_url="{backend}"')
-    [turn] = provider.heard
+    [turn] = provider.received
     assert (turn["authorization"], turn["chatgpt-account-id"]) == (f"Bearer {token}", ACCOUNT)
     assert "content-encoding" not in turn  # Codex would compress it otherwise, with this login
     text = file.read_text()

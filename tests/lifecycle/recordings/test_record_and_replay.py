@@ -67,7 +67,7 @@ class Recorded:
     team: TeamFolder
     file: Path
     report: RunReport
-    heard: list[dict[str, str]]
+    received: list[dict[str, str]]
     events: list[Record]
 
     def replay(self, folder: Path, roles: Path | None = None, **changes: Any) -> tuple[RunReport, list[Record]]:
@@ -96,7 +96,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
         file = folder / "shop.ndjson"
         options = {"playbook": None, "config": provider.settings(), "model": "playbook", "cycles": 3, "record": file}
         report = team.run(**options, goal=f"open the shop with {SECRET}")
-        return Recorded(team, file, report, provider.heard, list(team.events))
+        return Recorded(team, file, report, provider.received, list(team.events))
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def handoffs(report: RunReport) -> Any:
 
 def test_recorded_run_goes_as_it_would(recorded: Recorded) -> None:
     assert (recorded.report.outcome, recorded.report.exit_code) == ("done", 0), recorded.report
-    assert {headers["authorization"] for headers in recorded.heard} == {f"Bearer {KEY}"}
+    assert {headers["authorization"] for headers in recorded.received} == {f"Bearer {KEY}"}
     ends = [(line["role"], line["kind"], line["status"], line["end"]) for line in exchanges_of(recorded.file)]
     assert ("maker", "turn", 429, "text") in ends
     assert ("maker", "turn", 200, "broken") in ends
@@ -236,7 +236,7 @@ def test_resumed_run_continues_without_missing_recording(tmp_path: Path) -> None
     assert team.run(record=file, cycles=2, max_turns=1).exit_code == 5
     file.unlink()
     assert team.resume(max_turns=9).exit_code == 1
-    assert any("goes on without being recorded" in message for message in warnings(team.events))
+    assert any("continues without being recorded" in message for message in warnings(team.events))
     assert not file.exists()
 
 

@@ -1,4 +1,4 @@
-"""What a replay tells where it cannot go on as recorded: to Codex, to people and in its folder."""
+"""What a replay reports where it cannot continue as recorded: to Codex, to people and in its folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> RunFolder:
 
 @pytest.fixture
 def definitions(tmp_path: Path) -> Definitions:
-    """Of the replay of a recording in which role one was told to do it."""
+    """Of the replay of a recording in which role one was asked to do it."""
     recording = written(tmp_path / "it.ndjson", exchange(), ENDED).path
     return load_definitions(TeamFolder(tmp_path, {"one": {}}, {}).options(playbook=None, replay=recording))
 

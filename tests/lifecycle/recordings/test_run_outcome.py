@@ -1,4 +1,4 @@
-"""What a run came to, whatever lies in its workspace."""
+"""How a run ended, whatever is in its workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the check tells of a folder, whatever lies in it."""
+"""What the check reports about a folder, whatever is in it."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def test_no_threshold_makes_up_for_a_part_but_zero_only_measures(package: Packag
 
 
 def refined(package: Package, **texts: str) -> list[dict[str, str]]:
-    """Overwrite documents with ``texts``; what the check is told of it."""
+    """Overwrite documents with ``texts``; what the check gets of it."""
     before = []
     for name, text in texts.items():
         path = package.docs / f"{name}.md"

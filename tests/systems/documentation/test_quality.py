@@ -1,4 +1,4 @@
-"""What documents are found to be worth, part by part, and which of them are to be mended."""
+"""What documents are found to be worth, part by part, and which of them need refinement."""
 
 from __future__ import annotations
 

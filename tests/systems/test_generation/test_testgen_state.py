@@ -20,7 +20,7 @@ LIMITS = {"max_iterations": 5, "target_coverage": 100.0}
 def judged(
     make_context: MakeContext, files: list[Record], coverage: float, state: Record | None = None
 ) -> tuple[Record, set[str]]:
-    """What is said of the attempt whose files are in the workspace, and which files are there then."""
+    """What is known of the attempt whose files are in the workspace, and which files are there then."""
     measured = {**GREEN, "coverage": coverage, "output_tail": ""}
     tests = {**MERGED, "files": files}
     there = {file["path"]: file["content"] for file in files}
