@@ -19,8 +19,8 @@ from tests.support.documentation import Documentation
 from tests.support.generation import BELOW, IMPORT, P1, SIGN, Generation, code, plan
 from tests.support.plan_solve import DOUBTED, TWO, solve, solved, team_of
 from tests.support.research import Researching
+from tests.support.suites_here import suites_here
 from tests.support.teams import Record, TeamFolder, read
-from tests.systems.test_generation.suite_here import suites_here
 
 __all__ = ["suites_here"]
 

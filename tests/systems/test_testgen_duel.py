@@ -11,8 +11,8 @@ import pytest
 from codex_multi_role.errors import UsageError
 from codex_multi_role.systems.test_generation.mutants import is_installed
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
+from tests.support.suites_here import suites_here
 from tests.support.teams import Record
-from tests.systems.test_generation.suite_here import suites_here
 
 __all__ = ["suites_here"]
 

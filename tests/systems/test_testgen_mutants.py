@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
-from tests.systems.test_generation.suite_here import suites_here
+from tests.support.suites_here import suites_here
 
 pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
 __all__ = ["suites_here"]

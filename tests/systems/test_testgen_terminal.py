@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.console import console
 from tests.support.generation import BELOW, IMPORT, P1, SIGN, Generation, code, plan
-from tests.systems.test_generation.suite_here import suites_here
+from tests.support.suites_here import suites_here
 
 __all__ = ["suites_here"]
 

@@ -11,8 +11,8 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.systems.test_generation.merge_tests import merge_tests
 from codex_multi_role.systems.test_generation.mutation import judge_mutants
 from tests.support.checks import MakeContext, run_check
+from tests.support.suites_here import suites_here
 from tests.systems.test_generation.programs.candidates import CARELESS, HAPPY, PAIRS, STRICT
-from tests.systems.test_generation.suite_here import suites_here
 
 pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
 

@@ -16,7 +16,7 @@ from codex_multi_role.systems.test_generation.mutants import MutatedFile
 from codex_multi_role.systems.test_generation.mutation import END_SECONDS, judge_mutants
 from codex_multi_role.workspace.commands import Sandbox
 from tests.support.checks import ESCAPES, FOO_CALC, FOO_TESTS, WITH_PLUGINS, MakeContext, run_check, shadowed_package
-from tests.systems.test_generation.suite_here import suites_here
+from tests.support.suites_here import suites_here
 
 pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
 

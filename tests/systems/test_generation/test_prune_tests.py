@@ -7,7 +7,7 @@ import pytest
 
 from codex_multi_role.systems.test_generation.prune_tests import prune_tests
 from tests.support.checks import MakeContext
-from tests.systems.test_generation.suite_here import suites_here
+from tests.support.suites_here import suites_here
 
 __all__ = ["suites_here"]
 here = pytest.mark.usefixtures("suites_here")
