@@ -78,7 +78,7 @@ class RunOptions:
             raise UsageError(f"processes at once must be at least 1, not {self.max_processes}")
         if self.database_url and urlsplit(self.database_url).password:
             raise UsageError(
-                "the database URL holds a password, which would lie in run.json and in the list of processes",
+                "the database URL holds a password, which would be in run.json and in the list of processes",
                 "Leave it out of the URL and put it into PGPASSWORD or ~/.pgpass.",
             )
         if not 0 < self.test_seconds < math.inf:

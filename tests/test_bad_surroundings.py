@@ -90,7 +90,7 @@ def test_wrong_catalog_names_file_and_place(tmp_path: Path, text: str) -> None:
 
 FLOWS = {
     "name: mine\nsteps: [{id: a, ask: tow}]": 'mine.yaml: steps[0].ask: there is no role "tow"; did you mean "two"?',
-    "name: mine\nsteps: [{id: a, ask: two, next: [{to: a}]}]": "mine.yaml: steps: nothing bounds the loop a -> a",
+    "name: mine\nsteps: [{id: a, ask: two, next: [{to: a}]}]": "mine.yaml: steps: the loop a -> a can repeat forever",
     "name: mine\nsteps: [{id: a, ask: two, netx: []}]": 'mine.yaml: steps[0].netx: unknown key; did you mean "next"?',
 }
 

@@ -104,9 +104,7 @@ class GoalSpec(Definition):
         goal = given if given.strip() else self.default
         length = len(goal.strip())
         if not length:
-            raise UsageError(
-                "there is no goal", 'Say what the team is to reach: --goal "…", or --goal-file FILE for a longer text.'
-            )
+            raise UsageError("there is no goal", 'State the goal: --goal "…", or --goal-file FILE for a longer text.')
         if length < self.min_length or (self.max_length is not None and length > self.max_length):
             raise UsageError(
                 f"flow {flow}: the goal has {length} characters, {self.wanted} are wanted",
@@ -137,7 +135,9 @@ def _resolve(flow: str, name: str, spec: InputSpec, given: Mapping[str, object])
         value = _convert(spec.type, _read(spec.type, given[name]))
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or "a character that YAML forbids"
-        raise UsageError(f'flow {flow}: the input "{name}" is no YAML: {problem}', _example(name, spec.type)) from error
+        raise UsageError(
+            f'flow {flow}: the input "{name}" is not valid YAML: {problem}', _example(name, spec.type)
+        ) from error
     except ValidationError as error:
         raise UsageError(
             f'flow {flow}: the input "{name}" is not of type {spec.type}: {given[name]!r}', _example(name, spec.type)

@@ -123,6 +123,6 @@ def _check_circles(flows: Mapping[str, FlowSpec]) -> None:
         last = flows[named[-2]]
         index = next(index for index, step in enumerate(last.steps) if step.call == named[0] and step.max_depth is None)
         raise DefinitionError(
-            f"{last.source}: steps[{index}].call: nothing bounds the circle of calls {' -> '.join(named)}",
+            f"{last.source}: steps[{index}].call: the circle of calls has no limit: {' -> '.join(named)}",
             "Give the step a max_depth: how often a flow may run within itself.",
         ) from error

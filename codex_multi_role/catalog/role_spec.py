@@ -193,7 +193,7 @@ class RoleSpec(Definition):
 _SANDBOXES = get_args(Sandbox)  # strictest first
 
 
-def _only_what_both_allow(then: BaseModel, now: BaseModel) -> BaseModel:
+def _narrower_permissions(then: BaseModel, now: BaseModel) -> BaseModel:
     return now.model_copy(update={name: allowed and getattr(then, name) for name, allowed in now})
 
 
@@ -208,8 +208,8 @@ def _servers_of_both(then: dict[str, McpServer], now: dict[str, McpServer]) -> d
 _NARROWER: dict[str, Callable[[Any, Any], Any]] = {
     "sandbox": lambda then, now: min(then, now, key=_SANDBOXES.index),
     "approval_policy": lambda then, now: now if now == "untrusted" else then,
-    "auto_approve": _only_what_both_allow,
-    "prompt_flags": _only_what_both_allow,
+    "auto_approve": _narrower_permissions,
+    "prompt_flags": _narrower_permissions,
     "behaviors": lambda then, now: now.model_copy(update={"apply_files": then.apply_files and now.apply_files}),
     "protect": _all_globs,
     "mcp_servers": _servers_of_both,

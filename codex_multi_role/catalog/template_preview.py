@@ -19,28 +19,28 @@ class Unknown(str):
     """A value that only a run can know. It reads ``<path>``, and so does what a template makes of it.
 
     As a condition it is true, every comparison with it is false, and a loop over it has one round. ``known``: its known
-    fields. Not ``told``: it has no value yet, as ``default`` and ``is defined`` see it, and it is false.
+    fields. Not ``has_value``: it has no value yet, as ``default`` and ``is defined`` see it, and it is false.
     """
 
     path: str
     known: Mapping[str, object]
-    told: bool
+    has_value: bool
 
-    def __new__(cls, path: str, known: Mapping[str, object] = NOTHING, *, told: bool = True) -> Self:
+    def __new__(cls, path: str, known: Mapping[str, object] = NOTHING, *, has_value: bool = True) -> Self:
         unknown = super().__new__(cls, f"<{path}>")
-        unknown.path, unknown.known, unknown.told = path, known, told
+        unknown.path, unknown.known, unknown.has_value = path, known, has_value
         return unknown
 
     def __getitem__(self, key: object) -> Any:  # noqa: ANN401 - a known field may be anything
         if isinstance(key, str):
-            return self.known.get(key, Unknown(f"{self.path}.{key}", told=self.told))
-        return Unknown(f"{self.path}[{key if isinstance(key, int) else '…'}]", told=self.told)
+            return self.known.get(key, Unknown(f"{self.path}.{key}", has_value=self.has_value))
+        return Unknown(f"{self.path}[{key if isinstance(key, int) else '…'}]", has_value=self.has_value)
 
     def __iter__(self) -> Iterator[str]:
-        return iter([self[...]] if self.told else [])
+        return iter([self[...]] if self.has_value else [])
 
     def __bool__(self) -> bool:
-        return self.told
+        return self.has_value
 
     def _never(self, other: object) -> bool:
         return False
@@ -64,7 +64,7 @@ class PreviewSandbox(TemplateSandbox):
 
     def call(self, context: Context, obj: object, /, *arguments: object, **named: object) -> object:
         if isinstance(obj, Unknown):
-            return Unknown(f"{obj.path}{_call_text(arguments, named)}", told=obj.told)
+            return Unknown(f"{obj.path}{_call_text(arguments, named)}", has_value=obj.has_value)
         return super().call(context, obj, *arguments, **named)
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
@@ -109,7 +109,7 @@ def _of_unknown(name: str, function: Callable[..., object]) -> Callable[..., obj
         if not isinstance(value, Unknown):
             return function(*arguments, **named)
         given = _call_text(arguments[position + 1 :], named)
-        return Unknown(f"{value.path} | {name}{'' if given == '()' else given}", told=value.told)
+        return Unknown(f"{value.path} | {name}{'' if given == '()' else given}", has_value=value.has_value)
 
     return filtered
 
@@ -117,14 +117,14 @@ def _of_unknown(name: str, function: Callable[..., object]) -> Callable[..., obj
 def _default_of_unknown(function: Callable[..., object]) -> Callable[..., object]:
     def filtered(value: object, *arguments: object, **named: object) -> object:
         if isinstance(value, Unknown):
-            return value if value.told else function(Undefined(), *arguments, **named)
+            return value if value.has_value else function(Undefined(), *arguments, **named)
         return function(value, *arguments, **named)
 
     return filtered
 
 
 def _is_defined(value: object) -> bool:
-    return value.told if isinstance(value, Unknown) else not isinstance(value, Undefined)
+    return value.has_value if isinstance(value, Unknown) else not isinstance(value, Undefined)
 
 
 def _call_text(arguments: tuple[object, ...], named: Mapping[str, object]) -> str:

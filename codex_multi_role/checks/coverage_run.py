@@ -22,7 +22,7 @@ from codex_multi_role.checks.measured_process import (
 )
 from codex_multi_role.checks.output_files import write_artifact
 from codex_multi_role.checks.suite import INTERRUPTED, LIMIT_VARIABLE, MOST_OVERDUE, OVERDUE_VARIABLE, write_files
-from codex_multi_role.checks.working_copy import copy_workspace, left_out_of_copies
+from codex_multi_role.checks.working_copy import copy_workspace, excluded_from_copies
 from codex_multi_role.workspace import CommandResult, run_command
 
 REPORT_SECONDS = 30.0
@@ -120,7 +120,9 @@ class CoverageRun:
     ) -> None:
         self._context, self._target, self._tests, self._scratch = context, target, list(tests), scratch
         self._per_test = per_test
-        self._root = copy_workspace(context.workspace, scratch, left_out_of_copies(context.workspace, [target, *tests]))
+        self._root = copy_workspace(
+            context.workspace, scratch, excluded_from_copies(context.workspace, [target, *tests])
+        )
         write_files(self._root, files or {})
         self._python = interpreter_of(context)
         self._process = MeasuredProcess(scratch, context.workspace.root, self._root, target, self._python)

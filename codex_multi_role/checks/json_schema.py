@@ -86,7 +86,7 @@ def _judge(workspace: Workspace, options: SchemaOptions) -> tuple[Status, list[s
     except ValueError as error:
         if isinstance(options.schema_, str):
             return "could not run", [f"{options.schema_}: {error}"]
-        raise UsageError(f"check schema: schema: {error}", "Mend the step's schema.") from error
+        raise UsageError(f"check schema: schema: {error}", "Fix the step's schema.") from error
     return ("invalid" if problems else "valid"), problems
 
 

@@ -67,7 +67,7 @@ def merged_items(
 
 def _refusal(item: JsonValue, items: Sequence[Json], key: str, fields: Sequence[str]) -> str:
     if not isinstance(item, dict):
-        return "is no mapping"
+        return "is not a mapping"
     missing = [name for name in dict.fromkeys((key, *fields)) if name not in item]
     unknown = [name for name in item if fields and name not in (key, *fields)]
     if missing or unknown:
@@ -75,5 +75,5 @@ def _refusal(item: JsonValue, items: Sequence[Json], key: str, fields: Sequence[
         return " and ".join([*reasons, *([f"with an unknown {', '.join(unknown)}"] if unknown else [])])
     value = item[key]
     if not isinstance(value, str) or not value:
-        return f"its {key} is no text"
+        return f"its {key} is not text"
     return f"the {key} {value} is taken" if any(each[key] == value for each in items) else ""

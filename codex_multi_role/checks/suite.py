@@ -19,7 +19,7 @@ from codex_multi_role.checks.measured_process import (
     environment_of_tests,
     interpreter_of,
 )
-from codex_multi_role.checks.working_copy import copy_workspace, left_out_of_copies
+from codex_multi_role.checks.working_copy import copy_workspace, excluded_from_copies
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command, write_inside
 
@@ -73,7 +73,7 @@ class Suite:
     ) -> None:
         self._context, self._tests, self._scratch, self._files = context, list(tests), scratch, files or {}
         self._target, self._python = target, interpreter_of(context)
-        self._left_out = left_out_of_copies(context.workspace, [*tests, *filter(None, [target])])
+        self._left_out = excluded_from_copies(context.workspace, [*tests, *filter(None, [target])])
         self._numbers = count(1)
 
     def run(self, seconds: float, files: Mapping[str, str] | None = None, test_seconds: float = 0.0) -> SuiteOutcome:

@@ -19,7 +19,7 @@ def is_left_out(folder: Path) -> bool:
     return folder.name in LEFT_OUT or is_environment(folder)
 
 
-def left_out_of_copies(workspace: Workspace, needed: Iterable[str]) -> frozenset[Path]:
+def excluded_from_copies(workspace: Workspace, needed: Iterable[str]) -> frozenset[Path]:
     """What copies of the workspace leave out: the run folders, and the folders that git ignores.
 
     An ignored folder with any of the ``needed`` paths is copied. Raises UsageError without git, StorageError.

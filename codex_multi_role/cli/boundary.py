@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from codex_multi_role.cli.output import annotate, let_go, say
+from codex_multi_role.cli.output import annotate, discard_output, say
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
 from codex_multi_role.integrations.ci.github import command, runs_here
 from codex_multi_role.presentation.wording import PROGRAM
@@ -31,7 +31,7 @@ def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as ending:
         return ending.exit_code
     except BrokenPipeError:
-        let_go(sys.stdout)
+        discard_output(sys.stdout)
         return READER_GONE
     except (click.Abort, KeyboardInterrupt):
         return complain("interrupted", "", ExitCode.INTERRUPTED)
@@ -45,7 +45,7 @@ def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
     except CodexMultiRoleError as error:
         return complain(str(error), error.hint, error.exit_code)
     except OSError as error:
-        let_go(sys.stdout)
+        discard_output(sys.stdout)
         return complain(_about(error), _keep_traceback(), ExitCode.FAILED)
     except Exception as error:
         return complain(f"unexpected {type(error).__name__}: {error}", _keep_traceback(), ExitCode.FAILED)
@@ -72,7 +72,7 @@ def _unknown_option(error: click.NoSuchOption) -> str:
 
 def _where_to_read(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
-    return f"`{context.command_path if context else PROGRAM} --help` says what it takes."
+    return f"See `{context.command_path if context else PROGRAM} --help`."
 
 
 def _about(error: OSError) -> str:

@@ -26,7 +26,7 @@ NEEDED = ("starlette", "uvicorn", "sse_starlette")
 def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, quiet: bool) -> None:
     """Write all that happened in RUN (an id, a unique prefix of one, or `latest`) as one file: report.html.
 
-    It is made at the end of every run; this makes it again, for a run that was killed or still goes on, too. It needs
+    It is made at the end of every run; this makes it again, also for a run that was killed or still works. It needs
     no network, and known secrets are masked in it.
 
     \b

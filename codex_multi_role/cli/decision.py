@@ -25,7 +25,7 @@ from codex_multi_role.run_folder.states import IN_PROGRESS, OVER
 ANSWER_SECONDS = 5.0
 LOOK_SECONDS = 0.1
 QUESTION = click.option("--question", metavar="KEY", help="Which question, when several are open; `show` lists them.")
-RESUME = click.option("--resume", "and_resume", is_flag=True, help="Go on with the run if no process works on it.")
+RESUME = click.option("--resume", "and_resume", is_flag=True, help="Resume the run if it is not running.")
 TASK_SECONDS = 10.0
 """Maximum wait for the end of a task: as long as an interrupted turn gets to end."""
 
@@ -40,7 +40,7 @@ TASK_SECONDS = 10.0
 def approve(ctx: click.Context, /, run: str, comment: str, question: str | None, and_resume: bool, **_: Any) -> None:  # noqa: ANN401 - the settings above
     """Approve the open question of RUN (an id, a unique prefix of one, or `latest`), from any terminal.
 
-    A run whose process waits goes on by itself; one that is parked goes on with --resume, or `resume`.
+    A running run continues by itself; a parked one continues with --resume, or `resume`.
 
     \b
     Examples:
@@ -66,7 +66,7 @@ def approve(ctx: click.Context, /, run: str, comment: str, question: str | None,
 def reject(ctx: click.Context, /, run: str, comment: str, question: str | None, and_resume: bool, **_: Any) -> None:  # noqa: ANN401 - the settings above
     """Reject the open question of RUN (an id, a unique prefix of one, or `latest`), from any terminal.
 
-    The run does not end with that: its flow says what follows. One that is parked goes on with --resume, or `resume`.
+    This does not end the run: its flow defines what follows. A parked run continues with --resume, or `resume`.
 
     \b
     Examples:
@@ -77,7 +77,7 @@ def reject(ctx: click.Context, /, run: str, comment: str, question: str | None, 
 
 @command(RUNS_DIR, JSON, QUIET, short_help="Stop a run that works somewhere else, as Ctrl-C does there.")
 @run_argument
-@click.option("--task", metavar="ID", help="Cancel this task only: its turn is interrupted, the rest goes on.")
+@click.option("--task", metavar="ID", help="Cancel this task only: its turn is interrupted, the rest continues.")
 @click.option("--comment", metavar="TEXT", default="", help="Why the task is not wanted; the roles after it see it.")
 def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool, quiet: bool) -> None:
     """Stop RUN (an id, a unique prefix of one, or `latest`) as Ctrl-C in its terminal does; it can be resumed.
@@ -152,9 +152,9 @@ def _effect_of_answer(ctx: click.Context, folder: RunFolder, key: str) -> str | 
     while alive and time.monotonic() < end:
         alive = is_alive(folder)  # checked first: a process records the answer before it releases the run
         if any(isinstance(event, ReviewAnswered) and event.key == key for event in reader.read()):
-            return "The run goes on by itself."
+            return "The run continues by itself."
         time.sleep(LOOK_SECONDS if alive else 0)
-    return "The run is busy with other work; when that is done it goes on by itself." if alive else None
+    return "The run is busy with other work; when that is done it continues by itself." if alive else None
 
 
 def _cancel_task(folder: RunFolder, task: str, comment: str) -> dict[str, Any]:
@@ -175,5 +175,5 @@ def _in_words(folder: RunFolder, task_record: dict[str, Any]) -> str:
         return f"task {task_record['item']}: {task_record['state']}: {task_record['reason']}".removesuffix(": ")
     later = "when it comes to it"
     if not is_alive(folder):
-        later = f"when `{resume_command(folder.run_id, folder.path.parent)}` goes on"
+        later = f"when `{resume_command(folder.run_id, folder.path.parent)}` continues"
     return f"task {task_record['item']} is {task_record['state']}; it is skipped {later}."

@@ -141,7 +141,7 @@ def _login(codex: Path, config: tuple[str, ...]) -> Finding:
     try:
         return Finding("login", True, login_state(codex, config, __version__))
     except CodexMultiRoleError as error:
-        return Finding("login", False, str(error), error.hint or "Mend the -c settings, or ~/.codex/config.toml.")
+        return Finding("login", False, str(error), error.hint or "Fix the -c settings, or ~/.codex/config.toml.")
 
 
 def _runs_folder(runs_dir: Path) -> Finding:

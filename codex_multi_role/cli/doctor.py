@@ -37,7 +37,7 @@ def doctor(
 
     MCP servers of the roles are listed, but not started.
 
-    Exits with 0 if all is well, with 2 if something has to be mended first.
+    Exits with 0 if all is well, with 2 if something must be fixed first.
 
     \b
     Examples:
@@ -62,7 +62,7 @@ def doctor(
 
 @click.command(
     context_settings={"ignore_unknown_options": True, "help_option_names": []},
-    short_help="Run the Codex binary that came along, `codex login` first of all.",
+    short_help="Run the bundled Codex binary, for example `codex login`.",
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def codex(arguments: Sequence[str]) -> None:

@@ -143,7 +143,7 @@ def validate_flows(
 
     The time is that of all deadlines passing: those of turns, tests, checks and of reviews that have a limit. The
     limits of a run make the worst case smaller; each resume after a failure takes what failed once more.
-    Roles that a flow never asks are told, and are no mistake: a catalog may serve several flows.
+    Roles that a flow never asks are listed, but are not an error: a catalog may serve several flows.
 
     \b
     Examples:

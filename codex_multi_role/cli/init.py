@@ -42,7 +42,7 @@ class StarterTeam:
 
 _TEAMS = (
     StarterTeam("coding", "write code: a planner, an implementer, a tester and a reviewer", "cycles"),
-    StarterTeam("tests", "write tests for Python code that is there, and measure them", "testgen"),
+    StarterTeam("tests", "write tests for existing Python code, and measure them", "testgen"),
     StarterTeam(
         "research", "research a question in documents, and report it with its sources", "research", ("search.yaml",)
     ),
@@ -64,7 +64,7 @@ PURPOSES = list(STARTER_TEAMS)
     help=f"What the team is for: {', '.join(PURPOSES)}.",
 )
 @click.option("--shipped", is_flag=True, help="Copy all shipped roles, flows and playbooks.")
-@click.option("--force", is_flag=True, help="Overwrite files that are there already.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(folder: Path, purpose: str | None, shipped: bool, force: bool) -> None:
     """Write a team to DIR/roles, to be edited, and its settings to DIR/codex-multi-role.yaml.
 

@@ -53,12 +53,12 @@ Examples:
   codex-multi-role --playbook roman-numerals             see it work; no model is asked
   codex-multi-role --goal "Add a --version flag" --cycles 3
   codex-multi-role --goal-file goal.md --workspace ../shop --model gpt-5-codex
-  codex-multi-role resume latest --cycles 6              go on where it stopped
+  codex-multi-role resume latest --cycles 6              continue where it stopped
   codex-multi-role fork latest --from develop:2          start another run from there
   codex-multi-role restart latest --task T3              do one task again, in another run
-  codex-multi-role approve latest --resume               say yes to what a run asks, and go on
+  codex-multi-role approve latest --resume               answer yes to a run's question, and resume it
   codex-multi-role show latest                           what happened, turn by turn
-  codex-multi-role watch latest                          look on, from another terminal
+  codex-multi-role watch latest                          watch from another terminal
   codex-multi-role report latest --open                  all of it on one page, in the browser
   codex-multi-role serve                                 the same in a browser, live; decide and start there
   codex-multi-role doctor                                is everything here that a run needs?

@@ -20,7 +20,7 @@ name: {name}
 prompt_text: |
   Say here who this role is, what it is to do with what it is handed, and when it is done.
 
-# What it is told that it may do; `allow_write` also decides whether its sandbox lets it write the workspace.
+# What its prompt allows it to do; `allow_write` also decides whether its sandbox lets it write the workspace.
 prompt_flags:
   allow_tools: true
   allow_read: true
@@ -28,7 +28,7 @@ prompt_flags:
   allow_file_suggestions: false
 
 behaviors:
-  apply_files: false          # true: the files that it hands in are written into the workspace, and pytest runs
+  apply_files: false          # true: the files that it submits are written into the workspace, and pytest runs
   can_finish: false           # true: its status DONE ends the run
   timeout_policy: default     # planner: 300 s of silence and 1800 s a turn, instead of 120 s and 900 s
 
@@ -39,7 +39,7 @@ behaviors:
 # optional: true
 """
 FLOW = """# The flow {name}. `codex-multi-role flows graph {name} --ascii` draws it.
-# `codex-multi-role flows validate {name}` checks it, and says what it takes at most.
+# `codex-multi-role flows validate {name}` checks it, and prints its worst case.
 description: {role} works until the tests pass.
 
 # What a run of it may be given, as in   --input most=5

@@ -23,7 +23,7 @@ def _report(flag: str, told: str) -> Setting:
     return Setting([flag], metavar="FILE", type=path, callback=report_file, help=f"When the run is over, write {told}.")
 
 
-GOAL = Setting(["--goal"], metavar="TEXT", callback=not_empty, help="What the team is to reach.")
+GOAL = Setting(["--goal"], metavar="TEXT", callback=not_empty, help="The goal for the team.")
 GOAL_FILE = Setting(
     ["--goal-file"],
     metavar="FILE",
@@ -35,7 +35,7 @@ CYCLES = Setting(
     metavar="N",
     type=click.IntRange(min=1),
     default=DEFAULTS["cycles"],
-    help="How often the roles take their turns.",
+    help="Maximum number of cycles (rounds of all roles).",
 )
 FLOW = Setting(
     ["--flow"],
@@ -85,7 +85,7 @@ REPAIR_ATTEMPTS = Setting(
     metavar="N",
     type=click.IntRange(min=0, max=MOST_REPAIRS),
     default=DEFAULTS["repair_attempts"],
-    help="How often a role may mend a malformed answer.",
+    help="Maximum number of turns to repair a malformed answer.",
 )
 RUN_TESTS = Setting(
     ["--run-tests/--no-run-tests"], default=DEFAULTS["run_tests"], help="Run pytest after turns that changed files."
@@ -129,7 +129,7 @@ CODEX_BIN = Setting(
     metavar="PATH",
     type=click.Path(path_type=Path),
     help="The Codex binary.",
-    show_default="the one that came along",
+    show_default="the bundled one",
 )
 PLAYBOOK = Setting(
     ["--playbook"],
@@ -211,13 +211,13 @@ JSON = Setting(["--json"], is_flag=True, help="Machine output on standard output
 WAIT = Setting(
     ["--wait"],
     is_flag=True,
-    help="Where a usage limit parked the run: wait until it begins anew, then go on.",
+    help="If a usage limit parked the run: wait until the limit resets, then resume.",
 )
 PLAIN = Setting(["--plain"], is_flag=True, help="Lines, one an event, instead of the view that redraws itself.")
 AWAIT_ANSWERS = Setting(
     ["--await-answers"],
     is_flag=True,
-    help="Where nobody sits at a terminal: wait for answers from elsewhere (`approve`, `serve`) instead of parking.",
+    help="Without a terminal: wait for answers from elsewhere (`approve`, `serve`) instead of parking.",
 )
 QUIET = Setting(["--quiet"], is_flag=True, help="Say nothing unless something is wrong.")
 

@@ -49,7 +49,7 @@ def annotate(command: str) -> None:
         wait_for_reader(sys.stderr)
         click.echo(command, err=True)
     except OSError:
-        let_go(sys.stderr)
+        discard_output(sys.stderr)
 
 
 def put_line(text: str) -> None:
@@ -76,7 +76,7 @@ def wait_for_reader(stream: TextIO) -> None:
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
     if not poll.poll(PATIENCE_SECONDS * 1000):
-        raise TimeoutError(errno.ETIMEDOUT, f"nobody read there for {PATIENCE_SECONDS:g} s")
+        raise TimeoutError(errno.ETIMEDOUT, f"reader stalled for {PATIENCE_SECONDS:g} s")
 
 
 def put_json(value: object) -> None:
@@ -89,7 +89,7 @@ def put_json_line(value: object) -> None:
     click.echo(_as_json(value))
 
 
-def let_go(stream: TextIO | None) -> None:
+def discard_output(stream: TextIO | None) -> None:
     """Discard what is written to a stream whose reader is gone, so that the final flush does not fail again."""
     with contextlib.suppress(OSError, AttributeError):  # the stream may be None or not a file
         descriptor = stream.fileno()  # type: ignore[union-attr]
@@ -115,7 +115,7 @@ class JsonLines:
                 sys.stdout.flush()
         except OSError as error:
             self._lost = True
-            let_go(sys.stdout)
+            discard_output(sys.stdout)
             if not isinstance(error, BrokenPipeError):
                 say(f"warning: no more events on standard output: {error.strerror}; events.jsonl has them all")
 

@@ -34,14 +34,12 @@ GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 LONGEST_NAP_SECONDS = 30.0
 
 
-@command(
-    RUNS_DIR, *CHANGEABLE, WAIT, *OF_THIS_PROCESS, short_help="Go on with a run; no finished turn is paid for again."
-)
+@command(RUNS_DIR, *CHANGEABLE, WAIT, *OF_THIS_PROCESS, short_help="Resume a run; no finished turn is paid for again.")
 @run_argument
 @click.pass_context
 @reported
 def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
-    """Go on with RUN (an id, a unique prefix of one, or `latest`) where it stopped.
+    """Resume RUN (an id, a unique prefix of one, or `latest`) where it stopped.
 
     A run remembers its options. Those given here, as flags or in the environment, change it from now on, and -i and
     -c add to what it has; codex-multi-role.yaml changes nothing.
@@ -69,7 +67,7 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
     """Start a new run that has the past of RUN (an id, a unique prefix of one, or `latest`) before a step.
 
     The turns before it are not asked again, and what the roles remember ends there. The workspace is restored in a new
-    folder as it was then, without .git, caches and what git ignored. RUN may still go on; it and its workspace are not
+    folder as it was then, without .git, caches and what git ignored. RUN may still work; it and its workspace are not
     touched.
 
     The new run has the options of RUN. Those given here, as flags or in the environment, change what comes after, and
@@ -142,7 +140,7 @@ def _wait_for_quota(record: Mapping[str, Any], *, quiet: bool) -> None:
     resets_at = record.get("resets_at")
     if not resets_at:
         raise UsageError(
-            f"nobody said when the limit of run {record['run_id']} begins anew: {record['reason']}",
+            f"it is unknown when the limit of run {record['run_id']} resets: {record['reason']}",
             "Resume it without --wait once it has.",
         )
     end = datetime.fromisoformat(resets_at)

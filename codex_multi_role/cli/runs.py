@@ -193,7 +193,7 @@ def _cycles(record: dict[str, Any]) -> int:
 
 def _turn_row(turn: dict[str, Any]) -> list[object]:
     tokens = turn.get("tokens") or {}
-    repair = f"mends turn {turn['repair_of']}. " if turn.get("repair_of") else ""
+    repair = f"repairs turn {turn['repair_of']}. " if turn.get("repair_of") else ""
     if turn.get("continues"):
         repair = f"continues turn {turn['continues']}. "
     inherited = "inherited. " if turn.get("inherited") else ""

@@ -129,7 +129,7 @@ def assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str
 def finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
     """Check a number of seconds. Raises `click.BadParameter`."""
     if not math.isfinite(value):
-        raise click.BadParameter(f"'{value}' is no number of seconds", ctx, param)
+        raise click.BadParameter(f"'{value}' is not a number of seconds", ctx, param)
     return value
 
 

@@ -37,11 +37,11 @@ def person_at(view: View, *, as_json: bool, awaited: bool) -> AskPerson | None:
     Without a terminal and with ``awaited``, it waits for an answer from elsewhere.
     """
     if as_json or sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return somebody_elsewhere if awaited else None
+        return wait_for_others if awaited else None
     return TerminalAsker(view, sys.stdin.fileno())
 
 
-def somebody_elsewhere(question: Question, is_over: Callable[[], bool]) -> Answer | None:
+def wait_for_others(question: Question, is_over: Callable[[], bool]) -> Answer | None:
     """Wait until the question is over; the run itself finds an answer from elsewhere."""
     while not is_over():
         time.sleep(LOOK_SECONDS)

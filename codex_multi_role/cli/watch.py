@@ -34,7 +34,7 @@ LEAST_WIDTHS = (0, 100, 0, 70, 100, 80, 60)
 """Minimum columns of a terminal for each heading."""
 
 
-@command(RUNS_DIR, JSON, PLAIN, QUIET, short_help="Look on while a run works, from another terminal.")
+@command(RUNS_DIR, JSON, PLAIN, QUIET, short_help="Watch a run from another terminal.")
 @click.argument("run", metavar="[RUN]", required=False, shell_complete=run_ids)
 @click.option("--all", "every", is_flag=True, help="All runs, for as long as any is worked on.")
 @click.pass_context
@@ -71,7 +71,7 @@ def _close(ctx: click.Context, folder: RunFolder, progress: Progress) -> None:
     if record.get("exit_code") is None:
         if not ctx.params["json"]:
             again = resume_command(folder.run_id, ctx.params["runs_dir"])
-            say(f"{run_status(RunStatus.KILLED).news} No process works on it, and it has no end.\n  next     {again}")
+            say(f"{run_status(RunStatus.KILLED).news} It is not running, and no end is recorded.\n  next     {again}")
         ctx.exit(ExitCode.FAILED)
     recorded = {name: record[name] for name in ("status", "outcome", "reason", "exit_code", "totals")}
     say_end(ctx, RunReport(run_id=folder.run_id, folder=folder.path, hint="", **recorded), progress)

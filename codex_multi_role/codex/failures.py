@@ -16,7 +16,7 @@ class Remedy(Enum):
 
     FAIL = "the role has failed"
     RETRY = "the same prompt once more, after a pause"
-    FRESH_THREAD = "a new thread that is told what the role handed over last"
+    FRESH_THREAD = "a new thread that gets the role's last handoff"
     PARK = "the run waits on disk until the provider takes turns again"
 
 

@@ -58,7 +58,7 @@ USED_UP_PERCENT = 100
 
 
 @dataclass(frozen=True)
-class TurnBegun:
+class TurnStartConfirmed:
     """``turn/started``: only from here on can the turn be interrupted."""
 
 
@@ -110,7 +110,7 @@ class RateLimitsUpdated:
 
 
 CodexEvent = (
-    TurnBegun
+    TurnStartConfirmed
     | TextDelta
     | ItemStarted
     | ItemCompleted
@@ -156,7 +156,7 @@ class EventParser:
     """Turns notifications into events."""
 
     _READERS: Mapping[str, Callable[[Mapping[str, Any]], CodexEvent]] = {
-        "turn/started": lambda _: TurnBegun(),
+        "turn/started": lambda _: TurnStartConfirmed(),
         "item/agentMessage/delta": lambda params: TextDelta(_checked(str, params["delta"])),
         "item/started": lambda params: ItemStarted(_checked(dict, params["item"])),
         "item/completed": lambda params: ItemCompleted(_checked(dict, params["item"])),

@@ -15,8 +15,8 @@ from codex_multi_role.codex.notifications import (
     CodexEvent,
     EventParser,
     TokenUsageUpdated,
-    TurnBegun,
     TurnFinished,
+    TurnStartConfirmed,
     describe,
     params_of,
     turn_id_of,
@@ -161,7 +161,7 @@ class RunningTurn:
         event, thread = self._parser.parse(message), str(params_of(message).get("threadId"))
         if thread in self._thread.own:
             return
-        if isinstance(event, TurnBegun):
+        if isinstance(event, TurnStartConfirmed):
             self._running_sub_agents.add(thread)
         elif isinstance(event, TurnFinished):
             self._running_sub_agents.discard(thread)

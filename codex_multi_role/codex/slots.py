@@ -47,7 +47,7 @@ class Slots:
                 self._in_use.add(role)
                 return ""
             if self._idle:
-                return self._hand_over(role)
+                return self._reassign_idle(role)
             place: Future[str] = Future()
             self._waiting.append((role, place))
         return place.result()
@@ -59,7 +59,7 @@ class Slots:
             self._idle[role] = None
             if self._waiting:
                 next_role, place = self._waiting.popleft()
-                place.set_result(self._hand_over(next_role))
+                place.set_result(self._reassign_idle(next_role))
 
     def close(self) -> None:
         """Wake all waiting turns and admit no more."""
@@ -71,7 +71,7 @@ class Slots:
     def _has_room(self) -> bool:
         return self._most is None or len(self._in_use) + len(self._idle) < self._most
 
-    def _hand_over(self, role: str) -> str:
+    def _reassign_idle(self, role: str) -> str:
         longest_idle = next(iter(self._idle))
         del self._idle[longest_idle]
         self._leave(longest_idle)

@@ -15,8 +15,8 @@ from codex_multi_role.codex.notifications import (
     RateLimitsUpdated,
     TextDelta,
     TokenUsageUpdated,
-    TurnBegun,
     TurnFinished,
+    TurnStartConfirmed,
     changes_of,
     describe,
 )
@@ -103,7 +103,7 @@ class TurnRecorder:
 
     def add(self, event: CodexEvent) -> None:
         match event:
-            case TurnBegun():
+            case TurnStartConfirmed():
                 self.begun = True
             case TextDelta(text):
                 self._deltas.append(text)

@@ -50,7 +50,7 @@ class FanOut:
             if step.needs is not None:
                 seen[NEEDED] = [seen_item(other, self._outcomes[other]) for other in needs[item.index]]
             failed = [str(values[other]["id"]) for other in needs[item.index] if self._outcomes[other].error]
-            unit = replace(self._unit(step, item.key, seen, scopes[item.index]), set_state=item.told.become)
+            unit = replace(self._unit(step, item.key, seen, scopes[item.index]), set_state=item.states.become)
             return self._carry_out(item, unit, reserved["given"].get(str(item.index)), failed)
 
         scheduler = Scheduler[StepOutcome]("item", concurrency, needs)
@@ -137,8 +137,8 @@ class FanOutItem:
         self.value = value
         self.run = replace(outer.run, progress=replace(outer.run.progress, stopping=CancellationToken()))
         self.asker = outer.asker.fork(self.run, outer.state, step, value)
-        self.told = ItemStates(outer.run.services.states, key, name_of(value, index))
-        self._ids = row.with_hook(self.told.tell).cancellable(self._cancelled)
+        self.states = ItemStates(outer.run.services.states, key, name_of(value, index))
+        self._ids = row.with_hook(self.states.publish).cancellable(self._cancelled)
         self._outer = outer
 
     def scope(self, state: FlowState) -> Scope:
@@ -155,18 +155,18 @@ class FanOutItem:
                 outcome = work()
         except ItemCancelled as cancelled:
             if cancelled.unit != self.key:  # an enclosing item was
-                self._tell(SKIPPED, cancelled.reason)
+                self._report(SKIPPED, cancelled.reason)
                 raise
             outcome = StepOutcome({}, cancelled.reason, skipped=True)
         except RunHalted as halt:
             if halt.ending.exit_code == RoleFailed.exit_code:
-                self._tell(FAILED, halt.ending.reason)
+                self._report(FAILED, halt.ending.reason)
             raise
         return self._ended(outcome)
 
     def _ended(self, outcome: StepOutcome) -> StepOutcome:
         ItemResults(self.run.services.folder.path).write(self.key, self.value, outcome.as_json())
-        self._tell(SKIPPED if outcome.skipped else FAILED if outcome.error else COMPLETED, outcome.error)
+        self._report(SKIPPED if outcome.skipped else FAILED if outcome.error else COMPLETED, outcome.error)
         return outcome
 
     def _cancelled(self) -> ItemCancelled | None:
@@ -182,9 +182,9 @@ class FanOutItem:
         finally:
             del self.run.progress.running_items[self.key]
 
-    def _tell(self, state: str, reason: str) -> None:
-        self.told.become(state, reason)
-        self.told.tell()
+    def _report(self, state: str, reason: str) -> None:
+        self.states.become(state, reason)
+        self.states.publish()
 
 
 def _skipped(failed: Sequence[str]) -> StepOutcome | None:

@@ -44,7 +44,7 @@ class Scheduler(Generic[Result]):
         in_order = [futures[index] for index in sorted(futures)]
         errors = [error for future in in_order if (error := future.exception()) is not None]
         results = [each.result() for each in in_order if each.exception() is None]
-        return results, min(errors, key=_waits_for_person, default=None)
+        return results, min(errors, key=_is_waiting_for_person, default=None)
 
     def _submit_all(self, works: Works[Result], pool: ThreadPoolExecutor) -> dict[int, Future[Result]]:
         """Submit each piece when it may start. Decided on one thread, so that a replay submits the same ones."""
@@ -69,11 +69,11 @@ class Scheduler(Generic[Result]):
 
     def _succeeded(self, future: Future[Result]) -> bool:
         if (error := future.exception()) is not None:
-            self._closed |= not _waits_for_person(error)
+            self._closed |= not _is_waiting_for_person(error)
             return False
         self._closed |= self.is_last(future.result())
         return True
 
 
-def _waits_for_person(error: BaseException) -> bool:
+def _is_waiting_for_person(error: BaseException) -> bool:
     return isinstance(error, RunHalted) and error.ending.exit_code == ReviewWaiting.exit_code

@@ -124,7 +124,7 @@ def _unbounded(flow: FlowSpec, ways: Collection[Transition], meanings: Meanings)
         loop: list[str] = error.args[1][:-1]
     start = loop.index(min(loop, key=order.index))
     named = [*loop[start:], *loop[: start + 1]]
-    message = f"{flow.source}: steps: nothing bounds the loop {' -> '.join(named)}"
+    message = f"{flow.source}: steps: the loop {' -> '.join(named)} can repeat forever"
     if unknown := _inputs_missing(flow, meanings):
         return DefinitionError(
             f"{message}: the value of {' and '.join(f'inputs.{name}' for name in unknown)} is not known before the run",
@@ -133,8 +133,8 @@ def _unbounded(flow: FlowSpec, ways: Collection[Transition], meanings: Meanings)
     condition = "cycle < cycles" if named[0] == order[0] else f"steps['{named[0]}'].visits < 5"
     return DefinitionError(
         message,
-        f'Give {named[0]} a max_visits, or take every way back to it only when "{condition}". '
-        "A limit is a number, cycles, or an input that has a value.",
+        f'Add `max_visits: N` to {named[0]}, or guard every way back to it with `when: "{condition}"`. '
+        "N is a number, cycles, or an input that has a value.",
     )
 
 

@@ -15,10 +15,10 @@ from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.flow import first_at_once, new_state
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings, sandbox_of_tests
-from codex_multi_role.lifecycle.members import Members, kept_from_writing
+from codex_multi_role.lifecycle.members import Members, unwritable_paths
 from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders, start_providers
 from codex_multi_role.lifecycle.steering import Steering
-from codex_multi_role.run_folder import EventLog, RunFolder, begun_turns, list_turns, own_turns
+from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
 from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings
 from codex_multi_role.steps.budget import Budget, Limits, WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
@@ -55,7 +55,7 @@ def live_parts(
     """
     with ExitStack() as stack:
         models = start_providers(definitions, folder, events, stack)
-        read_only = kept_from_writing(definitions, folder, steering)
+        read_only = unwritable_paths(definitions, folder, steering)
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
         fleet = Members(definitions, folder, models, read_only, homes, catalog, kept_folder).fleet(events)
         stack.callback(fleet.stop)
@@ -114,7 +114,7 @@ def _resources(
         searches_web=partial(_searches_web, definitions, catalog),
         yes=options.yes,
     )
-    return RunResources(settings, services, RunProgress(begun_turns(folder)), workspace, snapshots)
+    return RunResources(settings, services, RunProgress(started_turns(folder)), workspace, snapshots)
 
 
 def _budget(definitions: Definitions, folder: RunFolder, clock: WorkClock) -> Budget:

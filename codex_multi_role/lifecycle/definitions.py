@@ -285,7 +285,7 @@ def _refuse_secrets(options: RunOptions, catalog: RoleSpecCatalog) -> None:
     for setting, where, error in places:
         if holds_secret(setting, redact):
             raise error(
-                f"{where}{setting.partition('=')[0]}: holds what looks like a secret, which would lie in the run's "
+                f"{where}{setting.partition('=')[0]}: holds what looks like a secret, which would be in the run's "
                 "folder and in the list of processes",
                 'Put it into an environment variable and name that one: env_key="MY_PROVIDER_KEY", '
                 'env_http_headers={Authorization="MY_HEADER"}; of an MCP server env_vars: [MY_KEY].',

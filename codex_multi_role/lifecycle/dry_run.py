@@ -134,9 +134,9 @@ class _FirstPass:
         """What templates see, with `Unknown` values for the results of steps and roles, present or still missing."""
         known = self.state.context()
         told = self.state.latest_handoffs
-        roles = {role.name: Unknown(role.name, told=role.name in told) for role in self._catalog.roles}
+        roles = {role.name: Unknown(role.name, has_value=role.name in told) for role in self._catalog.roles}
         steps = {
-            name: Unknown(name, fields, told=fields["status"] == "done") for name, fields in known["steps"].items()
+            name: Unknown(name, fields, has_value=fields["status"] == "done") for name, fields in known["steps"].items()
         }
         return {**known, "roles": roles, "steps": steps}
 

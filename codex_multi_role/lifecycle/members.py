@@ -201,7 +201,7 @@ def _tools(role: RoleSpec) -> tuple[ToolSpec, ...]:
     return tuple(ToolSpec(tool.name, tool.description, tool.input_schema) for tool in map(find_tool, role.tools))
 
 
-def kept_from_writing(definitions: Definitions, folder: RunFolder, steering: Steering) -> tuple[Path, ...]:
+def unwritable_paths(definitions: Definitions, folder: RunFolder, steering: Steering) -> tuple[Path, ...]:
     """What neither a role nor the tests may change, even inside the workspace or a temporary folder.
 
     Raises `UsageError` for a path that the sandbox cannot protect.

@@ -52,7 +52,7 @@ class RunRecord:
         """Those of `MOUNT_POINTS` that the workspace did not have when the run started."""
         return list(self._fields["absent_at_start"])
 
-    def doubt_since_kill(self) -> None:
+    def assume_absent_since_kill(self) -> None:
         """Count what was absent before a killed session as still absent: its turn may have created what steers runs."""
         self.steering = self.steering.since(self._earlier or {})
         self._fields |= self.steering.as_json()

@@ -120,7 +120,7 @@ class Session:
             self._remove_mount_points()
             self._killed_turns = close_unfinished(self._folder)
             if self._killed_turns:
-                self._record.doubt_since_kill()
+                self._record.assume_absent_since_kill()
             Questions(self._folder.path).close_words()
             self._record.write()
             write_state(self._folder, self._state)
@@ -257,7 +257,7 @@ class Session:
                 return ending.result(LOOK_SECONDS)
         parts.progress.stopping.set()
         parts.services.fleet.cancel()
-        stop.told()
+        stop.announce()
         with contextlib.suppress(FutureTimeoutError):
             ended = ending.result(STOP_SECONDS)
             if not (stop.in_a_hurry and ended.status == RoleFailed.status):  # killed programs must fail

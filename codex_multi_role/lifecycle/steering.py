@@ -52,7 +52,7 @@ class Steering:
         named = {
             *_files_read(definitions, catalog.parent),
             *(_catalog_folder(folder, root, catalog.name)),
-            *map(_as_a_whole, (*(root / path for path in present), *_read_when_started_in(Path.cwd()))),
+            *map(_as_a_whole, (*(root / path for path in present), *_project_settings(Path.cwd()))),
         }
         real = {as_on_disk(path) for path in named}
         globs = tuple(sorted(_below(root, real)))
@@ -96,7 +96,7 @@ def _catalog_folder(folder: Path, root: Path, catalog: str) -> Iterator[Path]:
     yield from (folder / name for name in (*BESIDE_A_CATALOG, *names))
 
 
-def _read_when_started_in(start: Path) -> Iterator[Path]:
+def _project_settings(start: Path) -> Iterator[Path]:
     return (path for path in (start / each for each in _FROM_A_FOLDER) if os.path.lexists(path))
 
 

@@ -54,7 +54,7 @@ class Stop:
             self._announced = True  # nothing is running that could mistake its end for a failure
             raise KeyboardInterrupt
 
-    def told(self) -> None:
+    def announce(self) -> None:
         """Note that all parts know of the stop: what ends now was meant to end, and a hurried stop need not wait."""
         self._announced = True
         if self.in_a_hurry:
@@ -123,8 +123,8 @@ def outlives(owner: Mapping[str, Any]) -> bool:
 
 def _not_running(folder: RunFolder) -> UsageError:
     record = folder.record()
-    status = "was killed" if record.get("status") == RunStatus.RUNNING else f"is {record.get('status')}"
-    return UsageError(f"no process works on the run {folder.run_id}: it {status}")
+    status = RunStatus.KILLED if record.get("status") == RunStatus.RUNNING else record.get("status")
+    return UsageError(f"run {folder.run_id} is not running (status: {status}); nothing to cancel")
 
 
 def _is_released_within(folder: RunFolder, seconds: float, is_ending: Callable[[], bool]) -> bool:

@@ -75,13 +75,13 @@ class ResponsesHandler(LoopbackHandler):
             self.answer(answer.status, http_error(answer), {"Content-Type": JSON} | answer.headers)
         elif isinstance(answer, Fault) and answer.garbage is not None:
             self.answer(HTTPStatus.OK, answer.garbage.encode(), {"Content-Type": "text/html"})
-        elif isinstance(answer, Fault) and answer.breaks_off:
-            self._break_off(answer, _events(scripted, request))
+        elif isinstance(answer, Fault) and answer.breaks_connection:
+            self._break_connection(answer, _events(scripted, request))
         else:
             self._stream(_events(scripted, request))
             self.chunk(END_OF_STREAM)
 
-    def _break_off(self, fault: Fault, events: Iterator[Event]) -> None:
+    def _break_connection(self, fault: Fault, events: Iterator[Event]) -> None:
         if fault.after_events:
             self._stream(events)
         self.wfile.flush()

@@ -70,7 +70,7 @@ class RecordingProxy(LoopbackServer):
         ``account_url``: the target of requests with a ChatGPT login instead of an API key. Raises `UsageError`.
         """
         if not is_address(base_url):
-            raise UsageError(f"the base_url of the model provider {name} is no address of HTTP or HTTPS")
+            raise UsageError(f"the base_url of the model provider {name} is not an HTTP or HTTPS address")
         route = (name, base_url.rstrip("/"), account_url.rstrip("/"))
         with self._lock:
             known = next((key for key, each in self.routes.items() if each == route), "")

@@ -111,7 +111,7 @@ class Recording:
         """Raises `DefinitionError` for a file that is not a recording, `UsageError` for one that cannot be read."""
         lines = list(_lines(path))
         if not lines or lines[0].get("type") != "recording":
-            raise DefinitionError(f"{path}: line 1: this is no recording", "`run --record FILE` writes one.")
+            raise DefinitionError(f"{path}: line 1: this is not a recording", "`run --record FILE` writes one.")
         if lines[0].get("version") != VERSION:
             raise DefinitionError(
                 f"{path}: version: it is {lines[0].get('version')!r}, this program reads {VERSION}", "Record it again."
@@ -141,14 +141,14 @@ def _lines(path: Path) -> Iterator[Line]:
     except OSError as error:
         raise UsageError(f"the recording {path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise DefinitionError(f"{path}: this is no text: {error}") from error
+        raise DefinitionError(f"{path}: this is not text: {error}") from error
     for number, line in enumerate(lines, 1):
         try:
             value = json.loads(line)
         except ValueError as error:
             if number == len(lines):
                 return  # cut short by a kill
-            raise DefinitionError(f"{path}: line {number}: this is no JSON: {error}") from error
+            raise DefinitionError(f"{path}: line {number}: this is not valid JSON: {error}") from error
         if isinstance(value, dict):
             yield value
 
@@ -215,7 +215,7 @@ class RecordingFile:
         with suppress(UsageError):
             if Recording.load(self.path).header.get("run") == run_id:
                 return
-        raise UsageError(f"{self.path} is no recording of this run")
+        raise UsageError(f"{self.path} is not a recording of this run")
 
     def add(self, line: Line) -> None:
         text = json.dumps(self._clean(line), ensure_ascii=False) + "\n"

@@ -154,7 +154,7 @@ def read_asked(raw: bytes) -> Asked:
         unit = _UnitMetadata.model_validate_json(metadata).unit
     except ValidationError as error:
         raise UsageError(
-            f"this is no request of a turn that codex-multi-role started: {first_problem(error)}"
+            f"this request does not belong to a turn that codex-multi-role started: {first_problem(error)}"
         ) from error
     prompt = _last_prompt(body.input)
     return Asked(turn.turn_id, turn.request_kind, AnswerKey(**ask.model_dump()), unit, body.model, prompt)

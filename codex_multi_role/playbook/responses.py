@@ -33,7 +33,7 @@ class StreamIds:
 
 def stream(answer: Message | ToolCall | Fault, usage: Usage, ids: StreamIds) -> Iterator[Event]:
     """All events of one answer. Those of a drop or a stall end where the connection falls silent."""
-    if isinstance(answer, Fault) and answer.breaks_off:
+    if isinstance(answer, Fault) and answer.breaks_connection:
         return islice(_message(_endless(answer), usage, ids), answer.after_events)
     if isinstance(answer, Message):
         return _message(answer, usage, ids)

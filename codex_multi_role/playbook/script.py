@@ -89,7 +89,7 @@ class Fault(_OneOf):
     empty: Literal[True] | None = None
 
     @property
-    def breaks_off(self) -> bool:
+    def breaks_connection(self) -> bool:
         """Whether the connection falls silent before the response is complete."""
         return self.form in {"drop", "stall_seconds"}
 

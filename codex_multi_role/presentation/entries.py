@@ -175,11 +175,11 @@ def _chips(turn: ReportedTurn, result: dict[str, Any]) -> list[Chip]:
     if turn.inherited or result.get("inherited"):
         found.append(Chip("inherited"))
     if repaired := result.get("repair_of") or turn.repair_of:
-        found.append(Chip(f"mends turn {repaired}", WARN))
+        found.append(Chip(f"repairs turn {repaired}", WARN))
     if continued := result.get("continues") or turn.continues:
         found.append(Chip(f"continues turn {continued}"))
     if result.get("repaired_locally"):
-        found.append(Chip("answer mended", WARN))
+        found.append(Chip("answer repaired", WARN))
     if attempt := result.get("attempt", 1):
         found += [Chip(f"attempt {attempt}", WARN)] if attempt != 1 else []
     if turn.written:
@@ -199,18 +199,18 @@ def _cost(result: dict[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Begun:
+class TimedPart:
     """``what``: a check is identified by its folder. Tests after a turn belong to that turn."""
 
     at: str
     what: ReportedTurn | Question | TestRun | Path
 
 
-def in_order(folder: RunFolder, story: Story, questions: Sequence[Question]) -> list[Begun]:
+def in_order(folder: RunFolder, story: Story, questions: Sequence[Question]) -> list[TimedPart]:
     """Return everything that began, earliest first."""
-    found = [Begun(turn.began, turn) for turn in _turns(folder, story)]
-    found += [Begun(tests.began, tests) for tests in story.tests.values() if not tests.turn]
-    found += [Begun(question.asked_at, question) for question in questions]
+    found = [TimedPart(turn.began, turn) for turn in _turns(folder, story)]
+    found += [TimedPart(tests.began, tests) for tests in story.tests.values() if not tests.turn]
+    found += [TimedPart(question.asked_at, question) for question in questions]
     found += _checks(folder, story.visits)
     return sorted(found, key=lambda each: each.at)
 
@@ -224,12 +224,12 @@ def _turns(folder: RunFolder, story: Story) -> Iterator[ReportedTurn]:
             yield ReportedTurn(role, turn.number, last, last, "unknown")
 
 
-def _checks(folder: RunFolder, visits: Mapping[tuple[str, int], Visit]) -> Iterator[Begun]:
+def _checks(folder: RunFolder, visits: Mapping[tuple[str, int], Visit]) -> Iterator[TimedPart]:
     top = folder.path / "checks"
     for path in top.rglob("result.json"):
         visit = _visit(path.parent.relative_to(top).as_posix(), visits)
         if visit is not None:
-            yield Begun(visit.at, path.parent)
+            yield TimedPart(visit.at, path.parent)
 
 
 def _visit(key: str, visits: Mapping[tuple[str, int], Visit]) -> Visit | None:

@@ -181,7 +181,7 @@ class _FlowDrawing:
         self._tracks: list[list[tuple[float, float]]] = []
         self._start(self.picture.boxes[0])
         for node, each in zip(chart.nodes, outs, strict=True):
-            self._draw_outs(self._boxes[node.id], each)
+            self._draw_exits(self._boxes[node.id], each)
         self.picture.ways.sort(key=lambda way: way.count)
         self.picture.width = self._tracks_x + TRACK * len(self._tracks) + LEFT
         self.picture.height += PADDING
@@ -224,7 +224,7 @@ class _FlowDrawing:
             DrawnTransition(f"M{middle} {TOP - 24}V{first.y - 2}", label, self._path.walks, "start")
         )
 
-    def _draw_outs(self, box: Box, outs: list[_Out]) -> None:
+    def _draw_exits(self, box: Box, outs: list[_Out]) -> None:
         for number, out in enumerate(out for out in outs if out.leads != NEXT):
             y = box.y + LINE + BESIDE * (number + 0.5) + 4
             line = self._to_end(out, out.to, y) if isinstance(out.to, End) else self._to_step(out.to, y)

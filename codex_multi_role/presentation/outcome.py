@@ -55,7 +55,7 @@ _STATUSES: dict[str, StatusWords] = {
     each.words.partition(" ")[0]: each
     for each in (
         StatusWords("waiting for you", WARN, "?", "The run waits for your answer."),
-        StatusWords(RunStatus.RUNNING, BUSY, "▶", "The run is working.", "Still going on"),
+        StatusWords(RunStatus.RUNNING, BUSY, "▶", "The run is working.", "Still running"),
         StatusWords(RunStatus.SUCCEEDED, GOOD, "✓", "The run succeeded."),
         StatusWords(RunStatus.ENDED, BAD, "■", "The run ended without reaching its goal."),
         StatusWords(RunStatus.FAILED, BAD, "✗", "The run failed."),
@@ -131,7 +131,7 @@ def incident_in_words(event: Incident) -> str:
         case events.RoleRestarted(reason=reason):
             return f"restarted: {reason}"
         case events.RoleSkipped(reason=reason):
-            return f"skipped: {reason}; the run goes on without it"
+            return f"skipped: {reason}; the run continues without it"
         case events.DoneIgnored():
             return "said DONE, which is not this role's to say"
 

@@ -25,7 +25,7 @@ APPLIED = "applied_files.json"
 TEXTS = ("prompt.txt", "assistant_text.txt", "items_text.md", "analysis.md", APPLIED)
 PATCHES = {
     "changes.patch": "What it changed",
-    "undone.patch": "Begun when it was cut short, and taken back",
+    "undone.patch": "What it had changed when it was interrupted, undone",
     "protected.patch": "Changes to protected files, put back",
 }
 CALLS = "tool_calls.jsonl"

@@ -40,7 +40,7 @@ def _lines(event: RunEvent) -> list[str]:
 
 @_lines.register
 def _run_started(event: events.RunStarted) -> list[str]:
-    verb = "goes on" if event.resumed else "starts"
+    verb = "continues" if event.resumed else "starts"
     lines = [
         f"run {event.run_id} {verb}: flow {event.flow}, {plural(event.cycles, 'cycle')}",
         f"goal: {one_line(event.goal)}",
@@ -69,7 +69,7 @@ def _role_started(event: events.RoleStarted) -> list[str]:
 
 @_lines.register
 def _turn_started(event: events.TurnStarted) -> list[str]:
-    repair = f", mending the answer of turn {event.repair_of}" if event.repair_of is not None else ""
+    repair = f", repairing the answer of turn {event.repair_of}" if event.repair_of is not None else ""
     if event.continues is not None and not repair:
         repair = f", continuing turn {event.continues}"
     attempt = f", attempt {event.attempt}" if event.attempt > 1 else ""

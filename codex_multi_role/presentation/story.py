@@ -10,7 +10,7 @@ from codex_multi_role.presentation.outcome import Incident, incident_in_words
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunEvent, events
-from codex_multi_role.run_folder.states import ToldStates
+from codex_multi_role.run_folder.states import ReportedStates
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 MOST_NOTES = 500
@@ -81,7 +81,7 @@ class Story:
         self.visits: dict[tuple[str, int], Visit] = {}
         self.notes: list[Note] = []
         self.notes_left_out = 0
-        self.states = ToldStates()
+        self.states = ReportedStates()
         self.roles: list[str] = []
         self.began = ""
         self.at = ""

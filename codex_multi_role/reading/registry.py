@@ -51,7 +51,7 @@ class Registry(Generic[PartT]):
             part: PartT = entry.load()
         except Exception as error:
             where = f"the {self.kind} {name!r} ({entry.value})"
-            hint = _REINSTALL if _is_own(entry) else "mend or remove it"
+            hint = _REINSTALL if _is_own(entry) else "fix or remove it"
             raise UsageError(f"{where} does not load: {error}", hint) from error
         return part
 

@@ -10,7 +10,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.schema_mismatch import describe_mismatch
 
 MAX_PROBLEMS = 5
-_HINT = "mend the role's output_schema or the step's reply schema"
+_HINT = "fix the role's output_schema or the step's reply schema"
 
 
 def schema_problems(value: object, schema: Mapping[str, object]) -> list[str]:

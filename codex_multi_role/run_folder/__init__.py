@@ -9,11 +9,11 @@ from codex_multi_role.run_folder.past import Beginning, beginnings, events_with_
 from codex_multi_role.run_folder.questions import Answer, AskPerson, Question, Questions, answer_of_person
 from codex_multi_role.run_folder.turn_folder import (
     TurnFolder,
-    begun_turns,
     close_unfinished,
     inherited_threads,
     list_turns,
     own_turns,
+    started_turns,
     totals_of,
 )
 
@@ -33,7 +33,6 @@ __all__ = [
     "TurnFolder",
     "answer_of_person",
     "beginnings",
-    "begun_turns",
     "close_unfinished",
     "event_of",
     "events_with_inherited",
@@ -44,5 +43,6 @@ __all__ = [
     "list_turns",
     "own_turns",
     "read_events",
+    "started_turns",
     "totals_of",
 ]

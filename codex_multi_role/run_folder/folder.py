@@ -75,7 +75,7 @@ class RunFolder:
             except FileExistsError:
                 raise UsageError(
                     f"the run {run_id} exists already in {runs_dir}",
-                    f"`codex-multi-role resume {run_id}` goes on with it; another --run-id starts afresh.",
+                    f"`codex-multi-role resume {run_id}` continues it; another --run-id starts a new run.",
                 ) from None
         return cls(path)
 
@@ -111,7 +111,7 @@ class RunFolder:
 
     def record(self) -> dict[str, Any]:
         """``run.json``. Raises `RunNotFound` if it cannot be read."""
-        hint = "What the run did lies beside it: restore run.json from a copy, or start another run."
+        hint = "Everything else of the run is beside it: restore run.json from a copy, or start another run."
         try:
             record = json.loads(self.record_path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -199,4 +199,4 @@ def _not_found(runs_dir: Path, reference: str, names: list[str], matches: int) -
             f"One that is killed as it begins leaves such a folder: look into {runs_dir / reference}, start another.",
         )
     nearest = did_you_mean(reference, names if reference == LATEST else [*names, LATEST])
-    return RunNotFound(f'no run goes by "{reference}" in {runs_dir}{nearest}', hint)
+    return RunNotFound(f'no run "{reference}" in {runs_dir}{nearest}', hint)

@@ -91,7 +91,9 @@ def find_task(folder: RunFolder, task: str) -> dict[str, Any]:
     if found:
         return dict(found[-1])
     if not items:
-        raise UsageError(f"the run {folder.run_id} has begun no tasks", "A task is an item of a step with for_each.")
+        raise UsageError(
+            f"the run {folder.run_id} has not started any tasks", "A task is an item of a step with for_each."
+        )
     names = list(dict.fromkeys(each["item"] for each in items))
     raise UsageError(f"the run {folder.run_id} has no task '{task}'", f"It has {', '.join(names)}.")
 

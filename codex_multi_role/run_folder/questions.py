@@ -141,7 +141,7 @@ class Questions:
         if question.out_of_time:
             raise UsageError(
                 f"the time to answer {question.key} is up; it counts as: {question.default}",
-                f"`codex-multi-role resume {self._run_id}` goes on with that.",
+                f"`codex-multi-role resume {self._run_id}` continues with it.",
             )
         settled = self.settle(question.key, answer)
         if settled.answer is not answer:
@@ -159,7 +159,11 @@ class Questions:
                 raise self._answered(question)
             return question
         if not pending:
-            raise self._answered(asked[-1]) if asked else UsageError(f"the run {self._run_id} has asked nothing")
+            raise (
+                self._answered(asked[-1])
+                if asked
+                else UsageError(f"the run {self._run_id} is not waiting for an answer")
+            )
         if len(pending) > 1:
             keys = ", ".join(each.key for each in pending)
             raise UsageError(

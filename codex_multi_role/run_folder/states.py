@@ -24,7 +24,7 @@ OVER = (COMPLETED, SKIPPED)
 """The final states."""
 
 
-class ToldStates:
+class ReportedStates:
     """The states in ``events``: by the unit's key, in order."""
 
     def __init__(self, events: Iterable[RunEvent] = ()) -> None:
@@ -59,8 +59,8 @@ class ToldStates:
 
 
 def read_states(folder: RunFolder) -> dict[str, Any]:
-    """`ToldStates.as_json` for the run in ``folder``, including what it inherited."""
-    return ToldStates(events_with_inherited(folder)).as_json()
+    """`ReportedStates.as_json` for the run in ``folder``, including what it inherited."""
+    return ReportedStates(events_with_inherited(folder)).as_json()
 
 
 class States:
@@ -69,7 +69,7 @@ class States:
     def __init__(self, folder: RunFolder, events: EventLog) -> None:
         self._path = folder.path / "states.json"
         self._events = events
-        self._known = ToldStates(events_with_inherited(folder))
+        self._known = ReportedStates(events_with_inherited(folder))
         self._texts = {unit: _as_text(summary) for unit, summary in self._known.summaries()}
         if self._texts:
             self._write()  # a kill may have come between an event and the file
@@ -91,7 +91,7 @@ class States:
             self._write()
 
     def _write(self) -> None:
-        """Writes the same as `write_json` of `ToldStates.as_json`, reusing the texts of unchanged units."""
+        """Writes the same as `write_json` of `ReportedStates.as_json`, reusing the texts of unchanged units."""
         run = self._texts.get(RUN, "null")
         items = ",\n".join(f"    {text}".replace("\n", "\n    ") for unit, text in self._texts.items() if unit != RUN)
         listed = f"[\n{items}\n  ]" if items else "[]"
@@ -102,7 +102,7 @@ class States:
 class ItemStates:
     """Reports each state of one item once, before anything is done in it, and none while a run is replayed.
 
-    `become` sets the item's state; `tell` reports it when real work starts, and at the end. ``states`` is None if
+    `become` sets the item's state; `publish` reports it when real work starts, and at the end. ``states`` is None if
     nothing is to be reported.
     """
 
@@ -112,12 +112,12 @@ class ItemStates:
         self._item = item
         self._now = (PENDING, "")
         if states is not None and not states.latest(unit):
-            self.tell()
+            self.publish()
 
     def become(self, state: str, reason: str = "") -> None:
         self._now = (state, reason)
 
-    def tell(self) -> None:
+    def publish(self) -> None:
         """Raises `StorageError`."""
         if self._states is not None:
             self._states.move(self._unit, self._item, *self._now)

@@ -181,7 +181,7 @@ def inherited_threads(run: RunFolder) -> dict[str, str]:
     return found
 
 
-def begun_turns(run: RunFolder) -> dict[int, TurnFolder]:
+def started_turns(run: RunFolder) -> dict[int, TurnFolder]:
     """The turns that this run started, by place in the journal; of several the finished one, or the last."""
     found: dict[int, TurnFolder] = {}
     finished = set()

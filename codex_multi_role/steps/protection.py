@@ -59,7 +59,7 @@ class ProtectedState:
             undone |= _remove_steering(run)
         if undone.paths:
             folder.write_protected(undone.patch)
-            _tell(run, instance, folder.number, undone)
+            _report(run, instance, folder.number, undone)
         return list(undone.paths)
 
 
@@ -97,9 +97,9 @@ def _put_back_first(run: RunResources, role: str, patch: Path) -> RestoredFiles:
         undone |= _remove_steering(run)
     if undone.paths:
         write_bytes(patch, undone.patch)
-        _tell(run, role, 0, undone)
+        _report(run, role, 0, undone)
     return undone
 
 
-def _tell(run: RunResources, role: str, turn: int, undone: RestoredFiles) -> None:
+def _report(run: RunResources, role: str, turn: int, undone: RestoredFiles) -> None:
     run.services.events.publish(ProtectedRestored(role, turn, list(undone.paths[:SHOWN_PATHS])))

@@ -43,7 +43,7 @@ def cut_short(run: RunResources, instance: str, place: int) -> TurnFolder | None
     return run.progress.earlier_turns.get(place)
 
 
-def kept_when_cut_short(first_try: TurnFolder | None) -> Json:
+def kept_by_unfinished_attempt(first_try: TurnFolder | None) -> Json:
     """What tools stored in a first attempt that produced no answer: its thread remembers that they did."""
     return first_try.kept() if first_try and not first_try.result().get("recorded") else {}
 
@@ -62,28 +62,28 @@ def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) 
     others = (
         run.progress.killed_turns > 1
         or run.progress.running_instances != {instance}
-        or _others_changed_it(run, instance, first_try.number)
+        or _have_others_changed(run, instance, first_try.number)
     )
     if others and not run.copy:
         run.services.events.publish(Warning(f"{left} stays: others worked in it as well"))
         return now
     run.snapshots.write_patch(first, now, first_try.undone_path)
     run.snapshots.restore(first)
-    run.services.events.publish(Warning(f"{left} was taken back; {first_try.path}/undone.patch has it"))
+    run.services.events.publish(Warning(f"{left} was undone; {first_try.path}/undone.patch has it"))
     return first
 
 
-def _others_changed_it(run: RunResources, instance: str, turn: int) -> bool:
+def _have_others_changed(run: RunResources, instance: str, turn: int) -> bool:
     """Whether others have finished changes to the workspace since that turn began, which would be undone with it."""
 
     def is_before(event: RunEvent) -> bool:
         return not (isinstance(event, TurnStarted) and (event.role, event.turn) == (instance, turn))
 
     events = dropwhile(is_before, read_events(run.services.folder.events_path))
-    return any(_changed_it(run, instance, event) for event in events)
+    return any(_is_change_of_others(run, instance, event) for event in events)
 
 
-def _changed_it(run: RunResources, instance: str, event: RunEvent) -> bool:
+def _is_change_of_others(run: RunResources, instance: str, event: RunEvent) -> bool:
     """Whether another than ``instance`` changed the workspace with what the event reports."""
     match event:
         case TurnEnded(role, turn):
@@ -97,7 +97,7 @@ def _changed_it(run: RunResources, instance: str, event: RunEvent) -> bool:
 ADVICE: Mapping[str, str] = {
     "against_policy": "Change the goal or the role's prompt: the provider does not answer this one.",
     "bad_request": "Check the model (--model, the role's `model`) and the provider's settings.",
-    "context_full": "The prompt alone is more than the model takes: hand on less, or name a model that takes more.",
+    "context_full": "The prompt alone exceeds the model's context: pass on less, or use a model with a larger one.",
     "not_as_recorded": "Record the run again if the change is meant, or replay it with --replay-match nearest.",
     "not_found": "The provider has no such model or no such address: check the model (--model, the role's `model`) and "
     "the provider's base_url.",
@@ -108,7 +108,7 @@ ADVICE: Mapping[str, str] = {
         "from running: a lack of memory, a paused container, a signal."
     ),
     "timed_out": "If its turns may take that long, raise the role's limits.turn_seconds.",
-    "unauthorized": "Log in with `codex-multi-role codex login`, or mend the key that the provider's env_key names.",
+    "unauthorized": "Log in with `codex-multi-role codex login`, or fix the key that the provider's env_key names.",
     "unreachable": "Check the network and the provider's base_url.",
 }
 """What helps a role that failed for this reason, besides another attempt."""
@@ -156,5 +156,5 @@ def failure(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> RoleF
 def _quota(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> QuotaUsedUp:
     at = datetime.fromtimestamp(outcome.resets_at, UTC).isoformat() if outcome.resets_at else ""
     again = f"resume {run.services.folder.run_id}"
-    hint = f"`codex-multi-role {again} --wait` goes on at {at}." if at else f"`codex-multi-role {again}` tries again."
+    hint = f"`codex-multi-role {again} --wait` continues at {at}." if at else f"`codex-multi-role {again}` tries again."
     return QuotaUsedUp(f"role {asked.role.name}: {outcome.message}", hint, at)

@@ -77,7 +77,7 @@ class _Review:
                 given = self._run.services.ask_person(self._question, self._is_over)
         if self._run.progress.stopping.is_set() and given is None:
             raise RunInterrupted
-        given = given or self._answered_elsewhere()
+        given = given or self._recorded_answer_of_others()
         if given is None and self._question.out_of_time:
             return Answer(False, "", BY_TIME_LIMIT, now())  # reject is the only default
         if given is None:
@@ -87,10 +87,12 @@ class _Review:
     def _is_over(self) -> bool:
         """Whether an answer is no longer needed."""
         return (
-            self._run.progress.stopping.is_set() or self._question.out_of_time or self._answered_elsewhere() is not None
+            self._run.progress.stopping.is_set()
+            or self._question.out_of_time
+            or self._recorded_answer_of_others() is not None
         )
 
-    def _answered_elsewhere(self) -> Answer | None:
+    def _recorded_answer_of_others(self) -> Answer | None:
         known = self._questions.find(self._question.key)
         return known.answer if known is not None else None
 

@@ -17,7 +17,7 @@ from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import RoleRestarted, Warning
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
 from codex_multi_role.steps.protection import TOLD, ProtectedState
-from codex_multi_role.steps.recovery import cut_short, failure, first_state, kept_when_cut_short, next_try, pause
+from codex_multi_role.steps.recovery import cut_short, failure, first_state, kept_by_unfinished_attempt, next_try, pause
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.turn_events import TurnEvents
 from codex_multi_role.steps.turn_helpers import TurnHelpers
@@ -91,8 +91,8 @@ class Attempt:
         self.cut_short = cut_short(run, asked.instance, asked.place)
         self.folder = TurnFolder.create(run.services.folder, asked.instance)
         self.began = time.monotonic()
-        self.told = TurnEvents(run, asked.role, asked.instance, self.folder.number)
-        self.kept = {**asked.kept, **kept_when_cut_short(self.cut_short)}
+        self.events = TurnEvents(run, asked.role, asked.instance, self.folder.number)
+        self.kept = {**asked.kept, **kept_by_unfinished_attempt(self.cut_short)}
         self.before = ""
         self.guard: ProtectedState | None = None
 
@@ -105,7 +105,7 @@ class Attempt:
             outcome = self._send(self._begin())
             reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == COMPLETED else None
             result = self._store(outcome, reply)
-            self.told.ended(result, outcome, reply, self._seconds())
+            self.events.ended(result, outcome, reply, self._seconds())
             return result, outcome
         except CodexMultiRoleError as error:
             self._record_failure(error)
@@ -119,7 +119,7 @@ class Attempt:
         forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
         prompt = self._sendable(self.asked.when_forgotten if forgot else self.asked.prompt)
         self.folder.begin(prompt, self._details())
-        self.told.started(self.asked, self.number, self.client.thread)
+        self.events.started(self.asked, self.number, self.client.thread)
         return prompt
 
     def _sendable(self, prompt: str) -> str:
@@ -139,7 +139,7 @@ class Attempt:
         helpers = TurnHelpers(self.run, self.role, self.asked.instance, self.folder, self.kept)
         deadlines = TurnDeadlines(limits.idle_seconds, limits.turn_seconds)
         with stopping.calling(self.client.wake):
-            outcome = self.client.run_turn(self._request(prompt), deadlines, self.told.observe, helpers, stopping)
+            outcome = self.client.run_turn(self._request(prompt), deadlines, self.events.observe, helpers, stopping)
         budget = self.run.services.budget
         budget.spend(self.role.name, outcome.input_tokens + outcome.output_tokens, self._seconds())
         if outcome.odd_usage and budget.doubt():
@@ -217,7 +217,7 @@ class Attempt:
                 "seconds": self._seconds(),
                 "changed_paths": result.changed_paths,
                 TOLD: result.protected_restored,
-                "approvals": self.told.approvals,
+                "approvals": self.events.approvals,
                 "repaired_locally": bool(reply and reply.repaired_locally),
                 "recorded": result.as_json() if result.answered else None,
             }

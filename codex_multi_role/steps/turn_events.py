@@ -65,7 +65,7 @@ class TurnEvents:
                 self.approvals.append({"method": method, "decision": decision, "detail": told})
                 self._publish(Approval(self._instance, self._number, method, decision, detail))
             case ItemStarted(item) if item.get("type") != "userMessage":
-                self._tell_activity(describe(item))
+                self._report_activity(describe(item))
             case ItemCompleted(item) if item.get("type") == "commandExecution":
                 self._publish(self._command(item))
             case ItemCompleted(item) if item.get("type") == "mcpToolCall":
@@ -123,7 +123,7 @@ class TurnEvents:
         """Redacted before it is cut, because the beginning of a secret is not recognized."""
         return self._run.services.folder.redact(str(text))[:SUMMARY_LENGTH]
 
-    def _tell_activity(self, activity: str) -> None:
+    def _report_activity(self, activity: str) -> None:
         if activity != self._activity:
             self._activity = activity
             self._publish(RoleActivity(self._instance, self._number, activity))

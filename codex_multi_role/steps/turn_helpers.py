@@ -52,7 +52,7 @@ class TurnQuestions:
         if ask_person is None:
             shown = self._run.services.folder.redact(question)[:LONGEST_QUESTION_TOLD]
             self._run.services.events.publish(
-                Warning(f"{self._instance} continues without an answer, because nobody is there: {shown}")
+                Warning(f"{self._instance} continues without an answer, because nobody is available: {shown}")
             )
             return None
         began = time.monotonic()

@@ -40,7 +40,7 @@ def _check_installed(name: str, tool: object) -> None:
     from jsonschema import Draft202012Validator  # imported only for an installed tool
     from jsonschema.exceptions import SchemaError
 
-    hint = "mend or remove it"
+    hint = "fix or remove it"
     if not isinstance(tool, Tool) or tool.name != name:
         raise UsageError(f"the tool {name!r} is not a codex_multi_role.tools.Tool of that name", hint)
     try:

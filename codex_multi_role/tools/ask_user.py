@@ -7,8 +7,8 @@ from typing import Any
 
 from codex_multi_role.tools.tool import Tool, ToolContext, ToolResult
 
-NOBODY = "Nobody is available to answer. Go on with your best assumption, and say in your answer which one you made."
-NO_WORDS = "The person gave no answer. Go on with your best assumption, and say in your answer which one you made."
+NOBODY = "Nobody is available to answer. Continue with your best assumption, and say in your answer which one you made."
+NO_WORDS = "The person gave no answer. Continue with your best assumption, and say in your answer which one you made."
 REJECTED = "The person rejected this: "
 
 _SCHEMA = {
@@ -45,7 +45,7 @@ ask_user = Tool(
     name="ask_user",
     description=(
         "Ask a person one question and get the answer as text. Use it only for a decision that is not yours, or for a "
-        "fact that you cannot find out yourself. If nobody is available you are told at once."
+        "fact that you cannot find out yourself. If nobody is available, the call returns at once."
     ),
     input_schema=_SCHEMA,
     call=_call,

@@ -113,7 +113,7 @@ def _shown(value: Decimal, *, exact: bool) -> str:
 def _decimal(number: Any) -> Decimal:  # noqa: ANN401 - mpmath has no types
     """mpmath's result as a decimal that is marked inexact. Raises ValueError if it is not a real number."""
     if isinstance(number, _MPMATH.mpc) or not _MPMATH.isfinite(number):
-        raise ValueError("the result is no real number")
+        raise ValueError("the result is not a real number")
     found = +Decimal(_MPMATH.nstr(number, DIGITS + 5, strip_zeros=False))
     return found if abs(found) > _NEGLIGIBLE else Decimal(0)  # sin(pi) is 0, except for the digits that pi lacks
 
@@ -128,7 +128,7 @@ def _by_mpmath(name: str) -> Callable[..., Decimal]:
 
 def _power(base: Decimal, exponent: Decimal) -> Decimal:
     if base < 0 and exponent != exponent.to_integral_value():
-        raise ValueError("the result is no real number")
+        raise ValueError("the result is not a real number")
     if base == 0 and exponent < 0:
         raise ZeroDivisionError
     return base**exponent
@@ -162,7 +162,7 @@ def _exactly(value: Decimal, unit: Decimal, rounding: str) -> Decimal:
 
 def _square_root(value: Decimal) -> Decimal:
     if value < 0:
-        raise ValueError("the result is no real number")
+        raise ValueError("the result is not a real number")
     return value.sqrt()
 
 
@@ -177,7 +177,7 @@ def _factorial(value: Decimal) -> Decimal:
 
 def _logarithm(value: Decimal, base: Decimal | None = None) -> Decimal:
     if value <= 0 or (base is not None and (base <= 0 or base == 1)):
-        raise ValueError("the result is no real number")
+        raise ValueError("the result is not a real number")
     return value.ln() if base is None else value.log10() if base == 10 else _by_mpmath("log")(value, base)
 
 

@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.rendering import ASSETS
 from codex_multi_role.web.access import Access
-from codex_multi_role.web.flow_form import form_of, read_flows, read_playbooks, wanted_run
+from codex_multi_role.web.flow_form import form_of, read_flows, read_playbooks, requested_run
 from codex_multi_role.web.followers import Followers
 from codex_multi_role.web.forms import MOST_BYTES, Form, problem, with_form
 from codex_multi_role.web.guard import RequestGuard
@@ -96,10 +96,10 @@ class _FirstPages:
     def _start(self, sent: Form) -> Response:
         flow = read_flows(self._roles).find(sent.get("flow", ""))
         if flow is None:
-            return problem(404, "There is no such flow", "The page Start a run lists those there are.")
+            return problem(404, "There is no such flow", "The page Start a run lists all flows.")
         form = form_of(flow, read_playbooks(self._roles), sent)
         try:
-            run_id = self._starter.start(wanted_run(form, sent))
+            run_id = self._starter.start(requested_run(form, sent))
         except CodexMultiRoleError as error:
             return self._form_page(flow.name, sent, 422, str(error), error.hint)
         return RedirectResponse(f"/runs/{run_id}?done=started", 303)

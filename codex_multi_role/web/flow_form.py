@@ -97,7 +97,7 @@ def form_of(flow: FlowSpec, playbooks: list[str], sent: Form | None = None) -> F
     )
 
 
-def wanted_run(form: FlowForm, sent: Form) -> NewRun:
+def requested_run(form: FlowForm, sent: Form) -> NewRun:
     """Convert what was sent to a run; inputs left empty get the flow's defaults.
 
     Raises `UsageError` for an unknown playbook: whoever names one does not want the model, which costs money.

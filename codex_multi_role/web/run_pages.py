@@ -23,7 +23,7 @@ from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.web.artifacts import chunks, list_folder, open_file, real_path
 from codex_multi_role.web.followers import Followers, TooManyViewers
 from codex_multi_role.web.forms import Form, problem
-from codex_multi_role.web.starting import NotBegun, RunStarter
+from codex_multi_role.web.starting import RunNotStarted, RunStarter
 from codex_multi_role.web.templating import page
 
 PING_SECONDS = 15
@@ -44,11 +44,11 @@ DONE = {
     "answered": "Your answer is recorded.",
     "stopped": "The run is stopped. It can be resumed.",
     "cancelled": "The task is cancelled: its turn ends, and tasks that need it are skipped.",
-    "resumed": "The run goes on.",
-    "started": "The run has begun.",
+    "resumed": "The run continues.",
+    "started": "The run has started.",
 }
 """Confirmations by their name in the URL, so that a link cannot make the page show any other text."""
-TOO_MANY = ("Too many are looking on", "Close other pages of this server, or try again later.")
+TOO_MANY = ("Too many viewers", "Close other pages of this server, or try again later.")
 
 APPROVE = "approve"
 VERDICTS = (APPROVE, "reject")
@@ -182,7 +182,9 @@ class RunPages:
             try:
                 self._starter.resume(folder)
             except CodexMultiRoleError as error:
-                raise NotBegun(f"Your answer is recorded, but the run does not go on:\n{error}", error.hint) from error
+                raise RunNotStarted(
+                    f"Your answer is recorded, but the run does not resume:\n{error}", error.hint
+                ) from error
         return "answered" if answered.words and approved else "approved" if approved else "rejected"
 
     def _stop(self, folder: RunFolder, form: Form) -> str:
@@ -215,4 +217,4 @@ def _cancel_task(folder: RunFolder, form: Form) -> str:
 
 
 def _no_run() -> Response:
-    return problem(404, "There is no such run", "The first page lists those there are.")
+    return problem(404, "There is no such run", "The first page lists all runs.")

@@ -19,7 +19,7 @@ from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder import Question, RunFolder, event_of
 from codex_multi_role.run_folder.folder import has_reached_end
 from codex_multi_role.run_folder.owner import is_alive
-from codex_multi_role.run_folder.states import OVER, ToldStates
+from codex_multi_role.run_folder.states import OVER, ReportedStates
 from codex_multi_role.web.listing import shown_status
 
 KEPT_LINES = 1000
@@ -41,7 +41,7 @@ class Facts:
     next_command: str
 
     @property
-    def can_go_on(self) -> bool:
+    def is_resumable(self) -> bool:
         """Whether resuming would do anything."""
         ended_for_good = has_reached_end(self.record) and self.more_cycles is None
         return not self.alive and not ended_for_good and "options" in self.record
@@ -87,7 +87,7 @@ class RunState:
         self._folder = folder
         self._form_secret = form_secret
         self._plain = PlainLines(Progress())
-        self._states = ToldStates()
+        self._states = ReportedStates()
         self._lines: deque[tuple[int, str]] = deque(maxlen=KEPT_LINES)
         self._line_count = 0
         self._number = 0

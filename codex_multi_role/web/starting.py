@@ -34,7 +34,7 @@ OUTPUT = "output.log"
 """In a run's folder: stderr of its process, if a page started it."""
 
 
-class NotBegun(CodexMultiRoleError):
+class RunNotStarted(CodexMultiRoleError):
     """The process ended before the run began, and the message is its output; or the run has not started yet."""
 
 
@@ -73,7 +73,7 @@ class RunStarter:
     def start(self, wanted: NewRun) -> str:
         """Start a run and wait until it is recorded; returns its id.
 
-        Raises `NotBegun` with the output of its process, `UsageError` for too many at once, `StorageError`.
+        Raises `RunNotStarted` with the output of its process, `UsageError` for too many at once, `StorageError`.
         """
         run_id = new_run_id()
         roles = [f"--roles={self._roles}"] if self._roles else []
@@ -101,14 +101,14 @@ class RunStarter:
         text: str = "",
     ) -> None:
         if self.reap() >= MOST_AT_ONCE:
-            raise UsageError(f"{MOST_AT_ONCE} runs that were started here are going on", "Wait for one to end.")
+            raise UsageError(f"{MOST_AT_ONCE} runs that were started here are still running", "Wait for one to end.")
         runs_dir = folder.path.parent
         log_path = make_folder(runs_dir / STARTING) / f"{folder.run_id}.{secrets.token_hex(4)}.log"
         child = self._spawn([*arguments, f"--runs-dir={runs_dir}", "--await-answers", "--quiet"], log_path, text)
         end = time.monotonic() + BEGIN_SECONDS
         while not (begun := has_begun(child)) and child.poll() is None:
             if time.monotonic() > end or self._is_ending():
-                raise NotBegun(
+                raise RunNotStarted(
                     "The run has not started yet", f"Process {child.pid} is still running; its output is in {log_path}."
                 )
             time.sleep(LOOK_SECONDS)
@@ -117,7 +117,7 @@ class RunStarter:
                 log_path.replace(folder.path / OUTPUT)
             return
         ended = exit_in_words(child.returncode, "the process was ended")
-        raise NotBegun(_take_output(log_path), f"Exit code {ended}.")
+        raise RunNotStarted(_take_output(log_path), f"Exit code {ended}.")
 
     def _spawn(self, arguments: list[str], log_path: Path, text: str) -> subprocess.Popen[bytes]:
         environment = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}

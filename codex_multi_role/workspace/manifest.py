@@ -124,7 +124,7 @@ class Manifest:
                 CopyPaths(self.folder, copy.key)  # raises for a key that leads elsewhere
             return content["run_id"], {copy.key: copy for copy in copies}
         except (OSError, ValueError, TypeError, KeyError, UsageError) as error:
-            hint = "The copies lie beside it: take from them what you need, then delete the folder."
+            hint = "The copies are beside it: take what you need from them, then delete the folder."
             raise StorageError(f"{self._path} cannot be read: {error}", hint) from error
 
 

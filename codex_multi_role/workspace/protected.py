@@ -109,7 +109,7 @@ class ProtectedFiles:
         try:
             listed = b"".join(os.fsencode(path) + b"\0" for path in self._files())
         except OSError as error:
-            raise StorageError(f"the protected files cannot be read: {error}", "Mend the workspace by hand.") from error
+            raise StorageError(f"the protected files cannot be read: {error}", "Fix the workspace by hand.") from error
         git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=listed, index=index)
         return git.run("write-tree", index=index).stdout.decode().strip()
 

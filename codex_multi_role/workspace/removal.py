@@ -57,7 +57,7 @@ def _reason_to_keep(folder: Path, copy: Copy) -> str:
     """Why ``copy`` must stay, or an empty string."""
     root = folder / copy.path
     if root.resolve() != root or CopyPaths(folder, copy.key).copy not in root.parents:
-        return "it lies outside the run's folder"
+        return "it is outside the run's folder"
     if copy.removed_at:
         return ""
     if copy.state == "conflicts":

@@ -97,7 +97,7 @@ def test_circle_of_calls_without_a_limit_is_named(
         write(f"steps: [{steps}]", f"flows/{name}.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flows(asked, tmp_path, two_roles)
-    expected = f"{tmp_path / 'flows'}/{place}.call: nothing bounds the circle of calls {circle}"
+    expected = f"{tmp_path / 'flows'}/{place}.call: the circle of calls has no limit: {circle}"
     assert str(caught.value) == expected
     assert "max_depth" in caught.value.hint
 

@@ -183,9 +183,9 @@ def test_lists_and_mappings_are_yaml_text(collecting: FlowSpec) -> None:
         ({}, 'the input "wanted" is missing', "Give --input 'wanted=[a, b]'."),
         ({"wanted": "a"}, "the input \"wanted\" is not of type list: 'a'", "Give --input 'wanted=[a, b]'."),
         ({"wanted": ""}, 'the input "wanted" is not of type list', "Give"),
-        ({"wanted": "[a"}, 'the input "wanted" is no YAML: did not find expected', "Give"),
-        ({"wanted": "[" * 100 + "]" * 100}, 'the input "wanted" is no YAML: nested more than 64', "Give"),
-        ({"wanted": "[\0]"}, 'the input "wanted" is no YAML', "Give"),
+        ({"wanted": "[a"}, 'the input "wanted" is not valid YAML: did not find expected', "Give"),
+        ({"wanted": "[" * 100 + "]" * 100}, 'the input "wanted" is not valid YAML: nested more than 64', "Give"),
+        ({"wanted": "[\0]"}, 'the input "wanted" is not valid YAML', "Give"),
         ({"wanted": "[]", "sizes": "[1]"}, 'the input "sizes" is not of type mapping', "Give --input 'sizes={a: 1}'."),
     ],
 )

@@ -16,7 +16,7 @@ from codex_multi_role.errors import DefinitionError
 CONTEXT: dict[str, Any] = {
     "goal": "grow",
     "plan": Unknown("plan", {"visits": 1}),
-    "later": Unknown("later", {"visits": 0}, told=False),
+    "later": Unknown("later", {"visits": 0}, has_value=False),
 }
 
 

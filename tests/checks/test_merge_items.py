@@ -27,8 +27,8 @@ def test_new_items_join_in_order(make_context: MakeContext) -> None:
         ({"id": "b"}, "without x"),
         ({"id": "b", "x": 1, "y": 2}, "with an unknown y"),
         ({"x": 1, "y": 2}, "without id and with an unknown y"),
-        ({"id": 7, "x": 1}, "its id is no text"),
-        ("b", "is no mapping"),
+        ({"id": 7, "x": 1}, "its id is not text"),
+        ("b", "is not a mapping"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_reason(make_context: MakeContext, item: object, reason: str) -> None:

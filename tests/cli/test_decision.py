@@ -105,12 +105,12 @@ def test_yes_asks_nobody(team: TeamFolder) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["approve", "latest"], "the run first has asked nothing"),
+        (["approve", "latest"], "the run first is not waiting for an answer"),
         (["reject", "latest"], "Missing option '--comment'"),
         (["reject", "latest", "--comment", " "], "it is empty"),
         (["approve", "latest", "--question", "ok.1"], 'the run first has no question "ok.1"'),
-        (["approve", "second"], 'no run goes by "second"'),
-        (["cancel", "latest"], "no process works on the run first: it is ended"),
+        (["approve", "second"], 'no run "second"'),
+        (["cancel", "latest"], "run first is not running (status: ended); nothing to cancel"),
     ],
 )
 def test_invalid_answer_or_cancel_is_reported(tmp_path: Path, arguments: list[str], words: str) -> None:
@@ -127,7 +127,7 @@ def test_run_without_terminal_waits_for_answer_from_elsewhere(team: TeamFolder) 
     waits = running(team, "--flow", "own", "--await-answers", until=("review_asked", None))
     with waits as process:
         said = console("approve", "latest", "--comment", "good", folder=team.folder).stderr
-        assert said.splitlines() == ["ok.1 is approved.", "The run goes on by itself."]
+        assert said.splitlines() == ["ok.1 is approved.", "The run continues by itself."]
         assert process.wait(60) == 0
     assert outcome(team) == ("shipped", 0)
 
@@ -148,7 +148,7 @@ def test_cancel_stops_a_run_that_works_and_it_can_be_resumed(tmp_path: Path) -> 
         stopped = console("cancel", "latest", folder=team.folder)
         assert (stopped.returncode, stopped.stderr) == (0, "Cancelled: the run was stopped\n")
         assert process.wait(30) == 130
-    assert "it is interrupted" in console("cancel", "latest", folder=team.folder).stderr
+    assert "status: interrupted" in console("cancel", "latest", folder=team.folder).stderr
     team.plays["one"] = [say("it")]
     team.write_plays()
     assert team.resume(playbook=str(team.playbook), yes=True).outcome == "approved"

@@ -60,7 +60,7 @@ WRONG = [
     (["--goal", "x", "--cycles", "0"], "'--cycles': 0 is not in the range"),
     (["--goal", "x", "--cycles", "two"], "'--cycles': 'two' is not a valid integer"),
     (["--goal", "x", "--repair-attempts", "-1"], "'--repair-attempts': -1 is not in the range"),
-    (["--goal", "x", "--test-seconds", "nan"], "'--test-seconds': 'nan' is no number of seconds"),
+    (["--goal", "x", "--test-seconds", "nan"], "'--test-seconds': 'nan' is not a number of seconds"),
     (["--goal", "x", "-c", "model"], "'-c' / '--config': 'model' does not look like key=value"),
     (["--goal", "x", "-i", "=1"], "'-i' / '--input': '=1' does not look like key=value"),
     (["--goal-file", "nowhere.md"], "'--goal-file': File 'nowhere.md' does not exist."),
@@ -71,8 +71,8 @@ WRONG = [
     (["--goal", "x", "--codex-bin", "nowhere"], "nowhere is not an executable file"),
     (["--goal", "x", "--run-id", "../x"], "'../x' cannot be a run id"),
     (["resume"], "Missing argument 'RUN'"),
-    (["resume", "latest"], 'no run goes by "latest" in runs'),
-    (["show", "2026"], 'no run goes by "2026" in runs'),
+    (["resume", "latest"], 'no run "latest" in runs'),
+    (["show", "2026"], 'no run "2026" in runs'),
 ]
 
 

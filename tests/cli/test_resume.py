@@ -97,7 +97,7 @@ def test_fork_from_the_shell(tmp_path: Path) -> None:
     unsaid = console("fork", "first", folder=tmp_path)
     assert (unsaid.returncode, unsaid.stderr) == (
         2,
-        "error: it is not said from where to fork\nhint: --from STEP[:VISIT]: team:1, team:2.\n",
+        "error: missing --from STEP[:VISIT]\nhint: Steps of this run: team:1, team:2.\n",
     )
     done = console("fork", "fir", "--from", "team", "--goal", "another", "--run-id", "second", folder=tmp_path)
     assert done.returncode == 1

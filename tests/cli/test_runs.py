@@ -71,7 +71,7 @@ def test_run_is_shown_turn_by_turn(tmp_path: Path) -> None:
     assert "totals     2 turns, 1 repair, 2,400 tokens in, 68 out, 12.5 s" in lines
     first, second = [line.split() for line in lines if line.startswith("planner")]
     assert first == ["planner", "1", "invalid", "reply", "1,200", "34", "1.5", "summary:", "is", "missing"]
-    assert second[-5:] == ["mends", "turn", "1.", "planned", "it"]
+    assert second[-5:] == ["repairs", "turn", "1.", "planned", "it"]
     assert "tests 001  failed: 3 passed, 1 failed" in lines
     assert f"look in {folder.path}" in lines
     assert lines[-1] == "next: codex-multi-role resume 20260131_101500_0a1b2c3d --cycles 6"

@@ -136,7 +136,7 @@ def test_while_it_waits_on_one_terminal_another_one_answers(team: TeamFolder) ->
     with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
         asked_at(terminal)
         assert "question   ok.1" in console("show", "latest", folder=team.folder).stdout
-        assert "The run goes on by itself." in approve(team)
+        assert "The run continues by itself." in approve(team)
         terminal.wait_for("needs no answer here any more")
         assert terminal.end() == 0
     assert outcome(team) == ("shipped", 0)

@@ -93,7 +93,7 @@ def test_killed_run_is_reported_and_is_not_a_success(tmp_path: Path) -> None:
     done = console("watch", "first", folder=tmp_path)
     assert done.returncode == 3
     assert done.stderr.splitlines()[-2:] == [
-        "The run was killed. No process works on it, and it has no end.",
+        "The run was killed. It is not running, and no end is recorded.",
         "  next     codex-multi-role resume first",
     ]
 

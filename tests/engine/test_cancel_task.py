@@ -86,7 +86,7 @@ def test_cancelled_task_stays_cancelled_after_kill_and_resume(tmp_path: Path) ->
     told = console("cancel", "latest", "--task", "A", "--runs-dir", str(team.runs), folder=tmp_path.parent)
     assert told.returncode == 0
     assert "task A is IN_PROGRESS; it is skipped when `codex-multi-role resume" in told.stderr
-    assert f" --runs-dir {team.runs}` goes on" in told.stderr
+    assert f" --runs-dir {team.runs}` continues" in told.stderr
     assert team.resume().outcome == "tasks_failed"
     assert [each["status"] for each in results(team)] == ["skipped", "skipped"]
     assert asked(team) == ["aggregator", "verifier"]
@@ -118,7 +118,7 @@ def test_task_that_cannot_be_cancelled_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"the task A of the run \S+ is COMPLETED"):
         cancel(team, "A")
     done = console("cancel", "nope", "--task", "A", folder=tmp_path)
-    assert (done.returncode, 'no run goes by "nope"' in done.stderr) == (2, True)
+    assert (done.returncode, 'no run "nope"' in done.stderr) == (2, True)
 
 
 def test_command_waits_until_the_task_has_ended(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ __all__ = ["built", "parent"]
 @pytest.mark.parametrize(
     ("start", "words"),
     [
-        ("bild", 'no step "bild"; did you mean "build"?'),
+        ("bild", 'has not started a step "bild"; did you mean "build"?'),
         ("build:4", "build:1, build:2, build:3"),
-        ("build:x", "has not begun build:x"),
+        ("build:x", "has not started build:x"),
         (None, "plan:1, build:1, chores:1, judge:1, build:2"),
     ],
 )
@@ -91,7 +91,7 @@ def test_folders_that_cannot_be_the_workspace(parent: Parent) -> None:
     team, _ = parent
     before = everything(team.folder)
     file = team.workspace / "a.txt"
-    for wrong, words in ((team.workspace, "not empty"), (team.workspace / "new", "lies in"), (file, "cannot be")):
+    for wrong, words in ((team.workspace, "not empty"), (team.workspace / "new", "is inside"), (file, "cannot be")):
         with pytest.raises(UsageError, match=words):
             forked(team, "judge:1", workspace=wrong)
     assert everything(team.folder) == before

@@ -64,7 +64,7 @@ def test_ask_user_reports_at_once_that_nobody_is_available(tmp_path: Path, yes: 
     codex_multi_role.run(team.options(yes=yes), team.events.append, until_over if yes else None)
     assert summary(team) == NOBODY
     (warning,) = team.of_type("warning")
-    assert warning["message"] == "one continues without an answer, because nobody is there: Which database?"
+    assert warning["message"] == "one continues without an answer, because nobody is available: Which database?"
     assert not (team.runs / "latest/reviews").exists()
 
 

@@ -214,7 +214,8 @@ steps:
     with pytest.raises(DefinitionError) as caught:
         worst(flows_of(main=main % value, sub=sub))
     assert str(caught.value) == (
-        "flows/sub.yaml: steps: nothing bounds the loop reader -> reader: the value of inputs.most is not known before "
+        "flows/sub.yaml: steps: the loop reader -> reader can repeat forever: the value of inputs.most is not known "
+        "before "
         "the run (called at flows/main.yaml: steps[1])"
     )
 
@@ -375,7 +376,7 @@ def test_no_run_exceeds_its_worst_case(
             simulation = Simulation(flows, terms, chance, bad_luck=bad_luck, processes=processes, catalog=catalog)
             came_to = simulation.run("main", bound)
             assert keeps_to(came_to, most), (came_to, most)
-    assert not unbounded or "nothing bounds the loop" in unbounded or "an item may record" in unbounded
+    assert not unbounded or "can repeat forever" in unbounded or "an item may record" in unbounded
 
 
 def test_continuation_turns_count_with_time_and_journal_slots() -> None:

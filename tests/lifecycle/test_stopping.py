@@ -42,7 +42,7 @@ def test_second_hangup_does_not_hurry_stop(second: signal.Signals, hurries: int)
     stop = Stop(lambda: calls.append(None))
     stop.interrupts = False
     stop(signal.SIGHUP, None)
-    stop.told()
+    stop.announce()
     stop(second, None)
     assert len(calls) == hurries
 

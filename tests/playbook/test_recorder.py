@@ -267,7 +267,10 @@ def test_login_in_an_address_is_sent_and_nowhere_told(upstream: Server, file: Re
     "url", ["http://127.0.0.1:port/v1", "http://[::1/v1", "127.0.0.1:80/v1", "ftp://a/v1", "http:///v1"]
 )
 def test_invalid_address_is_reported_before_anything_is_sent(file: RecordingFile, url: str) -> None:
-    with RecordingProxy(file) as proxy, pytest.raises(UsageError, match="the model provider Mine is no address"):
+    with (
+        RecordingProxy(file) as proxy,
+        pytest.raises(UsageError, match="the model provider Mine is not an HTTP or HTTPS address"),
+    ):
         proxy.through("Mine", url)
 
 

@@ -43,9 +43,9 @@ def test_text_may_hold_any_end_of_a_line(tmp_path: Path) -> None:
 def test_only_the_owner_may_read_it_and_none_is_written_over(tmp_path: Path) -> None:
     file = written(tmp_path / "a")
     assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
-    with pytest.raises(UsageError, match="no recording of this run"):
+    with pytest.raises(UsageError, match="not a recording of this run"):
         file.begin({**HEADER, "run": "another"})
-    with pytest.raises(UsageError, match="no recording of this run"):
+    with pytest.raises(UsageError, match="not a recording of this run"):
         file.go_on("another")
 
 
@@ -55,10 +55,10 @@ BEGIN = json.dumps({"type": "recording", "version": 1, **HEADER}) + "\n"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "line 1: this is no recording"),
-        ("name: playbook\n", "line 1: this is no recording"),
+        ("", "line 1: this is not a recording"),
+        ("name: playbook\n", "line 1: this is not a recording"),
         ('{"type": "recording", "version": 9}\n', "version: it is 9"),
-        (f'{BEGIN}{{"type"\n{{}}\n', "line 2: this is no JSON"),
+        (f'{BEGIN}{{"type"\n{{}}\n', "line 2: this is not valid JSON"),
         (f'{BEGIN}{{"type": "exchange"}}\n{{}}\n', "an exchange lacks or misspells 'turn'"),
         (BEGIN + json.dumps(exchange(end="soon")), "an answer: end 'soon'"),
         (BEGIN + json.dumps(exchange(items=["x"])), "misspells an answer"),

@@ -40,7 +40,7 @@ def test_whole_run_reads_as_a_story() -> None:
     assert (
         "10:15:09  implementer: turn 1 invalid reply (summary: is missing) in 1.5 s, 1,200 tokens in, 34 out" in lines
     )
-    assert "10:15:10  implementer: turn 2 starts, mending the answer of turn 1" in lines
+    assert "10:15:10  implementer: turn 2 starts, repairing the answer of turn 1" in lines
     assert "10:15:13  implementer: 2 files written, 1 skipped: roman.py, test_roman.py" in lines
     assert "10:15:15  tests 001: failed: 3 passed, 1 failed in 0.4 s" in lines
     assert lines[-1] == "10:15:27  warning: the disk is nearly full"
@@ -64,7 +64,7 @@ def test_every_event_type_can_be_shown() -> None:
         "tool ask_user failed in 0.1 s",
         "the damaged answer of turn 1 was repaired without asking again",
         "restarted: it crashed",
-        "skipped: it timed out; the run goes on without it",
+        "skipped: it timed out; the run continues without it",
         "protected, put back as before: tests/a.py, tests/b.py",
     ]
 

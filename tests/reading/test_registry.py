@@ -38,7 +38,7 @@ def test_first_on_the_path_counts_unless_one_is_ours(installed: None) -> None:
     assert PARTS.names() == ["gone", "moved", "only", "ours", "sqrt", "twice"]
 
 
-@pytest.mark.parametrize(("name", "hint"), [("gone", "mend or remove it"), ("moved", "pip install -e .")])
+@pytest.mark.parametrize(("name", "hint"), [("gone", "fix or remove it"), ("moved", "pip install -e .")])
 def test_part_that_does_not_load_has_a_remedy(installed: None, name: str, hint: str) -> None:
     with pytest.raises(UsageError, match=f"the part '{name}' .* does not load: ") as caught:
         PARTS.find(name)

@@ -177,6 +177,6 @@ def test_without_javascript_it_still_tells_the_run(browser: Browser, tmp_path: P
     page = context.new_page()
     page.goto(path.as_uri())
     expect(page.get_by_role("heading", name="Convert roman numerals")).to_be_visible()
-    expect(page.get_by_text("which this viewer does not run")).to_be_visible()
+    expect(page.get_by_text("this viewer does not run scripts")).to_be_visible()
     expect(page.get_by_role("searchbox")).to_have_count(0)
     context.close()

@@ -84,7 +84,7 @@ def test_every_turn_has_all_its_parts(report: Report) -> None:
 
 
 def test_repair_names_the_turn_it_fixes(report: Report) -> None:
-    assert "build turn 2 completed mends turn 1 1 file" in report.text
+    assert "build turn 2 completed repairs turn 1 1 file" in report.text
 
 
 def test_nothing_that_a_model_wrote_becomes_html(report: Report) -> None:
@@ -163,7 +163,7 @@ def test_run_without_turns(tmp_path: Path) -> None:
         {"run_id": "empty", "status": "failed", "outcome": "not_logged_in", "exit_code": 2, "goal": "x"}
     )
     report = Report(write_report(folder, Path("runs")))
-    assert "Nothing: no turn was begun." in report.text
+    assert "Nothing: no turn was started." in report.text
     assert report.entries == {}
 
 

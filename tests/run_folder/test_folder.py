@@ -106,7 +106,7 @@ def test_latest_never_stands_for_another_run(tmp_path: Path) -> None:
     make_run(tmp_path, "one_more")
     gone = make_run(tmp_path, "one")
     gone.record_path.unlink()
-    with pytest.raises(RunNotFound, match='no run goes by "latest"'):
+    with pytest.raises(RunNotFound, match='no run "latest"'):
         RunFolder.find(tmp_path, "latest")
 
 
@@ -123,12 +123,12 @@ def test_run_is_found_by_its_id_or_the_beginning_of_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reference", "words"),
     [
-        ("20260232_1", 'no run goes by "20260232_1" in .*; did you mean "20260131_1"'),
+        ("20260232_1", 'no run "20260232_1" in .*; did you mean "20260131_1"'),
         ("lastest", 'did you mean "latest"'),
-        ("", 'no run goes by ""'),
-        ("zzz", 'no run goes by "zzz" in [^;]*$'),
-        ("..", "no run goes by"),
-        ("20260131_1/catalog", "no run goes by"),
+        ("", 'no run ""'),
+        ("zzz", 'no run "zzz" in [^;]*$'),
+        ("..", "no run"),
+        ("20260131_1/catalog", "no run"),
     ],
 )
 def test_name_that_no_run_has_is_answered_with_the_nearest(tmp_path: Path, reference: str, words: str) -> None:
@@ -139,7 +139,7 @@ def test_name_that_no_run_has_is_answered_with_the_nearest(tmp_path: Path, refer
 
 def test_where_there_are_no_runs_none_is_found(tmp_path: Path) -> None:
     assert list_runs(tmp_path / "nowhere") == []
-    with pytest.raises(RunNotFound, match=r'no run goes by "latest" in [^;]*$'):
+    with pytest.raises(RunNotFound, match=r'no run "latest" in [^;]*$'):
         RunFolder.find(tmp_path / "nowhere", "latest")
 
 

@@ -59,7 +59,7 @@ def test_question_is_answered_once(tmp_path: Path) -> None:
 
 
 def test_without_a_question_there_is_nothing_to_answer(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="has asked nothing"):
+    with pytest.raises(UsageError, match="is not waiting for an answer"):
         Questions(tmp_path).answer(None, YES)
     with pytest.raises(UsageError, match=r'no question "ok\.1"'):
         Questions(tmp_path).answer("ok.1", YES)

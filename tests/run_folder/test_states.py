@@ -68,18 +68,18 @@ def test_item_that_is_walked_again_tells_what_is_new_only(tmp_path: Path) -> Non
     with session(folder) as states:
         first = ItemStates(states, "solve.1.0", "A")
         first.become(IN_PROGRESS)
-        first.tell()
+        first.publish()
     with session(folder) as states:  # killed after the first try was recorded: only now it is told how that ended
         again = ItemStates(states, "solve.1.0", "A")
         for state, really_done in ((IN_PROGRESS, False), (FAILED, True), (IN_PROGRESS, True)):
             again.become(state)
             if really_done:
-                again.tell()
+                again.publish()
     with session(folder) as states:
         last = ItemStates(states, "solve.1.0", "A")
         for state in (IN_PROGRESS, FAILED, IN_PROGRESS, COMPLETED):
             last.become(state)
-        last.tell()
+        last.publish()
     (item,) = read_states(folder)["items"]
     assert [each["state"] for each in item["history"]] == [PENDING, IN_PROGRESS, FAILED, IN_PROGRESS, COMPLETED]
 
@@ -87,7 +87,7 @@ def test_item_that_is_walked_again_tells_what_is_new_only(tmp_path: Path) -> Non
 def test_run_without_states_has_no_file(tmp_path: Path) -> None:
     folder = folder_in(tmp_path)
     with session(folder):
-        ItemStates(None, "solve.1.0", "A").tell()
+        ItemStates(None, "solve.1.0", "A").publish()
     assert not (folder.path / "states.json").exists()
     assert read_states(folder) == {"run": None, "items": []}
 

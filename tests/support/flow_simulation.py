@@ -40,7 +40,7 @@ class Team:
             self.in_use[role] += 1
             self.peak |= self.in_use
 
-    def let_go(self, held: set[str]) -> None:
+    def discard_output(self, held: set[str]) -> None:
         """Give back the processes that are ``held``."""
         self.in_use.subtract(held)
 
@@ -161,7 +161,7 @@ class Simulation:
 
     def _item(self, step: StepSpec, place: Place, item: Mapping[str, Any]) -> Work:
         yield from self._unit(step, place, item)
-        self._team.let_go(place.held)
+        self._team.discard_output(place.held)
 
     def _at_once(self, step: StepSpec, place: Place) -> int:
         unknown = isinstance(step.concurrency, str) and "steps" in step.concurrency

@@ -172,7 +172,7 @@ def test_low_quality_documents_are_refined(tmp_path: Path) -> None:
     prompt = shop.prompt("refine.1.0/rewrite.1")
     assert "- the section 'Layers' is missing\n" in prompt
     assert "- sections: it is 0.0, and has to be at least 1.0\n" in prompt
-    assert "- `Nonsense()` is no name that the code knows\n" in prompt
+    assert "- `Nonsense()` is not a name in the code\n" in prompt
     assert "THE DOCUMENT AS IT IS:\n# Title\n" in prompt
     assert "## Layers\n" in (shop.team.workspace / "docs/ARCHITECTURE.md").read_text()
 

@@ -272,7 +272,7 @@ def test_short_section_is_expanded_up_to_limit_and_reported(tmp_path: Path) -> N
     assert "T: it has 250 words, at least 300 are wanted" in given.text
     assert {each["id"] for each in given.data()["removed_citations"]} == {"S99", "S98", "(nothing)"}
     assert set(citations_in(given.text)) <= set(given.sources_found)
-    assert "a citation of S99, which is no source, was removed" in given.text
+    assert "a citation of S99, which is not a source, was removed" in given.text
     assert "S99" not in (report.folder / "research.html").read_text().split("What is missing")[0]
 
 

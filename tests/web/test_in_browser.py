@@ -113,8 +113,8 @@ def test_key_enter_decides_nothing(page: Page, team: TeamFolder) -> None:
     run = make_run(team.runs, "undecided", status="parked", outcome="waiting_for_review", exit_code=4)
     Questions(run.path).ask(Question("ok.1", "Ship it?", "", whole_run()[0].at, None, None))
     page.goto("/runs/undecided")
-    page.get_by_label("Go on with the run").uncheck()
-    page.get_by_label("Go on with the run").press("Enter")
+    page.get_by_label("Resume the run").uncheck()
+    page.get_by_label("Resume the run").press("Enter")
     page.get_by_label("Comment").fill("no")
     page.get_by_role("button", name="Reject").click()
     page.get_by_text("Rejected.").wait_for()
@@ -126,10 +126,10 @@ def test_what_is_unticked_stays_so_while_news_come(page: Page, team: TeamFolder)
     run = make_run(team.runs, "unticked", status="parked", outcome="waiting_for_review", exit_code=4)
     Questions(run.path).ask(Question("ok.1", "Ship it?", "", whole_run()[0].at, None, None))
     page.goto("/runs/unticked")
-    page.get_by_label("Go on with the run").uncheck()
+    page.get_by_label("Resume the run").uncheck()
     Questions(run.path).ask(Question("ok.2", "Really?", "", whole_run()[1].at, None, None))
     page.get_by_role("heading", name="Your decision: Really?").wait_for()
-    assert [each.is_checked() for each in page.get_by_label("Go on with the run").all()] == [False, True]
+    assert [each.is_checked() for each in page.get_by_label("Resume the run").all()] == [False, True]
 
 
 @pytest.mark.long
@@ -164,7 +164,7 @@ def test_run_is_stopped_and_says_so(page: Page, team: TeamFolder) -> None:
     page.locator("#overview .roles .chip.busy").wait_for()
     page.get_by_role("button", name="Stop the run").click()
     status(page, "interrupted")
-    page.get_by_role("button", name="Go on with this run").wait_for()  # once its process has ended, too
+    page.get_by_role("button", name="Resume this run").wait_for()  # once its process has ended, too
     assert read(team.runs / run_id / "run.json")["exit_code"] == 130
 
 
@@ -240,4 +240,4 @@ def test_narrow_page_fits_and_works_with_keyboard(browser: Browser, server: Serv
         for _ in range(12):
             page.keyboard.press("Tab")
             reached.add(page.evaluate("document.activeElement.textContent.trim()"))
-        assert {"Go on with this run", "All files of this run", "run.json"} <= reached
+        assert {"Resume this run", "All files of this run", "run.json"} <= reached

@@ -86,16 +86,16 @@ STATES = [
 ]
 
 
-@pytest.mark.parametrize(("record", "status", "can_go_on"), STATES)
+@pytest.mark.parametrize(("record", "status", "is_resumable"), STATES)
 def test_what_can_be_done_depends_on_how_it_ended(
-    tmp_path: Path, record: dict[str, Any], status: str, can_go_on: bool
+    tmp_path: Path, record: dict[str, Any], status: str, is_resumable: bool
 ) -> None:
     state = RunState(make_run(tmp_path / "runs", "first", **record), "secret")
     state.look()
     assert state.snapshot.facts is not None
-    assert (state.snapshot.status, state.snapshot.facts.can_go_on) == (status, can_go_on)
+    assert (state.snapshot.status, state.snapshot.facts.is_resumable) == (status, is_resumable)
     controls = {part.name: part.html for part in state.snapshot.parts}["controls"]
-    assert ("Go on with this run" in controls) == can_go_on
+    assert ("Resume this run" in controls) == is_resumable
     assert "Stop the run" not in controls
     assert ("codex-multi-role fork first" in controls) == ("fork" in record.get("suggestion", ""))
 

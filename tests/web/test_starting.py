@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from codex_multi_role.web.starting import NewRun, NotBegun, RunStarter
+from codex_multi_role.web.starting import NewRun, RunNotStarted, RunStarter
 from tests.support.recorded_runs import make_run
 from tests.support.serving import PLAYBOOK, project
 
@@ -17,7 +17,7 @@ DEADLINE_SECONDS = 60
 def test_failed_resume_keeps_output_of_earlier_process(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     (folder.path / "output.log").write_text("of an earlier one")
-    with pytest.raises(NotBegun, match="Invalid value for '--cycles'"):
+    with pytest.raises(RunNotStarted, match="Invalid value for '--cycles'"):
         RunStarter(tmp_path / "runs", None, lambda: False).resume(folder, "many")
     assert (folder.path / "output.log").read_text() == "of an earlier one"
     assert list((tmp_path / "runs/.starting").iterdir()) == []
@@ -25,7 +25,7 @@ def test_failed_resume_keeps_output_of_earlier_process(tmp_path: Path) -> None:
 
 def test_server_that_ends_waits_for_no_beginning(tmp_path: Path) -> None:
     starter, before = RunStarter(tmp_path / "runs", None, lambda: True), psutil.Process().children()
-    with pytest.raises(NotBegun, match="has not started yet") as told:
+    with pytest.raises(RunNotStarted, match="has not started yet") as told:
         starter.start(NewRun("cycles"))
     (child,) = set(psutil.Process().children()) - set(before)
     assert f"Process {child.pid} is still running" in told.value.hint
@@ -41,6 +41,6 @@ def test_long_goal_is_not_passed_as_process_argument(tmp_path: Path) -> None:
     team = project(tmp_path)
     (tmp_path / "roles/flows/short.yaml").write_text("goal: {max_length: 9}\nsteps: [{ask: maker}]\n")
     starter = RunStarter(team.runs, tmp_path / "roles", lambda: False)
-    with pytest.raises(NotBegun, match="the goal has 200000 characters, 1 to 9 are wanted"):
+    with pytest.raises(RunNotStarted, match="the goal has 200000 characters, 1 to 9 are wanted"):
         starter.start(NewRun("short", "long" * 50_000, playbook=PLAYBOOK))
     assert "long" not in " ".join(NewRun("short", "long").arguments())

@@ -26,7 +26,7 @@ CLOSING_SECONDS = 10.0
 MOST_COMPLAINTS = 10
 
 
-class Complaints(logging.Handler):
+class ExportErrors(logging.Handler):
     """Collects OpenTelemetry's warnings, which would otherwise appear in the middle of a terminal's view."""
 
     def __init__(self) -> None:
@@ -51,7 +51,9 @@ class Complaints(logging.Handler):
 class Pipeline:
     """Takes the records of a run's events, and never raises. ``complaints``: why something could not be delivered."""
 
-    def __init__(self, tracing: TracerProvider, metering: MeterProvider, version: str, complaints: Complaints) -> None:
+    def __init__(
+        self, tracing: TracerProvider, metering: MeterProvider, version: str, complaints: ExportErrors
+    ) -> None:
         self._tracing = tracing
         self._metering = metering
         self._spans = RunSpans(tracing.get_tracer(NAME, version))
@@ -65,7 +67,7 @@ class Pipeline:
         Raises whatever OpenTelemetry raises for invalid variables.
         """
         with ExitStack() as undo:
-            complaints = undo.enter_context(closing(Complaints()))
+            complaints = undo.enter_context(closing(ExportErrors()))
             resource = Resource.create({SERVICE_NAME: NAME, SERVICE_VERSION: version})
             tracing = TracerProvider(resource=resource, shutdown_on_exit=False)
             undo.callback(tracing.shutdown)
@@ -81,7 +83,7 @@ class Pipeline:
         return self._complaints.said
 
     def __call__(self, record: Record) -> None:
-        with self._collecting_complaints():
+        with self._collecting_export_errors():
             event = event_of(record)
             self._spans(event)
             self._metrics(event)
@@ -99,11 +101,11 @@ class Pipeline:
 
     def _end(self) -> None:
         for end in (self._spans.close, self._tracing.shutdown, self._metering.shutdown, self._complaints.close):
-            with self._collecting_complaints():
+            with self._collecting_export_errors():
                 end()
 
     @contextmanager
-    def _collecting_complaints(self) -> Iterator[None]:
+    def _collecting_export_errors(self) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # telemetry never changes a run

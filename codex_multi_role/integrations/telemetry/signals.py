@@ -174,7 +174,7 @@ class RunMetrics:
         )
         self._turns = meter.create_histogram("gen_ai.client.operation.duration", "s", "How long a turn took.")
         self._runs = meter.create_histogram(f"{OWN}.run.duration", "s", "How long a session worked on a run.")
-        self._repairs = meter.create_counter(f"{OWN}.repairs", "{repair}", "Answers that had to be mended.")
+        self._repairs = meter.create_counter(f"{OWN}.repairs", "{repair}", "Answers that were repaired.")
         self._approvals = meter.create_counter(f"{OWN}.approvals", "{approval}", "Approval requests, and the answers.")
         self._flow = ""
         self._roles: frozenset[str] = frozenset()

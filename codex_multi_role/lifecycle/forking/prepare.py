@@ -68,7 +68,7 @@ def prepare_fork(
         folder = RunFolder.create(options.runs_dir, options.run_id)
         undo.callback(shutil.rmtree, folder.path, ignore_errors=True)
         path = workspace.make(folder.run_id, undo)
-        definitions = _at_work_in(path, definitions)
+        definitions = _with_workspace(path, definitions)
         catalog_file = keep_definitions(definitions, folder)
         inheritance = _Inheritance(definitions, parent, folder, beginning, again)
         nested = inheritance.take(events, undo)
@@ -91,7 +91,7 @@ def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str,
     return remembered.changed(changes)
 
 
-def _at_work_in(workspace: Path, definitions: Definitions) -> Definitions:
+def _with_workspace(workspace: Path, definitions: Definitions) -> Definitions:
     return replace(definitions, workspace=workspace, options=replace(definitions.options, workspace=workspace))
 
 

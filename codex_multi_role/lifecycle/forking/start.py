@@ -24,16 +24,16 @@ def find_start(events: Sequence[RunEvent], start: str | None, run_id: str) -> Be
     """
     known = beginnings(events)
     if not known:
-        raise UsageError(f"the run {run_id} has begun no step that it could be forked from", "Start another run.")
+        raise UsageError(f"the run {run_id} has not started a step from which it can be forked", "Start another run.")
     if not start:
-        raise UsageError("it is not said from where to fork", f"--from STEP[:VISIT]: {_in_words(known)}.")
+        raise UsageError("missing --from STEP[:VISIT]", f"Steps of this run: {_in_words(known)}.")
     step, _, visit = start.partition(":")
     visits = [each for each in known if each.step == step]
     if not visits:
         raise _no_such_step(step, known, events, run_id)
     found = [each for each in visits if not visit or str(each.visit) == visit]
     if not found:
-        raise UsageError(f"the run {run_id} has not begun {start}", f"It has begun {_in_words(visits)}.")
+        raise UsageError(f"the run {run_id} has not started {start}", f"It has started {_in_words(visits)}.")
     return found[-1]
 
 
@@ -45,7 +45,9 @@ def _no_such_step(step: str, known: Sequence[Beginning], events: Sequence[RunEve
             f"Fork from before the call: --from {_in_words(calls)}.",
         )
     nearest = did_you_mean(step, {each.step for each in known})
-    return UsageError(f'the run {run_id} has begun no step "{step}"{nearest}', f"It has begun {_in_words(known)}.")
+    return UsageError(
+        f'the run {run_id} has not started a step "{step}"{nearest}', f"It has started {_in_words(known)}."
+    )
 
 
 def _calls_of(step: str, known: Sequence[Beginning], events: Sequence[RunEvent]) -> list[Beginning]:
@@ -88,7 +90,7 @@ class Again:
         if state not in (COMPLETED, FAILED, SKIPPED):
             raise UsageError(
                 f"the task {task} of the run {parent.run_id} is {state}: it has not ended",
-                f"`codex-multi-role resume {parent.run_id}` goes on with it.",
+                f"`codex-multi-role resume {parent.run_id}` continues it.",
             )
         visit = unit.rpartition(".")[0]
         return cls(str(ended["item"]), unit, *visit.rsplit(".", 1))

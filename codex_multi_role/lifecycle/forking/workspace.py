@@ -34,7 +34,7 @@ class ForkWorkspace:
             _require_fresh(self.given)
             if self.given.resolve().is_relative_to(self.original):
                 raise UsageError(
-                    f"{self.given} lies in the workspace of the run that is forked",
+                    f"{self.given} is inside the workspace of the run that is forked",
                     "A fork leaves that one alone: name a folder outside of it.",
                 )
         wanted = (self.given or self.original).absolute()

@@ -37,7 +37,7 @@ def _close(definitions: Definitions, path: Path, folder: RunFolder, report: RunR
             path.unlink()  # nothing was recorded; its name is free for another attempt
         return []
     if ExitCode(report.exit_code).is_parked or report.exit_code == ExitCode.INTERRUPTED:
-        return [f"the recording {path} goes on when the run is resumed"]
+        return [f"the recording {path} continues when the run is resumed"]
     file = recording_file(definitions, path, folder)
     file.add({"type": "ended", **outcome_of(report, definitions, folder, header["workspace"])})
     return [file.problem] if file.problem else []

@@ -34,7 +34,7 @@ def keep_end(run_folder: Path, differences: Sequence[str]) -> None:
     write_json(run_folder / FILE, {**kept_in(run_folder), "differences": differences})
 
 
-class OnTheWay:
+class LiveDifferences:
     """Reports and keeps differences while the run works. Threads may share it."""
 
     def __init__(self, folder: RunFolder, events: EventLog) -> None:

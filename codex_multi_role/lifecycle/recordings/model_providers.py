@@ -17,7 +17,7 @@ from codex_multi_role.run_folder.events import Warning, now
 from codex_multi_role.version import __version__
 
 if TYPE_CHECKING:  # lazy elsewhere: most runs record nothing
-    from codex_multi_role.lifecycle.recordings.comparison import OnTheWay
+    from codex_multi_role.lifecycle.recordings.comparison import LiveDifferences
     from codex_multi_role.playbook.recording import Recording, RecordingFile
 
 Settings = tuple[str, ...]
@@ -75,7 +75,7 @@ def _recorded(
         try:
             file.go_on(folder.run_id)
         except UsageError as error:
-            events.publish(Warning(f"{error}; the run goes on without being recorded"))
+            events.publish(Warning(f"{error}; the run continues without being recorded"))
             return played
     else:
         file.begin(_header(definitions, folder))
@@ -129,11 +129,11 @@ def _header(definitions: Definitions, folder: RunFolder) -> dict[str, Any]:
 def _replayed(
     definitions: Definitions, recording: Recording, folder: RunFolder, events: EventLog, stack: ExitStack
 ) -> ModelProviders:
-    from codex_multi_role.lifecycle.recordings.comparison import OnTheWay
+    from codex_multi_role.lifecycle.recordings.comparison import LiveDifferences
     from codex_multi_role.lifecycle.recordings.run_outcome import places_of
     from codex_multi_role.playbook.replay import ReplayServer
 
-    on_the_way = OnTheWay(folder, events)
+    on_the_way = LiveDifferences(folder, events)
     if not any(list_turns(folder)):
         _report_beginning(definitions, recording, folder, events, on_the_way)
     match, places = definitions.options.replay_match, places_of(definitions, folder)
@@ -150,7 +150,7 @@ def _replayed(
 
 
 def _report_beginning(
-    definitions: Definitions, recording: Recording, folder: RunFolder, events: EventLog, on_the_way: OnTheWay
+    definitions: Definitions, recording: Recording, folder: RunFolder, events: EventLog, on_the_way: LiveDifferences
 ) -> None:
     from codex_multi_role.lifecycle.recordings.run_outcome import workspace_tree
 

@@ -72,7 +72,7 @@
     diff: (part) => diff(part.text),
     tree: (part) => make("div", { class: "tree" }, tree(part.value)),
     details: (part) => make("div", { class: "tree" }, tree(part.value)),
-    files: (part) => table(["file", "what became of it", "bytes"], part.value.map((each) => [
+    files: (part) => table(["file", "result", "bytes"], part.value.map((each) => [
       make("code", {}, String(each?.path ?? "")), [each?.status, each?.reason].filter(Boolean).join(": "), each?.bytes,
     ])),
     approvals: (part) => table(["decision", "asked for", "what"], part.value.map((each) => [each?.decision, each?.method, each?.detail])),

@@ -88,7 +88,7 @@ def plan_documents(context: CheckContext) -> DocumentPlanResult:
     files = {file["path"]: file for file in graph["files"]}
     place = out.relative_to(root).as_posix()
     changed = [path for path, file in files.items() if not _is_current(root / page_of(place, path), file)]
-    gone = [page.relative_to(root).as_posix() for page in gone_pages(out, files)]
+    gone = [page.relative_to(root).as_posix() for page in obsolete_pages(out, files)]
     missing = [name for name in options.documents if not (out / f"{name}.md").is_file()]
     grouping = group(graph["layers"], {*changed}, options.groups if isinstance(options.groups, list) else None)
     result = DocumentPlanResult(
@@ -112,7 +112,7 @@ def _is_current(page: Path, file: dict[str, Any]) -> bool:
     return found is not None and (found.source, found.sha256) == (file["path"], file["sha256"])
 
 
-def gone_pages(out: Path, sources: Any) -> Iterator[Path]:  # noqa: ANN401 - any container of paths
+def obsolete_pages(out: Path, sources: Any) -> Iterator[Path]:  # noqa: ANN401 - any container of paths
     """The pages below ``out`` about a file that is not in ``sources``; links are not followed."""
     for path in sorted((out / PAGES).rglob("*.md")):
         page = read_page(path) if path.is_file() and path.resolve() == path else None

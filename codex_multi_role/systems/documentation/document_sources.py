@@ -133,7 +133,7 @@ def judge_notes(context: CheckContext) -> NotesResult:
     missing = [path for path in wanted if path not in {note["path"] for note in notes}]
     result = NotesResult(
         status=INCOMPLETE if missing else COMPLETE,
-        reason=f"nothing was said of {', '.join(missing)}" if missing else "",
+        reason=f"missing in the answer: {', '.join(missing)}" if missing else "",
         notes=notes,
         missing=missing,
         strange=[path for path in given if path not in wanted],

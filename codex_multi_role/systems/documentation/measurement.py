@@ -144,7 +144,7 @@ class DocumentMeasurement:
         source = self.source_of[path]["path"] if path in self.source_of else ""
         for code in dict.fromkeys(self._document(text).codes):
             if (real := evidence.judge(code, source)) is not None:
-                where = f"is not in {source}" if source else "is no name that the code knows"
+                where = f"is not in {source}" if source else "is not a name in the code"
                 part.count(real, path, f"`{code}` {where}")
 
     def _judge_diagrams(self, part: ScorePart, path: str, text: str | None) -> None:

@@ -17,7 +17,7 @@ from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.text_files import put
 from codex_multi_role.errors import StorageError
 from codex_multi_role.systems.documentation.code_graph import repository
-from codex_multi_role.systems.documentation.document_plan import gone_pages, shortened
+from codex_multi_role.systems.documentation.document_plan import obsolete_pages, shortened
 from codex_multi_role.systems.documentation.places import folder_of, marked, page_of, read_page
 
 WRITTEN: Final = "written"
@@ -92,7 +92,7 @@ class _Writer:
         self._notes: dict[str, dict[str, Any]] = {str(note["path"]): note for each in options.notes for note in each}
 
     def write(self) -> PagesResult:
-        removed = [self._removed(page) for page in list(gone_pages(self._folder, self._files))]
+        removed = [self._removed(page) for page in list(obsolete_pages(self._folder, self._files))]
         outcomes = {path: self._write_page(path, note) for path, note in self._notes.items() if path in self._files}
         summaries = {path: self._summary(path) for path in self._files}
         classes = [f"{path}: {', '.join(file['classes'])}" for path, file in self._files.items() if file["classes"]]

@@ -194,7 +194,7 @@ class _Gate:
             "parts": score.parts(),
             "mermaid_judged_by": self._judged_by,
             "not_judged": sum(each not in self._measurement.verdicts for each in diagrams),
-            "refine": [{**self._source(str(each["path"])), **each} for each in score.dearest()],
+            "refine": [{**self._source(str(each["path"])), **each} for each in score.costliest()],
             "not_kept": [*self._options.not_kept, *not_kept],
         }
 

@@ -89,7 +89,7 @@ class Score:
             for name, part in self._parts.items()
         ]
 
-    def dearest(self) -> list[dict[str, object]]:
+    def costliest(self) -> list[dict[str, object]]:
         """The documents that cost most, with their problems. Every problem of a part costs the same.
 
         Documents that keep a part below its minimum come first.

@@ -55,7 +55,7 @@ def _validate(context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
     fewest, most = int(arguments.get("min_steps", FEWEST_TASKS)), int(arguments.get("max_steps", MOST_TASKS))
     problems = plan_problems(context.kept.get("todos", []), fewest, most)
     if problems:
-        return ToolResult("The plan is rejected: " + "; ".join(problems) + ". Write it anew.", success=False)
+        return ToolResult("The plan is rejected: " + "; ".join(problems) + ". Write it again.", success=False)
     return ToolResult("The plan can be followed.")
 
 

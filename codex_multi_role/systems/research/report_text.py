@@ -133,7 +133,7 @@ def _shortfalls(research: Research) -> Iterator[str]:
     for chapter in research.chapters:
         yield from (f"{chapter.title}: {problem}" for problem in chapter.problems)
         yield from (
-            f"{chapter.title}: a citation of {name}, which is no source, was removed" for name in chapter.unresolved
+            f"{chapter.title}: a citation of {name}, which is not a source, was removed" for name in chapter.unresolved
         )
 
 

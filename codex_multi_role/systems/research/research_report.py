@@ -40,7 +40,7 @@ class ReportOptions(CheckOptions):
     sections: Rows = Field(default=[], description="the questions of which something is known")
     written: Rows = Field(default=[], description='"{{ steps.<call>.results }}"')
     summary: dict[str, JsonValue] = Field(default={}, description="{summary, problems}")
-    log: Rows = Field(default=[], description="what became of each search")
+    log: Rows = Field(default=[], description="the result of each search")
     skipped: Rows = Field(default=[], description="topics that were not followed")
     failed: Rows = Field(default=[], description="sources that were not read")
     unanswered: list[str] = Field(default=[], description="ids of questions")

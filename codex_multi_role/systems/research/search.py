@@ -121,7 +121,7 @@ def search(context: CheckContext) -> SearchResult:
         status="found" if results else "nothing" if answered else TO_BE_ASKED,
         query=options.query,
         results=results[: options.results],
-        providers=[each.told() for each in searched],
+        providers=[each.as_json() for each in searched],
         other_languages=others,
         left_out=max(0, len(results) - options.results),
         ask_web=ask_web,
@@ -158,7 +158,7 @@ def search_ready(context: CheckContext) -> SearchReadyResult:
         _language_of("A text that is long enough to tell which language it is in.")
     patience = {"timeout_seconds": LONGEST_SECONDS}  # the first read of a folder may take long
     folders = [each.model_copy(update=patience) for each in providers if each.kind == FILES]
-    read = [each.told() for each in ask_all(context, folders, SearchQuery("", 1, options.folder))]
+    read = [each.as_json() for each in ask_all(context, folders, SearchQuery("", 1, options.folder))]
     documents = sum(each.get("documents", 0) for each in read)
     if len(read) == len(providers) and not documents:
         raise UsageError(_without_documents(read), "Documents are .md, .txt, .html and .pdf.")
@@ -235,7 +235,7 @@ def _hint(provider: SearchProvider, web_role: str) -> str:
     if provider.kind == CODEX_WEB:
         where = f"codex_config: {{web_search: live}} in roles/{web_role}.yaml"
         return f"Write {where}, or run with -c 'web_search=\"live\"'."
-    return "Give --input sources=DIR." if provider.kind == FILES else f"Set it, or mend roles/{SEARCH_FILE}."
+    return "Give --input sources=DIR." if provider.kind == FILES else f"Set it, or fix roles/{SEARCH_FILE}."
 
 
 def _language_of(text: str) -> str:

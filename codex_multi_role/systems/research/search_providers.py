@@ -64,7 +64,7 @@ class Searched:
     def results(self) -> list[Json]:
         return [] if self.answer is None else self.answer["results"]
 
-    def told(self) -> Json:
+    def as_json(self) -> Json:
         """The fields to record."""
         more = {key: value for key, value in (self.answer or {}).items() if key != "results" and value}
         return {

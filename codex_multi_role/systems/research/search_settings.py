@@ -78,7 +78,7 @@ class SearchProvider(BaseModel):
             try:
                 jmespath.compile(getattr(self, key))
             except jmespath.exceptions.JMESPathError as error:
-                raise ValueError(f"{key} is no JMESPath expression: {' '.join(str(error).split())}") from error
+                raise ValueError(f"{key} is not a JMESPath expression: {' '.join(str(error).split())}") from error
 
 
 class SearchFile(BaseModel):

@@ -170,7 +170,7 @@ def transition(state: State, event: Event, limits: RoundLimits) -> tuple[State, 
         case Compared(winner, can_merge):
             return state.model_copy(update={"attempt": winner}), "merge" if can_merge and limits.merge else "take"
         case Executed(attempt, is_scored):
-            is_of_use = not is_scored and _is_score_of_use(state, attempt, limits)
+            is_of_use = not is_scored and _is_score_useful(state, attempt, limits)
             return state.model_copy(update={"attempt": attempt}), "mutants" if is_of_use else "judge"
         case MutantsJudged(mutation, not_merged):
             assert state.attempt is not None, "tests were compared or executed before"
@@ -184,7 +184,7 @@ def with_score(attempt: MeasuredTests, mutation: Mapping[str, Any]) -> MeasuredT
     return attempt.model_copy(update={"score": mutation["score_percent"], "survivors": mutation["survivors"]})
 
 
-def _is_score_of_use(state: State, attempt: MeasuredTests, limits: RoundLimits) -> bool:
+def _is_score_useful(state: State, attempt: MeasuredTests, limits: RoundLimits) -> bool:
     """Whether a score is wanted, or survivors could go into another plan. Failing tests have none."""
     if not limits.mutation or attempt.crashed or attempt.failed:
         return False

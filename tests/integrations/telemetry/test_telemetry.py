@@ -25,7 +25,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from codex_multi_role import run
 from codex_multi_role.integrations.telemetry import exported, pipeline
 from codex_multi_role.integrations.telemetry.export import GENERAL, METRICS, TRACES, receiver_variable, wanted
-from codex_multi_role.integrations.telemetry.pipeline import Complaints, Pipeline
+from codex_multi_role.integrations.telemetry.pipeline import ExportErrors, Pipeline
 from codex_multi_role.run_folder import Record
 from codex_multi_role.run_folder.events import RunEnded
 from tests.support.recorded_runs import in_order, started, turn, whole_run
@@ -41,7 +41,7 @@ def taken(records: list[Record]) -> tuple[tuple[ReadableSpan, ...], dict[str, Po
     spans, metrics = InMemorySpanExporter(), InMemoryMetricReader()
     tracing = TracerProvider(shutdown_on_exit=False)
     tracing.add_span_processor(SimpleSpanProcessor(spans))
-    taking = Pipeline(tracing, MeterProvider([metrics], shutdown_on_exit=False), "0", Complaints())
+    taking = Pipeline(tracing, MeterProvider([metrics], shutdown_on_exit=False), "0", ExportErrors())
     for record in records:
         taking(record)
     data = metrics.get_metrics_data()
@@ -274,28 +274,28 @@ class StuckTracing(TracerProvider):
 
     def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         super().__init__(shutdown_on_exit=False)
-        self.let_go = threading.Event()
+        self.discard_output = threading.Event()
         self._meanwhile = meanwhile
 
     def shutdown(self) -> None:
         self._meanwhile()
-        self.let_go.wait(60)
+        self.discard_output.wait(60)
 
 
 def test_delivery_that_takes_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "CLOSING_SECONDS", 0.01)
     tracing = StuckTracing()
-    stuck = Pipeline(tracing, MeterProvider(shutdown_on_exit=False), "0", Complaints())
+    stuck = Pipeline(tracing, MeterProvider(shutdown_on_exit=False), "0", ExportErrors())
     stuck.close()
-    tracing.let_go.set()
+    tracing.discard_output.set()
     assert stuck.complaints == ["it takes longer than 0.01 s"]
 
 
 def test_ctrl_c_while_delivering_does_not_lose_the_report() -> None:
     tracing = StuckTracing(lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))
-    interrupted = Pipeline(tracing, MeterProvider(shutdown_on_exit=False), "0", Complaints())
+    interrupted = Pipeline(tracing, MeterProvider(shutdown_on_exit=False), "0", ExportErrors())
     interrupted.close()
-    tracing.let_go.set()
+    tracing.discard_output.set()
     assert interrupted.complaints[0] == "interrupted"
 
 

@@ -236,7 +236,7 @@ def test_resumed_run_continues_without_missing_recording(tmp_path: Path) -> None
     assert team.run(record=file, cycles=2, max_turns=1).exit_code == 5
     file.unlink()
     assert team.resume(max_turns=9).exit_code == 1
-    assert any("goes on without being recorded" in message for message in warnings(team.events))
+    assert any("continues without being recorded" in message for message in warnings(team.events))
     assert not file.exists()
 
 

@@ -211,7 +211,7 @@ OUTSIDE = (
     broken(
         "the runs are off limits to commands and tests",
         replaced(
-            members.kept_from_writing,
+            members.unwritable_paths,
             lambda kept, definitions, folder, steering: tuple(
                 each for each in kept(definitions, folder, steering) if each != folder.path.parent
             ),

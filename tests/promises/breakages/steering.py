@@ -9,7 +9,7 @@ from pathlib import Path
 from codex_multi_role.codex import codex_settings
 from codex_multi_role.codex.permissions import _folders_between
 from codex_multi_role.lifecycle.live_roles import _without_wider_rights
-from codex_multi_role.lifecycle.members import kept_from_writing
+from codex_multi_role.lifecycle.members import unwritable_paths
 from codex_multi_role.lifecycle.run_record import RunRecord
 from codex_multi_role.steps.protection import _remove_steering
 from codex_multi_role.workspace.created_files import existing_anywhere
@@ -37,7 +37,7 @@ STEERING = (
     broken(
         "no sandbox writes it",
         replaced(
-            kept_from_writing,
+            unwritable_paths,
             lambda kept, definitions, folder, steering: kept(definitions, folder, replace(steering, existing=())),
         ),
         (
@@ -65,7 +65,7 @@ STEERING = (
     ),
     broken(
         "a killed turn's is removed, too",
-        returns(RunRecord.doubt_since_kill, None),
+        returns(RunRecord.assume_absent_since_kill, None),
         (f"{STEERS}::test_files_of_killed_turn_are_removed_after_next_turn",),
     ),
     broken(

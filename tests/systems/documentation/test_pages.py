@@ -177,7 +177,7 @@ def test_files_an_analyst_left_out_are_reported(make_context: MakeContext) -> No
     context = make_context({})
     result: dict[str, Any] = judge_notes(replace(context, options={"files": files, "said": said}))
     assert (result["status"], result["missing"], result["strange"]) == ("incomplete", ["b.py", "c.py"], ["z.py"])
-    assert result["reason"] == "nothing was said of b.py, c.py"
+    assert result["reason"] == "missing in the answer: b.py, c.py"
     said = [note("b.py"), note("c.py")]
     options = {"files": files, "said": said, "notes": result["notes"]}
     again: dict[str, Any] = judge_notes(replace(context, options=options))

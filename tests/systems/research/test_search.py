@@ -320,7 +320,7 @@ def test_what_cannot_be_searched_is_found_out_before(
         ({**FOLDER, "endpoint": "https://x.example"}, "endpoint is nothing that files takes"),
         (http("ftp://x.example"), "endpoint must be an address that begins with http"),
         ({"name": "e", "kind": "http", "endpoint": "https://x.example"}, "has a place for {query}"),
-        (http("https://x.example", results="a..b"), "results is no JMESPath expression"),
+        (http("https://x.example", results="a..b"), "results is not a JMESPath expression"),
         (http("https://x.example", timeout_seconds=121), "less than or equal to 120"),
         ({**FOLDER, "kind": "ftp"}, "'files', 'http' or 'codex-web'"),
         (http("https://x.example", secrets={"A": "no name"}), "should match pattern"),

@@ -146,7 +146,7 @@ def _files(folder: Path, notes: list[str]) -> Iterator[tuple[str, os.stat_result
             if _is_text(name):
                 yield name, status
             else:
-                notes.append(f"left out, for its name is no text: {name!r}")
+                notes.append(f"left out, because its name is not text: {name!r}")
 
 
 def _is_text(name: str) -> bool:
